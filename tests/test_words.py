@@ -18,11 +18,11 @@ PRIVATE = {
     "lane": (0, "fast path; lane is for SIMD and warps"),
     "road": (0, "dispatch path"),
     "door": (1, "the public function, or dispatch"),
-    "room": (1, "workspace, capacity or shape"),
-    "place": (1, "position, index, offset or location"),
+    "room": (0, "workspace, capacity or shape"),
+    "place": (2, "position, index, offset or location"),
     "slope": (2, "derivative or gradient"),
     "wrapped": (5, "tracer"),
-    "level": (6, "transform"),
+    "level": (5, "transform"),
     "brief": (1, "serial"),
     "alone": (13, "serial, or sole"),
     "shared": (22, "parallel, or shared by"),
@@ -31,8 +31,8 @@ PRIVATE = {
     "face": (0, "api"),
     "insight": (0, "diagnostics"),
     "seat": (8, "placeholder"),
-    "found": (111, "the thing that it is: result, entry, plan, ..."),
-    "given": (75, "arguments, values, ..."),
+    "found": (108, "the thing that it is: result, entry, plan, ..."),
+    "given": (74, "arguments, values, ..."),
 }
 # Where a word has its usual meaning, by the beginning of a path: folds of data and of scopes, lanes of a register.
 USUAL = {

@@ -16,13 +16,13 @@ from minigrad.backends.registry import backend_of
 from minigrad.core.device import as_device, default_device
 from minigrad.core.dtype import DType, as_dtype, default_float, fit_number, float64, int64
 from minigrad.core.layout import Layout
-from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Arange, Fill
 from minigrad.core.roles import Shape, Size
 from minigrad.core.shape import as_shape
 from minigrad.core.storage import Storage
 from minigrad.declare.decorators import kernel, public
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.ops.casting import same_dtype
 from minigrad.runtime.data import host_numbers, nested_shape, refuse_masked, store
 from minigrad.runtime.dispatch import number
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
@@ -108,12 +108,8 @@ def expect_float(dtype: DType, requires_grad: bool) -> None:
         Var.check_dtype(dtype)
 
 
-def _value_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
-    return specs[0].dtype
-
-
 @kernel(
-    dtype=_value_dtype,
+    dtype=same_dtype,
     shape=lambda op, value, *, shape: shape,
     vjp=(lambda g: g.sum(),),
     linear=True,

@@ -25,6 +25,7 @@ from minigrad.viz.foldable import Foldable
 from minigrad.viz.known import Known, caller_names
 from minigrad.viz.outline import Outline
 from minigrad.viz.picture import Picture, save_page
+from minigrad.viz.shapes import FORBIDDEN
 from minigrad.viz.terminal import LINES, shortened
 from minigrad.viz.tints import tinted
 
@@ -122,7 +123,7 @@ def dot_text(text: str) -> str:
     """A text that dot shows letter by letter: it reads backslashes, a text in angle brackets and NUL as its own."""
     import graphviz
 
-    return str(graphviz.escape(svg.FORBIDDEN.sub("\ufffd", text)))
+    return str(graphviz.escape(FORBIDDEN.sub("\ufffd", text)))
 
 
 def choose(engine: str | None) -> str:

@@ -63,7 +63,6 @@ def write_order(template: Callable[..., Any], dtype: DType, descending: bool, ke
         template,
         operands=(dtype,),
         out=int64,
-        compute=int64.compute,
         macros={"KEY": expression_macro(f"{key.__name__}({{}})"), "KEEP": keep_macro(kept)},
         constants={"BITS": str(8 * dtype.itemsize), "FEW": str(FEW), **constants},
         arrays=(dtype, dtype, int64),

@@ -12,10 +12,10 @@ from itertools import product
 from math import gcd, prod
 from typing import Any
 
-from minigrad.backends.base import Launch, serves
+from minigrad.backends.base import Ints, Launch, serves
 from minigrad.backends.cuda.loops import COUNT_32, magic_of
 from minigrad.backends.cuda.matmul import Matmul
-from minigrad.backends.cuda.product import Ints, tile_for
+from minigrad.backends.cuda.product import tile_for
 from minigrad.backends.cuda.tiles import Way, registers
 from minigrad.backends.launch import NO_STEPS
 from minigrad.backends.steps import Steps, Value
@@ -47,18 +47,16 @@ class Conv(Matmul):
             return NO_STEPS
         steps = Steps(self, (out,), operands)
         (z,), (first, second, *bias) = steps.outs, steps.operands
-        if part == "output":
-            seen = [Seen(*d) for d in zip(
-                z.shape[2:], second.shape[2:], first.shape[2:], stride, [-p for p in padding], dilation, strict=True,
-            )]  # fmt: skip
-            self.correlate(steps, z, first, grouped(second, groups), bias[0], deepened(seen))
-        elif part == "input":
+        if part == "input":
             self.spread(steps, z, first, grouped(second, groups), (stride, padding, dilation))
+            return steps.launch
+        y, x, w = (z, first, second) if part == "output" else (first, second, z)
+        sizes, low = [value.shape[2:] for value in (y, w, x)], [-p for p in padding]
+        seen = deepened([Seen(*d) for d in zip(*sizes, stride, low, dilation, strict=True)])
+        if part == "output":
+            self.correlate(steps, z, x, grouped(w, groups), bias[0], seen)
         else:
-            seen = [Seen(*d) for d in zip(
-                first.shape[2:], z.shape[2:], second.shape[2:], stride, [-p for p in padding], dilation, strict=True,
-            )]  # fmt: skip
-            self.weigh(steps, grouped(z, groups), first, second, deepened(seen))
+            self.weigh(steps, grouped(z, groups), y, x, seen)
         return steps.launch
 
     def correlate(self, steps: Steps, z: Value, x: Value, w: Value, bias: Value | None, seen: list[Seen]) -> None:

@@ -232,7 +232,6 @@ def write_rows(fn: RowFn, dtypes: tuple[DType, ...], out: DType, form: Form, ran
         rows.rows,
         operands=dtypes,
         out=out,
-        compute=out.compute,
         fields=fields,
         target=CUDA,
         constants=constants,

@@ -140,7 +140,6 @@ def written(
         template,
         operands=(a, a),
         out=int64,
-        compute=int64.compute,
         macros={"KEEP": keep_macro(kept is not None), "PLACE": expression_macro(position), **macros},
         constants={
             "EACH": str(EACH), "ROOM": str(capacity), "SPOTS": str(capacity if wide else 1), "WIDE": str(int(wide)),
