@@ -70,13 +70,13 @@ CALLED = {f"conv{d}d": "conv" for d in (1, 2, 3)} | {f"conv_transpose{d}d": "con
 def operands_of(op: Op, dtype: str, layout: str, large: bool) -> list[tuple[Layout, mg.DType]]:
     """A layout and a dtype for each operand: conditions are bool, indices int64, all else as asked for."""
     sizes = LARGE if large else SMALL
-    given = []
+    operands = []
     for name in op.operands:
         shape = tuple(sizes[letter] for letter in SHAPES.get(op.name, {}).get(name, "rc"))
         listed = name == "index" and op.name.startswith("index_")
         kind = DTYPES.get(name, dtype)
-        given.append((Layout.contiguous(shape[:1]) if listed else laid_out(shape, layout), mg.as_dtype(kind)))
-    return given
+        operands.append((Layout.contiguous(shape[:1]) if listed else laid_out(shape, layout), mg.as_dtype(kind)))
+    return operands
 
 
 def laid_out(shape: tuple[int, ...], layout: str) -> Layout:
@@ -97,14 +97,14 @@ def params_of(op: Op, device: Device, large: bool) -> dict[str, object]:
     known = {"dims": (1,), "keepdim": False, "dim": 0, "dtype": mg.float64, "device": device, "shape": matrix,
              "view": schema["permute"], "params": (("dims", (0, 1)),)}  # fmt: skip
     needed = {"alpha": 1, "beta": 1, "count": 8, "parts": 1, "k": 2}
-    found = {}
+    params = {}
     for name, default in op.params.items():
         value = needed.get(name, np.nan) if default is inspect.Parameter.empty else default
-        found[name] = known.get(name, value)
+        params[name] = known.get(name, value)
     own: dict[str, Any] = {
         name: tuple(sizes[letter] for letter in letters) for name, letters in SIZES.get(op.name, {}).items()
     }
-    if "window" in found:
+    if "window" in params:
         taps, stride = ((), (1, 1)) if op.name.startswith("conv") else ((2, 2), (2, 2))
         own = {"window": Window(own["size"], taps, stride, (0, 0), (1, 1))}
-    return found | {name: value for name, value in PARAMS.get(op.name, {}).items() if name in found} | own
+    return params | {name: value for name, value in PARAMS.get(op.name, {}).items() if name in params} | own

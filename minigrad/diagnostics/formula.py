@@ -16,7 +16,7 @@ from minigrad.core.op import Op
 from minigrad.diagnostics.flow import Step, values
 from minigrad.errors import MinigradError
 from minigrad.runtime.dispatch import apply
-from minigrad.runtime.graph import BackpropOp, Output
+from minigrad.runtime.graph import BackpropOp
 from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor
 from minigrad.runtime.tracers import Tracer, Transform
@@ -80,9 +80,9 @@ class Writing(Transform):
 
 def constant(x: Tensor) -> Term:
     """A tensor that a rule brought along: its number where all elements are that, else what it is."""
-    found = values(x)
-    if found.size and (found == found.flat[0]).all():
-        return Term(number(found.flat[0].item()))
+    elements = values(x)
+    if elements.size and (elements == elements.flat[0]).all():
+        return Term(number(elements.flat[0].item()))
     return Term(f"{x.dtype}{x.shape}")
 
 
@@ -158,18 +158,13 @@ def followed(transform: Writing, step: Step, operand: int, pick: Sequence[int], 
         heads = [None if g is None else Written(transform, g, Term(barred(name)))
                  for g, name in zip(step.arrived, op.outputs, strict=False)]  # fmt: skip
         saved = [Written(transform, x, Term(name)) for x, name in zip(values_of(node), names, strict=True)]
-        given = [heads[i] for i in rule.gradients]
-        return fn(*given, *[saved[i] for i in pick], **facts(node, rule, operand))
+        arrived = [heads[i] for i in rule.gradients]
+        return fn(*arrived, *[saved[i] for i in pick], **facts(node, rule, operand))
 
 
 def forward_of(node: BackpropOp) -> Term:
     """What a node computed, of the names of its operands."""
     op = node.op
     names = [op.operands[k] if not op.variadic else f"x{k + 1}" for k in range(len(node.parents))]
-    given = {name: value for name, value in node.params.items() if value != op.params.get(name)}
-    return Term(op.label, tuple(map(Term, names)), given)
-
-
-def vertex_of(edge: Any) -> Any:
-    """The node that an edge of the graph comes from, or the leaf."""
-    return edge.node if isinstance(edge, Output) else edge
+    params = {name: value for name, value in node.params.items() if value != op.params.get(name)}
+    return Term(op.label, tuple(map(Term, names)), params)

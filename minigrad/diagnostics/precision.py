@@ -108,8 +108,8 @@ class Run(Transform):
         """A value was cast to another float.  It has no vertex: halves are cast where float64 is not."""
 
     @abstractmethod
-    def note(self, found: Vertex, value: Tensor) -> None:
-        """Write down a value.  found: its vertex; right is what it should have been for the operands that it had."""
+    def note(self, vertex: Vertex, value: Tensor) -> None:
+        """Write down a value.  vertex: right is what it should have been for the operands that it had."""
 
     def noted(
         self, kind: str, name: str, value: Tensor, fair: Tensor, parents: tuple[int, ...] = (), line: str | None = None
@@ -162,11 +162,11 @@ class Exact(Run):
         self.vertices: list[Vertex] = []
 
     def computed(self, op: Op, operands: tuple[Tensor, ...], params: dict[str, Any]) -> tuple[Any, Any]:
-        found = in_float64(op, operands, params)
-        return found, found
+        result = in_float64(op, operands, params)
+        return result, result
 
-    def note(self, found: Vertex, value: Tensor) -> None:
-        self.vertices.append(found)
+    def note(self, vertex: Vertex, value: Tensor) -> None:
+        self.vertices.append(vertex)
 
 
 class Rough(Run):
@@ -184,13 +184,13 @@ class Rough(Run):
     def computed(self, op: Op, operands: tuple[Tensor, ...], params: dict[str, Any]) -> tuple[Any, Any]:
         return apply(op, operands, params), in_float64(op, operands, params)
 
-    def note(self, found: Vertex, value: Tensor) -> None:
-        if found.number >= len(self.vertices) or not found.like(self.vertices[found.number]):
-            self.refuse(found)
-        vertex = self.vertices[found.number]
+    def note(self, vertex: Vertex, value: Tensor) -> None:
+        if vertex.number >= len(self.vertices) or not vertex.like(self.vertices[vertex.number]):
+            self.refuse(vertex)
+        exact = self.vertices[vertex.number]
         # A constant has no operands, so what it should be is what it is in float64, as an input's is what was given.
-        self.fair.append(vertex.right if found.kind == "constant" else found.right)
-        vertex.errors[self.dtype] = self.errors_of(vertex, value)
+        self.fair.append(exact.right if vertex.kind == "constant" else vertex.right)
+        exact.errors[self.dtype] = self.errors_of(exact, value)
 
     def rounded(self, number: int, value: Tensor) -> None:
         vertex = self.vertices[number]
@@ -203,11 +203,11 @@ class Rough(Run):
         got = wide(value)
         return Errors(*[worst(got, right, self.eps) for right in (self.fair[vertex.number], vertex.right)])
 
-    def refuse(self, found: Vertex | None) -> None:
-        """Raise ArgumentError, since the function does something else in this dtype.  found: None at its end."""
+    def refuse(self, vertex: Vertex | None) -> None:
+        """Raise ArgumentError, since the function does something else in this dtype.  vertex: None at its end."""
         self.refused = True
-        number = self.count if found is None else found.number
-        here = "it ends" if found is None else f"comes {found}"
+        number = self.count if vertex is None else vertex.number
+        here = "it ends" if vertex is None else f"comes {vertex}"
         there = str(self.vertices[number]) if number < len(self.vertices) else "the end"
         raise ArgumentError(
             f"{self.name}: f takes another way in {self.dtype} than in float64: here {here}, there {there}; what is "
@@ -218,8 +218,8 @@ class Rough(Run):
 def in_float64(op: Op, operands: tuple[Tensor, ...], params: dict[str, Any]) -> Any:
     """What an op gives if all floats are float64, also those that it is told to give."""
     operands = tuple([cast(x, dtype=float64) if x.dtype.is_float else x for x in operands])
-    given = {k: float64 if isinstance(v, DType) and v.is_float else v for k, v in params.items()}
-    return apply(op, operands, given)
+    params = {k: float64 if isinstance(v, DType) and v.is_float else v for k, v in params.items()}
+    return apply(op, operands, params)
 
 
 def eps_of(dtype: DType) -> float:
@@ -229,8 +229,8 @@ def eps_of(dtype: DType) -> float:
 
 def wide(x: Tensor) -> NDArray[Any]:
     """The elements, floats as float64."""
-    found = values(x)
-    return found.astype(np.float64) if x.dtype.is_float else found.copy()
+    elements = values(x)
+    return elements.astype(np.float64) if x.dtype.is_float else elements.copy()
 
 
 def worst(got: NDArray[Any], right: NDArray[Any], eps: float) -> Error:
@@ -276,8 +276,8 @@ def compared(
 def followed(run: Run, f: Callable[..., Any], inputs: Sequence[Tensor], names: Sequence[str]) -> set[int]:
     """Run f on a run's values; gives the numbers of what it returns."""
     with run, no_grad(), Streams().repeated():  # no generator moves on, so each run draws the same numbers
-        found = f(*[run.input(x, name) for x, name in zip(inputs, names, strict=True)])
-    pending, ends = [found], set()
+        result = f(*[run.input(x, name) for x, name in zip(inputs, names, strict=True)])
+    pending, ends = [result], set()
     while pending:
         each = pending.pop()
         if isinstance(each, (tuple, list)):

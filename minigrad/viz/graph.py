@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from minigrad.autodiff.grads import GradStore
+from minigrad.diagnostics.flow import vertex_of
 from minigrad.errors import ArgumentError, GradientError, quantity
 from minigrad.runtime.graph import BackpropOp, Output
 from minigrad.runtime.noting import scope_of
@@ -130,10 +131,10 @@ def choose(engine: str | None) -> str:
     """ "dot" or "builtin".  Raises ArgumentError for an unknown engine, or for "dot" where it is not installed."""
     if engine not in (None, "dot", "builtin"):
         raise ArgumentError(f"engine: {engine!r} is neither 'dot' nor 'builtin'")
-    found = shutil.which("dot") is not None
-    if engine == "dot" and not found:
+    installed = shutil.which("dot") is not None
+    if engine == "dot" and not installed:
         raise ArgumentError("engine: the program dot is not on PATH; install Graphviz, or use .svg with 'builtin'")
-    return engine or ("dot" if found else "builtin")
+    return engine or ("dot" if installed else "builtin")
 
 
 def graph(
@@ -157,7 +158,7 @@ def graph(
     expect_graph("viz.graph", y)
     known = Known(names if names is not None else caller_names())
     order, edges = collect(y)
-    root = node_of(current(y))
+    root = vertex_of(current(y))
     known.results.setdefault(root.id, ("", y))
     known.add_saved(item for kind, item in order.values() if kind == "op")
     tints, legend = tinted(colour, y, order)
@@ -194,7 +195,7 @@ def collect(y: Tensor) -> tuple[dict[str, tuple[str, Any]], list[svg.Edge]]:
     """Every vertex under y by name, and the edges; iterative, so that depth does not matter."""
     seen: dict[str, tuple[str, Any]] = {}
     edges: list[svg.Edge] = []
-    stack: list[Any] = [node_of(current(y))]
+    stack: list[Any] = [vertex_of(current(y))]
     while stack:
         item = stack.pop()
         key = name_of(item)
@@ -212,15 +213,10 @@ def collect(y: Tensor) -> tuple[dict[str, tuple[str, Any]], list[svg.Edge]]:
             else:
                 if isinstance(parent, Output):
                     label = f"{parent.op.outputs[parent.index]} {label}".rstrip()
-                source = name_of(node_of(parent))
-                stack.append(node_of(parent))
+                source = name_of(vertex_of(parent))
+                stack.append(vertex_of(parent))
             edges.append(svg.Edge(source, key, label))
     return seen, edges
-
-
-def node_of(edge: Any) -> Any:
-    """The vertex that an edge comes from: the op of a result, or what it is."""
-    return edge.node if isinstance(edge, Output) else edge
 
 
 def name_of(item: Any) -> str:

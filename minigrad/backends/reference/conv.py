@@ -53,8 +53,8 @@ class Conv(HostMemory):
 
         def sums(a: list[Any], b: list[Any], bias: Sequence[Any] = (0,)) -> list[Any]:
             totals = [bias[at // area % len(bias)] for at in range(out.layout.numel)]
-            for places in triples(shapes["y"], shapes["x"], shapes["w"], **window):
-                totals[places[k]] += a[places[i]] * b[places[j]]
+            for positions in triples(shapes["y"], shapes["x"], shapes["w"], **window):
+                totals[positions[k]] += a[positions[i]] * b[positions[j]]
             return totals
 
         return reduced(out, operands, sums)
