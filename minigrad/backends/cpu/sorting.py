@@ -11,13 +11,12 @@ from typing import Any
 
 from minigrad.backends.cpu.family import Family, headed, kind_of
 from minigrad.backends.cpu.loops import CHUNK
-from minigrad.backends.cpu.texts import keep_macro
 from minigrad.backends.ordering import Ordering
 from minigrad.backends.steps import Steps, Value
 from minigrad.core.dtype import DType, int64
 from minigrad.core.plan import pieces, walk, without
 from minigrad.kernels.cpu import sorting
-from minigrad.kernels.orders import key_of
+from minigrad.kernels.orders import keep_macro, key_of
 from minigrad.kernels.pasting import expression_macro
 from minigrad.kernels.specialize import write_kernel
 from minigrad.kernels.store import load

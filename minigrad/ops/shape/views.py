@@ -313,14 +313,7 @@ def flatten(input: Tensor, start_dim: Along = 0, end_dim: Along = -1) -> Tensor:
             f"flatten: start {start_dim} comes after end {end_dim} in {describe(x)}; start <= end must hold",
             op="flatten",
         )
-    return reshape(x, *x.shape[:first], -1 if x.numel() else _product(x.shape[first : last + 1]), *x.shape[last + 1 :])
-
-
-def _product(sizes: tuple[int, ...]) -> int:
-    result = 1
-    for n in sizes:
-        result *= n
-    return result
+    return reshape(x, *x.shape[:first], -1 if x.numel() else numel(x.shape[first : last + 1]), *x.shape[last + 1 :])
 
 
 @composed(out=False)
