@@ -20,6 +20,31 @@ from minigrad.autodiff.hooks import Around
 from minigrad.runtime.graph import BackpropOp, Output
 from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor, host_array
+from minigrad.runtime.tracers import Tracer, Transform
+
+
+class Annotated(Tracer):
+    """A tensor in a transform, with a note: what is known of it."""
+
+    __slots__ = ("note", "value")
+
+    def __init__(self, transform: Transform, value: Tensor, note: Any) -> None:
+        super().__init__(transform, value.layout, value.dtype, value.device)
+        self.value, self.note = value, note
+
+
+class Annotating(Transform):
+    """Ops compute as ever; `call` says what is noted of their results."""
+
+    def detached(self, x: Any) -> Tensor:
+        return Annotated(self, x.value.detach(), x.note)
+
+    def derives(self, x: Any, recorded: bool) -> bool:
+        return False
+
+    def elements(self, x: Tensor) -> Tensor:
+        """What a value of this transform stands for; another tensor as it is."""
+        return x.value if isinstance(x, Annotated) and x.transform is self else x
 
 
 @dataclass

@@ -20,14 +20,13 @@ from numpy.typing import NDArray
 
 from minigrad.core.dtype import DType, float64
 from minigrad.core.op import Op
-from minigrad.diagnostics.flow import values
+from minigrad.diagnostics.flow import Annotated, Annotating, values
 from minigrad.errors import ArgumentError, DTypeError, MinigradError
 from minigrad.ops.casting import cast
 from minigrad.ops.random import Streams
 from minigrad.runtime.dispatch import apply
 from minigrad.runtime.recording import no_grad, user_line
 from minigrad.runtime.tensor import Tensor
-from minigrad.runtime.tracers import Tracer, Transform
 
 
 @dataclass(frozen=True)
@@ -83,18 +82,8 @@ class Vertex:
         return f"{self.name}{self.right.shape}" + (f" at {self.source}" if self.source else "")
 
 
-class Watched(Tracer):
-    """A value of a run.  number: of its vertex."""
-
-    __slots__ = ("number", "value")
-
-    def __init__(self, transform: Transform, value: Tensor, number: int) -> None:
-        super().__init__(transform, value.layout, value.dtype, value.device)
-        self.value, self.number = value, number
-
-
-class Run(Transform):
-    """A run of a function, whose values are noted.  count: how many there are so far."""
+class Run(Annotating):
+    """A run of a function, whose values are noted with the numbers of their vertices.  count: how many there are."""
 
     def __init__(self, dtype: DType) -> None:
         super().__init__()
@@ -122,7 +111,7 @@ class Run(Transform):
     def input(self, x: Tensor, name: str) -> Tensor:
         """An input in the dtype of the run, if it is a float."""
         value = cast(x, dtype=self.dtype) if x.dtype.is_float else x
-        return Watched(self, value, self.noted("input", name, value, x))
+        return Annotated(self, value, self.noted("input", name, value, x))
 
     def call(self, op: Op, operands: tuple[Tensor, ...], params: dict[str, Any]) -> Any:
         line = user_line()
@@ -131,27 +120,18 @@ class Run(Transform):
         result, fair = self.computed(op, plain, params)
         if op.name == "cast" and plain[0].dtype.is_float and result.dtype.is_float:
             self.rounded(parents[0], result)
-            return Watched(self, result, parents[0])
+            return Annotated(self, result, parents[0])
         if op.result is None:
-            return Watched(self, result, self.noted("op", op.label, result, fair, parents, line))
+            return Annotated(self, result, self.noted("op", op.label, result, fair, parents, line))
         names = [f"{op.label}.{name}" for name in op.outputs]
         return op.result(
-            *[Watched(self, y, self.noted("op", name, y, should, parents, line))
+            *[Annotated(self, y, self.noted("op", name, y, should, parents, line))
               for y, should, name in zip(result, fair, names, strict=True)]
         )  # fmt: skip
 
     def number_of(self, x: Tensor) -> int:
         """The number of an operand; a constant is written down here."""
-        return x.number if isinstance(x, Watched) and x.transform is self else self.noted("constant", "constant", x, x)
-
-    def detached(self, x: Any) -> Tensor:
-        return Watched(self, x.value.detach(), x.number)
-
-    def derives(self, x: Any, recorded: bool) -> bool:
-        return False
-
-    def elements(self, x: Any) -> Tensor:
-        return x.value if isinstance(x, Watched) and x.transform is self else x
+        return x.note if isinstance(x, Annotated) and x.transform is self else self.noted("constant", "constant", x, x)
 
 
 class Exact(Run):
@@ -284,6 +264,6 @@ def followed(run: Run, f: Callable[..., Any], inputs: Sequence[Tensor], names: S
             pending += each
         elif isinstance(each, dict):
             pending += each.values()
-        elif isinstance(each, Watched):
-            ends.add(each.number)
+        elif isinstance(each, Annotated):
+            ends.add(each.note)
     return ends
