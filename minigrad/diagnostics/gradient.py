@@ -180,7 +180,7 @@ def followed(x: Tensor, y: Tensor, name: str) -> Explanation:
         reasons = ([already] if already else []) + list(spoils(way))
         return Explanation(kind, f"{name} is {kind} at {count} of {elements.size} elements", tuple(reasons[:MOST]))
     if not elements.any():
-        return Explanation("zero", f"{name} is zero", tuple(list(blocks(way, y))[:MOST]))
+        return Explanation("zero", f"{name} is zero", tuple(list(blocks(way))[:MOST]))
     low, high = float(np.abs(elements).min()), float(np.abs(elements).max())
     path = [named(step.node) for step in way.steps]
     shown = path if len(path) <= MOST else [*path[: MOST // 2], f"{len(path) - MOST} more", *path[-MOST // 2 :]]
@@ -204,7 +204,7 @@ def spoils(way: Flow) -> Iterator[str]:
                 yield spoiled(step, partial, by)
 
 
-def blocks(way: Flow, y: Tensor) -> Iterator[str]:
+def blocks(way: Flow) -> Iterator[str]:
     """Every node that something reached, and that passed nothing of it towards x."""
     for step in way.steps:
         if not some(step):

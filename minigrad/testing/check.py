@@ -181,7 +181,7 @@ class Check(Case):
         assert argument.analytic is not None and argument.numeric is not None
         others = {self.labels[j]: self.quotients(j).central() for j in self.checked
                   if j != k and self.arguments[j].shape == self.arguments[k].shape}  # fmt: skip
-        report.suspect = suspect(argument.label, argument.analytic, argument.numeric, others)
+        report.suspect = suspect(argument.analytic, argument.numeric, others)
         raise self.error(wrong, "".join(f"; {words}" for words in (report.suspect, report.verdict) if words))
 
     def error(self, wrong: list[Wrong], more: str) -> GradcheckError:

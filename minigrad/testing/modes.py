@@ -143,7 +143,7 @@ def blame_forward(check: Case) -> GradcheckError:
     report.curve = [
         (h, abs(float(tangents[k][index] - quotient(function, primals, directions, h)[k][index]))) for h in STEPS
     ]
-    report.suspect = suspect(f"output {k}", tangents[k], numeric[k], {})
+    report.suspect = suspect(tangents[k], numeric[k], {})
     first, size = report.ranked[0], sum(t.size for t in tangents)
     return GradcheckError(
         f"{report.name}: forward mode is wrong, and worst for the {first.argument} at {first.index}: analytic "
