@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
+from layouts import LAYOUTS
 from op_rows.row import Row
 from op_table import ROWS
 
 import minigrad as mg
-from minigrad.testing.layouts import LAYOUTS
 
 Family = tuple[object, ...]
 BASE = "float64"

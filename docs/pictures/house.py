@@ -9,8 +9,7 @@ import re
 import textwrap
 from pathlib import Path
 
-from minigrad.viz.picture import ACCENT, COOL, LINE, PALE, box, drawing, label
-from minigrad.viz.svg import MONO
+from minigrad.viz.shapes import ACCENT, COOL, LINE, MONO, PALE, box, drawing, label
 from tests.test_layers import LAYERS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -40,8 +39,8 @@ def roof() -> str:
     points = f"{LEFT - 20},{ROOF} {MIDDLE:.0f},8 {RIGHT + 20},{ROOF}"
     return (
         f'<polygon points="{points}" fill="{PALE}" stroke="{LINE}"/>'
-        + label(MIDDLE, ROOF - 28, "import minigrad as mg", 13, family=MONO, weight="bold")
-        + label(MIDDLE, ROOF - 10, "python -m minigrad", 11, family=MONO)
+        + label(MIDDLE, ROOF - 28, "import minigrad as mg", 13, font_family=MONO, font_weight="bold")
+        + label(MIDDLE, ROOF - 10, "python -m minigrad", 11, font_family=MONO)
     )
 
 
@@ -53,13 +52,13 @@ def floor(names: tuple[str, ...], y: float) -> list[str]:
     for k, name in enumerate(there):
         x = LEFT + k * width
         parts += [f'<polyline points="{x:.1f},{y} {x:.1f},{y + 27}" stroke="{LINE}"/>'] if k else []
-        parts.append(label(x + width / 2, y + 18, name, 12, family=MONO, weight="bold"))
+        parts.append(label(x + width / 2, y + 18, name, 12, font_family=MONO, font_weight="bold"))
     lines = textwrap.wrap(question(there), LETTERS)
     parts += [label(MIDDLE, y + 37 + 15 * k, line, 11) for k, line in enumerate(lines)]
     if len(there) == 1:
         files = textwrap.wrap(" ".join(inside(there[0])), NAMES)
         shown = files[0] + (" ..." if len(files) > 1 else "")
-        parts.append(label(MIDDLE, y + 53, shown, 9, family=MONO, fill=QUIET))
+        parts.append(label(MIDDLE, y + 53, shown, 9, font_family=MONO, fill=QUIET))
     return parts
 
 

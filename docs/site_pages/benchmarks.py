@@ -11,7 +11,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from minigrad.viz.picture import ACCENT, COOL, LINE, box, drawing, label
+from minigrad.viz.shapes import ACCENT, COOL, LINE, box, drawing, label
 from minigrad.viz.svg import darkened
 from site_pages.pieces import drawn
 from tests.benchmarks.report import duration, geometric_mean

@@ -55,7 +55,7 @@ def reduced(x: Tensor) -> tuple[Any, ...]:
     Raises GradientError within a graph.
     """
     refuse_history(x, "pickle")
-    if not alone(x):
+    if not is_sole(x):
         return on_storage, (type(x), x.storage, x.shape, x.strides, x.offset, x.name if isinstance(x, Var) else None)
     array = np.array(host_array(x))
     if isinstance(x, Var):
@@ -63,7 +63,7 @@ def reduced(x: Tensor) -> tuple[Any, ...]:
     return from_pickle, (array, str(x.device))
 
 
-def alone(x: Tensor) -> bool:
+def is_sole(x: Tensor) -> bool:
     """Whether no other tensor that a program can reach shows the memory of x; its base may be held by x only."""
     others = stored(x) - STORED
     return others == 0 or (others == 1 and isinstance(x.base, Tensor) and held(x, "base") == HELD)

@@ -27,8 +27,8 @@ def set_printoptions(
     precision: digits after the point; threshold: elements from which the middle is left out; edgeitems: how many are
     shown at each end then; linewidth: characters of a line.
     """
-    given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
-    _options.update({name: value for name, value in given.items() if value is not None})
+    options = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
+    _options.update({name: value for name, value in options.items() if value is not None})
 
 
 @contextmanager
@@ -37,8 +37,8 @@ def printoptions(
     linewidth: int | None = None,
 ) -> Iterator[None]:  # fmt: skip
     """`set_printoptions` for a `with` block, in this thread or task."""
-    given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
-    block = _blocks.begin({name: value for name, value in given.items() if value is not None})
+    options = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
+    block = _blocks.begin({name: value for name, value in options.items() if value is not None})
     try:
         yield
     finally:
@@ -54,9 +54,9 @@ def hides_digits(array: Any) -> bool:
     """Whether a number that is nearly whole would print as if it were: 1.0000001 as `1.`.  Then all get their zeros."""
     if array.dtype.kind != "f":
         return False
-    found = array[np.isfinite(array) & (np.abs(array) >= 0.5)]
-    whole = np.rint(found)
-    return bool(((whole != found) & (np.abs(found - whole) < 0.5 * 10.0 ** -option("precision"))).any())
+    large = array[np.isfinite(array) & (np.abs(array) >= 0.5)]
+    whole = np.rint(large)
+    return bool(((whole != large) & (np.abs(large - whole) < 0.5 * 10.0 ** -option("precision"))).any())
 
 
 def represent(x: Tensor) -> str:

@@ -31,8 +31,8 @@ def in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
         if x.__class__ not in PLAIN and isinstance(x, Tracer):
             assignment.begin_write(name, x)
             return replaced(name, x, function(x, *others, **more))
-        given = (*others, *more.values()) if more else others
-        check_writable(name, x, tuple([o for o in given if isinstance(o, Tensor)]))
+        arguments = (*others, *more.values()) if more else others
+        check_writable(name, x, tuple([o for o in arguments if isinstance(o, Tensor)]))
         return function(x, *others, out=x, **more)
 
     method.__name__ = method.__qualname__ = name

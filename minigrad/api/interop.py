@@ -79,10 +79,10 @@ def dlpack(
         return backend.capsule(shown.storage, shown.layout, stream=stream, versioned=versioned, readonly=readonly)
     if x.dtype.name == "bfloat16":
         raise DTypeError(f"dlpack: NumPy cannot export {describe(x)}; convert with .to(mg.float32)", op="dlpack")
-    given = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
+    arguments = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
     # Version 1 of the protocol can say that an array is read-only; those who speak an older one get what there is.
     array = shared_array(x) if versioned else host_array(x)
-    return array.__dlpack__(**{name: value for name, value in given.items() if value is not None})
+    return array.__dlpack__(**{name: value for name, value in arguments.items() if value is not None})
 
 
 def dlpack_device(x: Tensor) -> tuple[int, int]:

@@ -5,7 +5,7 @@ Nothing is computed here: each is a word for what `Tensor`, views or creation ha
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from minigrad.backends.registry import ACCELERATOR, backend_of, started
@@ -147,25 +147,17 @@ def new_tensor(x: Tensor, data: Any, *, dtype: Any = None, device: Any = None, r
     return creation.tensor(data, dtype or x.dtype, device or x.device, requires_grad)
 
 
-def new_empty(
-    x: Tensor, *size: int | Sequence[int], dtype: Any = None, device: Any = None, requires_grad: bool = False
-) -> Tensor:
-    """Memory as it comes, of the dtype and on the device of x; see `mg.empty`."""
-    return creation.empty(*size, dtype=dtype or x.dtype, device=device or x.device, requires_grad=requires_grad)
+def newly(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """x.new_zeros(...) and its like: what a function makes of a size, in the dtype and on the device of x."""
 
+    def method(
+        x: Tensor, *size: int | Sequence[int], dtype: Any = None, device: Any = None, requires_grad: bool = False
+    ) -> Tensor:
+        return function(*size, dtype=dtype or x.dtype, device=device or x.device, requires_grad=requires_grad)
 
-def new_zeros(
-    x: Tensor, *size: int | Sequence[int], dtype: Any = None, device: Any = None, requires_grad: bool = False
-) -> Tensor:
-    """Zeros of the dtype and on the device of x; see `mg.zeros`."""
-    return creation.zeros(*size, dtype=dtype or x.dtype, device=device or x.device, requires_grad=requires_grad)
-
-
-def new_ones(
-    x: Tensor, *size: int | Sequence[int], dtype: Any = None, device: Any = None, requires_grad: bool = False
-) -> Tensor:
-    """Ones of the dtype and on the device of x; see `mg.ones`."""
-    return creation.ones(*size, dtype=dtype or x.dtype, device=device or x.device, requires_grad=requires_grad)
+    method.__name__ = method.__qualname__ = f"new_{function.__name__}"
+    method.__doc__ = f"`mg.{function.__name__}` of a size, of the dtype and on the device of x."
+    return method
 
 
 def new_full(
@@ -191,7 +183,7 @@ def norm(
 
 FUNCTIONS = (
     size, dim, stride, storage_offset, element_size, is_floating_point, type, type_as, cpu, cuda, pin_memory,
-    is_pinned, view_as, reshape_as, expand_as, unbind, new_tensor, new_empty, new_zeros, new_ones, new_full,
-    norm,
+    is_pinned, view_as, reshape_as, expand_as, unbind, new_tensor,
+    newly(creation.empty), newly(creation.zeros), newly(creation.ones), new_full, norm,
 )  # fmt: skip
 PROPERTIES = (nbytes, is_cuda)

@@ -75,8 +75,8 @@ def call(name: str, specs: list[tuple[Any, ...]], tracked: tuple[bool, ...], par
     """One call of an op and, if an operand tracks, the way back through it."""
     op = schema[name]
     operands = tuple(operand(leaf, *spec) for spec, leaf in zip(specs, tracked, strict=True))
-    found = apply(op, operands, params)
-    results = (found,) if op.result is None else tuple(found)
+    outcome = apply(op, operands, params)
+    results = (outcome,) if op.result is None else tuple(outcome)
     node: Any = next((y.op for y in results if y.op is not None), None)
     if isinstance(node, Output):
         node = node.node

@@ -160,7 +160,7 @@ def cuda_kernels(name: str, dtype: str, layout: str, large: bool, show: str) -> 
     if show == "source":
         return [(program.file, program.text) for program in programs]
     made = [(program.file, compiler.compiled(program)) for program in programs]
-    return [(file, found.ptx if show == "ptx" else f"{found.report()}\n") for file, found in made]
+    return [(file, binary.ptx if show == "ptx" else f"{binary.report()}\n") for file, binary in made]
 
 
 def files_of(name: str, dtype: str, layout: str, parallel: bool, device: Device = CPU) -> list[str]:

@@ -53,20 +53,20 @@ def fill(level: str, dtypes: list[str], jobs: int | None) -> int:
 
 def gather(level: str, folder: Path) -> int:
     """Pack all kernels of a cache; 1 if there are none."""
-    found = {}
+    packed = {}
     for source in sorted(folder.glob("[!.]*.py")):
         text = source.read_text(encoding="utf-8")
         kept = objects.read(objects.path_for(source), text)
         if kept is not None:
-            found[source.name] = text, kept
+            packed[source.name] = text, kept
     try:
-        if found:
-            packs.write(level, found)
+        if packed:
+            packs.write(level, packed)
     except OSError as error:
         print(f"pack: {packs.path_of(level)} cannot be written: {error.strerror}", file=sys.stderr)
         return 1
-    print(f"{len(found)} kernels for {level}")
-    return 0 if found else 1
+    print(f"{len(packed)} kernels for {level}")
+    return 0 if packed else 1
 
 
 if __name__ == "__main__":

@@ -22,38 +22,27 @@ from minigrad.declare.record import schema
 SMALL = {"r": 8, "c": 8, "n": 2, "k": 4, "s": 8, "t": 3, "o": 6, "h": 4, "1": 1}
 LARGE = {"r": 256, "c": 256, "n": 16, "k": 32, "s": 32, "t": 3, "o": 30, "h": 16, "1": 1}
 ROW = {"weight": "c", "bias": "c"}
+# Shapes of operands, and parameters that are sizes.
 SHAPES: Mapping[str, Mapping[str, str]] = {
-    "avg_pool": {"x": "nkss"},
-    "avg_pool_back": {"output": "nkhh"},
-    "conv": {"x": "nkss", "weight": "kktt", "bias": "k"},
-    "conv_input": {"output": "nkoo", "weight": "kktt"},
-    "conv_weight": {"output": "nkoo", "x": "nkss"},
+    "avg_pool": {"x": "nkss", "size": "hh"},
+    "avg_pool_back": {"output": "nkhh", "size": "ss"},
+    "conv": {"x": "nkss", "weight": "kktt", "bias": "k", "size": "oo"},
+    "conv_input": {"output": "nkoo", "weight": "kktt", "size": "ss"},
+    "conv_weight": {"output": "nkoo", "x": "nkss", "size": "tt"},
     "cross_entropy": {"target": "r"},
     "cross_entropy_backward": {"target": "r", "g": "r"},
     "layer_norm": ROW,
     "layer_norm_backward": ROW,
     "layer_norm_gradients": ROW,
     "linear": {"bias": "c"},
-    "max_pool": {"x": "nkss"},
-    "max_pool_back": {"output": "nkhh", "x": "nkss"},
-    "max_pool_indices": {"x": "nkss"},
-    "max_pool_pick": {"h": "nkss", "x": "nkss"},
+    "max_pool": {"x": "nkss", "size": "hh"},
+    "max_pool_back": {"output": "nkhh", "x": "nkss", "size": "ss"},
+    "max_pool_indices": {"x": "nkss", "size": "hh"},
+    "max_pool_pick": {"h": "nkss", "x": "nkss", "size": "hh"},
+    "put": {"size": "rc", "stride": "c1"},
     "rms_norm": ROW,
     "rms_norm_backward": ROW,
     "rms_norm_gradients": ROW,
-}
-# Parameters that are sizes, by letter, and the others.
-SIZES: Mapping[str, Mapping[str, str]] = {
-    "avg_pool": {"size": "hh"},
-    "avg_pool_back": {"size": "ss"},
-    "conv": {"size": "oo"},
-    "conv_input": {"size": "ss"},
-    "conv_weight": {"size": "tt"},
-    "max_pool": {"size": "hh"},
-    "max_pool_back": {"size": "ss"},
-    "max_pool_indices": {"size": "hh"},
-    "max_pool_pick": {"size": "hh"},
-    "put": {"size": "rc", "stride": "c1"},
 }
 CLASSES = {"ignore": -100, "reduction": "none"}
 PARAMS: Mapping[str, Mapping[str, object]] = {
@@ -70,13 +59,13 @@ CALLED = {f"conv{d}d": "conv" for d in (1, 2, 3)} | {f"conv_transpose{d}d": "con
 def operands_of(op: Op, dtype: str, layout: str, large: bool) -> list[tuple[Layout, mg.DType]]:
     """A layout and a dtype for each operand: conditions are bool, indices int64, all else as asked for."""
     sizes = LARGE if large else SMALL
-    given = []
+    operands = []
     for name in op.operands:
         shape = tuple(sizes[letter] for letter in SHAPES.get(op.name, {}).get(name, "rc"))
         listed = name == "index" and op.name.startswith("index_")
         kind = DTYPES.get(name, dtype)
-        given.append((Layout.contiguous(shape[:1]) if listed else laid_out(shape, layout), mg.as_dtype(kind)))
-    return given
+        operands.append((Layout.contiguous(shape[:1]) if listed else laid_out(shape, layout), mg.as_dtype(kind)))
+    return operands
 
 
 def laid_out(shape: tuple[int, ...], layout: str) -> Layout:
@@ -97,14 +86,15 @@ def params_of(op: Op, device: Device, large: bool) -> dict[str, object]:
     known = {"dims": (1,), "keepdim": False, "dim": 0, "dtype": mg.float64, "device": device, "shape": matrix,
              "view": schema["permute"], "params": (("dims", (0, 1)),)}  # fmt: skip
     needed = {"alpha": 1, "beta": 1, "count": 8, "parts": 1, "k": 2}
-    found = {}
+    params = {}
     for name, default in op.params.items():
         value = needed.get(name, np.nan) if default is inspect.Parameter.empty else default
-        found[name] = known.get(name, value)
+        params[name] = known.get(name, value)
+    shapes = SHAPES.get(op.name, {})
     own: dict[str, Any] = {
-        name: tuple(sizes[letter] for letter in letters) for name, letters in SIZES.get(op.name, {}).items()
+        name: tuple(sizes[letter] for letter in shapes[name]) for name in ("size", "stride") if name in shapes
     }
-    if "window" in found:
+    if "window" in params:
         taps, stride = ((), (1, 1)) if op.name.startswith("conv") else ((2, 2), (2, 2))
         own = {"window": Window(own["size"], taps, stride, (0, 0), (1, 1))}
-    return found | {name: value for name, value in PARAMS.get(op.name, {}).items() if name in found} | own
+    return params | {name: value for name, value in PARAMS.get(op.name, {}).items() if name in params} | own

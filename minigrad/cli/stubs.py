@@ -78,8 +78,8 @@ def module_text(module: Any, name: str) -> str:
 def function_entry(name: str, function: Any) -> str:
     """Return one function of a module: its signature and the first line of its docstring."""
     doc = (inspect.getdoc(function) or "").partition("\n")[0].replace("\\", "\\\\")
-    given = spelled_parameters(list(inspect.signature(function).parameters.values()), [])
-    return f'\ndef {name}({given}) -> {returned(function)}:\n    """{doc}"""\n'
+    parameters = spelled_parameters(list(inspect.signature(function).parameters.values()), [])
+    return f'\ndef {name}({parameters}) -> {returned(function)}:\n    """{doc}"""\n'
 
 
 def attached() -> Iterator[tuple[str, Any]]:
@@ -97,37 +97,37 @@ def entry(name: str, value: Any) -> str:
     function: Any = value.fget if isinstance(value, property) else value
     head = "    @property\n" if isinstance(value, property) else ""
     doc = (inspect.getdoc(function) or "").partition("\n")[0]
-    given = arguments(function, name.startswith("__") and hasattr(function, "op"))
-    return f'{head}    def {name}({given}) -> {returned(function)}:\n        """{doc}"""\n\n'
+    parameters = arguments(function, name.startswith("__") and hasattr(function, "op"))
+    return f'{head}    def {name}({parameters}) -> {returned(function)}:\n        """{doc}"""\n\n'
 
 
 def arguments(function: Callable[..., Any], operator: bool) -> str:
     """The parameters with what may be given for them; the first is the tensor.  operator: Python gives no keywords."""
-    given = list(inspect.signature(function).parameters.values())[1:]
-    return spelled_parameters([p for p in given if not (operator and p.kind is p.KEYWORD_ONLY)], ["self"])
+    parameters = list(inspect.signature(function).parameters.values())[1:]
+    return spelled_parameters([p for p in parameters if not (operator and p.kind is p.KEYWORD_ONLY)], ["self"])
 
 
-def spelled_parameters(given: list[inspect.Parameter], found: list[str]) -> str:
+def spelled_parameters(parameters: list[inspect.Parameter], texts: list[str]) -> str:
     """Return the text of parameters, behind those that are found already."""
     star = False
-    for p in given:
+    for p in parameters:
         star |= p.kind is p.VAR_POSITIONAL
         if p.kind is p.KEYWORD_ONLY and not star:
-            found.append("*")
+            texts.append("*")
             star = True
         mark = "*" if p.kind is p.VAR_POSITIONAL else "**" if p.kind is p.VAR_KEYWORD else ""
         default = "" if p.default is p.empty else " = ..."
-        found.append(f"{mark}{p.name}: {spelled(p.annotation)}{default}")
-    return ", ".join(found)
+        texts.append(f"{mark}{p.name}: {spelled(p.annotation)}{default}")
+    return ", ".join(texts)
 
 
 def returned(function: Callable[..., Any]) -> str:
     """What it gives; an op, which says nothing of it, gives a tensor."""
-    given = inspect.signature(function).return_annotation
+    annotation = inspect.signature(function).return_annotation
     op = getattr(function, "op", None)
-    if given is inspect.Parameter.empty or given == "Tensor":
+    if annotation is inspect.Parameter.empty or annotation == "Tensor":
         return "Tensor" if op is None or op.result is None else "Any"
-    return spelled(given)
+    return spelled(annotation)
 
 
 def spelled(annotation: Any) -> str:

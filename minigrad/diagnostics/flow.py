@@ -17,9 +17,34 @@ from numpy.typing import NDArray
 from minigrad.autodiff.checks import check, end_of, node_of
 from minigrad.autodiff.engine import leading_to, pull_back, reachable, seed
 from minigrad.autodiff.hooks import Around
-from minigrad.runtime.graph import BackpropOp
+from minigrad.runtime.graph import BackpropOp, Output
 from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor, host_array
+from minigrad.runtime.tracers import Tracer, Transform
+
+
+class Annotated(Tracer):
+    """A tensor in a transform, with a note: what is known of it."""
+
+    __slots__ = ("note", "value")
+
+    def __init__(self, transform: Transform, value: Tensor, note: Any) -> None:
+        super().__init__(transform, value.layout, value.dtype, value.device)
+        self.value, self.note = value, note
+
+
+class Annotating(Transform):
+    """Ops compute as ever; `call` says what is noted of their results."""
+
+    def detached(self, x: Any) -> Tensor:
+        return Annotated(self, x.value.detach(), x.note)
+
+    def derives(self, x: Any, recorded: bool) -> bool:
+        return False
+
+    def elements(self, x: Tensor) -> Tensor:
+        """What a value of this transform stands for; another tensor as it is."""
+        return x.value if isinstance(x, Annotated) and x.transform is self else x
 
 
 @dataclass
@@ -41,7 +66,7 @@ class Flow:
     """A walk back from y: its steps in order, and the gradient of each leaf, or of each result that was asked for."""
 
     steps: list[Step] = field(default_factory=list)
-    found: dict[int, Tensor] = field(default_factory=dict)
+    gradients: dict[int, Tensor] = field(default_factory=dict)
 
 
 class Looked(Around):
@@ -61,7 +86,8 @@ class Looked(Around):
         start = perf_counter()
         passed: list[tuple[Any, Tensor]] = self.node.pull(gradients, wanted, create)
         self.way.steps.append(Step(self.node, list(gradients), passed, perf_counter() - start))
-        self.way.found.update({key: g for key, g in zip(self.node.ids or (self.node.id,), gradients) if g is not None})
+        keys = self.node.ids or (self.node.id,)
+        self.way.gradients.update({key: g for key, g in zip(keys, gradients) if g is not None})
         return list(passed)  # the walk uses it up
 
 
@@ -79,8 +105,13 @@ def flow(y: Tensor, x: Tensor | None = None, name: str = "explain_grad") -> Flow
     way = Flow()
     with no_grad():
         _, table = pull_back([Looked(node, way) for node in nodes], [(end_of(y), seed(y, None))], wanted)
-    way.found.update(table)
+    way.gradients.update(table)
     return way
+
+
+def vertex_of(edge: Any) -> Any:
+    """The node that an edge of the graph comes from, or the leaf."""
+    return edge.node if isinstance(edge, Output) else edge
 
 
 def values(x: Tensor) -> NDArray[Any]:

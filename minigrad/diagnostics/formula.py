@@ -14,66 +14,42 @@ from minigrad.autodiff.holding import values_of
 from minigrad.autodiff.pulling import facts
 from minigrad.core.op import Op
 from minigrad.diagnostics.bodies import body_of
-from minigrad.diagnostics.flow import Step, values
+from minigrad.diagnostics.flow import Annotated, Annotating, Step, values
 from minigrad.diagnostics.terms import Term, number
 from minigrad.errors import MinigradError
 from minigrad.runtime.dispatch import apply
-from minigrad.runtime.graph import BackpropOp, Output
+from minigrad.runtime.graph import BackpropOp
 from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor
-from minigrad.runtime.tracers import Tracer, Transform
 
 BAR = "\u0304"  # a line above the letter before it: the gradient of what the letter stands for
 
 
-class Written(Tracer):
-    """A tensor and the term that it is."""
-
-    __slots__ = ("term", "value")
-
-    def __init__(self, transform: Transform, value: Tensor, term: Term) -> None:
-        super().__init__(transform, value.layout, value.dtype, value.device)
-        self.value, self.term = value, term
-
-
-class Writing(Transform):
-    """Calls of ops on written values compute as ever and give written values.  calls: op, operands, parameters."""
+class Writing(Annotating):
+    """Values are noted with the terms that they are.  calls: op, operands, parameters."""
 
     def __init__(self) -> None:
         super().__init__()
         self.calls: list[tuple[Op, tuple[Tensor, ...], dict[str, Any]]] = []
 
     def call(self, op: Op, operands: tuple[Tensor, ...], params: dict[str, Any]) -> Any:
-        plain = tuple(self.value_of(x) for x in operands)
+        plain = tuple(self.elements(x) for x in operands)
         self.calls.append((op, plain, params))
-        terms = tuple(x.term if isinstance(x, Written) and x.transform is self else constant(x) for x in operands)
+        terms = tuple(x.note if isinstance(x, Annotated) and x.transform is self else constant(x) for x in operands)
         result = apply(op, plain, params)
         if op.primal is not None and op.scalar is not None:
-            return Written(self, result, body_of(op.scalar, terms)[0])
+            return Annotated(self, result, body_of(op.scalar, terms)[0])
         if op.result is None:
-            return Written(self, result, Term(op.label, terms, params))
+            return Annotated(self, result, Term(op.label, terms, params))
         named = zip(result, op.outputs, strict=True)
-        return op.result(*[Written(self, y, Term(op.label, terms, params, name)) for y, name in named])
-
-    def value_of(self, x: Tensor) -> Tensor:
-        """What a value of this transform stands for; another tensor as it is."""
-        return x.value if isinstance(x, Written) and x.transform is self else x
-
-    def detached(self, x: Any) -> Tensor:
-        return Written(self, x.value.detach(), x.term)
-
-    def derives(self, x: Any, recorded: bool) -> bool:
-        return False
-
-    def elements(self, x: Any) -> Tensor:
-        return self.value_of(x)
+        return op.result(*[Annotated(self, y, Term(op.label, terms, params, name)) for y, name in named])
 
 
 def constant(x: Tensor) -> Term:
     """A tensor that a rule brought along: its number where all elements are that, else what it is."""
-    found = values(x)
-    if found.size and (found == found.flat[0]).all():
-        return Term(number(found.flat[0].item()))
+    elements = values(x)
+    if elements.size and (elements == elements.flat[0]).all():
+        return Term(number(elements.flat[0].item()))
     return Term(f"{x.dtype}{x.shape}")
 
 
@@ -124,7 +100,7 @@ def written(step: Step, operand: int, pick: Sequence[int]) -> Term | None:
         partial = followed(Writing(), step, operand, pick, rule.fn)
     except (MinigradError, TypeError, ValueError, AttributeError):
         return None  # written for tensors with memory
-    term = partial.term if isinstance(partial, Written) else constant(partial)
+    term = partial.note if isinstance(partial, Annotated) else constant(partial)
     shape = node.plan.specs[operand].shape
     # What was broadcast on the way forward is summed on the way back, by the engine.
     return term if partial.shape == shape else Term("sum", (term,), {"to": shape})
@@ -141,11 +117,11 @@ def followed(transform: Writing, step: Step, operand: int, pick: Sequence[int], 
     rule = rule_of(node, operand)
     names = [op.value_name(k) for k in op.saves[node.mask]]
     with transform, no_grad():
-        heads = [None if g is None else Written(transform, g, Term(barred(name)))
+        heads = [None if g is None else Annotated(transform, g, Term(barred(name)))
                  for g, name in zip(step.arrived, op.outputs, strict=False)]  # fmt: skip
-        saved = [Written(transform, x, Term(name)) for x, name in zip(values_of(node), names, strict=True)]
-        given = [heads[i] for i in rule.gradients]
-        return fn(*given, *[saved[i] for i in pick], **facts(node, rule, operand))
+        saved = [Annotated(transform, x, Term(name)) for x, name in zip(values_of(node), names, strict=True)]
+        arrived = [heads[i] for i in rule.gradients]
+        return fn(*arrived, *[saved[i] for i in pick], **facts(node, rule, operand))
 
 
 def forward_of(node: BackpropOp) -> Term:
@@ -154,10 +130,5 @@ def forward_of(node: BackpropOp) -> Term:
     names = [op.operands[k] if not op.variadic else f"x{k + 1}" for k in range(len(node.parents))]
     if op.derived and op.scalar is not None and op.result is None:
         return body_of(op.scalar, [Term(name) for name in names])[0]
-    given = {name: value for name, value in node.params.items() if value != op.params.get(name)}
-    return Term(op.label, tuple(map(Term, names)), given)
-
-
-def vertex_of(edge: Any) -> Any:
-    """The node that an edge of the graph comes from, or the leaf."""
-    return edge.node if isinstance(edge, Output) else edge
+    params = {name: value for name, value in node.params.items() if value != op.params.get(name)}
+    return Term(op.label, tuple(map(Term, names)), params)

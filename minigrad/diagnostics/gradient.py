@@ -49,8 +49,8 @@ def explain_grad(x: Tensor, y: Tensor | None = None) -> Explanation:
     Raises GradientError where y must be named, or its graph has been freed by a backward without retain_graph.
     """
     expect_tensors("explain_grad", x, *([] if y is None else [y]))
-    given = getattr(x, "name", None)
-    name = f"the gradient of {f'{given!r} ' if given else ''}{describe(x)}"
+    called = getattr(x, "name", None)
+    name = f"the gradient of {f'{called!r} ' if called else ''}{describe(x)}"
     if not x.dtype.is_float:
         return Explanation("none", f"{name} is None", (f"{x.dtype} carries no gradient; only floats do",))
     if not x.requires_grad:
@@ -128,16 +128,16 @@ def cuts(x: Tensor, y: Tensor) -> Iterator[str]:
         yield f"{describe(y)} was not computed from it by any op"
         yield from exits(x)
         return
-    told = dict.fromkeys(reason for entry in sorted(between, key=order) for reason in lost(entry) if entry is not first)
-    yield from list(told)[:MOST]
+    entries = [entry for entry in sorted(between, key=order) if entry is not first]
+    yield from list(dict.fromkeys(reason for entry in entries for reason in lost(entry)))[:MOST]
 
 
 def exits(x: Tensor) -> Iterator[str]:
     """Where the elements of x, or of what came of it, were taken as numbers."""
     entry = entry_of(x)
-    told = [] if entry is None else list(entry.left)[-MOST:]
-    if told:
-        yield f"its numbers left by {', '.join(told)}; what leaves as a number is a constant when it comes back"
+    names = [] if entry is None else list(entry.left)[-MOST:]
+    if names:
+        yield f"its numbers left by {', '.join(names)}; what leaves as a number is a constant when it comes back"
 
 
 def order(entry: Entry) -> int:
@@ -169,23 +169,23 @@ def lost(entry: Entry) -> Iterator[str]:
 def followed(x: Tensor, y: Tensor, name: str) -> Explanation:
     """What became of the gradient on its way."""
     way = flow(y, x)
-    g = way.found.get(node_of(x).id)
+    g = way.gradients.get(node_of(x).id)
     if g is None:
         return Explanation("none", f"{name} is None", ("the rules on the way declare it to be zero",))
-    found = values(g)
-    if np.isnan(found).any() or np.isinf(found).any():
-        kind = "nan" if np.isnan(found).any() else "inf"
-        count = int((~np.isfinite(found)).sum())
+    elements = values(g)
+    if np.isnan(elements).any() or np.isinf(elements).any():
+        kind = "nan" if np.isnan(elements).any() else "inf"
+        count = int((~np.isfinite(elements)).sum())
         already = not_finite(y)
         reasons = ([already] if already else []) + list(spoils(way))
-        return Explanation(kind, f"{name} is {kind} at {count} of {found.size} elements", tuple(reasons[:MOST]))
-    if not found.any():
-        return Explanation("zero", f"{name} is zero", tuple(list(blocks(way, y))[:MOST]))
-    low, high = float(np.abs(found).min()), float(np.abs(found).max())
+        return Explanation(kind, f"{name} is {kind} at {count} of {elements.size} elements", tuple(reasons[:MOST]))
+    if not elements.any():
+        return Explanation("zero", f"{name} is zero", tuple(list(blocks(way))[:MOST]))
+    low, high = float(np.abs(elements).min()), float(np.abs(elements).max())
     path = [named(step.node) for step in way.steps]
     shown = path if len(path) <= MOST else [*path[: MOST // 2], f"{len(path) - MOST} more", *path[-MOST // 2 :]]
-    zeros = found.size - np.count_nonzero(found)
-    what = f"{name} flows: {zeros} of {found.size} elements are 0, |g| is {low:.3g} to {high:.3g}"
+    zeros = elements.size - np.count_nonzero(elements)
+    what = f"{name} flows: {zeros} of {elements.size} elements are 0, |g| is {low:.3g} to {high:.3g}"
     return Explanation("flows", what, tuple(f"through {step}" for step in shown))
 
 
@@ -204,7 +204,7 @@ def spoils(way: Flow) -> Iterator[str]:
                 yield spoiled(step, partial, by)
 
 
-def blocks(way: Flow, y: Tensor) -> Iterator[str]:
+def blocks(way: Flow) -> Iterator[str]:
     """Every node that something reached, and that passed nothing of it towards x."""
     for step in way.steps:
         if not some(step):
@@ -227,4 +227,4 @@ def cancelled(way: Flow) -> bool:
     for step in way.steps:
         for parent, partial in step.passed:
             parts[parent.id] = parts.get(parent.id, False) or bool(values(partial).any())
-    return any(there and not values(way.found[key]).any() for key, there in parts.items())
+    return any(there and not values(way.gradients[key]).any() for key, there in parts.items())

@@ -16,6 +16,7 @@ from typing import Any
 
 from minigrad.autodiff.holding import Holder
 from minigrad.core.storage import Storage
+from minigrad.diagnostics.flow import vertex_of
 from minigrad.runtime.graph import BackpropOp, Output
 from minigrad.runtime.tensor import Tensor
 
@@ -39,7 +40,7 @@ class Ledger:
         self.nodes = {key: node for node in nodes for key in node.ids or (node.id,)}
         self.note_data([x for node in nodes for x in self.note_saved(node)])
         for node in nodes:
-            self.reads[node.id] = {(own_node(edge).id, self.piece(edge)) for edge in node.parents if is_op(edge)}
+            self.reads[node.id] = {(vertex_of(edge).id, self.piece(edge)) for edge in node.parents if is_op(edge)}
 
     def note_saved(self, node: BackpropOp) -> list[Tensor]:
         """Write down what a node saved, and of which results that is the memory.  Returns the constants among it."""
@@ -54,12 +55,12 @@ class Ledger:
                 elif is_op(edge):
                     self.made[origin(edge)] = id(storage)
             if isinstance(x, Holder):
-                for given, made_by in x.given():
-                    held.add(self.add(given.storage))
+                for operand, made_by in x.given():
+                    held.add(self.add(operand.storage))
                     if made_by in self.nodes:
                         maker = self.nodes[made_by]
                         self.made[origin(maker if maker.ids is None else Output(maker, maker.ids.index(made_by)))] = id(
-                            given.storage
+                            operand.storage
                         )
             else:
                 held.add(self.add(x.storage))
@@ -106,22 +107,17 @@ class Ledger:
         return max(0, gone - sum(self.sizes[piece] for piece in coming - inside - stays))
 
 
-def own_node(edge: Any) -> Any:
-    """The node of an edge."""
-    return edge.node if edge.__class__ is Output else edge
-
-
 def is_op(edge: Any) -> bool:
     """Whether an edge leads to a recorded op."""
-    return isinstance(own_node(edge), BackpropOp)
+    return isinstance(vertex_of(edge), BackpropOp)
 
 
 def origin(edge: Any) -> tuple[int, int]:
     """The op that made the memory which an edge shows, and which of its results; the id of a Var for a view of one."""
-    node = own_node(edge)
+    node = vertex_of(edge)
     while node.op.kind == "view":
         edge = node.parents[0]
-        node = own_node(edge)
+        node = vertex_of(edge)
         if not isinstance(node, BackpropOp):
             return node.id, 0
     return node.id, edge.index if edge.__class__ is Output else 0

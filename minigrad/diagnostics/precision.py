@@ -20,14 +20,13 @@ from numpy.typing import NDArray
 
 from minigrad.core.dtype import DType, float64
 from minigrad.core.op import Op
-from minigrad.diagnostics.flow import values
+from minigrad.diagnostics.flow import Annotated, Annotating, values
 from minigrad.errors import ArgumentError, DTypeError, MinigradError
 from minigrad.ops.casting import cast
 from minigrad.ops.random import Streams
 from minigrad.runtime.dispatch import apply
 from minigrad.runtime.recording import no_grad, user_line
 from minigrad.runtime.tensor import Tensor
-from minigrad.runtime.tracers import Tracer, Transform
 
 
 @dataclass(frozen=True)
@@ -83,18 +82,8 @@ class Vertex:
         return f"{self.name}{self.right.shape}" + (f" at {self.source}" if self.source else "")
 
 
-class Watched(Tracer):
-    """A value of a run.  number: of its vertex."""
-
-    __slots__ = ("number", "value")
-
-    def __init__(self, transform: Transform, value: Tensor, number: int) -> None:
-        super().__init__(transform, value.layout, value.dtype, value.device)
-        self.value, self.number = value, number
-
-
-class Run(Transform):
-    """A run of a function, whose values are noted.  count: how many there are so far."""
+class Run(Annotating):
+    """A run of a function, whose values are noted with the numbers of their vertices.  count: how many there are."""
 
     def __init__(self, dtype: DType) -> None:
         super().__init__()
@@ -108,8 +97,8 @@ class Run(Transform):
         """A value was cast to another float.  It has no vertex: halves are cast where float64 is not."""
 
     @abstractmethod
-    def note(self, found: Vertex, value: Tensor) -> None:
-        """Write down a value.  found: its vertex; right is what it should have been for the operands that it had."""
+    def note(self, vertex: Vertex, value: Tensor) -> None:
+        """Write down a value.  vertex: right is what it should have been for the operands that it had."""
 
     def noted(
         self, kind: str, name: str, value: Tensor, fair: Tensor, parents: tuple[int, ...] = (), line: str | None = None
@@ -122,7 +111,7 @@ class Run(Transform):
     def input(self, x: Tensor, name: str) -> Tensor:
         """An input in the dtype of the run, if it is a float."""
         value = cast(x, dtype=self.dtype) if x.dtype.is_float else x
-        return Watched(self, value, self.noted("input", name, value, x))
+        return Annotated(self, value, self.noted("input", name, value, x))
 
     def call(self, op: Op, operands: tuple[Tensor, ...], params: dict[str, Any]) -> Any:
         line = user_line()
@@ -131,27 +120,18 @@ class Run(Transform):
         result, fair = self.computed(op, plain, params)
         if op.name == "cast" and plain[0].dtype.is_float and result.dtype.is_float:
             self.rounded(parents[0], result)
-            return Watched(self, result, parents[0])
+            return Annotated(self, result, parents[0])
         if op.result is None:
-            return Watched(self, result, self.noted("op", op.label, result, fair, parents, line))
+            return Annotated(self, result, self.noted("op", op.label, result, fair, parents, line))
         names = [f"{op.label}.{name}" for name in op.outputs]
         return op.result(
-            *[Watched(self, y, self.noted("op", name, y, should, parents, line))
+            *[Annotated(self, y, self.noted("op", name, y, should, parents, line))
               for y, should, name in zip(result, fair, names, strict=True)]
         )  # fmt: skip
 
     def number_of(self, x: Tensor) -> int:
         """The number of an operand; a constant is written down here."""
-        return x.number if isinstance(x, Watched) and x.transform is self else self.noted("constant", "constant", x, x)
-
-    def detached(self, x: Any) -> Tensor:
-        return Watched(self, x.value.detach(), x.number)
-
-    def derives(self, x: Any, recorded: bool) -> bool:
-        return False
-
-    def elements(self, x: Any) -> Tensor:
-        return x.value if isinstance(x, Watched) and x.transform is self else x
+        return x.note if isinstance(x, Annotated) and x.transform is self else self.noted("constant", "constant", x, x)
 
 
 class Exact(Run):
@@ -162,11 +142,11 @@ class Exact(Run):
         self.vertices: list[Vertex] = []
 
     def computed(self, op: Op, operands: tuple[Tensor, ...], params: dict[str, Any]) -> tuple[Any, Any]:
-        found = in_float64(op, operands, params)
-        return found, found
+        result = in_float64(op, operands, params)
+        return result, result
 
-    def note(self, found: Vertex, value: Tensor) -> None:
-        self.vertices.append(found)
+    def note(self, vertex: Vertex, value: Tensor) -> None:
+        self.vertices.append(vertex)
 
 
 class Rough(Run):
@@ -184,13 +164,13 @@ class Rough(Run):
     def computed(self, op: Op, operands: tuple[Tensor, ...], params: dict[str, Any]) -> tuple[Any, Any]:
         return apply(op, operands, params), in_float64(op, operands, params)
 
-    def note(self, found: Vertex, value: Tensor) -> None:
-        if found.number >= len(self.vertices) or not found.like(self.vertices[found.number]):
-            self.refuse(found)
-        vertex = self.vertices[found.number]
+    def note(self, vertex: Vertex, value: Tensor) -> None:
+        if vertex.number >= len(self.vertices) or not vertex.like(self.vertices[vertex.number]):
+            self.refuse(vertex)
+        exact = self.vertices[vertex.number]
         # A constant has no operands, so what it should be is what it is in float64, as an input's is what was given.
-        self.fair.append(vertex.right if found.kind == "constant" else found.right)
-        vertex.errors[self.dtype] = self.errors_of(vertex, value)
+        self.fair.append(exact.right if vertex.kind == "constant" else vertex.right)
+        exact.errors[self.dtype] = self.errors_of(exact, value)
 
     def rounded(self, number: int, value: Tensor) -> None:
         vertex = self.vertices[number]
@@ -203,11 +183,11 @@ class Rough(Run):
         got = wide(value)
         return Errors(*[worst(got, right, self.eps) for right in (self.fair[vertex.number], vertex.right)])
 
-    def refuse(self, found: Vertex | None) -> None:
-        """Raise ArgumentError, since the function does something else in this dtype.  found: None at its end."""
+    def refuse(self, vertex: Vertex | None) -> None:
+        """Raise ArgumentError, since the function does something else in this dtype.  vertex: None at its end."""
         self.refused = True
-        number = self.count if found is None else found.number
-        here = "it ends" if found is None else f"comes {found}"
+        number = self.count if vertex is None else vertex.number
+        here = "it ends" if vertex is None else f"comes {vertex}"
         there = str(self.vertices[number]) if number < len(self.vertices) else "the end"
         raise ArgumentError(
             f"{self.name}: f takes another way in {self.dtype} than in float64: here {here}, there {there}; what is "
@@ -218,8 +198,8 @@ class Rough(Run):
 def in_float64(op: Op, operands: tuple[Tensor, ...], params: dict[str, Any]) -> Any:
     """What an op gives if all floats are float64, also those that it is told to give."""
     operands = tuple([cast(x, dtype=float64) if x.dtype.is_float else x for x in operands])
-    given = {k: float64 if isinstance(v, DType) and v.is_float else v for k, v in params.items()}
-    return apply(op, operands, given)
+    params = {k: float64 if isinstance(v, DType) and v.is_float else v for k, v in params.items()}
+    return apply(op, operands, params)
 
 
 def eps_of(dtype: DType) -> float:
@@ -229,8 +209,8 @@ def eps_of(dtype: DType) -> float:
 
 def wide(x: Tensor) -> NDArray[Any]:
     """The elements, floats as float64."""
-    found = values(x)
-    return found.astype(np.float64) if x.dtype.is_float else found.copy()
+    elements = values(x)
+    return elements.astype(np.float64) if x.dtype.is_float else elements.copy()
 
 
 def worst(got: NDArray[Any], right: NDArray[Any], eps: float) -> Error:
@@ -276,14 +256,14 @@ def compared(
 def followed(run: Run, f: Callable[..., Any], inputs: Sequence[Tensor], names: Sequence[str]) -> set[int]:
     """Run f on a run's values; gives the numbers of what it returns."""
     with run, no_grad(), Streams().repeated():  # no generator moves on, so each run draws the same numbers
-        found = f(*[run.input(x, name) for x, name in zip(inputs, names, strict=True)])
-    pending, ends = [found], set()
+        result = f(*[run.input(x, name) for x, name in zip(inputs, names, strict=True)])
+    pending, ends = [result], set()
     while pending:
         each = pending.pop()
         if isinstance(each, (tuple, list)):
             pending += each
         elif isinstance(each, dict):
             pending += each.values()
-        elif isinstance(each, Watched):
-            ends.add(each.number)
+        elif isinstance(each, Annotated):
+            ends.add(each.note)
     return ends

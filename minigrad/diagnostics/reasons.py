@@ -92,12 +92,12 @@ def widened(x: Tensor) -> Tensor:
 
 def range_of_operands(node: BackpropOp) -> str:
     """Between what the saved operands lie."""
-    told = []
+    parts = []
     for k, x in zip(node.op.saves[node.mask], values_of(node)):
         if k >= 0 and x.dtype.is_float and x.numel():
             low, high = float(np.nanmin(values(x))), float(np.nanmax(values(x)))
-            told.append(f"{node.op.operands[k]} from {low:.6g} to {high:.6g}")
-    return f" ({', '.join(told)})" if told else ""
+            parts.append(f"{node.op.operands[k]} from {low:.6g} to {high:.6g}")
+    return f" ({', '.join(parts)})" if parts else ""
 
 
 def spoiled(step: Step, partial: Tensor, chosen_by: BackpropOp | None) -> str:
@@ -123,11 +123,11 @@ def spoiled(step: Step, partial: Tensor, chosen_by: BackpropOp | None) -> str:
 
 def operands_at(node: BackpropOp, index: tuple[int, ...], shape: tuple[int, ...]) -> str:
     """What the saved operands were at a place."""
-    told = []
+    parts = []
     for k, x in zip(node.op.saves[node.mask], values_of(node)):
         if x.shape == shape and x.dtype.is_float:
-            told.append(f"{node.op.value_name(k)} = {float(values(x)[index]):.6g}")
-    return f", where {' and '.join(told)}" if told else ""
+            parts.append(f"{node.op.value_name(k)} = {float(values(x)[index]):.6g}")
+    return f", where {' and '.join(parts)}" if parts else ""
 
 
 def not_finite(y: Tensor) -> str | None:

@@ -28,15 +28,15 @@ WARM, COLD = np.array([190.0, 40.0, 30.0]), np.array([30.0, 80.0, 170.0])
 def shown(x: Tensor) -> dict[str, Any]:
     """What a page shows of a tensor.  kind: dtype and shape.  text: its numbers, or their range.  image: a data URI
     where there are many numbers, else "".  width, height: of the image, in pixels."""
-    found = values(x)
+    elements = values(x)
     kind = f"{x.dtype}{x.shape}"
-    if found.size <= NUMBERS:
-        return {"kind": kind, "text": as_text(found), "image": "", "width": 0, "height": 0}
-    grid = as_grid(found.astype(np.float64))
-    finite = found[np.isfinite(found)] if x.dtype.is_float else found
+    if elements.size <= NUMBERS:
+        return {"kind": kind, "text": as_text(elements), "image": "", "width": 0, "height": 0}
+    grid = as_grid(elements.astype(np.float64))
+    finite = elements[np.isfinite(elements)] if x.dtype.is_float else elements
     text = f"{finite.min():.4g} to {finite.max():.4g}" if finite.size else "nothing finite"
-    if finite.size < found.size:
-        text += f", {found.size - finite.size} not finite"
+    if finite.size < elements.size:
+        text += f", {elements.size - finite.size} not finite"
     height, width = grid.shape
     return {"kind": kind, "text": text, "image": png(coloured(grid)), "width": width, "height": height}
 
@@ -56,8 +56,8 @@ def tensor_html(x: Tensor, text: str) -> str:
         return body
     value = shown(x)
     name = getattr(x, "name", None) or ("Var" if x.is_variable else "tensor")
-    told = escape(f"{name} {value['kind']}, {value['text']}")
-    return f"<div>{image_html(value)} {told}<details><summary>numbers</summary>{body}</details></div>"
+    summary = escape(f"{name} {value['kind']}, {value['text']}")
+    return f"<div>{image_html(value)} {summary}<details><summary>numbers</summary>{body}</details></div>"
 
 
 def grads_html(grads: Mapping[str, Tensor]) -> str:
@@ -70,21 +70,21 @@ def grads_html(grads: Mapping[str, Tensor]) -> str:
     return f"<table><caption>gradients</caption>{rows}</table>"
 
 
-def as_text(found: NDArray[Any]) -> str:
+def as_text(elements: NDArray[Any]) -> str:
     """Nested brackets, four digits."""
-    if found.ndim == 0:
-        return f"{found.item():.4g}" if found.dtype.kind == "f" else str(found.item())
-    return f"[{', '.join(as_text(part) for part in found)}]"
+    if elements.ndim == 0:
+        return f"{elements.item():.4g}" if elements.dtype.kind == "f" else str(elements.item())
+    return f"[{', '.join(as_text(part) for part in elements)}]"
 
 
-def as_grid(found: NDArray[Any]) -> NDArray[np.float64]:
+def as_grid(elements: NDArray[Any]) -> NDArray[np.float64]:
     """A matrix of at most SIDE x SIDE: rows are the leading dims, a long vector is folded into rows."""
-    if found.ndim == 1:
-        width = min(len(found), SIDE) if len(found) <= SIDE else int(np.ceil(np.sqrt(len(found))))
-        padded = np.concatenate([found, np.zeros(-len(found) % width)])
+    if elements.ndim == 1:
+        width = min(len(elements), SIDE) if len(elements) <= SIDE else int(np.ceil(np.sqrt(len(elements))))
+        padded = np.concatenate([elements, np.zeros(-len(elements) % width)])
         matrix = padded.reshape(-1, width)
     else:
-        matrix = found.reshape(-1, found.shape[-1])
+        matrix = elements.reshape(-1, elements.shape[-1])
     for axis in (0, 1):
         size = matrix.shape[axis]
         if size > SIDE:

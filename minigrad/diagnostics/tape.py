@@ -143,8 +143,8 @@ class Tape(Sequence[Row]):
             for row, cells in zip(self.rows, self.lines(), strict=True)
         ]
         head = "".join(f"<th>{name}</th>" for name in ("", "op", "saved", "forward", "backward", "line", ""))
-        told = "".join(f"<p>{escape(line)}</p>" for line in self.summary())
-        return f"<table><tr>{head}</tr>{''.join(rows)}</table>{told}"
+        summary = "".join(f"<p>{escape(line)}</p>" for line in self.summary())
+        return f"<table><tr>{head}</tr>{''.join(rows)}</table>{summary}"
 
 
 def tape(y: Tensor, timed: bool = False) -> Tape:

@@ -7,7 +7,7 @@ from typing import Any
 
 from minigrad.autodiff.watching import position_of
 from minigrad.errors import ArgumentError, DeviceError, DTypeError, GradientError, ShapeError
-from minigrad.func.trees import flatten, leaves_as, unflatten
+from minigrad.func.trees import Tree, flatten, leaves_as, unflatten
 from minigrad.ops.creation import zeros
 from minigrad.runtime.tensor import Tensor, describe
 
@@ -92,6 +92,14 @@ def with_aux(name: str, func: Function, returned: Any) -> tuple[Any, Any]:
             f"{name}: with has_aux=True {called(func)} must give (output, aux), and gave {shown(returned)}", op=name
         )
     return returned
+
+
+def outputs_of(name: str, func: Function, y: Any) -> tuple[list[Any], Tree]:
+    """The leaves of what a function gave, and how they are nested.  Raises ArgumentError unless all are tensors."""
+    leaves, tree = flatten(y)
+    if not leaves or not all(isinstance(x, Tensor) for x in leaves):
+        raise ArgumentError(f"{name}: {called(func)} must give tensors, and gave {shown(y)}", op=name)
+    return leaves, tree
 
 
 def called(func: Function) -> str:

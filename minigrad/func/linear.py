@@ -10,8 +10,8 @@ from minigrad.autodiff.tangents import Call, KeptCall
 from minigrad.autodiff.tracked import NotingTransform
 from minigrad.core.op import Op
 from minigrad.errors import ArgumentError
-from minigrad.func.inputs import Function, Inputs, alike, called, shown, tangents_for
-from minigrad.func.trees import flatten, unflatten
+from minigrad.func.inputs import Function, Inputs, alike, called, outputs_of, tangents_for
+from minigrad.func.trees import unflatten
 from minigrad.runtime.dispatch import apply
 from minigrad.runtime.tensor import Tensor
 from minigrad.runtime.tracers import Tracer, Transform
@@ -64,10 +64,7 @@ class Linearized:
         self.inputs = inputs
         with Noting() as transform:
             y = func(*inputs.replaced([transform.note(x) for x in inputs.floats]))
-        leaves, self.tree = flatten(y)
-        wrong = next((x for x in leaves if not isinstance(x, Tensor)), None)
-        if wrong is not None or not leaves:
-            raise ArgumentError(f"linearize: {called(func)} must give tensors, and gave {shown(y)}", op="linearize")
+        leaves, self.tree = outputs_of("linearize", func, y)
         mine = [isinstance(x, Noted) and x.transform is transform for x in leaves]
         self.values = [x.value if own else x for x, own in zip(leaves, mine)]
         self.ends = [x.spot if own else None for x, own in zip(leaves, mine)]

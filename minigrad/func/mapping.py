@@ -8,7 +8,7 @@ from typing import Any
 
 from minigrad.autodiff.batches import Batched, BatchTransform
 from minigrad.errors import ArgumentError, IndexOutOfRange, ShapeError
-from minigrad.func.inputs import called, shown
+from minigrad.func.inputs import called, outputs_of
 from minigrad.func.trees import Tree, flatten, spread, unflatten
 from minigrad.ops.shape.joining import cat
 from minigrad.ops.shape.views import expand, narrow, permute
@@ -121,10 +121,7 @@ def once(
             if d is not None:
                 x.base = INPUT
         returned = func(*unflatten(tree, args), **kwargs)
-    outputs, nested = flatten(returned)
-    wrong = next((y for y in outputs if not isinstance(y, Tensor)), None)
-    if wrong is not None or not outputs:
-        raise ArgumentError(f"vmap: {called(func)} must give tensors, and gave {shown(returned)}", op="vmap")
+    outputs, nested = outputs_of("vmap", func, returned)
     positions = spread(out_dims, nested, "vmap: out_dims", "the output")
     return unflatten(nested, [positioned(transform, y, position) for y, position in zip(outputs, positions)])
 

@@ -20,6 +20,7 @@ from minigrad.func.inputs import (
     alike,
     called,
     check_like,
+    outputs_of,
     shown,
     tangents_for,
     with_aux,
@@ -142,10 +143,7 @@ def recorded(
         y, aux = func(*inputs.replaced(run.placeholders)), None
     if has_aux:
         y, aux = with_aux(name, func, y)
-    outputs, tree = flatten(y)
-    wrong = next((x for x in outputs if not isinstance(x, Tensor)), None)
-    if wrong is not None or not outputs:
-        raise ArgumentError(f"{name}: {called(func)} must give tensors, and gave {shown(y)}", op=name)
+    outputs, tree = outputs_of(name, func, y)
     return run.release(y), run.release(aux), Pullback(run, inputs, outputs, tree)
 
 
@@ -193,10 +191,7 @@ def jvp(
 
 def split(name: str, transform: DualTransform, func: Function, y: Any, strict: bool) -> tuple[Any, Any]:
     """What a function gave of duals: values, and tangents nested alike."""
-    leaves, tree = flatten(y)
-    wrong = next((x for x in leaves if not isinstance(x, Tensor)), None)
-    if wrong is not None or not leaves:
-        raise ArgumentError(f"{name}: {called(func)} must give tensors, and gave {shown(y)}", op=name)
+    leaves, tree = outputs_of(name, func, y)
     parts = [transform.parts(x) for x in leaves]
     if strict and any(t is None for _, t in parts):
         raise GradientError(f"{name}: an output of {called(func)} does not depend on the primals, with strict=True")

@@ -1,16 +1,19 @@
 """Integer keys of every dtype, in the order that sorting gives: what the sorts of all processors compare.
 
 Keys are unsigned, nan above all and the two zeros equal; `MASK` of ones turns the order around and leaves ties as they
-stand.  A kernel pastes the function that `key_of` names, with its constants.
+stand.  A kernel pastes the function that `key_of` names, with its constants, and `keep_macro` says whether it keeps the
+elements beside their positions.
 """
 
 # ruff: noqa: F821
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable
 from typing import Any
 
 from minigrad.core.dtype import DType
+from minigrad.kernels.pasting import Expand
 
 
 def key_float(x):  # type: ignore[no-untyped-def]
@@ -50,3 +53,13 @@ def key_of(dtype: DType, descending: bool) -> tuple[Callable[..., Any], dict[str
     if dtype.is_float:
         return key_half if size == 2 else key_float, constants
     return key_signed if dtype.is_signed else key_unsigned, constants
+
+
+def keep_macro(kept: bool) -> Expand:
+    """The macro KEEP(place, x), which stands alone on a line: x goes into `values`, or nothing is pasted."""
+
+    def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
+        position, x = map(ast.unparse, args)
+        return [f"values[{position}] = {x}"] if kept else [], ast.Constant(0)
+
+    return expand

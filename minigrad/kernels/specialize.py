@@ -103,7 +103,7 @@ def write_kernel(
     template: Callable[..., Any],
     *,
     out: DType | tuple[DType, ...],
-    compute: np.dtype[Any],
+    compute: np.dtype[Any] | None = None,
     operands: Sequence[DType] = (),
     macros: Mapping[str, Any] = NOTHING,
     constants: Mapping[str, Any] = NOTHING,
@@ -119,16 +119,16 @@ def write_kernel(
     """The whole text of a kernel module: header, conversion helpers, the pasted loop nest as `kernel`.
 
     LOAD_0.. and STORE are defined here from the dtypes; `macros` and `constants` add to them.  Of several results, a
-    tuple of dtypes, `stores_macro` stores each.  `helpers` are functions
-    that the loop nest calls: expanded like it, and pasted above it in this order.  `fastmath` names the liberties that
-    the helpers take with floats ("reassoc"); whatever uses them says so in the op's docstring.  `fields` names the
-    numbers; `results` are the names of the results, where a template's `out` is not all; `accumulators` is how many a
-    reduction has.  `arrays` are the dtypes of
-    what the template is given, but for the numbers: the operands and the result, or other ones; "table" for all of it.
-    `target` is the processor.
+    tuple of dtypes, `stores_macro` stores each.  `compute` is the dtype of registers, by default that of the (first)
+    result.  `helpers` are functions that the loop nest calls: expanded like it, and pasted above it in this order.
+    `fastmath` names the liberties that the helpers take with floats ("reassoc"); whatever uses them says so in the op's
+    docstring.  `fields` names the numbers; `results` are the names of the results, where a template's `out` is not all;
+    `accumulators` is how many a reduction has.  `arrays` are the dtypes of what the template is given, but for the
+    numbers: the operands and the result, or other ones; "table" for all of it.  `target` is the processor.
     """
     conversions: dict[str, None] = {}
     outs = out if isinstance(out, tuple) else (out,)
+    compute = outs[0].compute if compute is None else compute
     several = len(outs) if isinstance(out, tuple) else 0
     dtypes = {d.name: d for d in (*operands, *outs)}
     all_macros = dict(macros)

@@ -20,7 +20,8 @@ def _requested_dtype(op: Op, specs: tuple[Spec, ...], *, dtype: Any) -> DType:
     return as_dtype(dtype)
 
 
-def _same_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
+def same_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
+    """The dtype of the first operand."""
     return specs[0].dtype
 
 
@@ -42,7 +43,7 @@ def cast(backend, out, input: Tensor, dtype):
 
 
 @kernel(
-    dtype=_same_dtype, shape=same_shape, vjp=(lambda g: g,), linear=True, batch="elementwise", method=True, out=False
+    dtype=same_dtype, shape=same_shape, vjp=(lambda g: g,), linear=True, batch="elementwise", method=True, out=False
 )
 def clone(backend, out, input: Tensor):
     """A row-major copy in storage of its own.  Gradient: g."""
@@ -100,7 +101,7 @@ def _target(arg: Any) -> tuple[DType | None, Device | None]:
 
 
 @kernel(
-    dtype=_same_dtype,
+    dtype=same_dtype,
     shape=same_shape,
     vjp=(lambda g, *, input_device: transfer(g, device=input_device),),
     linear=True,

@@ -16,13 +16,14 @@ from minigrad.backends.registry import backend_of
 from minigrad.core.device import as_device, default_device
 from minigrad.core.dtype import DType, as_dtype, default_float, fit_number, float64, int64
 from minigrad.core.layout import Layout
-from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Arange, Fill
 from minigrad.core.roles import Shape, Size
 from minigrad.core.shape import as_shape
 from minigrad.core.storage import Storage
+from minigrad.core.strides import extent
 from minigrad.declare.decorators import kernel, public
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.ops.casting import same_dtype
 from minigrad.runtime.data import host_numbers, nested_shape, refuse_masked, store
 from minigrad.runtime.dispatch import number
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
@@ -61,24 +62,11 @@ def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
     if any(s % size for s in array.strides):
         raise ShapeError(f"from_numpy: byte strides {array.strides} are no multiples of {size}; use mg.tensor")
     strides = tuple(s // size for s in array.strides)
-    low = sum(s * (n - 1) for s, n in zip(strides, array.shape, strict=True) if s < 0) if array.size else 0
-    high = sum(s * (n - 1) for s, n in zip(strides, array.shape, strict=True) if s > 0) if array.size else -1
-    first = array[(slice(0, 1),) * array.ndim] if array.ndim else array.reshape(1)
-    base = np.lib.stride_tricks.as_strided(first.view(dtype.storage), (high - low + 1,), (size,), writeable=True)
-    if low:
-        base = _shifted(first.view(dtype.storage), low, high - low + 1)
+    low, end = extent(array.shape, strides, 0)
+    forwards = array[tuple(slice(None, None, -1 if s < 0 else 1) for s in strides)]  # begins at the lowest address
+    first = forwards[(slice(0, 1),) * array.ndim] if array.ndim else array.reshape(1)
+    base = np.lib.stride_tricks.as_strided(first.view(dtype.storage), (end - low,), (size,), writeable=True)
     return Tensor(Storage(base, dtype, as_device("cpu")), Layout.make(tuple(array.shape), strides, -low))
-
-
-def _shifted(first: Any, low: int, count: int) -> Any:
-    """A flat array that begins `low` (negative) elements before `first`, keeping it alive."""
-    interface = dict(first.__array_interface__)
-    address = interface["data"][0] + low * first.itemsize
-    holder = type("Memory", (), {"array": first})()
-    holder.__array_interface__ = {
-        "data": (address, False), "shape": (count,), "typestr": first.dtype.str, "version": 3,
-    }  # fmt: skip
-    return np.asarray(holder)
 
 
 # ---- filled ---------------------------------------------------------------------------------------------------------
@@ -108,12 +96,8 @@ def expect_float(dtype: DType, requires_grad: bool) -> None:
         Var.check_dtype(dtype)
 
 
-def _value_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
-    return specs[0].dtype
-
-
 @kernel(
-    dtype=_value_dtype,
+    dtype=same_dtype,
     shape=lambda op, value, *, shape: shape,
     vjp=(lambda g: g.sum(),),
     linear=True,

@@ -990,19 +990,19 @@ class Attached:
         """Number of elements."""
 
     def new_empty(self, *size: builtins.int | Sequence[builtins.int], dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
-        """Memory as it comes, of the dtype and on the device of x; see `mg.empty`."""
+        """`mg.empty` of a size, of the dtype and on the device of x."""
 
     def new_full(self, size: Any, fill_value: builtins.float, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
         """One value, of the dtype and on the device of x; see `mg.full`."""
 
     def new_ones(self, *size: builtins.int | Sequence[builtins.int], dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
-        """Ones of the dtype and on the device of x; see `mg.ones`."""
+        """`mg.ones` of a size, of the dtype and on the device of x."""
 
     def new_tensor(self, data: Any, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
         """A copy of data in the dtype and on the device of x; see `mg.tensor`."""
 
     def new_zeros(self, *size: builtins.int | Sequence[builtins.int], dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
-        """Zeros of the dtype and on the device of x; see `mg.zeros`."""
+        """`mg.zeros` of a size, of the dtype and on the device of x."""
 
     def nonzero(self, *, as_tuple: builtins.bool = ..., out: Tensor | None = ...) -> Any:
         """The indices of all elements that are not zero, a row each (int64); as_tuple: a tensor for each dim instead."""

@@ -19,32 +19,14 @@ from minigrad.errors import GradientError
 from minigrad.ops.creation import tensor
 from minigrad.runtime.tensor import Tensor, host_array
 from minigrad.runtime.var import Var
-from minigrad.testing.modes import batch_of_cotangents, batch_of_tangents, blame_forward, tolerance, transposed
+from minigrad.testing.modes import Case, batch_of_cotangents, batch_of_tangents, blame_forward, tolerance, transposed
 from minigrad.testing.patterns import suspect
-from minigrad.testing.quotients import CALLS, Function, Quotients, outputs_of
-from minigrad.testing.report import Argument, Element, GradcheckError, Report, worst
+from minigrad.testing.quotients import CALLS, CHOSEN, Quotients, outputs_of
+from minigrad.testing.report import Argument, Element, GradcheckError, worst
 
-# (step, atol, rtol) by dtype.  The step that makes a central quotient best is about the cube root of the rounding
-# (Press et al., Numerical Recipes, section 5.7): 6e-6 and 5e-3 for values around one.
-CHOSEN = {float64: (1e-6, 1e-6, 1e-5), float32: (5e-3, 2e-3, 5e-3)}
 EVERY = 64  # elements of an argument up to which each is compared
 DIRECTIONS = 3  # along which a larger one is
 REDRAWS = 4  # points that are tried on each side of a kink
-
-
-@dataclass(frozen=True)
-class Bounds:
-    """What counts as the same: |analytic - numeric| <= atol + rtol * |numeric|, and the rounding of the function."""
-
-    eps: float
-    atol: float
-    rtol: float
-
-    @staticmethod
-    def of(dtype: DType, eps: float | None, atol: float | None, rtol: float | None) -> Bounds:
-        """Those that were asked for, else those of a dtype."""
-        chosen = CHOSEN[dtype]
-        return Bounds(*[given if given is not None else usual for given, usual in zip((eps, atol, rtol), chosen)])
 
 
 def coarser(dtype: DType, outputs: Sequence[Tensor]) -> DType:
@@ -57,22 +39,12 @@ class Wrong:
     """An element that differs, with the argument that it is of and what measured it."""
 
     element: Element
-    found: Argument
+    argument: Argument
     quotients: Quotients
 
 
-@dataclass
-class Check:
-    """One comparison at work: what goes in, and what has been found."""
-
-    function: Function
-    given: list[Any]
-    labels: list[str]
-    checked: list[int]
-    cotangents: list[NDArray[Any]]
-    bounds: dict[int, Bounds]
-    rng: np.random.Generator
-    report: Report
+class Check(Case):
+    """One comparison at work."""
 
     def run(self, every: bool | None, modes: Sequence[str] | None = None) -> None:
         """Compare the modes, then every argument.  Raises GradcheckError with the report."""
@@ -85,13 +57,13 @@ class Check:
                 batch_of_tangents(self)
         wrong: list[Wrong] = []
         for at, k in enumerate(self.checked):
-            x, bounds = self.given[k], self.bounds[k]
-            found = Argument(self.labels[k], x.shape, str(x.dtype), bounds.eps)
-            self.report.arguments.append(found)
+            x, bounds = self.arguments[k], self.bounds[k]
+            argument = Argument(self.labels[k], x.shape, str(x.dtype), bounds.eps)
+            self.report.arguments.append(argument)
             whole = x.numel() <= EVERY if every is None else every
-            if whole or not self.projections_agree(k, analytic[at], found):
-                wrong += self.elements(k, at, analytic[at], found)
-            if found.kinks:  # the point is another now
+            if whole or not self.projections_agree(k, analytic[at], argument):
+                wrong += self.elements(k, at, analytic[at], argument)
+            if argument.kinks:  # the point is another now
                 analytic = self.analytic()
         if wrong:
             self.fail(wrong)
@@ -101,15 +73,15 @@ class Check:
 
     def analytic(self) -> list[NDArray[np.float64]]:
         """The gradients at the point, by a backward pass."""
-        outputs = outputs_of(self.function(*self.given), self.report.name)
-        return gradients_of(outputs, self.cotangents, [self.given[k] for k in self.checked], self.report.name)
+        outputs = outputs_of(self.function(*self.arguments), self.report.name)
+        return gradients_of(outputs, self.cotangents, [self.arguments[k] for k in self.checked], self.report.name)
 
     def quotients(self, k: int) -> Quotients:
         """The difference quotients of argument k."""
         coarse = self.bounds[k].eps >= CHOSEN[float32][0]
-        return Quotients(self.function, self.given, k, self.cotangents, self.bounds[k].eps, coarse)
+        return Quotients(self.function, self.arguments, k, self.cotangents, self.bounds[k].eps, coarse)
 
-    def projections_agree(self, k: int, analytic: NDArray[np.float64], found: Argument) -> bool:
+    def projections_agree(self, k: int, analytic: NDArray[np.float64], argument: Argument) -> bool:
         """Whether the slopes along random directions are what the gradient says."""
         quotients, bounds = self.quotients(k), self.bounds[k]
         for _ in range(DIRECTIONS):
@@ -117,50 +89,50 @@ class Check:
             numeric, said = quotients.along(direction), float(np.vdot(analytic, direction))
             size = max(abs(numeric), float(np.linalg.norm(analytic)))
             error = abs(said - numeric)
-            found.largest, found.rounding = max(found.largest, error), quotients.rounding()
-            if not error <= bounds.atol + bounds.rtol * size + found.rounding:
+            argument.largest, argument.rounding = max(argument.largest, error), quotients.rounding()
+            if not error <= bounds.atol + bounds.rtol * size + argument.rounding:
                 return False
         return True
 
-    def elements(self, k: int, at: int, analytic: NDArray[np.float64], found: Argument) -> list[Wrong]:
+    def elements(self, k: int, at: int, analytic: NDArray[np.float64], argument: Argument) -> list[Wrong]:
         """What differs off the kinks, element by element: at a kink, what differs on either side of it.
 
         Raises GradcheckError where there are only kinks.
         """
-        kinks, wrong = self.compared(k, analytic, found)
+        kinks, wrong = self.compared(k, analytic, argument)
         if wrong or not kinks:
             return wrong
-        middle = self.given[k]
+        middle = self.arguments[k]
         for side in (-1.0, 1.0):
-            self.given[k] = middle
-            wrong = self.beside(k, at, kinks, side, found)
+            self.arguments[k] = middle
+            wrong = self.beside(k, at, kinks, side, argument)
             if wrong:
                 break
         return wrong
 
-    def beside(self, k: int, at: int, kinks: list[Wrong], side: float, found: Argument) -> list[Wrong]:
+    def beside(self, k: int, at: int, kinks: list[Wrong], side: float, argument: Argument) -> list[Wrong]:
         """What differs where the elements at kinks are a little smaller, or larger; the point stays there."""
         for _ in range(REDRAWS):
             analytic = self.moved_off(k, at, [each.element.index for each in kinks], side)
-            kinks, wrong = self.compared(k, analytic, found)
+            kinks, wrong = self.compared(k, analytic, argument)
             if wrong or not kinks:
                 return wrong
         self.report.ranked = [each.element for each in kinks]
         raise self.error(kinks, "; the function has a kink at each of the points tried")
 
-    def compared(self, k: int, analytic: NDArray[np.float64], found: Argument) -> tuple[list[Wrong], list[Wrong]]:
+    def compared(self, k: int, analytic: NDArray[np.float64], argument: Argument) -> tuple[list[Wrong], list[Wrong]]:
         """What differs at this point: where the function has kinks, and elsewhere."""
         quotients = self.quotients(k)
         numeric = quotients.central()
-        differ = [Wrong(e, found, quotients) for e in self.differing(k, analytic, numeric, quotients)]
-        found.compared, found.analytic, found.numeric = analytic.size, analytic, numeric
-        found.rounding = max(found.rounding, quotients.rounding())
+        differ = [Wrong(e, argument, quotients) for e in self.differing(k, analytic, numeric, quotients)]
+        argument.compared, argument.analytic, argument.numeric = analytic.size, analytic, numeric
+        argument.rounding = max(argument.rounding, quotients.rounding())
         kinks = {each.element.index: each for each in differ if quotients.has_kink(each.element.index)}
         away = np.array(np.abs(analytic - numeric))
         for index in kinks:
             away[index] = 0.0
-        found.largest = max(found.largest, float(np.nanmax(away, initial=0.0)))
-        found.kinks += [index for index in kinks if index not in found.kinks]
+        argument.largest = max(argument.largest, float(np.nanmax(away, initial=0.0)))
+        argument.kinks += [index for index in kinks if index not in argument.kinks]
         return list(kinks.values()), [each for each in differ if each.element.index not in kinks]
 
     def differing(
@@ -184,18 +156,18 @@ class Check:
 
     def moved_off(self, k: int, at: int, kinks: Sequence[tuple[int, ...]], side: float) -> NDArray[np.float64]:
         """Move the point off its kinks, to one side, and give the gradient there."""
-        old = self.given[k]
+        old = self.arguments[k]
         x = np.array(host_array(old), dtype=np.float64)
         for index in kinks:
             x[index] += side * self.rng.uniform(0.05, 0.2) * max(1.0, abs(float(x[index])))
-        self.given[k] = Var(x, old.dtype, old.device)
+        self.arguments[k] = Var(x, old.dtype, old.device)
         return self.analytic()[at]
 
     def fail(self, wrong: list[Wrong]) -> None:
         """Raise for elements that differ, with all that can be said of them."""
         wrong.sort(key=lambda each: -each.element.excess)
-        report, first, found = self.report, wrong[0].element, wrong[0].found
-        k = self.labels.index(found.label)
+        report, first, argument = self.report, wrong[0].element, wrong[0].argument
+        k = self.labels.index(argument.label)
         bounds = self.bounds[k]
         report.ranked = [each.element for each in wrong]
         report.curve = wrong[0].quotients.curve(first.index, first.analytic)
@@ -206,20 +178,22 @@ class Check:
             if neighbours
             else "wrong rule: no step makes them agree"
         )
-        assert found.analytic is not None and found.numeric is not None
+        assert argument.analytic is not None and argument.numeric is not None
         others = {self.labels[j]: self.quotients(j).central() for j in self.checked
-                  if j != k and self.given[j].shape == self.given[k].shape}  # fmt: skip
-        report.suspect = suspect(found.label, found.analytic, found.numeric, others)
+                  if j != k and self.arguments[j].shape == self.arguments[k].shape}  # fmt: skip
+        report.suspect = suspect(argument.analytic, argument.numeric, others)
         raise self.error(wrong, "".join(f"; {words}" for words in (report.suspect, report.verdict) if words))
 
     def error(self, wrong: list[Wrong], more: str) -> GradcheckError:
         """The error for elements that differ, the worst first."""
-        first, found = wrong[0].element, wrong[0].found
-        number = sum(each.found is found for each in wrong)
-        others = [repr(a.label) for a in self.report.arguments if a is not found and any(w.found is a for w in wrong)]
+        first, argument = wrong[0].element, wrong[0].argument
+        number = sum(each.argument is argument for each in wrong)
+        others = [
+            repr(a.label) for a in self.report.arguments if a is not argument and any(w.argument is a for w in wrong)
+        ]
         return GradcheckError(
             f"{self.report.name}: the gradient of {first.argument!r} is worst at {first.index}: analytic "
-            f"{first.analytic:.10g}, numeric {first.numeric:.10g} ({number} of {found.compared} elements differ"
+            f"{first.analytic:.10g}, numeric {first.numeric:.10g} ({number} of {argument.compared} elements differ"
             f"{', and some of ' + ', '.join(others) if others else ''}){more}",
             report=self.report,
             **worst([each.element for each in wrong]),
@@ -262,7 +236,7 @@ def gradients_of(
     tracked = [(y, s) for y, s in zip(outputs, seeds, strict=True) if y.requires_grad]
     if not tracked:
         raise GradientError(f"{name}: no output of the function requires a gradient")
-    found = grad([y for y, _ in tracked], wanted, [s for _, s in tracked], allow_unused=True)
+    grads = grad([y for y, _ in tracked], wanted, [s for _, s in tracked], allow_unused=True)
     return [
-        np.zeros(x.shape) if g is None else host_array(g).astype(np.float64) for x, g in zip(wanted, found, strict=True)
+        np.zeros(x.shape) if g is None else host_array(g).astype(np.float64) for x, g in zip(wanted, grads, strict=True)
     ]

@@ -21,11 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from minigrad.autodiff.engine import grad
 from minigrad.errors import ArgumentError, MinigradError
-from minigrad.ops.creation import tensor
-from minigrad.runtime.tensor import Tensor, host_array
-from minigrad.runtime.var import Var
 
 Array = NDArray[Any]
 
@@ -66,32 +62,8 @@ class Library(ABC):
         return None
 
 
-class Ours(Library):
-    """minigrad."""
-
-    def leaf(self, x: Array) -> Any:
-        return Var(x) if x.dtype.kind == "f" else tensor(x)
-
-    def is_array(self, x: Any) -> bool:
-        return isinstance(x, Tensor) and x.dtype.is_float
-
-    def array(self, x: Any) -> Array:
-        return np.array(host_array(x))
-
-    def gradients(
-        self, outputs: Sequence[Any], cotangents: Sequence[Array], wanted: Sequence[Any]
-    ) -> list[Array | None] | None:
-        pairs = [(y, tensor(v, dtype=y.dtype)) for y, v in zip(outputs, cotangents, strict=True) if y.requires_grad]
-        asked = [x for x in wanted if x.requires_grad]
-        if not pairs or not asked:
-            return [None] * len(wanted)
-        found = iter(grad([y for y, _ in pairs], asked, [v for _, v in pairs], True, allow_unused=True))
-        given = [next(found) if x.requires_grad else None for x in wanted]
-        return [None if g is None else self.array(g) for g in given]
-
-
 class Torch(Library):
-    """PyTorch, and what has its interface."""
+    """minigrad, PyTorch, and what else has their interface."""
 
     def __init__(self, module: Any) -> None:
         self.module = module
@@ -113,9 +85,9 @@ class Torch(Library):
         if not pairs or not asked:
             return [None] * len(wanted)
         ys, vs = [y for y, _ in pairs], [v for _, v in pairs]
-        found = iter(self.module.autograd.grad(ys, asked, vs, retain_graph=True, allow_unused=True))
-        given = [next(found) if x.requires_grad else None for x in wanted]
-        return [None if g is None else self.array(g) for g in given]
+        answers = iter(self.module.autograd.grad(ys, asked, vs, retain_graph=True, allow_unused=True))
+        results = [next(answers) if x.requires_grad else None for x in wanted]
+        return [None if g is None else self.array(g) for g in results]
 
 
 class Arrays(Library):
@@ -162,12 +134,13 @@ def compare(
     atol + rtol * its largest value, the first shape that differs, or the first gradient, from the results backwards;
     ArgumentError for what is no library.
     """
-    ours, mine = Ours(), sys.modules["minigrad"]
+    mine = sys.modules["minigrad"]
+    ours = Torch(mine)
     theirs, module = library_of(other)
     arrays = [np.asarray(x) for x in inputs]
     first, result, leaves = traced(function, ours, mine, arrays)
     second, expected, others = traced(function, theirs, module, arrays)
-    name, told = module.__name__, []
+    name, words = module.__name__, []
     for a, b in zip(first, second):
         if a.name != b.name or a.line != b.line:
             raise CompareError(
@@ -175,22 +148,22 @@ def compare(
                 f"the function takes another way"
             )
         expect_close(f"{a.name!r}, set in line {a.line}", a.array, b.array, name, rtol, atol, a)
-    told.append(f"{min(len(first), len(second))} values")
-    found, right = as_list(result, ours), as_list(expected, theirs)
-    if len(found) != len(right):
-        raise CompareError(f"compare: {len(found)} results with minigrad, {len(right)} with {name}")
-    for k, (y, z) in enumerate(zip(found, right)):
+    words.append(f"{min(len(first), len(second))} values")
+    results, right = as_list(result, ours), as_list(expected, theirs)
+    if len(results) != len(right):
+        raise CompareError(f"compare: {len(results)} results with minigrad, {len(right)} with {name}")
+    for k, (y, z) in enumerate(zip(results, right)):
         expect_close(f"result {k}", ours.array(y), theirs.array(z), name, rtol, atol)
-    told.append(f"{len(found)} results")
+    words.append(f"{len(results)} results")
     rng = np.random.default_rng(seed)
-    cotangents = [np.asarray(rng.standard_normal(ours.array(y).shape)) for y in found]
+    cotangents = [np.asarray(rng.standard_normal(ours.array(y).shape)) for y in results]
     names = [*[f"input {k}" for k in range(len(leaves))], *[f"{s.name!r} of line {s.line}" for s in first]]
-    mine_g = ours.gradients(found, cotangents, [*leaves, *[s.value for s in first]])
+    mine_g = ours.gradients(results, cotangents, [*leaves, *[s.value for s in first]])
     other_g = theirs.gradients(right, cotangents, [*others, *[s.value for s in second]])
     if mine_g is not None and other_g is not None:
         compare_gradients(names, mine_g, other_g, name, rtol, atol)
-        told.append(f"{sum(g is not None for g in mine_g)} gradients")
-    return told
+        words.append(f"{sum(g is not None for g in mine_g)} gradients")
+    return words
 
 
 def compare_gradients(

@@ -25,8 +25,8 @@ from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor, describe, host_array
 from minigrad.runtime.tracers import Tracer
 from minigrad.runtime.var import Var
-from minigrad.testing.check import CHOSEN, Bounds, Check, coarser
-from minigrad.testing.quotients import CALLS, Function, outputs_of
+from minigrad.testing.check import Check, coarser
+from minigrad.testing.quotients import CALLS, CHOSEN, Bounds, Function, outputs_of
 from minigrad.testing.report import GradcheckError, Report
 
 
@@ -59,23 +59,23 @@ def gradcheck(
     differ; DTypeError for a Var of another dtype.
     Gradient: a kink is named in `report.kinks`; the gradients are compared on either side of it, a little apart.
     """
-    given = [inputs] if isinstance(inputs, Tensor) else list(inputs)
-    labels = list(names) if names is not None else argument_names(function, len(given))
-    checked = [k for k, x in enumerate(given) if isinstance(x, Var)]
+    args = [inputs] if isinstance(inputs, Tensor) else list(inputs)
+    labels = list(names) if names is not None else argument_names(function, len(args))
+    checked = [k for k, x in enumerate(args) if isinstance(x, Var)]
     if not checked:
         raise GradientError(f"{name}: no input is a Var, so there is no gradient to check")
     for k in checked:
-        if given[k].dtype not in CHOSEN:
-            raise DTypeError(f"{name}: {labels[k]!r} is {describe(given[k])}; differences need mg.float64, or float32")
+        if args[k].dtype not in CHOSEN:
+            raise DTypeError(f"{name}: {labels[k]!r} is {describe(args[k])}; differences need mg.float64, or float32")
     modes = (modes,) if isinstance(modes, str) else modes
     unknown = set(modes or ()) - {"reverse", "forward", "batched"}
     if unknown:
         raise ArgumentError(f"{name}: {sorted(unknown)} are no modes; there are 'reverse', 'forward' and 'batched'")
     rng = np.random.default_rng(seed)
-    outputs = outputs_of(function(*given), name)
+    outputs = outputs_of(function(*args), name)
     cotangents = [np.asarray(rng.standard_normal(y.shape)) for y in outputs]
-    bounds = {k: Bounds.of(coarser(given[k].dtype, outputs), eps, atol, rtol) for k in checked}
-    check = Check(function, given, labels, checked, cotangents, bounds, rng, Report(name))
+    bounds = {k: Bounds.of(coarser(args[k].dtype, outputs), eps, atol, rtol) for k in checked}
+    check = Check(function, args, labels, checked, cotangents, bounds, rng, Report(name))
     check.run(every, modes)
     return check.report
 
@@ -98,30 +98,30 @@ def gradgradcheck(
     over reverse mode.
     The gradients themselves must be the same where their graph is recorded, as for this, and where it is not.
     """
-    given = [inputs] if isinstance(inputs, Tensor) else list(inputs)
-    labels = list(names) if names is not None else argument_names(function, len(given))
+    args = [inputs] if isinstance(inputs, Tensor) else list(inputs)
+    labels = list(names) if names is not None else argument_names(function, len(args))
     rng = np.random.default_rng(seed + 1)
-    checked = [k for k, x in enumerate(given) if isinstance(x, Var)]
-    usual = [CHOSEN.get(given[k].dtype, CHOSEN[float64]) for k in checked]
+    checked = [k for k, x in enumerate(args) if isinstance(x, Var)]
+    usual = [CHOSEN.get(args[k].dtype, CHOSEN[float64]) for k in checked]
     atol = max(10 * chosen[1] for chosen in usual) if atol is None and usual else atol
     rtol = max(10 * chosen[2] for chosen in usual) if rtol is None and usual else rtol
     with no_grad():
-        shapes = [(y.shape, y.dtype, y.device) for y in outputs_of(function(*given), "gradgradcheck")]
+        shapes = [(y.shape, y.dtype, y.device) for y in outputs_of(function(*args), "gradgradcheck")]
     cotangents = [Var(rng.standard_normal(shape), kind, device) for shape, kind, device in shapes]
 
     def gradients(*arguments: Any, create: bool = True) -> tuple[Tensor, ...]:
-        xs, vs = arguments[: len(given)], arguments[len(given) :]
+        xs, vs = arguments[: len(args)], arguments[len(args) :]
         if any(isinstance(x, Tracer) for x in arguments):
             return pulled_back(function, xs, vs, checked)
         pairs = [(y, v) for y, v in zip(outputs_of(function(*xs), "gradgradcheck"), vs, strict=True) if y.requires_grad]
         wanted = [xs[k] for k in checked]
-        found = grad([y for y, _ in pairs], wanted, [v for _, v in pairs], create_graph=create, allow_unused=True)
-        return tuple(zeros_of(x.shape, x) if g is None else g for x, g in zip(wanted, found))
+        results = grad([y for y, _ in pairs], wanted, [v for _, v in pairs], create_graph=create, allow_unused=True)
+        return tuple(zeros_of(x.shape, x) if g is None else g for x, g in zip(wanted, results))
 
-    expect_same(gradients, [*given, *cotangents], atol or 0.0, rtol or 0.0)
+    expect_same(gradients, [*args, *cotangents], atol or 0.0, rtol or 0.0)
     everything = labels + [f"cotangent {k}" for k in range(len(cotangents))]
     return gradcheck(
-        gradients, [*given, *cotangents], eps=eps, atol=atol, rtol=rtol, seed=seed + 2, names=everything, every=every,
+        gradients, [*args, *cotangents], eps=eps, atol=atol, rtol=rtol, seed=seed + 2, names=everything, every=every,
         modes=modes, name="gradgradcheck",
     )  # fmt: skip
 
@@ -141,14 +141,14 @@ def pulled_back(
     return tuple(pull(tuple(cotangents)))
 
 
-def expect_same(gradients: Callable[..., tuple[Tensor, ...]], given: list[Any], atol: float, rtol: float) -> None:
+def expect_same(gradients: Callable[..., tuple[Tensor, ...]], args: list[Any], atol: float, rtol: float) -> None:
     """Raise GradcheckError unless the gradients are the same with their graph and without."""
-    for k, pair in enumerate(zip(gradients(*given), gradients(*given, create=False), strict=True)):
+    for k, pair in enumerate(zip(gradients(*args), gradients(*args, create=False), strict=True)):
         recorded, plain = map(host_array, pair)
         apart = np.argwhere(~np.isclose(recorded, plain, rtol=rtol, atol=atol, equal_nan=True))
         # A function that gives other values at each call is named as such by the comparison that follows.
         if len(apart) and all(
-            np.array_equal(recorded, host_array(gradients(*given)[k]), equal_nan=True) for _ in range(CALLS)
+            np.array_equal(recorded, host_array(gradients(*args)[k]), equal_nan=True) for _ in range(CALLS)
         ):
             index = tuple(apart[0].tolist())
             raise GradcheckError(

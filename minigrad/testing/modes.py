@@ -7,7 +7,8 @@ Where they differ and every element of the gradient is right, forward mode is wr
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,39 +18,38 @@ from minigrad.func import jvp, vjp, vmap
 from minigrad.ops.creation import tensor
 from minigrad.runtime.tensor import Tensor, host_array
 from minigrad.testing.patterns import suspect
-from minigrad.testing.quotients import STEPS, outputs_of
-from minigrad.testing.report import Element, GradcheckError, worst
+from minigrad.testing.quotients import STEPS, Bounds, Function, outputs_of
+from minigrad.testing.report import Element, GradcheckError, Report, worst
 
 Array = NDArray[np.float64]
 Arrays = list[Array]
 BATCH = 3
 
 
-class Check(Protocol):
-    """What the checks of modes read of a gradient check."""
+@dataclass
+class Case:
+    """What a check compares: what goes in, and what has been found."""
 
-    bounds: Any
-    checked: Any
-    cotangents: Any
-    given: Any
-    labels: Any
-    report: Any
-    rng: Any
-
-    @property
-    def function(self) -> Any: ...
+    function: Function
+    arguments: list[Any]
+    labels: list[str]
+    checked: list[int]
+    cotangents: list[NDArray[Any]]
+    bounds: dict[int, Bounds]
+    rng: np.random.Generator
+    report: Report
 
 
-def of_checked(check: Check) -> tuple[Callable[..., tuple[Tensor, ...]], tuple[Tensor, ...]]:
+def of_checked(check: Case) -> tuple[Callable[..., tuple[Tensor, ...]], tuple[Tensor, ...]]:
     """The function of the arguments that are checked alone, and these arguments as constants."""
 
     def function(*xs: Tensor) -> tuple[Tensor, ...]:
-        arguments = list(check.given)
+        arguments = list(check.arguments)
         for k, x in zip(check.checked, xs, strict=True):
             arguments[k] = x
         return tuple(outputs_of(check.function(*arguments), check.report.name))
 
-    return function, tuple([check.given[k].detach() for k in check.checked])
+    return function, tuple([check.arguments[k].detach() for k in check.checked])
 
 
 def like(values: Array, x: Tensor) -> Tensor:
@@ -67,7 +67,7 @@ def arrays(xs: Any) -> Arrays:
     return [host_array(x).astype(np.float64) for x in xs]
 
 
-def tolerance(check: Check, size: float) -> float:
+def tolerance(check: Case, size: float) -> float:
     """By how much two numbers may differ that are equal but for rounding."""
     return (1e-9 if all(b.eps < 1e-3 for b in check.bounds.values()) else 1e-3) * (1.0 + size)
 
@@ -75,12 +75,12 @@ def tolerance(check: Check, size: float) -> float:
 # ---- forward and reverse --------------------------------------------------------------------------------------------
 
 
-def transposed(check: Check, analytic: Arrays, asked: bool) -> bool:
+def transposed(check: Case, analytic: Arrays, asked: bool) -> bool:
     """Whether forward mode is the transpose of reverse mode; noted in the report.
 
     asked: raise where the function does not go through forward mode, instead of noting it.
     """
-    directions: Arrays = [check.rng.standard_normal(check.given[k].shape) for k in check.checked]
+    directions: Arrays = [check.rng.standard_normal(check.arguments[k].shape) for k in check.checked]
     try:
         tangents = pushed(check, directions)
     except GradientError as error:
@@ -95,16 +95,16 @@ def transposed(check: Check, analytic: Arrays, asked: bool) -> bool:
     size = dot([np.abs(u) for u in check.cotangents], [np.abs(t) for t in tangents])
     same = bool(abs(forward - reverse) <= tolerance(check, size)) or forward == reverse
     same = same or bool(np.isnan(forward) and np.isnan(reverse))
-    told = f"is {forward:.10g} in both modes" if same else f"is {forward:.10g} forward and {reverse:.10g} in reverse"
-    check.report.checks.append((f"<u, Jv> {told}", same))
+    values = f"is {forward:.10g} in both modes" if same else f"is {forward:.10g} forward and {reverse:.10g} in reverse"
+    check.report.checks.append((f"<u, Jv> {values}", same))
     return same
 
 
-def pushed(check: Check, directions: Arrays) -> Arrays:
+def pushed(check: Case, directions: Arrays) -> Arrays:
     """The tangents of the outputs.  Raises GradientError for a function that computes something else there."""
     function, primals = of_checked(check)
     values, tangents = jvp(function, primals, tuple([like(v, x) for v, x in zip(directions, primals)]))
-    plain = outputs_of(check.function(*check.given), check.report.name)
+    plain = outputs_of(check.function(*check.arguments), check.report.name)
     for ours, theirs in zip(arrays(values), arrays(plain), strict=True):
         if not np.allclose(ours, theirs, rtol=1e-3, atol=1e-3, equal_nan=True):
             raise GradientError(
@@ -114,7 +114,7 @@ def pushed(check: Check, directions: Arrays) -> Arrays:
     return arrays(tangents)
 
 
-def blame_forward(check: Check) -> GradcheckError:
+def blame_forward(check: Case) -> GradcheckError:
     """The error for modes that differ although every gradient in reverse was right: the tangents that are wrong."""
     function, primals = of_checked(check)
     report, bounds = check.report, check.bounds[check.checked[0]]
@@ -143,7 +143,7 @@ def blame_forward(check: Check) -> GradcheckError:
     report.curve = [
         (h, abs(float(tangents[k][index] - quotient(function, primals, directions, h)[k][index]))) for h in STEPS
     ]
-    report.suspect = suspect(f"output {k}", tangents[k], numeric[k], {})
+    report.suspect = suspect(tangents[k], numeric[k], {})
     first, size = report.ranked[0], sum(t.size for t in tangents)
     return GradcheckError(
         f"{report.name}: forward mode is wrong, and worst for the {first.argument} at {first.index}: analytic "
@@ -168,7 +168,7 @@ def quotient(
 # ---- batches --------------------------------------------------------------------------------------------------------
 
 
-def batch_of_cotangents(check: Check) -> None:
+def batch_of_cotangents(check: Case) -> None:
     """Raise GradcheckError unless a batch of cotangents gives what each of them gives."""
     function, primals = of_checked(check)
     outputs, pull = vjp(function, *primals)
@@ -176,7 +176,7 @@ def batch_of_cotangents(check: Check) -> None:
     expect_each(check, pull, outputs, names, "cotangents")
 
 
-def batch_of_tangents(check: Check) -> None:
+def batch_of_tangents(check: Case) -> None:
     """Raise GradcheckError unless a batch of tangents gives what each of them gives."""
     function, primals = of_checked(check)
 
@@ -188,13 +188,13 @@ def batch_of_tangents(check: Check) -> None:
 
 
 def expect_each(
-    check: Check, linear: Callable[[Any], Any], likes: tuple[Tensor, ...], names: list[str], what: str
+    check: Case, linear: Callable[[Any], Any], likes: tuple[Tensor, ...], names: list[str], what: str
 ) -> None:
     """Raise GradcheckError unless a map gives of a batch of tensors like `likes` what it gives of each."""
-    given = [tuple([like(check.rng.standard_normal(x.shape), x) for x in likes]) for _ in range(BATCH)]
-    stacked = tuple([like(np.stack(arrays(xs)), xs[0]) for xs in zip(*given)])
+    batch = [tuple([like(check.rng.standard_normal(x.shape), x) for x in likes]) for _ in range(BATCH)]
+    stacked = tuple([like(np.stack(arrays(xs)), xs[0]) for xs in zip(*batch)])
     together = arrays(vmap(linear)(stacked))
-    for k, each in enumerate(given):
+    for k, each in enumerate(batch):
         for name, many, one in zip(names, together, arrays(linear(each)), strict=True):
             apart = float(np.abs(many[k] - one).max(initial=0.0))
             if not apart <= tolerance(check, float(np.abs(one).max(initial=0.0))):

@@ -17,7 +17,7 @@ Array = NDArray[np.float64]
 LOOSE = 1e-3  # relative: a pattern that explains the values this well is worth naming
 
 
-def suspect(label: str, analytic: Array, numeric: Array, others: Mapping[str, Array]) -> str | None:
+def suspect(analytic: Array, numeric: Array, others: Mapping[str, Array]) -> str | None:
     """The pattern in words, or None.  others: the numeric gradients of the other arguments, by name."""
     if not (np.isfinite(analytic).all() and np.isfinite(numeric).all()) or not numeric.size:
         return None

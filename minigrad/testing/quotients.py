@@ -8,11 +8,13 @@ rounding of the function over h: a step is a choice between the two, and `curve`
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from minigrad.core.dtype import DType, float32, float64
 from minigrad.errors import ArgumentError
 from minigrad.runtime.tensor import Tensor, describe, host_array
 from minigrad.runtime.var import Var
@@ -20,40 +22,58 @@ from minigrad.runtime.var import Var
 Function = Callable[..., Any]
 CALLS = 4  # at one point, before a function is called deterministic: two draws may agree by chance
 STEPS = tuple(10.0**-k for k in range(1, 11))  # of a curve
+# (step, atol, rtol) by dtype.  The step that makes a central quotient best is about the cube root of the rounding
+# (Press et al., Numerical Recipes, section 5.7): 6e-6 and 5e-3 for values around one.
+CHOSEN = {float64: (1e-6, 1e-6, 1e-5), float32: (5e-3, 2e-3, 5e-3)}
 BEND = 1e-3  # relative difference of the slopes on both sides from which a point is a kink, at the smallest steps
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What counts as the same: |analytic - numeric| <= atol + rtol * |numeric|, and the rounding of the function."""
+
+    eps: float
+    atol: float
+    rtol: float
+
+    @staticmethod
+    def of(dtype: DType, eps: float | None, atol: float | None, rtol: float | None) -> Bounds:
+        """Those that were asked for, else those of a dtype."""
+        chosen = CHOSEN[dtype]
+        return Bounds(*[asked if asked is not None else usual for asked, usual in zip((eps, atol, rtol), chosen)])
 
 
 def outputs_of(result: Any, name: str = "gradcheck") -> list[Tensor]:
     """The floats among the tensors that a function gave.  Raises ArgumentError for a result that is no tensor."""
-    found = [result] if isinstance(result, Tensor) else list(result) if isinstance(result, (tuple, list)) else None
-    if found is None or not all(isinstance(y, Tensor) for y in found):
+    outputs = [result] if isinstance(result, Tensor) else list(result) if isinstance(result, (tuple, list)) else None
+    if outputs is None or not all(isinstance(y, Tensor) for y in outputs):
         raise ArgumentError(
             f"{name}: the function gave {describe(result)}; expected a tensor, or a tuple or list of tensors"
         )
-    return [y for y in found if y.dtype.is_float]
+    return [y for y in outputs if y.dtype.is_float]
 
 
 class Quotients:
     """Difference quotients of <cotangents, function> in one argument.
 
-    eps: the step.  given: the arguments; position: the one that is moved.  coarse: values are float32.
+    eps: the step.  args: the arguments; position: the one that is moved.  coarse: values are float32.
     """
 
     def __init__(
-        self, function: Function, given: Sequence[Any], position: int, cotangents: Sequence[NDArray[Any]], eps: float,
+        self, function: Function, args: Sequence[Any], position: int, cotangents: Sequence[NDArray[Any]], eps: float,
         coarse: bool = False,
     ) -> None:  # fmt: skip
-        self.function, self.given, self.position = function, list(given), position
+        self.function, self.args, self.position = function, list(args), position
         self.cotangents, self.eps = list(cotangents), eps
         self.ulp = 2.0**-23 if coarse else 2.0**-52
-        self.dtype = given[position].dtype
-        self.base = np.array(host_array(given[position]), dtype=np.float64)
+        self.dtype = args[position].dtype
+        self.base = np.array(host_array(args[position]), dtype=np.float64)
 
     def value(self, x: NDArray[Any]) -> float:
         """<cotangents, function(..., x, ...)>.  The function sees a Var, as it did for the analytic gradient."""
-        arguments = list(self.given)
-        arguments[self.position] = Var(x, self.dtype, self.given[self.position].device)
-        return self.inner(self.function(*arguments))
+        args = list(self.args)
+        args[self.position] = Var(x, self.dtype, self.args[self.position].device)
+        return self.inner(self.function(*args))
 
     def inner(self, result: Any) -> float:
         """<cotangents, result>, summed in float64."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from minigrad.errors import GradientError
+from minigrad.errors import GradientError, quantity
 
 SHOWN = 8  # of the ranked elements
 SCREEN = 32  # rows and columns of a picture
@@ -68,13 +68,13 @@ class Argument:
     numeric: NDArray[np.float64] | None = None
 
     def __repr__(self) -> str:
-        how = in_number(self.compared, "element") if self.compared else "random projections"
-        told = f"{self.label} {self.dtype}{self.shape}: {how}, step {self.eps:.1g}, largest error {self.largest:.2g}"
-        told += f" (rounding {self.rounding:.1g})"
+        how = quantity(self.compared, "element") if self.compared else "random projections"
+        line = f"{self.label} {self.dtype}{self.shape}: {how}, step {self.eps:.1g}, largest error {self.largest:.2g}"
+        line += f" (rounding {self.rounding:.1g})"
         if self.kinks:
             positions = ", ".join(map(str, self.kinks[:3])) + (" ..." if len(self.kinks) > 3 else "")
-            told += f", {in_number(len(self.kinks), 'kink')} at {positions}, compared on both sides"
-        return told
+            line += f", {quantity(len(self.kinks), 'kink')} at {positions}, compared on both sides"
+        return line
 
 
 @dataclass(repr=False)
@@ -126,11 +126,6 @@ class Report:
         wrong = {element.argument for element in self.ranked}
         body += [picture(a) for a in self.arguments if a.analytic is not None and a.label in wrong]
         return "".join(body)
-
-
-def in_number(count: int, what: str) -> str:
-    """A count with its noun."""
-    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def picture(a: Argument) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from minigrad.viz.picture import ACCENT, COOL, LINE, box, drawing, label
+from minigrad.viz.shapes import ACCENT, COOL, box, drawing, element, label, segment
 from minigrad.viz.terminal import Canvas, fitted
 
 Point = tuple[float, float]
@@ -92,8 +92,8 @@ def ticks(low: float, high: float, log: bool = False, count: int = 5) -> list[tu
         apart = max(1, round((high - low) / count))
         return [(float(k), f"1e{k}") for k in range(math.ceil(low), math.floor(high) + 1) if k % apart == 0]
     if log:
-        found = ticks(10**low, 10**high, count=count)
-        return [(math.log10(float(text)), text) for value, text in found if value > 0]
+        values = ticks(10**low, 10**high, count=count)
+        return [(math.log10(float(text)), text) for value, text in values if value > 0]
     size = 10.0 ** math.floor(math.log10((high - low) / count))
     step = next(size * k for k in (1, 2, 5, 10) if size * k * count >= (high - low) * 0.999)
     return [
@@ -114,7 +114,7 @@ def as_svg(chart: Chart) -> str:
     """Axes with their ticks, a line for zero, the lines with dots for lone points, and a legend above."""
     across, up = WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM
     floor = HEIGHT - BOTTOM
-    parts = [box(LEFT, TOP, across, up, "none", "", LINE)]
+    parts = [box(LEFT, TOP, across, up, "none")]
     for value, text in ticks(*chart.x, count=8):
         x = LEFT + (value - chart.x[0]) / (chart.x[1] - chart.x[0]) * across
         parts += [grid(x, TOP, x, floor, value == 0), label(x, floor + 15, text, 10)]
@@ -145,17 +145,15 @@ def look(k: int) -> tuple[str, str]:
 
 def grid(x: float, y: float, x2: float, y2: float, zero: bool) -> str:
     """A line behind the others, stronger at zero."""
-    opacity = "0.9" if zero else "0.22"
-    return f'<line x1="{x:.1f}" y1="{y:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{LINE}" stroke-opacity="{opacity}"/>'
+    return segment(x, y, x2, y2, stroke_opacity="0.9" if zero else "0.22")
 
 
 def stroke(points: Sequence[Point], colour: str, dashes: str) -> str:
     """A line through the points; a dot for one."""
     if len(points) == 1:
-        return f'<circle cx="{points[0][0]:.1f}" cy="{points[0][1]:.1f}" r="2.4" fill="{colour}"/>'
-    dashed = f' stroke-dasharray="{dashes}"' if dashes else ""
+        return element("circle", cx=points[0][0], cy=points[0][1], r="2.4", fill=colour)
     text = " ".join(f"{a:.1f},{b:.1f}" for a, b in points)
-    return f'<polyline points="{text}" stroke="{colour}" stroke-width="2" fill="none"{dashed}/>'
+    return element("polyline", points=text, stroke=colour, stroke_width="2", fill="none", stroke_dasharray=dashes)
 
 
 # ---- as text --------------------------------------------------------------------------------------------------------
@@ -172,9 +170,9 @@ def as_text(chart: Chart) -> str:
         for k, line in enumerate(chart.lines):
             mark(canvas, [p for part in chart.seen(line) for p in part], k, len(chart.lines))
     low, high = chart.y
-    levels = {canvas.cell((0, (v - low) / (high - low)))[1]: text for v, text in ticks(low, high, chart.log, 5)}
-    width = max(map(len, levels.values()), default=0)
-    rows = [f"{levels.get(k, ''):>{width}} {'┤' if k in levels else '│'}{row}" for k, row in enumerate(canvas.rows())]
+    heights = {canvas.cell((0, (v - low) / (high - low)))[1]: text for v, text in ticks(low, high, chart.log, 5)}
+    width = max(map(len, heights.values()), default=0)
+    rows = [f"{heights.get(k, ''):>{width}} {'┤' if k in heights else '│'}{row}" for k, row in enumerate(canvas.rows())]
     names = [f"{LETTERS[k % 26]} {line.name}" for k, line in enumerate(chart.lines)]
     legend = [] if len(chart.lines) == 1 else fitted(names)
     return "\n".join(

@@ -49,8 +49,8 @@ class Curve:
 class Curves(Picture):
     """The picture, and its numbers.  values: for each curve by name the places and the heights, two float64 arrays."""
 
-    def __init__(self, chart: Chart, found: Sequence[Curve]) -> None:
-        self.values = {curve.name: (curve.x, curve.y) for curve in found}
+    def __init__(self, chart: Chart, curves: Sequence[Curve]) -> None:
+        self.values = {curve.name: (curve.x, curve.y) for curve in curves}
         super().__init__(chart.title, chart.text(), svg=chart.svg())
 
 
@@ -71,21 +71,21 @@ def curves(
         mg.viz.curves(mg.tanh, orders=2)
         mg.viz.curves({"train": losses, "test": (steps, test_losses)}, log=True)
     """
-    given = {str(name): each for name, each in f.items()} if isinstance(f, Mapping) else {"": f}
-    kinds = {name: is_function(each) for name, each in given.items()}
-    if not given or len(set(kinds.values())) > 1:
+    sources = {str(name): each for name, each in f.items()} if isinstance(f, Mapping) else {"": f}
+    kinds = {name: is_function(each) for name, each in sources.items()}
+    if not sources or len(set(kinds.values())) > 1:
         raise ArgumentError("viz.curves: give functions, or numbers of a training; not both, and at least one")
     functions = all(kinds.values())
     if functions:
         check_range(over, orders)
-        found = [curve for name, each in given.items() for curve in with_derivatives(name, each, over, orders)]
+        shown = [curve for name, each in sources.items() for curve in with_derivatives(name, each, over, orders)]
     else:
-        found = [Curve(name or "value", *numbers_of(name, each)) for name, each in given.items()]
+        shown = [Curve(name or "value", *numbers_of(name, each)) for name, each in sources.items()]
     if names is not None:
-        if len(names) != len(found):
-            raise ArgumentError(f"viz.curves: {len(found)} curves are drawn, and names has {len(names)}: {list(names)}")
-        found = [replace(curve, name=str(name)) for name, curve in zip(names, found)]
-    return drawn(found, "" if functions else "step", log, cut=functions)
+        if len(names) != len(shown):
+            raise ArgumentError(f"viz.curves: {len(shown)} curves are drawn, and names has {len(names)}: {list(names)}")
+        shown = [replace(curve, name=str(name)) for name, curve in zip(names, shown)]
+    return drawn(shown, "" if functions else "step", log, cut=functions)
 
 
 def is_function(f: Any) -> bool:
@@ -118,12 +118,12 @@ def with_derivatives(name: str, f: Any, over: tuple[float, float], orders: int) 
     dtype = check_single(fn, name, x).dtype
     if orders and not dtype.is_float:
         raise ArgumentError(f"viz.curves: {name} gives {dtype}, which carries no gradient; pass orders=0")
-    found = []
+    curves = []
     for order in range(orders + 1):
         y = heights(fn, x)
-        found.append(Curve(name + prime(order), x, y, jumps(fn, x, y)))
+        curves.append(Curve(name + prime(order), x, y, jumps(fn, x, y)))
         fn = derivative(fn)
-    return found
+    return curves
 
 
 def named(f: Any, name: str) -> tuple[Function, str]:
@@ -205,43 +205,43 @@ def distances(y: Array) -> Array:
 # ---- numbers --------------------------------------------------------------------------------------------------------
 
 
-def numbers_of(name: str, given: Any) -> tuple[Array, Array]:
+def numbers_of(name: str, source: Any) -> tuple[Array, Array]:
     """Places and heights of numbers, or of a pair of both."""
-    pair = isinstance(given, tuple) and len(given) == 2 and not any(is_number(part) for part in given)
-    x, y = (as_numbers(name, part) for part in given) if pair else (None, as_numbers(name, given))
+    pair = isinstance(source, tuple) and len(source) == 2 and not any(is_number(part) for part in source)
+    x, y = (as_numbers(name, part) for part in source) if pair else (None, as_numbers(name, source))
     if x is None:
         x = np.arange(float(len(y)))
     if not (np.abs(x) < LARGEST).all():
         raise ArgumentError(f"viz.curves: the steps{f' of {name!r}' if name else ''} are not all finite numbers")
     if len(x) != len(y):
-        told = f"{name!r} has" if name else "there are"
-        raise ArgumentError(f"viz.curves: {told} {len(x)} steps and {len(y)} numbers; they go together one by one")
+        count = f"{name!r} has" if name else "there are"
+        raise ArgumentError(f"viz.curves: {count} {len(x)} steps and {len(y)} numbers; they go together one by one")
     return x, y
 
 
-def is_number(given: Any) -> bool:
+def is_number(source: Any) -> bool:
     """Whether it is one number and no row of them; so is None, a number that is not there."""
-    return given is None or (given.shape == () if isinstance(given, Tensor | np.ndarray) else np.isscalar(given))
+    return source is None or (source.shape == () if isinstance(source, Tensor | np.ndarray) else np.isscalar(source))
 
 
-def plain(given: Any) -> Any:
+def plain(source: Any) -> Any:
     """A tensor as an array; other things as they are."""
-    return values(given) if isinstance(given, Tensor) else given
+    return values(source) if isinstance(source, Tensor) else source
 
 
-def as_numbers(name: str, given: Any) -> Array:
+def as_numbers(name: str, source: Any) -> Array:
     """A row of numbers as float64."""
     try:
-        parts = [plain(each) for each in given] if isinstance(given, list | tuple) else plain(given)
-        found = np.asarray(parts, dtype=np.float64)
+        parts = [plain(each) for each in source] if isinstance(source, list | tuple) else plain(source)
+        numbers = np.asarray(parts, dtype=np.float64)
     except (TypeError, ValueError):
-        found = np.empty(())
-    if found.ndim != 1 or not found.size:
+        numbers = np.empty(())
+    if numbers.ndim != 1 or not numbers.size:
         raise ArgumentError(
             f"viz.curves: {f'{name!r} is' if name else 'this is'} neither a function nor a row of numbers: "
-            f"{describe(given)}"
+            f"{describe(source)}"
         )
-    return found
+    return numbers
 
 
 def thinned(x: Array, y: Array) -> tuple[Array, Array]:
@@ -262,10 +262,10 @@ def thinned(x: Array, y: Array) -> tuple[Array, Array]:
 # ---- the chart ------------------------------------------------------------------------------------------------------
 
 
-def drawn(found: Sequence[Curve], across: str, log: bool, cut: bool) -> Curves:
+def drawn(curves: Sequence[Curve], across: str, log: bool, cut: bool) -> Curves:
     """The picture of curves.  cut: whether far ends may be cut off."""
     lines, ys, notes = [], [], []
-    for curve in found:
+    for curve in curves:
         y = curve.y
         if log:
             dropped = int((curve.y <= 0).sum())
@@ -274,10 +274,10 @@ def drawn(found: Sequence[Curve], across: str, log: bool, cut: bool) -> Curves:
         x, y = (curve.x, y) if curve.jumps else thinned(curve.x, y)
         ys.append(y)
         lines.append(Line(curve.name, pieces(x, y, curve.jumps)))
-    left, right = min(curve.x.min() for curve in found), max(curve.x.max() for curve in found)
+    left, right = min(curve.x.min() for curve in curves), max(curve.x.max() for curve in curves)
     span = (float(left), float(right)) if right - left > 1 / LARGEST else widened(left, right)
-    title = ", ".join(curve.name for curve in found) + (f" against the {across}" if across else "")
-    return Curves(Chart(title, lines, span, widened(*extent(ys, cut)), log, across, notes), found)
+    title = ", ".join(curve.name for curve in curves) + (f" against the {across}" if across else "")
+    return Curves(Chart(title, lines, span, widened(*extent(ys, cut)), log, across, notes), curves)
 
 
 def extent(ys: Sequence[Array], cut: bool = True) -> tuple[float, float]:
@@ -297,8 +297,8 @@ def extent(ys: Sequence[Array], cut: bool = True) -> tuple[float, float]:
 def pieces(x: Array, y: Array, breaks: Sequence[int]) -> list[list[tuple[float, float]]]:
     """The points between what is not finite and the jumps."""
     ends = sorted({-1, len(x) - 1, *breaks, *(k for k in np.flatnonzero(~np.isfinite(y)).tolist())})
-    found = []
+    parts = []
     for before, end in pairwise(ends):
         part = [(float(x[k]), float(y[k])) for k in range(before + 1, end + 1) if np.isfinite(y[k])]
-        found += [part] if part else []
-    return found
+        parts += [part] if part else []
+    return parts

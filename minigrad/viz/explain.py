@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from minigrad.autodiff.engine import reachable
-from minigrad.errors import GradientError
+from minigrad.errors import GradientError, quantity
 from minigrad.runtime.graph import BackpropOp, Output
 from minigrad.runtime.planning import make_plan
 from minigrad.runtime.rebasing import current
@@ -38,15 +38,10 @@ def explanation(y: Tensor, limit: int = LIMIT) -> str:
     nodes, leaves = reachable([current(y)])
     listed = nodes[:limit][::-1]
     shown = f", the last {limit}:" if len(nodes) > limit else ":"
-    lines.append(f"recorded: {count(len(nodes), 'op')} from {count(len(leaves), 'Var')}{shown}")
+    lines.append(f"recorded: {quantity(len(nodes), 'op')} from {quantity(len(leaves), 'Var')}{shown}")
     for node in listed:
         lines += tell(node)
     return "\n".join(lines)
-
-
-def count(n: int, what: str) -> str:
-    """3 ops, 1 Var."""
-    return f"{n} {what}{'' if n == 1 else 's'}"
 
 
 def address(y: Tensor) -> str:

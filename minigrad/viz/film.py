@@ -14,8 +14,8 @@ from typing import Any
 
 from minigrad.autodiff.holding import Holder, values_of
 from minigrad.core.storage import Storage
-from minigrad.diagnostics.flow import Flow, Step, flow
-from minigrad.diagnostics.formula import Rule, barred, forward_of, rules_of, vertex_of
+from minigrad.diagnostics.flow import Flow, Step, flow, vertex_of
+from minigrad.diagnostics.formula import Rule, barred, forward_of, rules_of
 from minigrad.diagnostics.shown import shown
 from minigrad.diagnostics.tape import in_units, size_of
 from minigrad.runtime.graph import BackpropOp, Output
@@ -23,7 +23,7 @@ from minigrad.runtime.rebasing import current
 from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor
 from minigrad.viz.explain import files_of
-from minigrad.viz.graph import name_of, node_of
+from minigrad.viz.graph import name_of
 from minigrad.viz.mathematics import mathml, plain
 
 POSITIONS = 120  # frames that say which kernel ran; beyond, finding the files would take long
@@ -73,7 +73,7 @@ class Frame:
 
 
 @dataclass(frozen=True)
-class Film:
+class Walk:
     """The frames of a walk back; what is known of the values of vertices, and the gradients of the leaves."""
 
     frames: list[Frame]
@@ -81,8 +81,8 @@ class Film:
     leaves: dict[str, dict[str, Any]]
 
 
-def frames_of(y: Tensor, names: Mapping[str, str]) -> Film:
-    """The film of a walk back from y.
+def frames_of(y: Tensor, names: Mapping[str, str]) -> Walk:
+    """The walk back from y.
 
     names: of vertices.  Raises GradientError where `backward()` would.
     """
@@ -100,7 +100,7 @@ def frames_of(y: Tensor, names: Mapping[str, str]) -> Film:
     for step, rules in steps:
         shares = tuple(share_of(step.node, rule, names, totals, expected[rule.parent.id]) for rule in rules)
         frames.append(frame_of(step, shares, names, len(frames) < POSITIONS))
-    return Film(frames, known_values(y, way.steps), leaves_of(y, way, steps))
+    return Walk(frames, known_values(y, way.steps), leaves_of(y, way, steps))
 
 
 def leaves_of(y: Tensor, way: Flow, steps: list[tuple[Step, list[Rule]]]) -> dict[str, dict[str, Any]]:
@@ -109,9 +109,9 @@ def leaves_of(y: Tensor, way: Flow, steps: list[tuple[Step, list[Rule]]]) -> dic
     if not steps:
         ends = {y.id: y}
     return {
-        name_of(end): shown(way.found[key])
+        name_of(end): shown(way.gradients[key])
         for key, end in ends.items()
-        if not isinstance(vertex_of(end), BackpropOp) and key in way.found
+        if not isinstance(vertex_of(end), BackpropOp) and key in way.gradients
     }
 
 
@@ -124,7 +124,7 @@ def share_of(
     with no_grad():
         total = rule.value if before is None else before + rule.value
     totals[key] = total, count + 1
-    to = name_of(node_of(rule.parent))
+    to = name_of(vertex_of(rule.parent))
     operand = operand_name(node, rule.operand)
     text = f"{node.op.label}.backward(\u0233)" if rule.term is None else plain(rule.term)
     markup = f"<mtext>{escape(text)}</mtext>" if rule.term is None else mathml(rule.term)
@@ -144,7 +144,7 @@ def frame_of(step: Step, shares: tuple[Share, ...], names: Mapping[str, str], ke
     term = forward_of(node)
     bound = []
     for k, parent in enumerate(node.parents):
-        to = name_of(node_of(parent)) if parent is not None else ""
+        to = name_of(vertex_of(parent)) if parent is not None else ""
         bound.append((operand_name(node, k), names.get(to, to) if to else "a constant"))
     arrived = tuple(
         (barred(name), shown(g)) for name, g in zip(op.outputs, step.arrived, strict=False) if g is not None
@@ -177,7 +177,7 @@ def declared(where: str) -> str:
 
 def known_values(y: Tensor, steps: list[Step]) -> dict[str, dict[str, Any]]:
     """What is known of the values of vertices: y, leaves, and what some op saved."""
-    result = {name_of(node_of(current(y))): shown(y)}
+    result = {name_of(vertex_of(current(y))): shown(y)}
     for step in steps:
         node = step.node
         for k, x in zip(node.op.saves[node.mask], values_of(node), strict=False):

@@ -104,13 +104,13 @@ def boxes(nodes: Sequence[Node], edges: Sequence[Edge], folded: Sequence[Group])
     """Nodes and edges with a box in place of each of these groups."""
     group_of = {id_: group for group in folded for id_ in group.inside}
     known = {node.id: node for node in nodes}
-    found: dict[str, Node] = {}
+    drawn: dict[str, Node] = {}
     for node in nodes:
         group = group_of.get(node.id)
         if group is None:
-            found[node.id] = node
-        elif group.id not in found:
-            found[group.id] = box_of(group, [known[id_] for id_ in group.inside])
+            drawn[node.id] = node
+        elif group.id not in drawn:
+            drawn[group.id] = box_of(group, [known[id_] for id_ in group.inside])
     moved: dict[tuple[str, str], Edge] = {}
     for edge in edges:
         source, target = (group_of[end].id if end in group_of else end for end in (edge.source, edge.target))
@@ -119,7 +119,7 @@ def boxes(nodes: Sequence[Node], edges: Sequence[Edge], folded: Sequence[Group])
             moved.setdefault(
                 (source, target) if not label else (source, f"{target} {label}"), Edge(source, target, label)
             )
-    return list(found.values()), list(moved.values())
+    return list(drawn.values()), list(moved.values())
 
 
 def box_of(group: Group, inside: Sequence[Node]) -> Node:

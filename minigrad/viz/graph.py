@@ -15,17 +15,18 @@ from pathlib import Path
 from typing import Any
 
 from minigrad.autodiff.grads import GradStore
-from minigrad.errors import ArgumentError, GradientError
+from minigrad.diagnostics.flow import vertex_of
+from minigrad.errors import ArgumentError, GradientError, quantity
 from minigrad.runtime.graph import BackpropOp, Output
 from minigrad.runtime.noting import scope_of
 from minigrad.runtime.rebasing import current
 from minigrad.runtime.tensor import Tensor, describe
 from minigrad.viz import folding, labels, svg
-from minigrad.viz.explain import count
 from minigrad.viz.foldable import Foldable
 from minigrad.viz.known import Known, caller_names
 from minigrad.viz.outline import Outline
 from minigrad.viz.picture import Picture, save_page
+from minigrad.viz.shapes import FORBIDDEN
 from minigrad.viz.terminal import LINES, shortened
 from minigrad.viz.tints import tinted
 
@@ -108,7 +109,7 @@ class Graph:
 
     def text(self, most: int | None = None) -> str:
         """The result and what it was made of, as indented lines; most: how many of them, None for all."""
-        head = f"{self.title}: {count(len(self.nodes), 'node')}, {count(len(self.edges), 'edge')}"
+        head = f"{self.title}: {quantity(len(self.nodes), 'node')}, {quantity(len(self.edges), 'edge')}"
         return "\n".join([head, *shortened(Outline(self.nodes, self.edges), most)])
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
@@ -123,17 +124,17 @@ def dot_text(text: str) -> str:
     """A text that dot shows letter by letter: it reads backslashes, a text in angle brackets and NUL as its own."""
     import graphviz
 
-    return str(graphviz.escape(svg.FORBIDDEN.sub("\ufffd", text)))
+    return str(graphviz.escape(FORBIDDEN.sub("\ufffd", text)))
 
 
 def choose(engine: str | None) -> str:
     """ "dot" or "builtin".  Raises ArgumentError for an unknown engine, or for "dot" where it is not installed."""
     if engine not in (None, "dot", "builtin"):
         raise ArgumentError(f"engine: {engine!r} is neither 'dot' nor 'builtin'")
-    found = shutil.which("dot") is not None
-    if engine == "dot" and not found:
+    installed = shutil.which("dot") is not None
+    if engine == "dot" and not installed:
         raise ArgumentError("engine: the program dot is not on PATH; install Graphviz, or use .svg with 'builtin'")
-    return engine or ("dot" if found else "builtin")
+    return engine or ("dot" if installed else "builtin")
 
 
 def graph(
@@ -157,7 +158,7 @@ def graph(
     expect_graph("viz.graph", y)
     known = Known(names if names is not None else caller_names())
     order, edges = collect(y)
-    root = node_of(current(y))
+    root = vertex_of(current(y))
     known.results.setdefault(root.id, ("", y))
     known.add_saved(item for kind, item in order.values() if kind == "op")
     tints, legend = tinted(colour, y, order)
@@ -194,7 +195,7 @@ def collect(y: Tensor) -> tuple[dict[str, tuple[str, Any]], list[svg.Edge]]:
     """Every vertex under y by name, and the edges; iterative, so that depth does not matter."""
     seen: dict[str, tuple[str, Any]] = {}
     edges: list[svg.Edge] = []
-    stack: list[Any] = [node_of(current(y))]
+    stack: list[Any] = [vertex_of(current(y))]
     while stack:
         item = stack.pop()
         key = name_of(item)
@@ -212,15 +213,10 @@ def collect(y: Tensor) -> tuple[dict[str, tuple[str, Any]], list[svg.Edge]]:
             else:
                 if isinstance(parent, Output):
                     label = f"{parent.op.outputs[parent.index]} {label}".rstrip()
-                source = name_of(node_of(parent))
-                stack.append(node_of(parent))
+                source = name_of(vertex_of(parent))
+                stack.append(vertex_of(parent))
             edges.append(svg.Edge(source, key, label))
     return seen, edges
-
-
-def node_of(edge: Any) -> Any:
-    """The vertex that an edge comes from: the op of a result, or what it is."""
-    return edge.node if isinstance(edge, Output) else edge
 
 
 def name_of(item: Any) -> str:

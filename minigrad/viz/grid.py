@@ -4,9 +4,11 @@ The first two of the four steps of `viz.layered`: ranks by longest path, and an 
 passes ranks is cut into pieces by bends, which take part in the order as boxes do.
 """
 
+from bisect import bisect_right, insort
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from statistics import median
 from typing import Final
 
 from minigrad.errors import ArgumentError
@@ -52,9 +54,9 @@ def rank(nodes: Sequence[Hashable], arcs: list[tuple[int, int]]) -> list[int]:
     ranks = [0] * len(nodes)
     private = [True] * len(nodes)  # moving it down with all that leads to it makes no edge longer
     for a in ready:  # grows while it is read
-        alone = len(set(targets[a])) == 1
+        single = len(set(targets[a])) == 1
         for b in targets[a]:
-            private[b] = private[b] and private[a] and alone
+            private[b] = private[b] and private[a] and single
             ranks[b] = max(ranks[b], ranks[a] + 1)
             waiting[b] -= 1
             if not waiting[b]:
@@ -130,12 +132,12 @@ def order(grid: Grid) -> int:
         downwards = sweep % 2 == 0
         neighbours = grid.above if downwards else grid.below
         for row in grid.rows if downwards else reversed(grid.rows):
-            keys = {k: _median([position[m] for m in neighbours[k]], position[k]) for k in row}
+            keys = {k: median([position[m] for m in neighbours[k]] or [position[k]]) for k in row}
             row.sort(key=keys.__getitem__)
             _number_rows([row], position)
-        found = _crossings(grid, position)
-        if found < fewest:
-            fewest, best = found, [list(row) for row in grid.rows]
+        crossings = _crossings(grid, position)
+        if crossings < fewest:
+            fewest, best = crossings, [list(row) for row in grid.rows]
     grid.rows = best
     return fewest
 
@@ -151,30 +153,12 @@ def _number_rows(rows: Iterable[list[int]], position: list[int]) -> None:
             position[k] = slot
 
 
-def _median(slots: list[int], otherwise: int) -> float:
-    if not slots:
-        return otherwise
-    slots.sort()
-    return (slots[len(slots) // 2] + slots[(len(slots) - 1) // 2]) / 2
-
-
 def _crossings(grid: Grid, position: list[int]) -> int:
-    """How many pairs of edge pieces cross: inversions between the orders of their upper and lower ends.
-
-    A Fenwick tree counts how many of the lower ends so far lie at or left of a place, in log n steps.
-    """
+    """How many pairs of edge pieces cross: inversions between the orders of their upper and lower ends."""
     total = 0
-    for upper, lower in pairwise(grid.rows):
-        ends = [slot for k in upper for slot in sorted([position[m] for m in grid.below[k]])]
-        tree = [0] * (len(lower) + 1)
-        for seen, slot in enumerate(ends):
-            total += seen
-            i = slot + 1
-            while i:
-                total -= tree[i]
-                i &= i - 1
-            i = slot + 1
-            while i < len(tree):
-                tree[i] += 1
-                i += i & -i
+    for upper in grid.rows[:-1]:
+        seen: list[int] = []  # lower ends so far, in order
+        for slot in (slot for k in upper for slot in sorted([position[m] for m in grid.below[k]])):
+            total += len(seen) - bisect_right(seen, slot)
+            insort(seen, slot)
     return total

@@ -27,13 +27,13 @@ CLOSED = (str, bytes, int, float, complex, type, ModuleType, FunctionType, Metho
 
 
 class Known:
-    """Names and values of vertices.  given: tensors by name."""
+    """Names and values of vertices.  named: tensors by name."""
 
-    def __init__(self, given: Mapping[str, Tensor]) -> None:
+    def __init__(self, named: Mapping[str, Tensor]) -> None:
         self.results: dict[int, tuple[str, Tensor]] = {}
         self.names: dict[int, str] = {}
         self.positions: dict[Any, str] = {}
-        for name, t in given.items():
+        for name, t in named.items():
             self.names.setdefault(id(t), name)
             if t.op is not None:
                 self.results.setdefault(getattr(t.op, "node", t.op).id, (name, t))

@@ -5,8 +5,9 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
+import numpy as np
+
 from minigrad.autodiff.grads import GradStore
-from minigrad.core.dtype import DType
 from minigrad.runtime.graph import BackpropOp
 from minigrad.runtime.tensor import Tensor, host_array
 from minigrad.runtime.tracers import Tracer
@@ -15,21 +16,21 @@ from minigrad.viz.known import Known
 SHOWN = 6  # elements of a gradient or a value that a node prints
 
 # What pictures have said of nodes, so that one after backward can say it again: texts, and no tensors.
-_told: weakref.WeakKeyDictionary[BackpropOp, dict[int, list[str]]] = weakref.WeakKeyDictionary()
+_written: weakref.WeakKeyDictionary[BackpropOp, dict[int, list[str]]] = weakref.WeakKeyDictionary()
 
 
 def of_op(node: BackpropOp, known: Known) -> str:
     """Name, result, parameters and saves of an op, a line each."""
-    lines = [node.op.label, kind_text(node.plan.dtype, node.plan.layout.shape)]
+    lines = [node.op.label, f"{node.plan.dtype}{node.plan.layout.shape}"]
     name, result = known.result(node)
     lines += remembered(node, -1, [" = ".join(part for part in (name, short(result)) if part)])
-    given = [item for item in node.params.items() if item[1] != node.op.params.get(item[0])]
-    lines += [f"{key}={value}" for key, value in given if not isinstance(value, (tuple, dict)) or len(value) < 6]
+    params = [item for item in node.params.items() if item[1] != node.op.params.get(item[0])]
+    lines += [f"{key}={value}" for key, value in params if not isinstance(value, (tuple, dict)) or len(value) < 6]
     if node.saved is None and node.op.saves[node.mask]:
         lines.append("saved values freed")
     elif node.saved:
         names = [node.op.value_name(k) for k in node.op.saves[node.mask]]
-        lines.append("keeps " + ", ".join(f"{n} {shape_text(t)}" for n, t in zip(names, node.saved, strict=True)))
+        lines.append("keeps " + ", ".join(f"{n} {t.dtype}{t.shape}" for n, t in zip(names, node.saved, strict=True)))
     return "\n".join(lines)
 
 
@@ -39,24 +40,15 @@ def hint(node: BackpropOp) -> str:
     return f"{first}  ({node.source})" if node.source else first
 
 
-def shape_text(t: Tensor) -> str:
-    """A tensor's dtype and shape."""
-    return kind_text(t.dtype, t.shape)
-
-
-def kind_text(dtype: DType, shape: tuple[int, ...]) -> str:
-    """float32(2, 3), as in messages."""
-    return f"{dtype}{shape}"
-
-
 def of_var(x: Any, grads: GradStore | None, known: Known) -> str:
     """A Var's name, shape and, where given, gradient."""
-    lines = [x.name or known.names.get(id(x)) or f"Var #{x.id}", shape_text(x)]
+    lines = [x.name or known.names.get(id(x)) or f"Var #{x.id}", f"{x.dtype}{x.shape}"]
     lines += [short(x)] if short(x) else []
     if grads is not None:
         g = grads.get(x)
         small = g is not None and g.numel() <= SHOWN
-        lines.append("no gradient" if g is None else f"grad {values_text(g)}" if small else f"|grad| {length(g):.4g}")
+        length = 0.0 if g is None else np.linalg.norm(host_array(g).astype(float))
+        lines.append("no gradient" if g is None else f"grad {values_text(g)}" if small else f"|grad| {length:.4g}")
     return "\n".join(lines)
 
 
@@ -64,19 +56,19 @@ def of_constant(node: BackpropOp, k: int, known: Known) -> str:
     """A constant operand: its name and its values, where they are known; of a nameless number that alone."""
     spec = node.plan.specs[k]
     name, value = known.constant(node, k)
-    kind, numbers = kind_text(spec.dtype, spec.shape), short(value)
+    kind, numbers = f"{spec.dtype}{spec.shape}", short(value)
     lines = [numbers] if not name and spec.layout.numel == 1 else [name or "constant", kind, numbers]
-    found = remembered(node, k, lines if name or numbers else [])
-    return "\n".join(found or ["constant", kind])
+    shown = remembered(node, k, lines if name or numbers else [])
+    return "\n".join(shown or ["constant", kind])
 
 
 def remembered(node: BackpropOp, k: int, lines: list[str]) -> list[str]:
     """The lines on an operand, or for -1 the result, that are not empty; without any those of an earlier picture."""
     lines = [line for line in lines if line]
-    told = _told.setdefault(node, {})
+    earlier = _written.setdefault(node, {})
     if lines:
-        told[k] = lines
-    return lines or told.get(k, [])
+        earlier[k] = lines
+    return lines or earlier.get(k, [])
 
 
 def short(x: Tensor | float | None) -> str:
@@ -91,8 +83,3 @@ def values_text(x: Tensor) -> str:
     flat = host_array(x).astype(float).reshape(-1)
     text = ", ".join(f"{v:.4g}" for v in flat)
     return text if x.shape == () else f"[{text}]"
-
-
-def length(g: Tensor) -> float:
-    """Euclidean length of a gradient, for a label."""
-    return float((host_array(g).astype(float) ** 2).sum() ** 0.5)

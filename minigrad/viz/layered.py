@@ -144,15 +144,15 @@ def _pulls(
     """For each node and bend its neighbours on one side, and how hard each pulls; and how many steps lead to it from
     there at most.  rows: from that side on."""
     steps = [0] * len(grid.widths)
-    found: list[list[tuple[int, float]]] = [[] for _ in grid.widths]
+    pulls: list[list[tuple[int, float]]] = [[] for _ in grid.widths]
     for row in rows:
         for k in row:
             most = max((steps[m] for m in neighbours[k]), default=-1)
             steps[k] = most + 1
             for m in neighbours[k]:
                 share = LEVERAGE[(k >= grid.real) + (m >= grid.real)]
-                found[k].append((m, share if steps[m] == most else share * ASIDE))
-    return found, steps
+                pulls[k].append((m, share if steps[m] == most else share * ASIDE))
+    return pulls, steps
 
 
 def _pull(k: int, neighbours: list[tuple[int, float]], x: list[float]) -> tuple[float, float]:

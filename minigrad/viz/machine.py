@@ -58,8 +58,8 @@ def kernel(y: Tensor, machine: bool = True) -> Picture:
         raise GradientError("viz.kernel: the graph was freed by an earlier backward; call it before that")
     machine = machine and node.plan.device.kind == "cpu"
     columns = {"forward": forward(node, machine)}
-    for k, title, found in backward(node, machine):
-        columns[f"backward, to {title}" if title else f"backward {k}"] = found
+    for k, title, shown in backward(node, machine):
+        columns[f"backward, to {title}" if title else f"backward {k}"] = shown
     heading = f"{node.op.label}: the kernels of the call, and of the backward pass"
     return Picture(heading, as_text(columns), html=as_html(heading, columns))
 
@@ -79,14 +79,14 @@ def backward(node: BackpropOp, machine: bool) -> list[tuple[int, str, list[Listi
         rule = rule_of(node, k)
         if rule is None:
             continue
-        level = Writing()
+        writing = Writing()
         try:
-            followed(level, step, k, pick, rule.fn if node.op.variadic else rule.fused or fuse(node.op, k))
+            followed(writing, step, k, pick, rule.fn if node.op.variadic else rule.fused or fuse(node.op, k))
         except Unfusable:
-            level = Writing()
-            followed(level, step, k, pick, rule.fn)
+            writing = Writing()
+            followed(writing, step, k, pick, rule.fn)
         made = []
-        for op, operands, params in level.calls:
+        for op, operands, params in writing.calls:
             specs = [(x.layout, x.dtype) for x in operands]
             files = [] if op.kind == "view" else kernel_files(op, specs, node.plan.device, params)
             made += [listing(op, file, machine) for file in files]
@@ -109,8 +109,8 @@ def listing(op: Op, file: str, machine: bool) -> Listing:
 
 def function_of(llvm: str, name: str) -> str:
     """The text of one function of a module."""
-    found = re.search(rf'^define [^\n]*@"?{re.escape(name)}"?\(.*?^}}', llvm, re.MULTILINE | re.DOTALL)
-    return found.group() if found else llvm
+    function = re.search(rf'^define [^\n]*@"?{re.escape(name)}"?\(.*?^}}', llvm, re.MULTILINE | re.DOTALL)
+    return function.group() if function else llvm
 
 
 def body_of(assembly: str, name: str) -> str:
@@ -134,11 +134,11 @@ def vectors(assembly: str) -> str:
 def as_text(columns: dict[str, list[Listing]]) -> str:
     """Scalar functions and loops, one column after another."""
     lines = []
-    for title, found in columns.items():
+    for title, kernels in columns.items():
         lines.append(f"== {title}")
-        if not found:
+        if not kernels:
             lines.append("no kernel: a view, or the gradient as it is")
-        for each in found:
+        for each in kernels:
             lines += [f"-- {Path(each.file).name}", *([each.facts] if each.facts else []), each.scalar, each.loops]
     return "\n".join(lines)
 
@@ -146,10 +146,10 @@ def as_text(columns: dict[str, list[Listing]]) -> str:
 def as_html(heading: str, columns: dict[str, list[Listing]]) -> str:
     """A column for each way; what is long can be opened."""
     made = []
-    for title, found in columns.items():
+    for title, kernels in columns.items():
         parts = [f"<h4>{escape(title)}</h4>"]
-        parts += ["<p>no kernel: a view, or the gradient as it is</p>"] if not found else []
-        for each in found:
+        parts += ["<p>no kernel: a view, or the gradient as it is</p>"] if not kernels else []
+        for each in kernels:
             parts.append(f"<p><code>{escape(Path(each.file).name)}</code> {escape(each.facts)}</p>")
             views = (("function of one element", each.scalar, True), ("the loops around it", each.loops, True),
                      ("LLVM", each.llvm, False), ("assembly", each.assembly, False))  # fmt: skip

@@ -152,7 +152,10 @@ class _Text:
         sign, tight = INFIX[term.name]
         a, b = ordered(term)
         right = tight + (term.name in ("sub", "matmul") or tight == COMPARE)
-        return f"{self.write(a, tight, names)} {sign} {self.write(b, right, names)}", tight
+        return f"{self.write(a, tight, names)}{self.between(sign)}{self.write(b, right, names)}", tight
+
+    def between(self, sign: str) -> str:
+        return f" {sign} "
 
     def call(self, term: Term, names: dict[int, str]) -> str:
         args = [self.write(arg, COMPARE, names) for arg in term.args]
@@ -199,12 +202,8 @@ class _Markup(_Text):
     def inside(self, text: str, tight: int, held: int) -> str:
         return f"<mrow>{OPEN}{text}{CLOSE}</mrow>" if tight < held else f"<mrow>{text}</mrow>"
 
-    def infix(self, term: Term, names: dict[int, str]) -> tuple[str, int]:
-        sign, tight = INFIX[term.name]
-        a, b = ordered(term)
-        right = tight + (term.name in ("sub", "matmul") or tight == COMPARE)
-        sign = f"<mtext> {sign} </mtext>" if sign.isalpha() else f"<mo>{escape(sign)}</mo>"
-        return f"{self.write(a, tight, names)}{sign}{self.write(b, right, names)}", tight
+    def between(self, sign: str) -> str:
+        return f"<mtext> {sign} </mtext>" if sign.isalpha() else f"<mo>{escape(sign)}</mo>"
 
     def call(self, term: Term, names: dict[int, str]) -> str:
         args = [self.write(arg, COMPARE, names) for arg in term.args]

@@ -16,8 +16,8 @@ from minigrad.autodiff.hooks import Around
 from minigrad.diagnostics.tape import Row, counted, in_units, rows_of
 from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor, describe
-from minigrad.viz.picture import ACCENT, COOL, LINE, Picture, box, drawing, label
-from minigrad.viz.svg import INK, MONO
+from minigrad.viz.picture import Picture
+from minigrad.viz.shapes import ACCENT, COOL, INK, LINE, MONO, box, drawing, label, segment
 from minigrad.viz.terminal import WIDTH as WIDTH_OF_LINE
 from minigrad.viz.terminal import clipped
 
@@ -133,22 +133,17 @@ def as_text(picture: Memory, notes: list[str]) -> str:
     return "\n".join([*lines, "# saved values   + gradients and what their rules compute"])
 
 
-def line(x: float, y: float, x2: float, y2: float, colour: str) -> str:
-    """An axis, or a dashed line."""
-    dashes = "" if colour == INK else ' stroke-dasharray="4 3"'
-    return f'<line x1="{x:.1f}" y1="{y:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{colour}"{dashes}/>'
-
-
 def as_svg(picture: Memory, title: str, notes: list[str]) -> str:
     """The mountain."""
     count, floor = len(picture.rows), TOP + HEIGHT
     across, up = WIDTH / max(2 * count, 1), HEIGHT / max(picture.peak, 1)
-    parts = [label(LEFT, 20 + 17 * k, line, 12, "start", weight="bold" if k == 0 else "normal")
-             for k, line in enumerate(notes)]  # fmt: skip
+    parts = [label(LEFT, 20 + 17 * k, note, 12, "start", font_weight="bold" if k == 0 else "normal")
+             for k, note in enumerate(notes)]  # fmt: skip
     middle, right = LEFT + WIDTH / 2, LEFT + WIDTH
-    parts += [line(middle, TOP, middle, floor, LINE), line(LEFT, TOP, right, TOP, ACCENT)]
+    for x, y, x2, y2, colour in ((middle, TOP, middle, floor, LINE), (LEFT, TOP, right, TOP, ACCENT)):
+        parts.append(segment(x, y, x2, y2, colour, stroke_dasharray="4 3"))
     parts += blocks(picture, floor, across, up)
-    parts += [line(LEFT, floor, right, floor, INK), line(LEFT, TOP, LEFT, floor, INK)]
+    parts += [segment(LEFT, floor, right, floor, INK), segment(LEFT, TOP, LEFT, floor, INK)]
     parts.append(label(LEFT - 6, TOP + 4, in_units(picture.peak), 11, "end"))
     parts.append(label(LEFT - 6, floor + 4, "0", 11, "end"))
     if count:
@@ -172,7 +167,7 @@ def blocks(picture: Memory, floor: float, across: float, up: float) -> list[str]
         if row.saved:
             parts.append(box(left, top, width, high, SAVED, f"{name} holds {in_units(row.saved)}", COOL))
         if high > 13 and width > 7 * len(name):
-            parts.append(label(left + width / 2, top + high / 2 + 4, name, 10, family=MONO))
+            parts.append(label(left + width / 2, top + high / 2 + 4, name, 10, font_family=MONO))
         passing = picture.backward[k] - picture.forward[k]
         if passing:
             hint = f"on the way back at {name}: {in_units(passing)} on top, {in_units(picture.backward[k])} in all"

@@ -7,9 +7,8 @@ from functools import cache
 from pathlib import Path
 
 from minigrad.errors import ArgumentError
-from minigrad.viz.svg import FORBIDDEN, INK, SANS, darkened, escaped
-
-PALE, LINE, ACCENT, COOL = "#f4f6f8", "#8a949e", "#d97706", "#4a6fa5"
+from minigrad.viz.shapes import FORBIDDEN, escaped
+from minigrad.viz.svg import darkened
 
 
 class Picture:
@@ -77,33 +76,4 @@ def alive(kind: str, attributes: str, body: str) -> str:
     return (
         f'<div class="mg-{kind}" id="{name}" {attributes}><style>{resource(f"{kind}.css")}</style>{body}'
         f"<script>({resource(f'{kind}.js')})({name!r});</script></div>"
-    )
-
-
-def label(x: float, y: float, text: str, size: float = 11, anchor: str = "middle", **more: str) -> str:
-    """A text in an SVG; more: fill, family, weight."""
-    fill, family = more.get("fill", INK), more.get("family", SANS)
-    weight = f' font-weight="{more["weight"]}"' if "weight" in more else ""
-    return (
-        f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size:g}" text-anchor="{anchor}" fill="{fill}" '
-        f'font-family="{family}"{weight}>{escaped(text)}</text>'
-    )
-
-
-def box(x: float, y: float, width: float, height: float, fill: str, hint: str = "", line: str = LINE) -> str:
-    """A rectangle with what the pointer shows."""
-    title = f"<title>{escaped(hint)}</title>" if hint else ""
-    return (
-        f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" fill="{fill}" stroke="{line}">'
-        f"{title}</rect>"
-    )
-
-
-def drawing(width: float, height: float, title: str, parts: list[str]) -> str:
-    """One SVG document on white, which a screen reader calls by its title."""
-    name = escaped(title)
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
-        f'viewBox="0 0 {width:.0f} {height:.0f}" role="img" aria-label="{name}"><title>{name}</title>'
-        f'<rect width="{width:.0f}" height="{height:.0f}" rx="8" fill="#ffffff"/>{"".join(parts)}</svg>'
     )

@@ -83,11 +83,11 @@ def precision(
         raise ArgumentError(
             f"{NAME}: dtypes are floats that float64 is compared with: some of {', '.join(DTYPES)}, not {shown}"
         )
-    given = [as_input(x) for x in inputs]
-    if not any(x.dtype.is_float for x in given):
+    tensors = [as_input(x) for x in inputs]
+    if not any(x.dtype.is_float for x in tensors):
         raise ArgumentError(f"{NAME}: f needs an input of floats, whose dtype can be changed")
-    called = tuple(names) if names is not None else parameters_of(f, len(given))
-    vertices, ends = compared(f, given, called, wanted, NAME)
+    called = tuple(names) if names is not None else parameters_of(f, len(tensors))
+    vertices, ends = compared(f, tensors, called, wanted, NAME)
     name = getattr(f, "__name__", type(f).__name__)
     made = ", transformed," if hasattr(f, "__wrapped__") else ""  # as by func.grad, which keeps the name
     title = f"{name}({', '.join(called)}){made} in {', '.join(map(str, wanted))}, beside float64"
@@ -106,10 +106,10 @@ def as_input(x: Any) -> Tensor:
 def parameters_of(f: Callable[..., Any], count: int) -> tuple[str, ...]:
     """What f calls its first arguments."""
     try:
-        found = [p.name for p in inspect.signature(f).parameters.values() if p.kind is not p.VAR_POSITIONAL]
+        names = [p.name for p in inspect.signature(f).parameters.values() if p.kind is not p.VAR_POSITIONAL]
     except (TypeError, ValueError):
-        found = []
-    return tuple(found[k] if k < len(found) else f"x{k + 1}" for k in range(count))
+        names = []
+    return tuple(names[k] if k < len(names) else f"x{k + 1}" for k in range(count))
 
 
 # ---- numbers as words and colours -----------------------------------------------------------------------------------
@@ -138,11 +138,11 @@ def colour_of(error: Error, eps: float) -> str:
 
 def value_text(vertex: Vertex) -> str:
     """The value in float64, or its shape where it has many elements."""
-    found = vertex.right
-    if found.size > NUMBERS or not found.size:
-        return str(found.shape)
-    text = ", ".join(f"{x:.6g}" if found.dtype.kind == "f" else str(x) for x in found.reshape(-1).tolist())
-    return f"[{text}]" if found.ndim else text
+    value = vertex.right
+    if value.size > NUMBERS or not value.size:
+        return str(value.shape)
+    text = ", ".join(f"{x:.6g}" if value.dtype.kind == "f" else str(x) for x in value.reshape(-1).tolist())
+    return f"[{text}]" if value.ndim else text
 
 
 def finding(vertices: Sequence[Vertex], ends: set[int], dtype: DType) -> str:
@@ -169,13 +169,13 @@ def finding(vertices: Sequence[Vertex], ends: set[int], dtype: DType) -> str:
 
 def under(vertices: Sequence[Vertex], ends: set[int]) -> list[Vertex]:
     """The vertices that some others were computed from, with those; all of them where there are none."""
-    found, pending = set(), list(ends)
+    numbers, pending = set(), list(ends)
     while pending:
         number = pending.pop()
-        if number not in found:
-            found.add(number)
+        if number not in numbers:
+            numbers.add(number)
             pending += vertices[number].parents
-    return [vertex for vertex in vertices if vertex.number in found or not ends]
+    return [vertex for vertex in vertices if vertex.number in numbers or not ends]
 
 
 def position_of(error: Error) -> str:

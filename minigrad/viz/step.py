@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from minigrad.diagnostics.shown import image_html
+from minigrad.errors import quantity
 from minigrad.runtime.tensor import Tensor, describe
 from minigrad.viz import svg
-from minigrad.viz.explain import count
-from minigrad.viz.film import Film, Frame, Share, frames_of, texts_of
+from minigrad.viz.film import Frame, Share, Walk, frames_of, texts_of
 from minigrad.viz.graph import Graph, expect_graph, graph
 from minigrad.viz.known import caller_names
 from minigrad.viz.picture import alive, save_page
@@ -29,9 +29,9 @@ class Steps:
     frames: what happens at each node, in order.  graph: the picture.  leaves: the gradients at the ends.
     """
 
-    def __init__(self, picture: Graph, film: Film, what: str) -> None:
-        self.graph, self.film, self.what = picture, film, what
-        self.frames, self.leaves = film.frames, film.leaves
+    def __init__(self, picture: Graph, walk: Walk, what: str) -> None:
+        self.graph, self.walk, self.what = picture, walk, what
+        self.frames, self.leaves = walk.frames, walk.leaves
         self.names = {node.id: node.label.split("\n")[0] for node in picture.nodes}
 
     def __len__(self) -> int:
@@ -45,7 +45,7 @@ class Steps:
             lines += [f"     {name} = {value['text']}" for name, value in frame.arrived]
             lines += [f"     {share_line(share)}" for share in frame.shares]
         lines += [f"gradient of {self.names[node]}: {value['text']}" for node, value in self.leaves.items()]
-        return "\n".join([f"backward from {self.what}, {count(len(self), 'step')}", *shortened(lines, most)])
+        return "\n".join([f"backward from {self.what}, {quantity(len(self), 'step')}", *shortened(lines, most)])
 
     def __str__(self) -> str:
         return self.text()
@@ -80,7 +80,7 @@ class Steps:
         nodes = []
         for node in self.graph.nodes:
             hints = [node.hint] if node.hint else []
-            hints += [f"value {self.film.values[node.id]['text']}"] if node.id in self.film.values else []
+            hints += [f"value {self.walk.values[node.id]['text']}"] if node.id in self.walk.values else []
             hints += [f"gradient {gradients[node.id]['text']}"] if node.id in gradients else []
             nodes.append(replace(node, hint="\n".join(hints)))
         return svg.draw(nodes, self.graph.edges, title=f"graph of {self.what}")
@@ -132,8 +132,8 @@ def step(y: Tensor, names: Mapping[str, Tensor] | None = None) -> Steps:
     expect_graph("viz.step", y)
     labels = names if names is not None else caller_names()
     picture = graph(y, names=labels, fold=False, repeat=False)
-    film = frames_of(y, {node.id: node.label.split("\n")[0] for node in picture.nodes})
-    return Steps(picture, film, describe(y))
+    walk = frames_of(y, {node.id: node.label.split("\n")[0] for node in picture.nodes})
+    return Steps(picture, walk, describe(y))
 
 
 def controls(count: int) -> str:

@@ -17,8 +17,9 @@ from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 from minigrad.runtime.tracers import Tracer
 from minigrad.viz.explain import address
-from minigrad.viz.picture import COOL, LINE, PALE, Picture, box, drawing, label
-from minigrad.viz.svg import INK, MONO, ON_TINT
+from minigrad.viz.picture import Picture
+from minigrad.viz.shapes import COOL, INK, LINE, MONO, PALE, box, drawing, label
+from minigrad.viz.svg import ON_TINT
 from minigrad.viz.terminal import blocks
 
 CELL, GAP, MARGIN = 34, 8, 16
@@ -101,9 +102,9 @@ def as_svg(x: Tensor, title: str, notes: list[str], shown: range, positions: lis
     known: dict[int, str] = dict(zip(positions, numbers, strict=True))
     used = set(positions)
     last = max([shown.stop - 1, *positions]) + 1
-    parts = [label(MARGIN, MARGIN + 8 + 18 * k, line, 12, "start", family=MONO) for k, line in enumerate(notes)]
+    parts = [label(MARGIN, MARGIN + 8 + 18 * k, line, 12, "start", font_family=MONO) for k, line in enumerate(notes)]
     top = MARGIN + 18 * len(notes) + 14
-    parts.append(label(MARGIN, top, "memory", 12, "start", weight="bold"))
+    parts.append(label(MARGIN, top, "memory", 12, "start", font_weight="bold"))
     top += 8
     for position in shown:
         k = position - shown.start
@@ -112,10 +113,10 @@ def as_svg(x: Tensor, title: str, notes: list[str], shown: range, positions: lis
         hint = f"place {position}" + (f": {known[position]}" if position in known else ", of no element here")
         parts.append(box(left, up, CELL, CELL, fill, hint))
         ink = ON_TINT if position in used else INK
-        parts.append(label(left + CELL / 2, up + CELL / 2 + 4, known.get(position, ""), fill=ink, family=MONO))
-        parts.append(label(left + CELL / 2, up + CELL + 11, str(position), 9, fill=LINE, family=MONO))
+        parts.append(label(left + CELL / 2, up + CELL / 2 + 4, known.get(position, ""), fill=ink, font_family=MONO))
+        parts.append(label(left + CELL / 2, up + CELL + 11, str(position), 9, fill=LINE, font_family=MONO))
     top += (max(0, len(shown) - 1) // ROW + 1) * (CELL + 16) + 18
-    parts.append(label(MARGIN, top, "elements, each with its place", 12, "start", weight="bold"))
+    parts.append(label(MARGIN, top, "elements, each with its place", 12, "start", font_weight="bold"))
     top += 8
     columns = max(1, x.shape[-1] if x.ndim else 1)
     block = x.shape[-2] if x.ndim > 1 else 1
@@ -125,8 +126,8 @@ def as_svg(x: Tensor, title: str, notes: list[str], shown: range, positions: lis
         up = top + row * CELL + row // max(1, block) * GAP
         left = MARGIN + k % columns * CELL
         parts.append(box(left, up, CELL, CELL, colour(position, last), f"place {position}", COOL))
-        parts.append(label(left + CELL / 2, up + 15, numbers[k], fill=ON_TINT, family=MONO))
-        parts.append(label(left + CELL / 2, up + 28, f"@{position}", 9, fill=ON_TINT, family=MONO))
+        parts.append(label(left + CELL / 2, up + 15, numbers[k], fill=ON_TINT, font_family=MONO))
+        parts.append(label(left + CELL / 2, up + 28, f"@{position}", 9, fill=ON_TINT, font_family=MONO))
     widest = max(min(len(shown), ROW), min(columns, max(1, len(positions))), 1) * CELL
     width = max(widest, 8 * max(map(len, notes))) + 2 * MARGIN
     return drawing(width, up + CELL + MARGIN, title, parts)

@@ -1,20 +1,19 @@
 """How does a graph become a picture that any browser shows?
 
-`draw` takes boxes and arrows, asks `viz.layered` for coordinates and returns one SVG document as text. It has no style
-sheet, no script and no marker, whose names would leak into the notebook page around it, and needs no program to be
-installed.
+`draw` takes boxes and arrows, asks `viz.layered` for coordinates and returns one SVG document as text, of the elements
+of `viz.shapes`. It needs no program to be installed.
 """
 
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from html import escape
 from itertools import pairwise
 from typing import Final
 
 from minigrad.errors import ArgumentError
 from minigrad.viz.layered import Arrangement, Point, arrange
+from minigrad.viz.shapes import INK, MONO, SANS, box, drawing, element, escaped, label, number
 
 __all__ = ["KINDS", "Edge", "Node", "Style", "draw"]
 
@@ -45,14 +44,8 @@ TEXT_SIZE: Final = 11.0
 LINE_HEIGHT: Final = 16.0
 PADDING: Final = 10.0
 MARGIN: Final = 14.0
-INK: Final = "#1f2933"
 ARROW: Final = "#5b6770"
 ARROW_LENGTH: Final = 7.0
-# Names of fonts before the general name, since one program that draws SVG writes nothing where it knows none of them;
-# no quotation marks, which another takes for part of a name.  Who looks for the first name alone takes what it has.
-SANS: Final = "Helvetica, Arial, Liberation Sans, DejaVu Sans, sans-serif"
-MONO: Final = "Menlo, Consolas, Liberation Mono, DejaVu Sans Mono, monospace"
-
 # Tints that say how much, all of which can be written on: from little to much, what is not finite, and none.
 STEPS: Final = ("#fffaf2", "#fde6c4", "#fcca96", "#f9a783", "#f08a7c")
 ODD: Final = "#d8b4fe"
@@ -117,43 +110,31 @@ def draw(
                 f"draw: the node {node.id!r} is of kind {node.kind!r}, which is none of {', '.join(KINDS)}"
             )
     sizes = {node.id: _size(node) for node in nodes}
-    drawing = arrange([node.id for node in nodes], [(edge.source, edge.target) for edge in edges], sizes)
-    left, right = _label_room(edges, drawing)
+    plan = arrange([node.id for node in nodes], [(edge.source, edge.target) for edge in edges], sizes)
+    left, right = _label_widths(edges, plan)
     legend_width = sum(24 + _advance(text, TEXT_SIZE) for _, text in legend)
-    right = max(right, legend_width - drawing.width - left)
-    width = drawing.width + left + right + 2 * MARGIN
-    height = drawing.height + 2 * MARGIN + (26 if legend else 0)
-    corner = f"{_number(-left - MARGIN)} {_number(-MARGIN)} {_number(width)} {_number(height)}"
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" viewBox="{corner}" '
-        f'role="img" aria-label="{escaped(title)}">',
-        f"<title>{escaped(title)}</title>",
-        f"<desc>{escaped(description or _summary(nodes, edges))}</desc>",
-        f'<rect class="background" x="{_number(-left - MARGIN)}" y="{_number(-MARGIN)}" width="{_number(width)}" '
-        f'height="{_number(height)}" rx="8" fill="#ffffff"/>',
-    ]
-    parts += [_arrow(i, edge, route) for i, (edge, route) in enumerate(zip(edges, drawing.routes))]
-    parts += [_box(node, drawing.centres[node.id], sizes[node.id]) for node in nodes]
+    right = max(right, legend_width - plan.width - left)
+    width = plan.width + left + right + 2 * MARGIN
+    height = plan.height + 2 * MARGIN + (26 if legend else 0)
+    parts = [_arrow(i, edge, route) for i, (edge, route) in enumerate(zip(edges, plan.routes))]
+    parts += [_box(node, plan.centres[node.id], sizes[node.id]) for node in nodes]
     # Labels lie on top of everything: an arrow that passes must not strike one through.
-    parts += [_edge_label(edge, route, drawing) for edge, route in zip(edges, drawing.routes) if edge.label]
-    parts += _legend(legend, -left, drawing.height + 10)
-    text = "\n".join([*parts, "</svg>", ""])
+    parts += [_edge_label(edge, route, plan) for edge, route in zip(edges, plan.routes) if edge.label]
+    parts += _legend(legend, -left, plan.height + 10)
+    corner = (-left - MARGIN, -MARGIN)
+    text = drawing(width, height, title, parts, description or _summary(nodes, edges), corner) + "\n"
     return darkened(text) if dark else text
 
 
 def darkened(text: str) -> str:
     """An SVG of ours on black: its colours are exchanged, and no text, in which there are no quotation marks."""
-    return re.sub(f'"({"|".join(DARK)})"', lambda found: f'"{DARK[found[1]]}"', text)
+    return re.sub(f'"({"|".join(DARK)})"', lambda colour: f'"{DARK[colour[1]]}"', text)
 
 
 def _legend(legend: Sequence[tuple[str, str]], x: float, y: float) -> list[str]:
     parts = []
     for colour, text in legend:
-        parts.append(
-            f'<rect x="{_number(x)}" y="{_number(y)}" width="12" height="12" rx="3" fill="{colour}" stroke="{ARROW}"/>'
-            f'<text x="{_number(x + 17)}" y="{_number(y + 10)}" font-family="{SANS}" font-size="{TEXT_SIZE:g}" '
-            f'fill="{INK}">{escaped(text)}</text>'
-        )
+        parts += [box(x, y, 12, 12, colour, line=ARROW, rx=3), label(x + 17, y + 10, text, TEXT_SIZE, "start")]
         x += 24 + _advance(text, TEXT_SIZE)
     return parts
 
@@ -165,74 +146,69 @@ def _summary(nodes: Sequence[Node], edges: Sequence[Edge]) -> str:
 def _box(node: Node, centre: Point, size: tuple[float, float]) -> str:
     style = KINDS[node.kind]
     (cx, cy), (width, height) = centre, size
-    radius = min(height / 2, 18.0) if style.pill else 5.0
-    dashes = ' stroke-dasharray="4 3"' if style.dashed else ""
     lines = node.label.split("\n")
     baseline = cy - height / 2 + PADDING - 3
     texts = []
     for i, line in enumerate(lines):
         baseline += LINE_HEIGHT
-        font = f'font-family="{SANS}" font-size="{HEAD_SIZE:g}" font-weight="bold"'
-        if i:
-            font = f'font-family="{MONO}" font-size="{TEXT_SIZE:g}" fill-opacity="0.8"'
-        texts.append(f'<text x="{_number(cx)}" y="{_number(baseline - 3)}" {font}>{escaped(line)}</text>')
-    return (
-        f'<g id="node-{escaped(node.id)}" class="node {node.kind}" text-anchor="middle" fill="{INK}">'
-        f"<title>{escaped(node.hint or ' '.join(lines))}</title>"
-        f'<rect x="{_number(cx - width / 2)}" y="{_number(cy - height / 2)}" width="{_number(width)}" '
-        f'height="{_number(height)}" rx="{_number(radius)}" fill="{node.tint or style.fill}" stroke="{style.line}" '
-        f'stroke-width="1.3"{dashes}/>{"".join(texts)}{_table(node.cells, cx, baseline + 3)}</g>'
-    )
+        font: dict[str, float | str] = {"font_family": MONO, "font_size": TEXT_SIZE, "fill_opacity": "0.8"}
+        if i == 0:
+            font = {"font_family": SANS, "font_size": HEAD_SIZE, "font_weight": "bold"}
+        texts.append(element("text", escaped(line), x=cx, y=baseline - 3, **font))
+    frame = box(
+        cx - width / 2, cy - height / 2, width, height, node.tint or style.fill, line=style.line,
+        rx=min(height / 2, 18.0) if style.pill else 5.0, stroke_width="1.3",
+        stroke_dasharray="4 3" if style.dashed else "",
+    )  # fmt: skip
+    title = element("title", escaped(node.hint or " ".join(lines)))
+    body = "".join([title, frame, *texts, *_table(node.cells, cx, baseline + 3)])
+    id_ = f"node-{escaped(node.id)}"
+    return element("g", body, id=id_, class_=f"node {node.kind}", text_anchor="middle", fill=INK)
 
 
-def _arrow(number: int, edge: Edge, route: list[Point]) -> str:
+def _arrow(k: int, edge: Edge, route: list[Point]) -> str:
     """A curve whose ends are vertical, so that a triangle that points down is always the right head."""
     (x, tip) = route[-1]
     path = [*route[:-1], (x, tip - ARROW_LENGTH + 1)]
-    curve = f"M{_number(path[0][0])},{_number(path[0][1])}"
+    curve = f"M{number(path[0][0])},{number(path[0][1])}"
     for (ax, ay), (bx, by) in pairwise(path):
         if ax == bx:
-            curve += f"V{_number(by)}"
+            curve += f"V{number(by)}"
         else:
-            middle = _number((ay + by) / 2)
-            curve += f"C{_number(ax)},{middle} {_number(bx)},{middle} {_number(bx)},{_number(by)}"
-    head = f"M{_number(x)},{_number(tip)}l-3.5,-{ARROW_LENGTH:g}h7z"
+            middle = number((ay + by) / 2)
+            curve += f"C{number(ax)},{middle} {number(bx)},{middle} {number(bx)},{number(by)}"
+    head = f"M{number(x)},{number(tip)}l-3.5,-{ARROW_LENGTH:g}h7z"
     hint = f"{edge.source} to {edge.target}" + (f": {edge.label}" if edge.label else "")
-    return (
-        f'<g id="edge-{number}" class="edge"><title>{escaped(hint)}</title>'
-        f'<path d="{curve}" fill="none" stroke="{ARROW}" stroke-width="1.3"/><path d="{head}" fill="{ARROW}"/></g>'
-    )
+    shaft = element("path", d=curve, fill="none", stroke=ARROW, stroke_width="1.3")
+    body = element("title", escaped(hint)) + shaft + element("path", d=head, fill=ARROW)
+    return element("g", body, id=f"edge-{k}", class_="edge")
 
 
-def _edge_label(edge: Edge, route: list[Point], drawing: Arrangement) -> str:
+def _edge_label(edge: Edge, route: list[Point], plan: Arrangement) -> str:
     """Beside the head of the arrow: left of it if the arrow ends in the left half of its box, else right."""
-    (x, y), leftwards = route[-1], _is_left(edge, route, drawing)
+    (x, y), leftwards = route[-1], _is_left(edge, route, plan)
     anchor, shift = ("end", -6) if leftwards else ("start", 6)
-    position = f'x="{_number(x + shift)}" y="{_number(y - 4)}" text-anchor="{anchor}"'
-    font = f'font-family="{MONO}" font-size="{TEXT_SIZE - 1:g}"'
-    text = escaped(edge.label)
+    at = (x + shift, y - 4, edge.label, TEXT_SIZE - 1, anchor)
     # The white around it is a text of its own: not every program knows in which order fill and line are painted.
-    return (
-        f'<text {position} {font} fill="#ffffff" stroke="#ffffff" stroke-width="3" aria-hidden="true">{text}'
-        f'</text><text class="edge-label" {position} {font} fill="{INK}">{text}</text>'
-    )
+    around = label(*at, font_family=MONO, fill="#ffffff", stroke="#ffffff", stroke_width="3", aria_hidden="true")
+    return around + label(*at, font_family=MONO, class_="edge-label")
 
 
-def _label_room(edges: Iterable[Edge], drawing: Arrangement) -> tuple[float, float]:
+def _label_widths(edges: Iterable[Edge], plan: Arrangement) -> tuple[float, float]:
     """How far labels stand out to the left and to the right of the boxes."""
     left = right = 0.0
-    for edge, route in zip(edges, drawing.routes):
+    for edge, route in zip(edges, plan.routes):
         if edge.label:
             reach = 6 + _advance(edge.label, TEXT_SIZE - 1)
-            if _is_left(edge, route, drawing):
+            if _is_left(edge, route, plan):
                 left = max(left, reach - route[-1][0])
             else:
-                right = max(right, route[-1][0] + reach - drawing.width)
+                right = max(right, route[-1][0] + reach - plan.width)
     return left, right
 
 
-def _is_left(edge: Edge, route: list[Point], drawing: Arrangement) -> bool:
-    return route[-1][0] < drawing.centres[edge.target][0] - 1e-9
+def _is_left(edge: Edge, route: list[Point], plan: Arrangement) -> bool:
+    return route[-1][0] < plan.centres[edge.target][0] - 1e-9
 
 
 def _size(node: Node) -> tuple[float, float]:
@@ -247,7 +223,7 @@ def _columns(cells: Cells) -> list[float]:
     return [max(_advance(text, TEXT_SIZE) for text, _ in column) + 8 for column in zip(*cells)]
 
 
-def _table(cells: Cells, x: float, y: float) -> str:
+def _table(cells: Cells, x: float, y: float) -> list[str]:
     """The table of a box, centred around x and below y."""
     widths = _columns(cells)
     parts = []
@@ -255,34 +231,14 @@ def _table(cells: Cells, x: float, y: float) -> str:
         left, top = x - sum(widths) / 2, y + LINE_HEIGHT * i
         for width, (text, colour) in zip(widths, row):
             if colour:
-                parts.append(
-                    f'<rect x="{_number(left + 1)}" y="{_number(top)}" width="{_number(width - 2)}" '
-                    f'height="{_number(LINE_HEIGHT - 2)}" rx="2" fill="{colour}"/>'
-                )
-            parts.append(
-                f'<text x="{_number(left + width / 2)}" y="{_number(top + LINE_HEIGHT - 5)}" font-family="{MONO}" '
-                f'font-size="{TEXT_SIZE:g}">{escaped(text)}</text>'
-            )
+                parts.append(box(left + 1, top, width - 2, LINE_HEIGHT - 2, colour, line="", rx=2))
+            middle = {"x": left + width / 2, "y": top + LINE_HEIGHT - 5}
+            parts.append(element("text", escaped(text), **middle, font_family=MONO, font_size=TEXT_SIZE))
             left += width
-    return "".join(parts)
+    return parts
 
 
 def _advance(text: str, size: float) -> float:
     """The width of a text: 0.6 of the size for a letter (exact for a typewriter face), 1 for an East Asian one."""
     wide = sum(unicodedata.east_asian_width(letter) in "WF" for letter in text)
     return size * (0.6 * len(text) + 0.4 * wide) + 0.5
-
-
-def _number(value: float) -> str:
-    """One decimal at most: finer than a screen, and short."""
-    text = f"{value:.1f}".removesuffix(".0")
-    return "0" if text == "-0" else text
-
-
-# Characters that no XML document may hold, escaped or not.
-FORBIDDEN: Final = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-
-
-def escaped(text: str) -> str:
-    """A text as it stands in SVG, between tags or in quotation marks."""
-    return escape(FORBIDDEN.sub("\ufffd", text), quote=True)

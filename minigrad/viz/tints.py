@@ -36,11 +36,11 @@ def tinted(colour: str | None, y: Tensor, order: Mapping[str, tuple[str, Any]]) 
 
 def by_gradient(y: Tensor, order: Mapping[str, tuple[str, Any]]) -> tuple[dict[str, str], Legend]:
     """By the largest element of the gradient that arrives, in powers of ten below the largest of all."""
-    found = flow(y, name="viz.graph").found
+    gradients = flow(y, name="viz.graph").gradients
     sizes = {}
     for key, (kind, item) in order.items():
         ids = (item.ids or (item.id,)) if isinstance(item, BackpropOp) else (item.id,) if kind == "var" else ()
-        parts = [np.abs(values(found[i])).max(initial=0.0) for i in ids if i in found]
+        parts = [np.abs(values(gradients[i])).max(initial=0.0) for i in ids if i in gradients]
         if kind != "constant":
             sizes[key] = float(np.max(parts, initial=0.0))  # nan if any is, which Python's max is not
     finite = [size for size in sizes.values() if 0 < size < math.inf]

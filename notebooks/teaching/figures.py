@@ -19,8 +19,8 @@ import numpy as np
 
 import minigrad as mg
 from minigrad.data import load_digits
-from minigrad.viz.picture import ACCENT, COOL, LINE
-from minigrad.viz.svg import INK, KINDS, draw
+from minigrad.viz.shapes import ACCENT, COOL, INK, LINE
+from minigrad.viz.svg import KINDS, draw
 from notebooks.teaching.bugs import bug
 from notebooks.teaching.slides import halves, listing, whole
 

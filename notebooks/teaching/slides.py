@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from minigrad.viz.picture import ACCENT, drawing, label
-from minigrad.viz.svg import KINDS, MONO
+from minigrad.viz.shapes import ACCENT, MONO, drawing, label
+from minigrad.viz.svg import KINDS
 
 WIDTH, HEIGHT, EDGE, HEAD = 1600, 900, 70, 150  # of a slide, its margin, the room of its title
 MARKED = KINDS["var"].fill
@@ -15,7 +15,7 @@ MARKED = KINDS["var"].fill
 def slide(title: str, parts: Sequence[str]) -> str:
     """One SVG of 1600 x 900 on white, with a title."""
     size = min(50.0, (WIDTH - 2 * EDGE) / (0.64 * len(title)))
-    return drawing(WIDTH, HEIGHT, title, [words(EDGE, 100, title, size, weight="bold"), *parts]) + "\n"
+    return drawing(WIDTH, HEIGHT, title, [words(EDGE, 100, title, size, font_weight="bold"), *parts]) + "\n"
 
 
 def words(x: float, y: float, text: str, size: float = 34, **more: str) -> str:
@@ -47,7 +47,7 @@ def halves(title: str, svg: str, lines: Sequence[str]) -> str:
     parts = [scaled(svg, EDGE, HEAD, 760, HEIGHT - HEAD - EDGE)]
     for k, line in enumerate(lines):
         y = 260 + 74 * k
-        parts.append(words(870, y, line, family=MONO) if k else words(870, y, line, 40, weight="bold"))
+        parts.append(words(870, y, line, font_family=MONO) if k else words(870, y, line, 40, font_weight="bold"))
     return slide(title, parts)
 
 
@@ -62,6 +62,6 @@ def listing(title: str, lines: Sequence[str], marked: Sequence[int] = (), below:
                 f'<rect x="{EDGE - 14}" y="{top:.0f}" width="{WIDTH - 2 * EDGE + 28}" height="{step:.0f}" '
                 f'fill="{MARKED}"/>'
             )
-        parts.append(words(EDGE, top + 0.72 * step, line, 0.68 * step, family=MONO))
+        parts.append(words(EDGE, top + 0.72 * step, line, 0.68 * step, font_family=MONO))
     parts += [words(EDGE, HEIGHT - 40 - 48 * k, line, 32, fill=ACCENT) for k, line in enumerate(reversed(below))]
     return slide(title, parts)

@@ -6,6 +6,7 @@ import contextlib
 import numpy as np
 import pytest
 from backends import test_contract
+from layouts import LAYOUTS
 from op_rows.row import ALL
 from op_table import ROWS
 from ops import test_forward, test_gradients
@@ -15,7 +16,6 @@ from strided import WAYS
 import minigrad as mg
 from minigrad.errors import IndexOutOfRange
 from minigrad.testing import gradcheck
-from minigrad.testing.layouts import LAYOUTS
 
 rows = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 LAID = [*LAYOUTS, "broadcast"]

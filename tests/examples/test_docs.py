@@ -13,9 +13,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from layouts import LAYOUTS
 
 import minigrad as mg
-from minigrad.testing.layouts import LAYOUTS
 
 ROOT = Path(__file__).resolve().parents[2]
 DECISIONS = sorted((ROOT / "docs" / "decisions").glob("*.md"))

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from layouts import LAYOUTS, broadcast
 from op_rows.row import ALL, FLOATS, Row
 from op_support import arrays, assert_close, operands, wide
 from op_table import DEVICES, ROWS
@@ -21,7 +22,6 @@ from selection import (
 
 import minigrad as mg
 from minigrad.errors import DTypeError
-from minigrad.testing.layouts import LAYOUTS, broadcast
 
 rows = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 devices = pytest.mark.parametrize("device", DEVICES)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from layouts import LAYOUTS, broadcast
 from op_calls import like, lying_behind, lying_otherwise
 from op_rows.row import Row
 from op_support import arrays
@@ -21,7 +22,6 @@ from selection import gradient_layout_once_a_family, stretched_once_a_family
 import minigrad as mg
 from minigrad.errors import GradientError
 from minigrad.testing import gradcheck, gradgradcheck
-from minigrad.testing.layouts import LAYOUTS, broadcast
 
 SMOOTH = [row for row in ROWS if row.smooth]
 devices = pytest.mark.parametrize("device", DEVICES)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from layouts import dense, inner_gap, stepped, transposed
 from op_rows.row import ALL, Row
 from op_support import arrays, assert_close, operands, wide
 from op_table import ROWS
@@ -19,7 +20,6 @@ from selection import runs_alone_in, spread
 import minigrad as mg
 from minigrad.backends.cpu.loops import CHUNK, LARGE
 from minigrad.kernels.store import watch
-from minigrad.testing.layouts import dense, inner_gap, stepped, transposed
 
 SHAPE = (70, 3, 97)
 SERIAL, PARALLEL = 1 << 60, 0

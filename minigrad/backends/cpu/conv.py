@@ -57,62 +57,30 @@ class Field:
 
 
 class Conv(Matmul):
-    """The preparers of convolution."""
+    """The preparer of convolution."""
 
     @serves(requests.Convolve)
-    def convolve(self, out: Spec, *operands: Spec, part: str, **numbers: Any) -> Launch:
-        return PARTS[part](self, out, *operands, **numbers)
-
-    def conv(
-        self, out: Spec, x: Spec, w: Spec, bias: Spec, stride: Ints, padding: Ints, dilation: Ints, groups: int
+    def convolve(
+        self, out: Spec, *operands: Spec, part: str, stride: Ints, padding: Ints, dilation: Ints, groups: int
     ) -> Launch:
         if out.layout.numel == 0:
             return NO_STEPS
-        steps = Steps(self, (out,), (x, w, bias))
-        z, a, b, c = in_registers(steps)
-        taps = forward_taps(w.shape[2:], padding, dilation)
-        self._correlate(steps, z, a, b.seen(grouped(b.layout, groups)), c, taps, stride)
-        return stored(steps, z)
-
-    def conv_input(
-        self, out: Spec, y: Spec, w: Spec, stride: Ints, padding: Ints, dilation: Ints, groups: int
-    ) -> Launch:
-        if out.layout.numel == 0:
-            return NO_STEPS
-        steps = Steps(self, (out,), (y, w))
-        if y.layout.numel == 0:
+        steps = Steps(self, (out,), operands)
+        if part != "output" and operands[0].layout.numel == 0:
             steps.fill(steps.outs[0], 0)
             return steps.launch
-        z, a, b = in_registers(steps)
-        # What the image's channels are to the weight is here what the output's are.
-        turned = b.seen(grouped(b.layout, groups).transpose(1, 2))
-        phases = []
-        for phase in product(*(range(min(s, n)) for s, n in zip(stride, z.shape[2:], strict=True))):
-            taps = [phase_taps(*d) for d in zip(phase, w.shape[2:], stride, padding, dilation, strict=True)]
-            phases.append((phase, taps))
-        if not all(all(taps) for _, taps in phases):
-            steps.fill(z, 0)
-        for phase, taps in phases:
-            if all(taps):
-                layout = z.layout
-                for d, start in enumerate(phase):
-                    layout = layout.slice(2 + d, start, None, stride[d])
-                self._correlate(steps, z.seen(layout), a, turned, None, taps, (1,) * len(stride))
-        return stored(steps, z)
-
-    def conv_weight(
-        self, out: Spec, y: Spec, x: Spec, stride: Ints, padding: Ints, dilation: Ints, groups: int
-    ) -> Launch:
-        if out.layout.numel == 0:
-            return NO_STEPS
-        steps = Steps(self, (out,), (y, x))
-        if y.layout.numel == 0:
-            steps.fill(steps.outs[0], 0)
-            return steps.launch
-        z, a, b = in_registers(steps)
-        taps = forward_taps(out.shape[2:], padding, dilation)
-        self._correlate_weight(steps, z.seen(grouped(z.layout, groups)), a, b, taps, stride)
-        return stored(steps, z)
+        z, first, second, *bias = in_registers(steps)
+        if part == "output":
+            taps = forward_taps(second.shape[2:], padding, dilation)
+            self._correlate(steps, z, first, second.seen(grouped(second.layout, groups)), bias[0], taps, stride)
+        elif part == "input":
+            self._spread(steps, z, first, second.seen(grouped(second.layout, groups)), stride, padding, dilation)
+        else:
+            taps = forward_taps(z.shape[2:], padding, dilation)
+            self._correlate_weight(steps, z.seen(grouped(z.layout, groups)), first, second, taps, stride)
+        if z is not steps.outs[0]:
+            steps.copy(steps.outs[0], z)
+        return steps.launch
 
     # ---- steps ----
 
@@ -131,7 +99,7 @@ class Conv(Matmul):
         cut(fields, units, c * dtype.itemsize, 4 * nr)
         blocks = units * blocks_of(fields)
         kind = kind_of(out.layout.numel * k * dtype.itemsize // WORK, tall * blocks)
-        kernel = self.kernel(write_correlate, dtype, kind=kind)
+        kernel = self.kernel(write, conv.correlate, dtype, conv.gather, kind=kind)
         # Few blocks are shared by the channels of their outputs, for which each task copies its image again.
         high = max(1, -(-tall * blocks // TASKS)) if kind == "shared" and blocks < TASKS else tall
         added = {}
@@ -143,10 +111,29 @@ class Conv(Matmul):
             by_row=ends_with_rows(fields, k * mr, nr), **added,
         )  # fmt: skip
         panels = steps.work((groups * tall * mr * (k + (bias is not None)),), dtype)
-        pack = self.kernel(write_pack_weight, dtype, kind=kind_of(panels.layout.numel, groups * tall))
+        pack = self.kernel(write, conv.pack_weight, dtype, kind=kind_of(panels.layout.numel, groups * tall))
         steps.then(pack, w, bias or w, panels, numbers=headed(groups * tall, numbers))
         tasks = blocks * -(-tall // high)
         steps.then(kernel, x, panels, out, numbers=headed(tasks, numbers))
+
+    def _spread(
+        self, steps: Steps, out: Value, y: Value, w: Value, stride: Ints, padding: Ints, dilation: Ints
+    ) -> None:
+        """What makes an image of outputs y, a phase of the stride at a time; the weight is as for outputs."""
+        # What the image's channels are to the weight is here what the output's are.
+        turned = w.seen(w.layout.transpose(1, 2))
+        phases = []
+        for phase in product(*(range(min(s, n)) for s, n in zip(stride, out.shape[2:], strict=True))):
+            taps = [phase_taps(*d) for d in zip(phase, w.shape[3:], stride, padding, dilation, strict=True)]
+            phases.append((phase, taps))
+        if not all(all(taps) for _, taps in phases):
+            steps.fill(out, 0)
+        for phase, taps in phases:
+            if all(taps):
+                layout = out.layout
+                for d, start in enumerate(phase):
+                    layout = layout.slice(2 + d, start, None, stride[d])
+                self._correlate(steps, out.seen(layout), y, turned, None, taps, (1,) * len(stride))
 
     def _product_of_points(
         self, steps: Steps, out: Value, x: Value, w: Value, bias: Value | None, taps: list[Taps], stride: Ints
@@ -182,8 +169,8 @@ class Conv(Matmul):
         numbers = numbers_of(fields, x.shape[0], groups, (m, c), x.layout, y.layout, out.layout, share=chunks)
         slabs = steps.work((groups * chunks * k * pitch,), dtype)
         kind = kind_of(y.layout.numel * k * dtype.itemsize // WORK, groups * chunks)
-        kernel = self.kernel(write_correlate_weight, dtype, kind=kind)
-        add = self.kernel(write_add_slabs, dtype, kind=kind_of(slabs.layout.numel, groups * c))
+        kernel = self.kernel(write, conv.correlate_weight, dtype, conv.gather, conv.turn, kind=kind)
+        add = self.kernel(write, conv.add_slabs, dtype, kind=kind_of(slabs.layout.numel, groups * c))
         steps.then(kernel, x, y, slabs, numbers=headed(groups * chunks, numbers))
         steps.then(add, slabs, out, numbers=headed(groups * c, numbers))
 
@@ -198,14 +185,6 @@ def in_registers(steps: Steps) -> tuple[Value, ...]:
     values = [out if out.dtype is dtype else steps.work(out.shape, dtype)]
     values += [Matmul.cast(steps, x, dtype) for x in steps.operands]
     return tuple(values)
-
-
-def stored(steps: Steps, z: Value) -> Launch:
-    """The launch, with a cast at its end if its result is not in memory of the call."""
-    (out,) = steps.outs
-    if z is not out:
-        steps.copy(out, z)
-    return steps.launch
 
 
 # ---- where taps and blocks are --------------------------------------------------------------------------------------
@@ -318,35 +297,14 @@ def offsets(fields: list[Field], channels: int, bias: int) -> list[int]:
 # ---- kernels --------------------------------------------------------------------------------------------------------
 
 
-def write_pack_weight(dtype: DType) -> Any:
-    """Write, compile and import the loops that lay out a weight."""
-    return write(conv.pack_weight, dtype)
-
-
-def write_correlate(dtype: DType) -> Any:
-    """Write, compile and import the loops that make outputs."""
-    return write(conv.correlate, dtype, conv.gather)
-
-
-def write_correlate_weight(dtype: DType) -> Any:
-    """Write, compile and import the loops that sum over outputs."""
-    return write(conv.correlate_weight, dtype, conv.gather, conv.turn)
-
-
-def write_add_slabs(dtype: DType) -> Any:
-    """Write, compile and import the loops that add what was summed."""
-    return write(conv.add_slabs, dtype)
-
-
 def write(template: Callable[..., Any], dtype: DType, *helpers: Callable[..., Any]) -> Any:
-    """A kernel whose buffers are all of one dtype, with the functions that it calls."""
+    """Write, compile and import loops whose buffers are all of one dtype, with the functions that they call."""
     name, arrays = template.__name__, template.__code__.co_argcount - 1
     text = write_kernel(
         f"convolution: {dtype}, {name}.",
         template,
         operands=(dtype,),
         out=dtype,
-        compute=dtype.compute,
         arrays=(dtype,) * arrays,
         imports=tile_header(dtype, template, *helpers),
         constants={"RUNS": conv.CONV.position("runs")},
@@ -354,6 +312,3 @@ def write(template: Callable[..., Any], dtype: DType, *helpers: Callable[..., An
         fields=conv.CONV,
     )
     return load(f"conv_{name}_{dtype.short}", text)
-
-
-PARTS: dict[str, Callable[..., Launch]] = {"output": Conv.conv, "input": Conv.conv_input, "weight": Conv.conv_weight}

@@ -1,7 +1,6 @@
-"""Filling memory on the CPU: one number everywhere, evenly spaced numbers, random numbers.
+"""Filling memory on the CPU: evenly spaced numbers, random numbers.
 
-The loops are in `kernels/cpu/filling.py`, the random numbers themselves in `kernels/philox.py`.  A constant is an
-elementwise copy of a single stored element that is read with stride 0.
+The loops are in `kernels/cpu/filling.py`, the random numbers themselves in `kernels/philox.py`.
 """
 
 from __future__ import annotations
@@ -26,14 +25,7 @@ from minigrad.kernels.store import load
 
 
 class Filling(Family):
-    """The preparers of creation functions."""
-
-    @serves(requests.Fill)
-    def fill(self, out: Spec, a: Spec) -> Launch:
-        layout = out.layout
-        if layout.numel == 0:
-            return NO_STEPS
-        return self.prepare(requests.Copy(), out, Spec(a.layout.expand(layout.shape), a.dtype))
+    """The preparers of ranges and random numbers."""
 
     @serves(requests.Arange)
     def arange(self, out: Spec, start: Spec, step: Spec) -> Launch:

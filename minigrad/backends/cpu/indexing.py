@@ -1,7 +1,7 @@
-"""Reading and adding by index on the CPU: gather and scatter_add, and the forms with one index for whole slices.
+"""Reading and adding by index on the CPU: gather and scatter_add.
 
-The loops are in `kernels/cpu/indexing.py`.  `index_select` is a gather and `index_add` a scatter_add whose index is
-repeated with stride 0 along the other dims.  Sums are made in the compute dtype and stored after each addition, so a
+The loops are in `kernels/cpu/indexing.py`.  Of one index for whole slices these get one that is repeated with stride 0
+along the other dims.  Sums are made in the compute dtype and stored after each addition, so a
 half is rounded each time; equal indices add in index order, whatever the number of threads.  The kernels look at each
 index as they use it, which costs no second pass, and raise the flag of the launch if one was out of range.
 """
@@ -55,10 +55,6 @@ class Indexing(Family):
         kernel = self.kernel(write_gather, a.dtype, index.dtype, way, kind=kind_of(out.layout.numel, tasks))
         return bind(kernel, headed(tasks, numbers), 2)
 
-    @serves(requests.Select)
-    def index_select(self, out: Spec, a: Spec, index: Spec, *, dim: int) -> Launch:
-        return self.gather(out, a, Spec(along(index.layout, out.shape, dim), index.dtype), dim=dim)
-
     @serves(requests.ScatterAdd)
     def scatter_add(self, out: Spec, a: Spec, index: Spec, src: Spec, *, dim: int) -> Launch:
         if index.layout.numel == 0:
@@ -70,10 +66,6 @@ class Indexing(Family):
             # Each line runs along the indexed dim on its own, which is nearer in memory.
             return self._lines(out, a, index, src, dim)
         return self._columns(self._copied(out, a, index, src), dim, walked, "add")
-
-    @serves(requests.SelectAdd)
-    def index_add(self, out: Spec, a: Spec, index: Spec, src: Spec, *, dim: int) -> Launch:
-        return self.scatter_add(out, a, Spec(along(index.layout, src.shape, dim), index.dtype), src, dim=dim)
 
     @serves(requests.SelectPut)
     def index_put(self, out: Spec, index: Spec, src: Spec, *, dim: int) -> Launch:
@@ -216,7 +208,6 @@ def write_gather(dtype: DType, index: DType, way: str) -> Any:
         f"gather: {dtype} by {index}, {way}.",
         indexing.gather,
         out=dtype,
-        compute=dtype.compute,
         constants={
             "ROWS": str(int(way == "rows")), "DENSE": str(int(way in ("dense", "line"))),
             "LINE": str(int(way == "line")), "LOOSE": str(int(way == "any")),
@@ -241,7 +232,6 @@ def write_scatter(dtype: DType, src: DType, index: DType, way: str, how: str) ->
         indexing.scatter_add,
         operands=(src, dtype),
         out=dtype,
-        compute=dtype.compute,
         macros={"ADD": expression_macro(sum_text(dtype) if how == "add" else "{1}")},
         constants={"ROWS": str(int(way == "rows"))},
         arrays=(src, index, dtype),
@@ -257,7 +247,6 @@ def write_scatter_lines(dtype: DType, src: DType, index: DType) -> Any:
         indexing.scatter_lines,
         operands=(src, dtype),
         out=dtype,
-        compute=dtype.compute,
         macros={"ADD": expression_macro(sum_text(dtype))},
         arrays=(dtype, src, index, dtype),
         fields=indexing.LINES,
@@ -272,7 +261,6 @@ def write_view_add(dtype: DType) -> Any:
         indexing.view_add,
         operands=(dtype,),
         out=dtype,
-        compute=dtype.compute,
         macros={"ADD": expression_macro(sum_text(dtype))},
         fields=indexing.VIEW,
     )
@@ -285,7 +273,6 @@ def write_bounds(index: DType) -> Any:
         f"bounds of {index}.",
         indexing.bounds,
         out=int64,
-        compute=int64.compute,
         arrays=(index, int64),
         fields=indexing.BOUNDS,
     )

@@ -53,7 +53,6 @@ def write_join() -> Any:
         "join: dense operands.",
         joining.join,
         out=int64,
-        compute=int64.compute,
         arrays=("table",),
         fields=joining.JOIN,
         imports=moving_header(),

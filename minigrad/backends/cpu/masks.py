@@ -61,7 +61,6 @@ def write_masks(template: Callable[..., Any]) -> Any:
         template,
         operands=(bool_,),
         out=int64,
-        compute=int64.compute,
         arrays=arrays,
         fields=masks.MASK,
     )

@@ -15,9 +15,7 @@ from typing import Any
 from minigrad.backends.base import Launch, serves
 from minigrad.backends.cpu.family import Family, headed, kind_of
 from minigrad.backends.cpu.product import (
-    Ints,
     Panels,
-    Problem,
     blocks_of,
     is_inner_products,
     pays_turned,
@@ -26,13 +24,13 @@ from minigrad.backends.cpu.product import (
     work_of,
 )
 from minigrad.backends.cpu.texts import bits, from_bits, tile_header, tile_size
+from minigrad.backends.product import Ints, Problem
 from minigrad.backends.steps import Steps, Value
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype, bool_, int32
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 from minigrad.kernels.cpu import matmul
-from minigrad.kernels.fields import Fields
 from minigrad.kernels.specialize import write_kernel
 from minigrad.kernels.store import load
 
@@ -40,6 +38,10 @@ WORK = 32  # bytes of registers multiplied and added that weigh as much as one e
 PACKED = 1 << 20  # bytes of a right operand beyond which packing it costs less than it saves
 WIDE = 1 << 21  # bytes multiplied and added that are worth two more launches
 PRODUCT, MIXED = 0, 2  # modes of the kernels
+FIELDS = {
+    matmul.multiply: matmul.MULTIPLY, matmul.pack: matmul.PACK, matmul.vector: matmul.VECTOR,
+    matmul.add_pieces: matmul.ADD_PIECES,
+}  # fmt: skip
 Values = tuple[Value, Value, Value, Value | None]  # out, a, b, c
 
 
@@ -125,7 +127,7 @@ class Matmul(Family):
             sizes=p.sizes, steps=matrix, x_steps=other,
         )  # fmt: skip
         tasks = p.batches * -(-size // high) * pieces
-        kernel = self.kernel(write_vector, dtype, kind=kind_of(2 * work_of(p, dtype) // WORK, tasks))
+        kernel = self.kernel(write, matmul.vector, dtype, kind=kind_of(2 * work_of(p, dtype) // WORK, tasks))
         sums = out if positioned else steps.work((pieces * p.batches * size,), dtype)
         steps.then(kernel, *((b, a) if row else (a, b)), sums, numbers=headed(tasks, numbers))
         if not positioned:
@@ -135,7 +137,7 @@ class Matmul(Family):
         self, steps: Steps, p: Problem, pieces: int, sums: Value, c: Value | None, out: Value, factors: Ints
     ) -> None:
         """The step that comes after the pieces of a product."""
-        kernel = self.kernel(write_add_pieces, out.dtype, kind=kind_of(pieces * p.batches * p.m * p.n, 1))
+        kernel = self.kernel(write, matmul.add_pieces, out.dtype, kind=kind_of(pieces * p.batches * p.m * p.n, 1))
         numbers = matmul.ADD_PIECES.pack(
             pieces=pieces, rows=p.m, cols=p.n, to=p.out, c=p.c, cm=p.cm, cn=p.cn, mode=PRODUCT if c is None else MIXED,
             batches=p.batches, alpha=factors[0], beta=factors[1], sizes=p.sizes, c_steps=p.steps[2],
@@ -171,7 +173,7 @@ class Matmul(Family):
             b_steps=panels.steps if panels else p.steps[1],
         )  # fmt: skip
         tasks = p.batches * -(-p.m // high) * -(-p.n // wide) * pieces
-        kernel = self.kernel(write_multiply, dtype, kind=kind_of(work_of(p, dtype) // WORK, tasks))
+        kernel = self.kernel(write, matmul.multiply, dtype, kind=kind_of(work_of(p, dtype) // WORK, tasks))
         sums = out if pieces == 1 else steps.work((pieces * p.batches * p.m * p.n,), dtype)
         steps.then(kernel, a, b, out if c is None else c, sums, numbers=headed(tasks, numbers))
         if pieces > 1:
@@ -179,7 +181,7 @@ class Matmul(Family):
 
     def _packed(self, steps: Steps, panels: Panels, b: Value) -> Value:
         """The right operand in panels."""
-        kernel = self.kernel(write_pack, b.dtype, kind=kind_of(panels.capacity, panels.tasks))
+        kernel = self.kernel(write, matmul.pack, b.dtype, kind=kind_of(panels.capacity, panels.tasks))
         packed = steps.work((panels.capacity,), b.dtype)
         steps.then(kernel, b, packed, numbers=headed(panels.tasks, panels.numbers))
         return packed
@@ -209,29 +211,17 @@ def turned(x: Value) -> Value:
 # ---- kernels --------------------------------------------------------------------------------------------------------
 
 
-def write_multiply(dtype: DType) -> Any:
-    """Write, compile and import the loops over tiles."""
-    return write(matmul.multiply, dtype, matmul.MULTIPLY, tile_header(dtype, matmul.multiply))
+def write(template: Callable[..., Any], dtype: DType) -> Any:
+    """Write, compile and import loops whose buffers are all of one dtype, and whose factors are among their numbers.
 
-
-def write_pack(dtype: DType) -> Any:
-    """Write, compile and import the loops that pack a right operand."""
-    return write(matmul.pack, dtype, matmul.PACK, tile_header(dtype, matmul.pack))
-
-
-def write_vector(dtype: DType) -> Any:
-    """Write, compile and import the product of a matrix and a vector; its sums may be taken in any order."""
-    liberties = ("reassoc", "contract")
-    return write(matmul.vector, dtype, matmul.VECTOR, helpers=(matmul.inner,), fastmath=liberties)
-
-
-def write_add_pieces(dtype: DType) -> Any:
-    """Write, compile and import the loop that adds the pieces of a product."""
-    return write(matmul.add_pieces, dtype, matmul.ADD_PIECES)
-
-
-def write(template: Callable[..., Any], dtype: DType, fields: Fields, imports: str = "", **more: Any) -> Any:
-    """A kernel whose buffers are all of one dtype, and whose factors are among its numbers."""
+    The sums of the product of a matrix and a vector may be taken in any order.
+    """
+    fields = FIELDS[template]
+    more: dict[str, Any] = {}
+    if template is matmul.vector:
+        more = {"helpers": (matmul.inner,), "fastmath": ("reassoc", "contract")}
+    elif template is not matmul.add_pieces:
+        more = {"imports": tile_header(dtype, template)}
     name, arrays = template.__name__, template.__code__.co_argcount - 1
     factors = {}
     for word in {"alpha", "beta"} & fields.positions.keys():
@@ -242,11 +232,9 @@ def write(template: Callable[..., Any], dtype: DType, fields: Fields, imports: s
         template,
         operands=(dtype,),
         out=dtype,
-        compute=dtype.compute,
         constants=factors,
         fields=fields,
         arrays=(dtype,) * arrays,
-        imports=imports,
         **more,
     )
     return load(f"matmul_{name}_{dtype.short}", text)

@@ -18,7 +18,6 @@ from minigrad.backends.launch import NO_STEPS
 from minigrad.backends.steps import Steps
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype, int64
-from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 from minigrad.core.shape import window_counts
 from minigrad.kernels.cpu import pool
@@ -29,6 +28,9 @@ from minigrad.kernels.store import load
 # How `pooled` joins two values, and what it does to a result.
 LARGEST = ("{1} if ({1} > {0}) | ({1} != {1}) else {0}", "{0}")
 MEAN = ("{0} + {1}", "T({0} * T({1} * {2}))")
+TEMPLATES: dict[str, Callable[..., Any]] = {
+    "values": pool.pooled, "positions": pool.max_pool_indices, "pick": pool.max_pool_pick, "back": pool.max_pool_back,
+}  # fmt: skip
 TASK = 4096  # elements of the image that a task reads, about
 COST = 2  # additions that one of them is worth
 
@@ -37,93 +39,51 @@ class Pool(Family):
     """The preparers of pooling."""
 
     @serves(requests.MaxPool)
-    def largest(self, out: Spec, *others: Spec, part: str, **numbers: Any) -> Launch:
-        return MAX_PARTS[part](self, out, *others, **numbers)
+    def largest(self, out: Spec, *others: Spec, part: str, **windows: Ints) -> Launch:
+        if out.layout.numel == 0:
+            return NO_STEPS
+        *before, x = others  # where the largest are, which is a result, or what is picked or put back
+        reads = part in ("pick", "back")
+        outputs = before[0] if part == "back" else out
+        numbers = numbers_of(outputs, x, before[0] if reads else x, out, part == "values", **windows)
+        operands = tuple(spec.dtype for spec in (others if reads else (x,)))
+        results = (out.dtype, int64) if part == "positions" else (out.dtype,)
+        kind = kind_for(x, outputs, windows["window"], numbers)
+        kernel = self.kernel(write, TEMPLATES[part], operands, *results, kind=kind)
+        return bind(kernel, numbers, len(operands), len(results))
 
     @serves(requests.AvgPool)
-    def average(self, out: Spec, *operands: Spec, part: str, **numbers: Any) -> Launch:
-        return AVG_PARTS[part](self, out, *operands, **numbers)
-
-    def max_pool(self, out: Spec, x: Spec, window: Ints, stride: Ints, padding: Ints, dilation: Ints) -> Launch:
-        if out.layout.numel == 0:
-            return NO_STEPS
-        numbers = numbers_of(out.layout, x.layout, None, window, stride, padding, dilation, out.layout, rows=True)
-        kernel = self.kernel(write, pool.pooled, (x.dtype,), out.dtype, kind=kind_for(x, out, window, numbers))
-        return bind(kernel, numbers, 1)
-
-    def max_pool_indices(
-        self, out: Spec, positions: Spec, x: Spec, window: Ints, stride: Ints, padding: Ints, dilation: Ints
+    def average(
+        self, out: Spec, a: Spec, *, part: str, pad_counts: bool, divisor: int | None, **windows: Ints
     ) -> Launch:
+        """Loops that read the reciprocals of what each mean counts."""
         if out.layout.numel == 0:
             return NO_STEPS
-        numbers = numbers_of(out.layout, x.layout, None, window, stride, padding, dilation, out.layout)
-        kind = kind_for(x, out, window, numbers)
-        kernel = self.kernel(write, pool.max_pool_indices, (x.dtype,), out.dtype, int64, kind=kind)
-        return bind(kernel, numbers, 2)
-
-    def max_pool_pick(
-        self, out: Spec, h: Spec, x: Spec, window: Ints, stride: Ints, padding: Ints, dilation: Ints
-    ) -> Launch:
-        if out.layout.numel == 0:
-            return NO_STEPS
-        numbers = numbers_of(out.layout, x.layout, h.layout, window, stride, padding, dilation, out.layout)
-        kind = kind_for(x, out, window, numbers)
-        kernel = self.kernel(write, pool.max_pool_pick, (h.dtype, x.dtype), out.dtype, kind=kind)
-        return bind(kernel, numbers, 2)
-
-    def max_pool_back(
-        self, out: Spec, g: Spec, x: Spec, window: Ints, stride: Ints, padding: Ints, dilation: Ints
-    ) -> Launch:
-        if out.layout.numel == 0:
-            return NO_STEPS
-        numbers = numbers_of(g.layout, x.layout, g.layout, window, stride, padding, dilation, out.layout)
-        kind = kind_for(x, g, window, numbers)
-        kernel = self.kernel(write, pool.max_pool_back, (g.dtype, x.dtype), out.dtype, kind=kind)
-        return bind(kernel, numbers, 2)
-
-    def avg_pool(
-        self, out: Spec, x: Spec, window: Ints, stride: Ints, padding: Ints, pad_counts: bool, divisor: int | None
-    ) -> Launch:
-        if out.layout.numel == 0:
-            return NO_STEPS
-        ones = (1,) * len(window)
-        numbers = numbers_of(out.layout, x.layout, None, window, stride, padding, ones, out.layout, rows=True)
-        counts = reciprocals(out.shape, x.shape, window, stride, padding, pad_counts, divisor)
-        return self._mean(pool.pooled, out, x, counts, numbers, kind_for(x, out, window, numbers))
-
-    def avg_pool_back(
-        self, out: Spec, g: Spec, window: Ints, stride: Ints, padding: Ints, pad_counts: bool, divisor: int | None
-    ) -> Launch:
-        if out.layout.numel == 0:
-            return NO_STEPS
-        numbers = numbers_of(g.layout, out.layout, g.layout, window, stride, padding, (1,) * len(window), out.layout)
-        counts = reciprocals(g.shape, out.shape, window, stride, padding, pad_counts, divisor)
-        return self._mean(pool.avg_pool_back, out, g, counts, numbers, kind_for(out, g, window, numbers))
-
-    def _mean(
-        self, template: Callable[..., Any], out: Spec, a: Spec, counts: NDArray[np.float64],
-        numbers: NDArray[np.int64], kind: str,
-    ) -> Launch:  # fmt: skip
-        """A launch(a, out) of loops that read the reciprocals of what each mean counts."""
+        back = part == "back"
+        means, image = (a, out) if back else (out, a)
+        counts = reciprocals(means.shape, image.shape, **windows, pad_counts=pad_counts, divisor=divisor)
+        ones = (1,) * len(windows["window"])
+        numbers = numbers_of(means, image, a, out, not back, **windows, dilation=ones)
         steps = Steps(self, (out,), (a,))
         shares = steps.constant(counts, as_dtype(a.dtype.compute))
+        kind = kind_for(image, means, windows["window"], numbers)
+        template = pool.avg_pool_back if back else pool.pooled
         kernel = self.kernel(write, template, (a.dtype,), out.dtype, shares.dtype, kind=kind)
         steps.then(kernel, *steps.operands, *steps.outs, shares, numbers=numbers)
         return steps.launch
 
 
 def numbers_of(
-    outputs: Layout, x: Layout, second: Layout | None, window: Ints, stride: Ints, padding: Ints, dilation: Ints,
-    out: Layout, rows: bool = False,
-) -> NDArray[np.int64]:  # fmt: skip
+    outputs: Spec, x: Spec, y: Spec, out: Spec, rows: bool, window: Ints, stride: Ints, padding: Ints, dilation: Ints
+) -> NDArray[np.int64]:
     """What the templates read, whose docstring lists it, with their tasks: planes, or some rows of outputs."""
     ones, none = (1,) * (3 - len(window)), (0,) * (3 - len(window))
-    values: dict[str, int] = {"channels": x.shape[1], "to": out.offset}
+    values: dict[str, int] = {"channels": x.shape[1], "to": out.layout.offset}
     sizes = {
         "out": (*ones, *outputs.shape[2:]), "size": (*ones, *x.shape[2:]), "window": (*ones, *window),
         "stride": (*ones, *stride), "pad": (*none, *padding), "dilation": (*ones, *dilation),
     }  # fmt: skip
-    for name, layout in (("x", x), ("y", x if second is None else second)):
+    for name, layout in (("x", x.layout), ("y", y.layout)):
         values |= {name: layout.offset, f"{name}_image": layout.strides[0], f"{name}_channel": layout.strides[1]}
         sizes[name] = (*none, *layout.strides[2:])
     values |= {f"{name}{d}": of[d] for name, of in sizes.items() for d in range(3)}
@@ -182,9 +142,3 @@ def write(template: Callable[..., Any], operands: tuple[DType, ...], out: DType,
         results="out, counts" if mean else "out",
     )
     return load("_".join(["pool", name, *(d.short for d in (*operands, out))]), text)
-
-
-MAX_PARTS: dict[str, Callable[..., Launch]] = {
-    "values": Pool.max_pool, "positions": Pool.max_pool_indices, "pick": Pool.max_pool_pick, "back": Pool.max_pool_back,
-}  # fmt: skip
-AVG_PARTS: dict[str, Callable[..., Launch]] = {"values": Pool.avg_pool, "back": Pool.avg_pool_back}

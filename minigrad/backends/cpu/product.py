@@ -1,4 +1,4 @@
-"""One matrix product in numbers, and which way it is made: its blocks, its panels, its shape turned or taken apart.
+"""Which way a matrix product is made: its blocks, its panels, its shape turned or taken apart.
 
 Everything here is a pure function of layouts, so the same product is always made the same way: what depends on the
 number of threads does not show in a result.  `matmul.py` makes launches of it.
@@ -6,11 +6,9 @@ number of threads does not show in a result.  `matmul.py` makes launches of it.
 
 from __future__ import annotations
 
-import numpy as np
-
+from minigrad.backends.product import Problem
 from minigrad.core.dtype import DType
 from minigrad.core.layout import Layout
-from minigrad.core.strides import merge_dims
 from minigrad.kernels.cpu.matmul import PACK
 
 TASKS = 16  # blocks that a result is cut into: by the shape, not by the number of threads
@@ -18,46 +16,6 @@ ROWS = 128  # rows of a task: what of the left operand stays in the second cache
 PIECE = 2048  # elements of the inner dim that are worth a task of their own
 PAGE = 1024  # elements from which each of a column's neighbours is on another page of memory
 FEW, LONG = 16, 256  # columns, and elements of a row, from which inner products are made
-
-Ints = tuple[int, ...]
-
-
-class Problem:
-    """One product in numbers: sizes, and offset and strides of each operand, dims of the batch merged."""
-
-    def __init__(self, out: Layout, a: Layout, b: Layout, c: Layout | None) -> None:
-        self.m, self.k = a.shape[-2:]
-        self.n = b.shape[-1]
-        self.out, self.a, self.b, self.c = out.offset, a.offset, b.offset, c.offset if c else 0
-        self.am, self.ak = a.strides[-2:]
-        self.bk, self.bn = b.strides[-2:]
-        self.cm, self.cn = c.strides[-2:] if c else (0, 0)
-        stretched = c.strides[:-2] if c else (0,) * (len(out.shape) - 2)
-        self.sizes, steps = merge_dims(a.shape[:-2], [a.strides[:-2], b.strides[:-2], stretched])
-        self.steps: list[Ints] = list(steps)
-        if self.sizes and not any(self.steps[1]):
-            self._join_rows()
-
-    def _join_rows(self) -> None:
-        """One right operand for all: the batch is more rows, as far as they are evenly spaced."""
-        left, _, added = self.steps
-        rows, (steps_a, steps_c) = merge_dims((*self.sizes, self.m), [(*left, self.am), (*added, self.cm)])
-        if not rows:
-            rows, steps_a, steps_c = (1,), (self.am,), (self.cm,)
-        self.m, self.am, self.cm = rows[-1], steps_a[-1], steps_c[-1]
-        self.sizes = rows[:-1]
-        self.steps = [steps_a[:-1], (0,) * len(self.sizes), steps_c[:-1]]
-
-    def part_rows(self) -> None:
-        """Each row of the left operand as a product of its own."""
-        left, right, added = self.steps
-        self.sizes = (*self.sizes, self.m)
-        self.steps = [(*left, self.am), (*right, 0), (*added, self.cm)]
-        self.m = 1
-
-    @property
-    def batches(self) -> int:
-        return int(np.prod(self.sizes, dtype=np.int64))
 
 
 class Panels:

@@ -213,7 +213,6 @@ def nest_of(label: str, template: Callable[..., Any], fn: RowFn, dtypes: tuple[D
         template,
         operands=dtypes,
         out=out,
-        compute=out.compute,
         arrays=(*dtypes, *arrays.values()),
         results=", ".join(arrays),
         **insertions,

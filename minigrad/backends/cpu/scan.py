@@ -74,14 +74,6 @@ class Scan(Family):
         kind = kind_of(positions.layout.numel, tasks)
         return bind(self.kernel(write_search, better, a.dtype, way, kind=kind), headed(tasks, numbers), 2)
 
-    @serves(requests.ArgScan)
-    def argscan(self, out: Spec, a: Spec, *, better: ScalarFn, dim: int) -> Launch:
-        steps = Steps(self, (out,), (a,))
-        values = steps.work(a.shape, a.dtype)
-        both = self.running_extreme(values.spec, out, a, better=better, dim=dim)
-        steps.then(both, *steps.operands, values, *steps.outs)
-        return steps.launch
-
 
 def scan_numbers(
     out: Spec, operands: Sequence[Spec], dim: int, cut: bool

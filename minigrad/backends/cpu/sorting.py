@@ -11,13 +11,12 @@ from typing import Any
 
 from minigrad.backends.cpu.family import Family, headed, kind_of
 from minigrad.backends.cpu.loops import CHUNK
-from minigrad.backends.cpu.texts import keep_macro
 from minigrad.backends.ordering import Ordering
 from minigrad.backends.steps import Steps, Value
 from minigrad.core.dtype import DType, int64
 from minigrad.core.plan import pieces, walk, without
 from minigrad.kernels.cpu import sorting
-from minigrad.kernels.orders import key_of
+from minigrad.kernels.orders import keep_macro, key_of
 from minigrad.kernels.pasting import expression_macro
 from minigrad.kernels.specialize import write_kernel
 from minigrad.kernels.store import load
@@ -41,7 +40,7 @@ class Sorting(Family, Ordering):
         numbers = sorting.ORDER.pack(*groups, rows=rows, chunk=chunk, n=n, wanted=wanted, sizes=dims)
         kind = kind_of(rows * n, chunks, COST)
         some = wanted * PART <= n and a.dtype.itemsize <= 4
-        template = sorting.first_few if some else sorting.order if a.dtype.itemsize <= 4 else sorting.order_wide
+        template = sorting.first_few if some else sorting.order
         kernel = self.kernel(write_order, template, a.dtype, descending, values is not None, kind=kind)
         # What is not asked for is not written: any memory stands for it.
         steps.then(kernel, a, values or out, out, numbers=headed(chunks, numbers))
@@ -49,7 +48,6 @@ class Sorting(Family, Ordering):
 
 CALLED = {
     sorting.order: (sorting.radix, sorting.insert),
-    sorting.order_wide: (),
     sorting.first_few: (sorting.radix, sorting.pick_some, sorting.sift, sorting.pick_many),
 }
 
@@ -63,11 +61,13 @@ def write_order(template: Callable[..., Any], dtype: DType, descending: bool, ke
         template,
         operands=(dtype,),
         out=int64,
-        compute=int64.compute,
         macros={"KEY": expression_macro(f"{key.__name__}({{}})"), "KEEP": keep_macro(kept)},
-        constants={"BITS": str(8 * dtype.itemsize), "FEW": str(FEW), **constants},
+        constants={
+            "BITS": str(min(8 * dtype.itemsize, 32)), "WIDE": str(int(dtype.itemsize > 4)), "FEW": str(FEW),
+            **constants,
+        },
         arrays=(dtype, dtype, int64),
         helpers=(key, *CALLED[template]),
         fields=sorting.ORDER,
-    )
+    )  # fmt: skip
     return load(f"{template.__name__}_{dtype.short}_{way}{'_kept' if kept else ''}", text)

@@ -3,7 +3,6 @@ functions of their own, lines of headers."""
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
@@ -13,19 +12,9 @@ import numpy as np
 from minigrad.core.dtype import DType
 from minigrad.kernels.cpu.processor import tile_shape
 from minigrad.kernels.cpu.target import CPU, imported
-from minigrad.kernels.pasting import Expand
+from minigrad.kernels.orders import keep_macro as keep_macro
 
 DEPTH = 256  # of a block of a product: up to it operands stay in the nearest caches
-
-
-def keep_macro(kept: bool) -> Expand:
-    """The macro KEEP(place, x), which stands alone on a line: x goes into `values`, or nothing is pasted."""
-
-    def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
-        position, x = map(ast.unparse, args)
-        return [f"values[{position}] = {x}"] if kept else [], ast.Constant(0)
-
-    return expand
 
 
 def column_views(dense: Sequence[bool]) -> dict[str, str]:

@@ -12,10 +12,10 @@ from itertools import product
 from math import gcd, prod
 from typing import Any
 
-from minigrad.backends.base import Launch, serves
+from minigrad.backends.base import Ints, Launch, serves
 from minigrad.backends.cuda.loops import COUNT_32, magic_of
 from minigrad.backends.cuda.matmul import Matmul
-from minigrad.backends.cuda.product import Ints, tile_for
+from minigrad.backends.cuda.product import tile_for
 from minigrad.backends.cuda.tiles import Way, registers
 from minigrad.backends.launch import NO_STEPS
 from minigrad.backends.steps import Steps, Value
@@ -47,18 +47,16 @@ class Conv(Matmul):
             return NO_STEPS
         steps = Steps(self, (out,), operands)
         (z,), (first, second, *bias) = steps.outs, steps.operands
-        if part == "output":
-            seen = [Seen(*d) for d in zip(
-                z.shape[2:], second.shape[2:], first.shape[2:], stride, [-p for p in padding], dilation, strict=True,
-            )]  # fmt: skip
-            self.correlate(steps, z, first, grouped(second, groups), bias[0], deepened(seen))
-        elif part == "input":
+        if part == "input":
             self.spread(steps, z, first, grouped(second, groups), (stride, padding, dilation))
+            return steps.launch
+        y, x, w = (z, first, second) if part == "output" else (first, second, z)
+        sizes, low = [value.shape[2:] for value in (y, w, x)], [-p for p in padding]
+        seen = deepened([Seen(*d) for d in zip(*sizes, stride, low, dilation, strict=True)])
+        if part == "output":
+            self.correlate(steps, z, x, grouped(w, groups), bias[0], seen)
         else:
-            seen = [Seen(*d) for d in zip(
-                first.shape[2:], z.shape[2:], second.shape[2:], stride, [-p for p in padding], dilation, strict=True,
-            )]  # fmt: skip
-            self.weigh(steps, grouped(z, groups), first, second, deepened(seen))
+            self.weigh(steps, grouped(z, groups), y, x, seen)
         return steps.launch
 
     def correlate(self, steps: Steps, z: Value, x: Value, w: Value, bias: Value | None, seen: list[Seen]) -> None:
@@ -68,17 +66,12 @@ class Conv(Matmul):
             return
         xs, zs, ws = positions(x), positions(z), positions(w, 3)
         numbers, long = windows_of(
-            (z.shape[0], *[s.outputs for s in seen]), (c, *[s.taps for s in seen]),
-            low=[s.low for s in seen], image=[s.image for s in seen], col_move=[s.stride for s in seen],
-            k_move=[s.gap for s in seen], a_k=ws[-4:],
+            x, seen, (z.shape[0], *[s.outputs for s in seen]), (c, *[s.taps for s in seen]), rows=m, sizes=(groups,),
+            a=w.layout.offset, am=ws[1], a_k=ws[-4:], a_steps=(ws[0],), b_steps=(c * xs[1],),
+            col_move=[s.stride for s in seen], k_move=[s.gap for s in seen],
             b_k=(xs[1], *[s.gap * step for s, step in zip(seen, xs[2:], strict=True)]),
             b_col=(xs[0], *[s.stride * step for s, step in zip(seen, xs[2:], strict=True)]),
         )  # fmt: skip
-        numbers |= {
-            "rows": m, "sizes": (groups,), "a": w.layout.offset, "am": ws[1], "a_steps": (ws[0],),
-            "b": x.layout.offset + sum(s.low * step for s, step in zip(seen, xs[2:], strict=True)),
-            "b_steps": (c * xs[1],),
-        }  # fmt: skip
         step = bias.layout.strides[0] if bias is not None else 0
         result = {
             "to": z.layout.offset, "om": zs[1], "to_col": (zs[0], *zs[2:]), "to_steps": (m * zs[1],),
@@ -112,17 +105,12 @@ class Conv(Matmul):
         groups, m, c = z.shape[:3]
         xs, ys, zs = positions(x), positions(y), positions(z, 3)
         numbers, long = windows_of(
-            (c, *[s.taps for s in seen]), (y.shape[0], *[s.outputs for s in seen]),
-            low=[s.low for s in seen], image=[s.image for s in seen], col_move=[s.gap for s in seen],
-            k_move=[s.stride for s in seen], a_k=(ys[0], *ys[2:]),
+            x, seen, (c, *[s.taps for s in seen]), (y.shape[0], *[s.outputs for s in seen]), rows=m, sizes=(groups,),
+            a=y.layout.offset, am=ys[1], a_k=(ys[0], *ys[2:]), a_steps=(m * ys[1],), b_steps=(c * xs[1],),
+            col_move=[s.gap for s in seen], k_move=[s.stride for s in seen],
             b_k=(xs[0], *[s.stride * step for s, step in zip(seen, xs[2:], strict=True)]),
             b_col=(xs[1], *[s.gap * step for s, step in zip(seen, xs[2:], strict=True)]),
         )  # fmt: skip
-        numbers |= {
-            "rows": m, "sizes": (groups,), "a": y.layout.offset, "am": ys[1], "a_steps": (m * ys[1],),
-            "b": x.layout.offset + sum(s.low * step for s, step in zip(seen, xs[2:], strict=True)),
-            "b_steps": (c * xs[1],),
-        }  # fmt: skip
         result = {"to": z.layout.offset, "om": zs[1], "to_col": zs[-4:], "to_steps": (zs[0],), "c": 0, "cm": 0,
                   "c_steps": (0,)}  # fmt: skip
         self.windowed(steps, (z, y, x), None, numbers, result, long)
@@ -156,10 +144,14 @@ class Conv(Matmul):
         return True
 
 
-def windows_of(cols: Ints, inner: Ints, **more: Any) -> tuple[dict[str, Any], bool]:
-    """The numbers of a product over windows: what a column and an inner index are made of, and how to take them apart;
-    and whether that needs 64 bits."""
-    numbers: dict[str, Any] = {"cols": prod(cols), "length": prod(inner), "ak": 0, "bk": 0, "bn": 0, **more}
+def windows_of(x: Value, seen: list[Seen], cols: Ints, inner: Ints, **more: Any) -> tuple[dict[str, Any], bool]:
+    """The numbers of a product over windows of x: what a column and an inner index are made of, and how to take them
+    apart; and whether that needs 64 bits."""
+    first = x.layout.offset + sum(s.low * step for s, step in zip(seen, positions(x)[2:], strict=True))
+    numbers: dict[str, Any] = {
+        "cols": prod(cols), "length": prod(inner), "ak": 0, "bk": 0, "bn": 0, "b": first, "low": [s.low for s in seen],
+        "image": [s.image for s in seen], **more,
+    }  # fmt: skip
     for name, sizes in (("col", cols), ("k", inner)):
         magic, shift = zip(*(magic_of(max(1, n)) for n in sizes), strict=True)
         numbers |= {f"{name}_sizes": tuple(max(1, n) for n in sizes), f"{name}_magic": magic, f"{name}_shift": shift}

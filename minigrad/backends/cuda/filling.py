@@ -1,4 +1,4 @@
-"""Filling memory on CUDA: one number everywhere, evenly spaced numbers, random numbers with the CPU's values.
+"""Filling memory on CUDA: evenly spaced numbers, random numbers with the CPU's values.
 
 The loops are in `kernels/cuda/filling.py`, the random numbers themselves in `kernels/philox.py`.
 """
@@ -24,11 +24,7 @@ from minigrad.kernels.specialize import write_kernel
 
 
 class Filling(Family):
-    """The preparers of creation functions."""
-
-    @serves(requests.Fill)
-    def fill(self, out: Spec, a: Spec) -> Loop:
-        return self.prepare(requests.Copy(), out, Spec(a.layout.expand(out.layout.shape), a.dtype))
+    """The preparers of ranges and random numbers."""
 
     @serves(requests.Arange)
     def arange(self, out: Spec, start: Spec, step: Spec) -> Loop:

@@ -79,7 +79,7 @@ class Grouping(Family):
         for shift in range(0, highest.bit_length(), DIGIT):
             known, before = shift > 0, order if shift else keys
             numbers = grouping.ORDER.pack(count=count, blocks=blocks, shift=shift)
-            tally, arrange = self.kernel(write_tally, known), self.kernel(write_arrange, known)
+            tally, arrange = (self.kernel(write_ordering, loop, known) for loop in (grouping.tally, grouping.arrange))
             steps.then(self.bind(tally, *grid, numbers), keys, before, counts)
             steps.ask(requests.Scan(SUM, int32.compute, 0), sums, counts)
             steps.then(self.bind(arrange, *grid, numbers), keys, before, counts, sums, spare)
@@ -99,7 +99,6 @@ def write_keys(index: DType, rank: int) -> Program:
         grouping.keys,
         operands=(index,),
         out=int32,
-        compute=int32.compute,
         helpers=[indexing.position_of],
         arrays=(index, int32, int32),
         fields=grouping.keys_fields(rank),
@@ -108,26 +107,15 @@ def write_keys(index: DType, rank: int) -> Program:
     return Program(f"keys_{index.short}_{rank}", text)
 
 
-def write_tally(known: bool) -> Program:
-    """Write the count of digits; known: an order is."""
-    return ordering(grouping.tally, known, 3)
-
-
-def write_arrange(known: bool) -> Program:
-    """Write what brings entries in the order of a digit; known: an order is."""
-    return ordering(grouping.arrange, known, 5)
-
-
-def ordering(loop: Any, known: bool, arrays: int) -> Program:
-    """A program of a loop over keys."""
+def write_ordering(loop: Any, known: bool) -> Program:
+    """Write the count of digits, or what brings entries in the order of a digit; known: an order is."""
     name, entry = f"{loop.__name__}_{'again' if known else 'first'}", entry_text(known)
     text = write_kernel(
         f"{name}.",
         loop,
         out=int32,
-        compute=int32.compute,
         macros={"ENTRY": expression_macro(entry), "KEY": expression_macro(f"np.int64(keys[{entry}])")},
-        arrays=(int32,) * arrays,
+        arrays=(int32,) * (loop.__code__.co_argcount - 1),
         fields=grouping.ORDER,
         target=CUDA,
     )
@@ -143,7 +131,6 @@ def write_add_runs(src: DType, out: DType, rank: int, columns: int, first: bool)
         grouping.add_runs,
         operands=(src,),
         out=out,
-        compute=out.compute,
         macros={"ENTRY": expression_macro(entry), "KEY": expression_macro(f"np.int64(keys[{entry}])")},
         constants={"CHUNK": str(CHUNK), "LINES": str(int(first and rank > 0))},
         arrays=(src, int32, int32, out, int32, out),

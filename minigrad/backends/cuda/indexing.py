@@ -165,7 +165,7 @@ def written(
 ) -> Program:  # fmt: skip
     """The program of a loop that takes an index."""
     text = write_kernel(
-        f"{name}: {', '.join(map(str, operands))} -> {out}.", loop, operands=operands, out=out, compute=out.compute,
+        f"{name}: {', '.join(map(str, operands))} -> {out}.", loop, operands=operands, out=out,
         arrays=arrays, fields=fields, helpers=[indexing.position_of, *helpers], target=CUDA, **more,
     )  # fmt: skip
     return Program(name, text)

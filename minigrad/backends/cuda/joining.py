@@ -85,7 +85,6 @@ def write_join(parts: int, word: int) -> Program:
         joining.join,
         operands=(element,) * parts,
         out=element,
-        compute=element.compute,
         macros={"PART": part_macro(parts)},
         constants={"WIDTH": str(width), "LOAD_WORD": f"load_{width}", "STORE_WORD": f"store_{width}"},
         helpers=[elementwise.divide],

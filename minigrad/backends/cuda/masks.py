@@ -84,7 +84,6 @@ def written(
         template,
         operands=(bool_,),
         out=int64,
-        compute=int64.compute,
         constants=constants,
         arrays=(bool_, second, int64),
         helpers=helpers,

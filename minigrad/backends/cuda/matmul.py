@@ -18,11 +18,12 @@ import numpy as np
 from minigrad.backends.base import Launch, serves
 from minigrad.backends.cuda.blas import TYPES, gemm_of
 from minigrad.backends.cuda.family import Family, line
-from minigrad.backends.cuda.product import Ints, Problem, pieces_of, tile_for
+from minigrad.backends.cuda.product import Problem, pieces_of, tile_for
 from minigrad.backends.cuda.runtime import Program
 from minigrad.backends.cuda.texts import group_words, wire
 from minigrad.backends.cuda.tiles import Way, bits, factor_text, registers, write_tiles
 from minigrad.backends.launch import NO_STEPS
+from minigrad.backends.product import Ints
 from minigrad.backends.steps import Steps, Value
 from minigrad.config import settings
 from minigrad.core import requests

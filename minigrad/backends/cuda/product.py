@@ -1,4 +1,4 @@
-"""One matrix product in numbers, and which tiles it is made in.
+"""Which tiles a matrix product is made in, and how its operands are read.
 
 Everything here is a pure function of layouts and dtypes, so the same product is made the same way on every device.
 """
@@ -6,16 +6,12 @@ Everything here is a pure function of layouts and dtypes, so the same product is
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import prod
 
-from minigrad.core.layout import Layout
-from minigrad.core.strides import merge_dims
+from minigrad.backends import product
 
 ENOUGH = 128  # blocks that keep a device busy
 PIECE = 256  # elements of the inner dim that are worth a block of their own
 GROUP = 8  # elements of 16 bits that one asynchronous copy moves
-
-Ints = tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -64,38 +60,8 @@ def pieces_of(tiles: int, length: int, depth: int) -> tuple[int, int]:
     return max(1, -(-length // max(1, deep))), deep
 
 
-class Problem:
-    """One product in numbers: sizes, and offset and strides of each operand, dims of the batch merged."""
-
-    def __init__(self, out: Layout, a: Layout, b: Layout, c: Layout | None) -> None:
-        self.m, self.k = a.shape[-2:]
-        self.n = b.shape[-1]
-        self.out, self.a, self.b, self.c = out.offset, a.offset, b.offset, c.offset if c else 0
-        self.am, self.ak = a.strides[-2:]
-        self.bk, self.bn = b.strides[-2:]
-        self.om, self.on = out.strides[-2:]
-        self.cm, self.cn = c.strides[-2:] if c else (0, 0)
-        added = c.strides[:-2] if c else (0,) * (len(out.shape) - 2)
-        batch = [a.strides[:-2], b.strides[:-2], added, out.strides[:-2]]
-        self.sizes, steps = merge_dims(out.shape[:-2], batch)
-        self.steps: list[Ints] = list(steps)
-        if self.sizes and not any(self.steps[1]):
-            self._join_rows()
-
-    def _join_rows(self) -> None:
-        """One right operand for all: the batch is more rows, as far as they are evenly spaced."""
-        left, _, added, result = self.steps
-        columns = [(*left, self.am), (*added, self.cm), (*result, self.om)]
-        rows, (steps_a, steps_c, steps_o) = merge_dims((*self.sizes, self.m), columns)
-        if not rows:
-            rows, steps_a, steps_c, steps_o = (1,), (self.am,), (self.cm,), (self.om,)
-        self.m, self.am, self.cm, self.om = rows[-1], steps_a[-1], steps_c[-1], steps_o[-1]
-        self.sizes = rows[:-1]
-        self.steps = [steps_a[:-1], (0,) * len(self.sizes), steps_c[:-1], steps_o[:-1]]
-
-    @property
-    def batches(self) -> int:
-        return prod(self.sizes)
+class Problem(product.Problem):
+    """One product in numbers, and how neighbours in memory lie."""
 
     @property
     def along(self) -> tuple[bool, bool]:

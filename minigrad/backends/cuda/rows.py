@@ -86,7 +86,7 @@ class Rows(Family):
         if not number:
             return NO_STEPS if each else self.lower(requests.Pick(fn, ignore, reduction), (out,), (x, target))
         losses = out.layout if each else Layout.contiguous(target.shape)
-        form, block, numbers = plan_pick(fn, losses, 0, out.dtype, x, (target.layout,), ignore)
+        form, block, numbers = plan_pick(fn, losses, 0, x, (target.layout,), ignore)
         rank = rank_of(numbers, 2)
         kernel = self.kernel(
             write_rows, fn, (x.dtype, target.dtype), out.dtype, form, rank, "pick" if each else "pick_reduced"
@@ -122,7 +122,7 @@ class Rows(Family):
         heads, shares = dy.layout.expand(shape), Layout.contiguous((1,) * len(shape)).expand(shape)
         losses = without(out.layout, out.shape, len(shape))
         form, block, numbers = plan_pick(
-            fn, losses, out.layout.strides[-1], out.dtype, x, (target.layout, heads, shares), ignore, back=out
+            fn, losses, out.layout.strides[-1], x, (target.layout, heads, shares), ignore, back=out
         )
         dtypes = (x.dtype, target.dtype, dy.dtype, share.dtype)
         kernel = self.kernel(write_rows, fn, dtypes, out.dtype, form, rank_of(numbers, 4))
@@ -189,7 +189,7 @@ def widths(
 
 
 def plan_pick(
-    fn: RowFn, losses: Layout, step: int, dtype: DType, x: Spec, others: Sequence[Layout], ignore: int,
+    fn: RowFn, losses: Layout, step: int, x: Spec, others: Sequence[Layout], ignore: int,
     back: Spec | None = None,
 ) -> tuple[Form, Size, list[int]]:  # fmt: skip
     """The same for picked elements: in row-major order of the rows."""
@@ -232,12 +232,11 @@ def write_rows(fn: RowFn, dtypes: tuple[DType, ...], out: DType, form: Form, ran
         rows.rows,
         operands=dtypes,
         out=out,
-        compute=out.compute,
         fields=fields,
         target=CUDA,
         constants=constants,
         macros=macros,
-        imports=joins_text(fn, out.compute, form.along),
+        imports=joins_text(fn, form.along),
         arrays=(*dtypes, *arrays.values()),
         results=", ".join(arrays),
     )

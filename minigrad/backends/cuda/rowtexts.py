@@ -82,7 +82,7 @@ def over(form: Form, body: Callable[..., Any], operands: Sequence[int], held: Se
     return Part(rows.held if form.loads else rows.read, {"BODY": [Part(body)]}, constants, operands)
 
 
-def joins_text(fn: RowFn, compute: np.dtype[Any], along: bool) -> str:
+def joins_text(fn: RowFn, along: bool) -> str:
     """The functions that join what the lanes of a group have, one for each kind of total."""
     text, template = "", reduction.by_lanes if along else reduction.by_rows
     plain = expression_macro("{}")

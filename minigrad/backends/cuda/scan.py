@@ -88,14 +88,6 @@ class Scan(Family):
         kernel = self.kernel(write_extremes, better, a.dtype, len(dims))
         return self.bind(kernel, (self.blocks(rows, units), 1, 1), (lanes, units, 1), numbers)
 
-    @serves(requests.ArgScan)
-    def argscan(self, out: Spec, a: Spec, *, better: ScalarFn, dim: int) -> Loop:
-        steps = Steps(self, (out,), (a,))
-        values = steps.work(a.shape, a.dtype)
-        both = self.running_extreme(values.spec, out, a, better=better, dim=dim)
-        steps.then(both, *steps.operands, values, *steps.outs)
-        return steps.launch
-
 
 def group_along(n: int, each: int, rows: int) -> tuple[int, int]:
     """How many lanes a row has, and how many rows a block."""

@@ -20,7 +20,6 @@ import numpy as np
 from minigrad.backends.cuda.family import Family, line
 from minigrad.backends.cuda.reduction_plans import power_above
 from minigrad.backends.cuda.runtime import THREADS, Program
-from minigrad.backends.cuda.texts import keep_macro
 from minigrad.backends.ordering import Ordering
 from minigrad.backends.steps import Steps, Value
 from minigrad.core.dtype import DType, int64, uint8
@@ -28,7 +27,7 @@ from minigrad.core.plan import walk, without
 from minigrad.kernels.cuda import sorting
 from minigrad.kernels.cuda.target import CUDA
 from minigrad.kernels.fields import Fields
-from minigrad.kernels.orders import key_of
+from minigrad.kernels.orders import keep_macro, key_of
 from minigrad.kernels.pasting import Expand, expression_macro
 from minigrad.kernels.specialize import write_kernel
 
@@ -140,7 +139,6 @@ def written(
         template,
         operands=(a, a),
         out=int64,
-        compute=int64.compute,
         macros={"KEEP": keep_macro(kept is not None), "PLACE": expression_macro(position), **macros},
         constants={
             "EACH": str(EACH), "ROOM": str(capacity), "SPOTS": str(capacity if wide else 1), "WIDE": str(int(wide)),

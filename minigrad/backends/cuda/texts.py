@@ -3,12 +3,13 @@ kept."""
 
 from __future__ import annotations
 
-import ast
 from typing import Any
 
 import numpy as np
 
+from minigrad.kernels.orders import keep_macro as keep_macro
 from minigrad.kernels.pasting import Expand, expression_macro
+from minigrad.kernels.pasting import parsed as parsed
 
 
 def wire(compute: np.dtype[Any]) -> tuple[dict[str, Expand], dict[str, str]]:
@@ -27,18 +28,3 @@ def group_words(along: bool) -> dict[str, str]:
         "LANE": f"cuda.threadIdx.{lane}", "LANES": f"cuda.blockDim.{lane}", "GROUP": f"cuda.threadIdx.{group}",
         "GROUPS": f"cuda.blockDim.{group}",
     }  # fmt: skip
-
-
-def keep_macro(kept: bool) -> Expand:
-    """The macro KEEP(place, x), which stands alone on a line: x goes into `values`, or nothing is pasted."""
-
-    def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
-        position, x = map(ast.unparse, args)
-        return [f"values[{position}] = {x}"] if kept else [], ast.Constant(0)
-
-    return expand
-
-
-def parsed(text: str) -> ast.expr:
-    """An expression."""
-    return ast.parse(text, mode="eval").body

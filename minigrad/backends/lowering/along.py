@@ -64,9 +64,14 @@ def argreduce(backend: Backend, request: ArgReduce, outs: Specs, operands: Specs
 
 @lowers(ArgScan)
 def argscan(backend: Backend, request: ArgScan, outs: Specs, operands: Specs) -> Launch:
-    """The place of the best element after each position."""
+    """The place of the best element after each position; a device may find both together."""
     steps = Steps(backend, outs, operands)
     (out,), (a,), dim = steps.outs, steps.operands, request.dim
+    if RunningExtreme in backend.served:
+        values = steps.work(a.shape, a.dtype)
+        both = backend.prepare(RunningExtreme(request.better, dim), (values.spec, out.spec), a.spec)
+        steps.then(both, a, values, out)
+        return steps.launch
     search(steps, request.better, a, dim, lambda i, position: steps.copy(out.at(dim, i), position))
     return steps.launch
 

@@ -49,7 +49,6 @@ def max_pool(backend: Backend, request: MaxPool, outs: Specs, operands: Specs) -
 
 def first_largest(steps: Steps, windows: Windows, x: Value) -> tuple[Value, Value, Value]:
     """The largest element of each window, its place in the plane (0 where there is none), whether there is none."""
-    dims = len(windows.spots)
     shape = (*x.shape[:2], *windows.spots)
     best, position = steps.work(shape, x.dtype), steps.work(shape, int64)
     empty, takes = steps.work(shape, bool_), steps.work(shape, bool_)
@@ -59,7 +58,7 @@ def first_largest(steps: Steps, windows: Windows, x: Value) -> tuple[Value, Valu
     for value, start in ((best, x.dtype.lowest), (position, 0), (empty, True)):
         steps.fill(value, start)
     for tap in product(*map(range, windows.taps)):
-        element, here, at = (tap_of(value, tap, dims) for value in (seen, inside, positions))
+        element, here, at = (tap_of(value, tap) for value in (seen, inside, positions))
         steps.each(FIRST_OF, takes, best, element, here, empty, compute=x.dtype.compute)
         steps.each(CHOSEN, best, takes, element, best)
         steps.each(CHOSEN, position, takes, at, position)
@@ -67,7 +66,7 @@ def first_largest(steps: Steps, windows: Windows, x: Value) -> tuple[Value, Valu
     return best, position, empty
 
 
-def tap_of(value: Value, tap: tuple[int, ...], dims: int) -> Value:
+def tap_of(value: Value, tap: tuple[int, ...]) -> Value:
     """One element of every window; the taps are the last dims."""
     layout = value.layout
     for i in reversed(tap):

@@ -6,18 +6,19 @@ The three are one trilinear form, the sum over all such triples of y * x * w, di
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import Any
-
-import numpy as np
 
 from minigrad.backends.base import Ints, serves
 from minigrad.backends.host import HostMemory
 from minigrad.backends.launch import Loop
-from minigrad.backends.reference.elements import Buffer, collect, quiet, write, write_integers
+from minigrad.backends.reference.elements import FLOAT64, Buffer, collect, quiet, write, write_integers
 from minigrad.core import requests
 from minigrad.core.op import Spec
+
+# What each part sums up, then what of: outputs y, an image x, a weight w.
+PARTS = {"output": "yxw", "input": "xyw", "weight": "wyx"}
 
 
 def triples(y: Ints, x: Ints, w: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> Iterator[Ints]:
@@ -42,43 +43,21 @@ def index(positions: Ints, shape: Ints) -> int:
 
 
 class Conv(HostMemory):
-    """The preparers of convolution."""
+    """The preparer of convolution."""
 
     @serves(requests.Convolve)
-    def convolve(self, out: Spec, *operands: Spec, part: str, **numbers: Any) -> Loop:
-        return PARTS[part](self, out, *operands, **numbers)
+    def convolve(self, out: Spec, *operands: Spec, part: str, **window: Any) -> Loop:
+        shapes = {name: spec.shape for name, spec in zip(PARTS[part], (out, *operands), strict=False)}
+        k, i, j = map("yxw".index, PARTS[part])
+        area = math.prod(out.shape[2:])
 
-    def conv(
-        self, out: Spec, x: Spec, w: Spec, bias: Spec, stride: Ints, padding: Ints, dilation: Ints, groups: int
-    ) -> Loop:
-        def sums(a: list[Any], b: list[Any], c: list[Any]) -> list[Any]:
-            area = math.prod(out.shape[2:])
-            totals = [c[i // area % len(c)] for i in range(out.layout.numel)]
-            for i, j, k in triples(out.shape, x.shape, w.shape, stride, padding, dilation, groups):
-                totals[i] += a[j] * b[k]
+        def sums(a: list[Any], b: list[Any], bias: Sequence[Any] = (0,)) -> list[Any]:
+            totals = [bias[at // area % len(bias)] for at in range(out.layout.numel)]
+            for positions in triples(shapes["y"], shapes["x"], shapes["w"], **window):
+                totals[positions[k]] += a[positions[i]] * b[positions[j]]
             return totals
 
-        return reduced(out, (x, w, bias), sums)
-
-    def conv_input(self, out: Spec, y: Spec, w: Spec, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> Loop:
-        def sums(a: list[Any], b: list[Any]) -> list[Any]:
-            totals: list[Any] = [0] * out.layout.numel
-            for i, j, k in triples(y.shape, out.shape, w.shape, stride, padding, dilation, groups):
-                totals[j] += a[i] * b[k]
-            return totals
-
-        return reduced(out, (y, w), sums)
-
-    def conv_weight(
-        self, out: Spec, y: Spec, x: Spec, stride: Ints, padding: Ints, dilation: Ints, groups: int
-    ) -> Loop:
-        def sums(a: list[Any], b: list[Any]) -> list[Any]:
-            totals: list[Any] = [0] * out.layout.numel
-            for i, j, k in triples(y.shape, x.shape, out.shape, stride, padding, dilation, groups):
-                totals[k] += a[i] * b[j]
-            return totals
-
-        return reduced(out, (y, x), sums)
+        return reduced(out, operands, sums)
 
 
 def reduced(out: Spec, operands: tuple[Spec, ...], sums: Any) -> Loop:
@@ -88,11 +67,8 @@ def reduced(out: Spec, operands: tuple[Spec, ...], sums: Any) -> Loop:
     def launch(*buffers: Buffer) -> None:
         values = [collect(b, s, compute).tolist() for b, s in zip(buffers[:-1], operands, strict=True)]
         if compute.kind == "f":
-            write(buffers[-1], out, sums(*values), np.dtype(np.float64))
+            write(buffers[-1], out, sums(*values), FLOAT64)
         else:
             write_integers(buffers[-1], out, sums(*values))
 
     return quiet(launch)
-
-
-PARTS: dict[str, Callable[..., Loop]] = {"output": Conv.conv, "input": Conv.conv_input, "weight": Conv.conv_weight}

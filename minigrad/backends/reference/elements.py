@@ -19,7 +19,7 @@ from minigrad.core.op import Spec
 from minigrad.kernels.philox import MASK64
 
 Buffer = NDArray[Any]
-INT64 = np.dtype(np.int64)
+INT64, FLOAT64 = np.dtype(np.int64), np.dtype(np.float64)
 
 
 def positions(layout: Layout) -> NDArray[np.int64]:

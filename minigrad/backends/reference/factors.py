@@ -9,11 +9,9 @@ import numpy as np
 from minigrad.backends.base import serves
 from minigrad.backends.host import HostMemory
 from minigrad.backends.launch import Loop
-from minigrad.backends.reference.elements import INT64, Buffer, collect, quiet, write
+from minigrad.backends.reference.elements import FLOAT64, INT64, Buffer, collect, quiet, write
 from minigrad.core import requests
 from minigrad.core.op import Spec
-
-FLOAT64 = np.dtype(np.float64)
 
 
 class Factors(HostMemory):

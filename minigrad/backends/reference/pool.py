@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
@@ -12,7 +12,7 @@ from minigrad.backends.base import Ints, serves
 from minigrad.backends.host import HostMemory
 from minigrad.backends.launch import Loop
 from minigrad.backends.reference.conv import index
-from minigrad.backends.reference.elements import INT64, Buffer, quiet, read, write
+from minigrad.backends.reference.elements import FLOAT64, INT64, Buffer, quiet, read, write
 from minigrad.backends.reference.scalars import compute_type
 from minigrad.core import requests
 from minigrad.core.op import Spec
@@ -47,101 +47,55 @@ class Pool(HostMemory):
     """The preparers of pooling."""
 
     @serves(requests.MaxPool)
-    def largest(self, out: Spec, *others: Spec, part: str, **numbers: Any) -> Loop:
-        return MAX_PARTS[part](self, out, *others, **numbers)
-
-    @serves(requests.AvgPool)
-    def average(self, out: Spec, *operands: Spec, part: str, **numbers: Any) -> Loop:
-        return AVG_PARTS[part](self, out, *operands, **numbers)
-
-    def max_pool(self, out: Spec, x: Spec, window: Ints, stride: Ints, padding: Ints, dilation: Ints) -> Loop:
-        compute = x.dtype.compute
-        lowest = compute_type(compute)(x.dtype.lowest)
-
-        def launch(a: Buffer, z: Buffer) -> None:
-            values = read(a, x, compute)
-            indices = positions(values, out.shape, x.shape, window, stride, padding, dilation)
-            write(z, out, [lowest if p < 0 else values[p] for p in indices], compute)
-
-        return quiet(launch)
-
-    def max_pool_indices(
-        self, out: Spec, at: Spec, x: Spec, window: Ints, stride: Ints, padding: Ints, dilation: Ints
-    ) -> Loop:
-        area, compute = int(np.prod(x.shape[2:])), x.dtype.compute
-        lowest = compute_type(compute)(x.dtype.lowest)
-
-        def launch(a: Buffer, z: Buffer, where: Buffer) -> None:
-            values = read(a, x, compute)
-            indices = positions(values, out.shape, x.shape, window, stride, padding, dilation)
-            write(z, out, [lowest if p < 0 else values[p] for p in indices], compute)
-            write(where, at, [max(p, 0) % area for p in indices], INT64)
-
-        return quiet(launch)
-
-    def max_pool_pick(
-        self, out: Spec, h: Spec, x: Spec, window: Ints, stride: Ints, padding: Ints, dilation: Ints
-    ) -> Loop:
-        compute = out.dtype.compute
-        zero = compute_type(compute)(0)
-
-        def launch(b: Buffer, a: Buffer, z: Buffer) -> None:
-            values = read(b, h, compute)
-            indices = positions(read(a, x, x.dtype.compute), out.shape, x.shape, window, stride, padding, dilation)
-            write(z, out, [zero if p < 0 else values[p] for p in indices], compute)
-
-        return quiet(launch)
-
-    def max_pool_back(
-        self, out: Spec, g: Spec, x: Spec, window: Ints, stride: Ints, padding: Ints, dilation: Ints
-    ) -> Loop:
-        compute = out.dtype.compute
+    def largest(self, out: Spec, *others: Spec, part: str, **numbers: Ints) -> Loop:
+        *before, x = others  # where the largest are, which is a result, or what is picked or put back
+        outputs = before[0] if part == "back" else out
+        area, compute = int(np.prod(x.shape[2:])), out.dtype.compute
         number = compute_type(compute)
 
-        def launch(b: Buffer, a: Buffer, z: Buffer) -> None:
+        def search(buffer: Buffer) -> tuple[list[Any], list[int]]:
+            """The image, and per output where in it the first largest element of its window is."""
+            image = read(buffer, x, x.dtype.compute)
+            return image, [first_largest(image, cell) for cell in windows(outputs.shape, x.shape, **numbers)]
+
+        def values(a: Buffer, z: Buffer, *where: Buffer) -> None:
+            image, chosen = search(a)
+            write(z, out, [number(x.dtype.lowest) if p < 0 else image[p] for p in chosen], compute)
+            for buffer in where:
+                write(buffer, before[0], [max(p, 0) % area for p in chosen], INT64)
+
+        def pick(b: Buffer, a: Buffer, z: Buffer) -> None:
+            elements = read(b, before[0], compute)
+            write(z, out, [number(0) if p < 0 else elements[p] for p in search(a)[1]], compute)
+
+        def back(b: Buffer, a: Buffer, z: Buffer) -> None:
             sums = [number(0)] * out.layout.numel
-            indices = positions(read(a, x, x.dtype.compute), g.shape, x.shape, window, stride, padding, dilation)
-            for p, value in zip(indices, read(b, g, compute), strict=True):
+            for p, value in zip(search(a)[1], read(b, before[0], compute), strict=True):
                 if p >= 0:
                     sums[p] = number(sums[p] + value)
             write(z, out, sums, compute)
 
-        return quiet(launch)
+        return quiet(pick if part == "pick" else back if part == "back" else values)
 
-    def avg_pool(
-        self, out: Spec, x: Spec, window: Ints, stride: Ints, padding: Ints, pad_counts: bool, divisor: int | None
-    ) -> Loop:
-        cells = list(windows(out.shape, x.shape, window, stride, padding, (1,) * len(window)))
-        counts = divisors(out.shape, x.shape, window, stride, padding, pad_counts, divisor)
+    @serves(requests.AvgPool)
+    def average(self, out: Spec, a: Spec, *, part: str, pad_counts: bool, divisor: int | None, **numbers: Ints) -> Loop:
+        means, image = (a, out) if part == "back" else (out, a)
+        cells = list(windows(means.shape, image.shape, **numbers, dilation=(1,) * len(numbers["window"])))
+        counts = divisors(means.shape, image.shape, **numbers, pad_counts=pad_counts, divisor=divisor)
 
-        def launch(a: Buffer, z: Buffer) -> None:
-            values = [float(v) for v in read(a, x, x.dtype.compute)]
-            means = [sum(values[p] for p in cell) / n for cell, n in zip(cells, counts, strict=True)]
-            write(z, out, means, np.dtype(np.float64))
+        def values(x: Buffer, z: Buffer) -> None:
+            elements = [float(v) for v in read(x, a, a.dtype.compute)]
+            sums = [sum(elements[p] for p in cell) / n for cell, n in zip(cells, counts, strict=True)]
+            write(z, out, sums, FLOAT64)
 
-        return quiet(launch)
-
-    def avg_pool_back(
-        self, out: Spec, g: Spec, window: Ints, stride: Ints, padding: Ints, pad_counts: bool, divisor: int | None
-    ) -> Loop:
-        cells = list(windows(g.shape, out.shape, window, stride, padding, (1,) * len(window)))
-        counts = divisors(g.shape, out.shape, window, stride, padding, pad_counts, divisor)
-
-        def launch(a: Buffer, z: Buffer) -> None:
+        def back(x: Buffer, z: Buffer) -> None:
             sums = [0.0] * out.layout.numel
-            for cell, n, value in zip(cells, counts, read(a, g, g.dtype.compute), strict=True):
+            for cell, n, value in zip(cells, counts, read(x, a, a.dtype.compute), strict=True):
                 for p in cell:
                     sums[p] += float(value) / n
-            write(z, out, sums, np.dtype(np.float64))
+            write(z, out, sums, FLOAT64)
 
-        return quiet(launch)
-
-
-def positions(
-    values: list[Any], outputs: Ints, image: Ints, window: Ints, stride: Ints, padding: Ints, dilation: Ints
-) -> list[int]:
-    """Per output, where in the image the first largest element of its window is."""
-    return [first_largest(values, cell) for cell in windows(outputs, image, window, stride, padding, dilation)]
+        return quiet(back if part == "back" else values)
 
 
 def divisors(
@@ -154,9 +108,3 @@ def divisors(
     ]
     counts = [int(np.prod(cell)) if divisor is None else divisor for cell in product(*along)]
     return counts * (outputs[0] * outputs[1])
-
-
-MAX_PARTS: dict[str, Callable[..., Loop]] = {
-    "values": Pool.max_pool, "positions": Pool.max_pool_indices, "pick": Pool.max_pool_pick, "back": Pool.max_pool_back,
-}  # fmt: skip
-AVG_PARTS: dict[str, Callable[..., Loop]] = {"values": Pool.avg_pool, "back": Pool.avg_pool_back}

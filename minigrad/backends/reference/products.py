@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from minigrad.backends.base import serves
 from minigrad.backends.host import HostMemory
 from minigrad.backends.launch import Loop
-from minigrad.backends.reference.elements import Buffer, collect, quiet, write, write_integers
+from minigrad.backends.reference.elements import FLOAT64, Buffer, collect, quiet, write, write_integers
 from minigrad.core import requests
 from minigrad.core.op import Spec
 
@@ -37,7 +35,7 @@ class Products(HostMemory):
                 total *= alpha
                 cells.append(total + beta * added[cell] if c else total)
             if compute.kind == "f":
-                write(z, out, cells, np.dtype(np.float64))
+                write(z, out, cells, FLOAT64)
             else:
                 write_integers(z, out, cells)
 

@@ -1,10 +1,10 @@
 """Sorting by integer keys: stable orders of rows, and the first few of an order without the rest.
 
 Keys are those of `kernels/orders.py`.  A key of up to 32 bits and the position share one 64-bit word, so that equal
-keys differ; a longer key travels beside it.  Digits are sorted from the lowest on (LSD radix sort: Knuth, The Art of
-Computer Programming, vol. 3, section 5.2.5), rows of a few elements by insertion.  Free names, filled in by
-`specialize`: `KEY` the dtype's key, `BITS` its length; `KEEP(place, x)` puts an element into `values`, where they are
-asked for.
+keys differ; of a longer key, the lower half does first, then the upper one.  Digits are sorted from the lowest on (LSD
+radix sort: Knuth, The Art of Computer Programming, vol. 3, section 5.2.5), rows of a few elements by insertion.  Free
+names, filled in by `specialize`: `KEY` the dtype's key, `BITS` its length, or that of a half, and `WIDE`: it has two;
+`KEEP(place, x)` puts an element into `values`, where they are asked for.
 """
 
 # ruff: noqa: F821
@@ -55,7 +55,7 @@ ORDER = Fields("rows chunk n wanted rank", "sizes[rank]", "offset step strides[r
 
 def order(in_0, values, out, N):  # type: ignore[no-untyped-def]
     """Positions in the order of the elements, the first `wanted` of n.  A task is a chunk of rows; the groups are those
-    of out and in_0, step along the row."""
+    of out and in_0, step along the row.  The shift leaves the lower half of a wide key."""
     n = N.n
     z = N.step[0]
     s = N.step[1]
@@ -71,9 +71,14 @@ def order(in_0, values, out, N):  # type: ignore[no-untyped-def]
             for i in range(n):
                 a[i] = (np.uint64(KEY(in_0[at + i * s])) << np.uint64(32)) | np.uint64(i)
             sorted_keys = a
-            if n <= 32:
+            if n <= 32 and not WIDE:
                 insert(a, n)
             else:
+                sorted_keys = radix(a, b, n, counts)
+            if WIDE:
+                for i in range(n):
+                    position = np.int64(sorted_keys[i] & np.uint64(0xFFFFFFFF))
+                    a[i] = (KEY(in_0[at + position * s]) & np.uint64(0xFFFFFFFF00000000)) | np.uint64(position)
                 sorted_keys = radix(a, b, n, counts)
             for i in range(N.wanted):
                 position = np.int64(sorted_keys[i] & np.uint64(0xFFFFFFFF))
@@ -81,57 +86,6 @@ def order(in_0, values, out, N):  # type: ignore[no-untyped-def]
                 KEEP(to + i * z, in_0[at + position * s])
     leave(a)
     leave(b)
-    leave(counts)
-
-
-def order_wide(in_0, values, out, N):  # type: ignore[no-untyped-def]
-    """`order` for keys of 64 bits, which have their positions beside them."""
-    n = N.n
-    z = N.step[0]
-    s = N.step[1]
-    bits = np.uint64(8 if n < 8192 else 11)
-    mask = np.uint64((np.uint64(1) << bits) - np.uint64(1))
-    a = workspace(n, np.uint64)
-    b = workspace(n, np.uint64)
-    pa = workspace(n, np.int64)
-    pb = workspace(n, np.int64)
-    counts = workspace(2048, np.int64)
-    for t in range(first, last):
-        for r in range(t * N.chunk, min(N.rows, (t + 1) * N.chunk)):
-            rest = r
-            to = N.offset[0]
-            at = N.offset[1]
-            walk(rest, N.sizes, to=N.strides[0], at=N.strides[1])
-            for i in range(n):
-                a[i] = KEY(in_0[at + i * s])
-                pa[i] = i
-            shift = np.uint64(0)
-            while shift < np.uint64(64):
-                for d in range(mask + np.uint64(1)):
-                    counts[d] = 0
-                for i in range(n):
-                    counts[(a[i] >> shift) & mask] += 1
-                if counts[(a[0] >> shift) & mask] < n:
-                    position = 0
-                    for d in range(mask + np.uint64(1)):
-                        count = counts[d]
-                        counts[d] = position
-                        position += count
-                    for i in range(n):
-                        d = (a[i] >> shift) & mask
-                        b[counts[d]] = a[i]
-                        pb[counts[d]] = pa[i]
-                        counts[d] += 1
-                    a, b = b, a
-                    pa, pb = pb, pa
-                shift += bits
-            for i in range(N.wanted):
-                out[to + i * z] = pa[i]
-                KEEP(to + i * z, in_0[at + pa[i] * s])
-    leave(a)
-    leave(b)
-    leave(pa)
-    leave(pb)
     leave(counts)
 
 

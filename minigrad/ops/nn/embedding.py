@@ -8,14 +8,14 @@ import numpy as np
 
 from minigrad.backends.launch import remapped
 from minigrad.backends.limits import out_of_range
-from minigrad.core.dtype import DType, float32, int64
+from minigrad.core.dtype import float32, int64
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Select
 from minigrad.core.shape import as_int
 from minigrad.declare.decorators import composed, kernel
 from minigrad.errors import ArgumentError, DTypeError, IndexOutOfRange, ShapeError
 from minigrad.ops.batch_rules import Flags, cut, merged, stretched, to_front
-from minigrad.ops.casting import cast
+from minigrad.ops.casting import cast, same_dtype
 from minigrad.ops.creation import expect_numbers, ones, tensor, zeros
 from minigrad.ops.indexing.assignment import set_item
 from minigrad.ops.indexing.gathering import index_add, index_select, watched, zeros_of
@@ -29,16 +29,12 @@ from minigrad.runtime.tensor import Tensor, describe, host_array
 from minigrad.runtime.tracers import derives
 
 
-def _dtype(op: Op, specs: tuple[Spec, ...]) -> DType:
-    return specs[0].dtype
-
-
 def _shape(op: Op, x: Spec, index: Spec, share: Spec) -> tuple[int, ...]:
     return (index.shape[0], x.shape[1])
 
 
 @kernel(
-    dtype=_dtype,
+    dtype=same_dtype,
     shape=_shape,
     vjp=(
         lambda g, index, share, *, in_shape: index_add(zeros_of(in_shape, g), 0, index, g * unsqueeze(share, dim=1)),

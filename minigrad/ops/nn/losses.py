@@ -180,7 +180,7 @@ def cross_entropy(
     Gradient: softmax(x) minus the target.  Raises IndexOutOfRange for a class that is not there.
     """
     reduction = named_reduction("cross_entropy", reduction, size_average, reduce)
-    x, dim = _expect_loss("cross_entropy", input, target, weight)
+    x, dim = _expect_loss("cross_entropy", input, weight)
     ignore = as_int(ignore_index, "ignore_index", "cross_entropy")
     if not isinstance(label_smoothing, (int, float)) or not 0.0 <= label_smoothing <= 1.0:
         raise ArgumentError(
@@ -215,12 +215,12 @@ def nll_loss(
 ) -> Tensor:
     """Minus the log-probabilities in `input` at the classes in `target`; otherwise as `cross_entropy`."""
     reduction = named_reduction("nll_loss", reduction, size_average, reduce)
-    x, dim = _expect_loss("nll_loss", input, target, weight)
+    x, dim = _expect_loss("nll_loss", input, weight)
     ignore = as_int(ignore_index, "ignore_index", "nll_loss")
     return _reduced(*_class_loss("nll_loss", x, target, weight, ignore, dim), reduction)
 
 
-def _expect_loss(name: str, x: Tensor, target: Tensor, weight: Tensor | None) -> tuple[Tensor, int]:
+def _expect_loss(name: str, x: Tensor, weight: Tensor | None) -> tuple[Tensor, int]:
     """Checks that both losses share; x as a float, and its class dim."""
     if x.ndim == 0:
         raise ShapeError(f"{name}: {describe(x)} has no dim for the classes", op=name)

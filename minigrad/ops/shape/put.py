@@ -9,21 +9,16 @@ from __future__ import annotations
 from typing import Any
 
 from minigrad.backends.steps import Steps
-from minigrad.core.dtype import DType
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Copy
 from minigrad.core.shape import numel
 from minigrad.declare.decorators import kernel
 from minigrad.declare.rules import joint
-from minigrad.ops.casting import clone
+from minigrad.ops.casting import clone, same_dtype
 from minigrad.ops.indexing.gathering import zeros_of
 from minigrad.ops.shape.views import as_strided
 from minigrad.runtime.rebasing import Ops
 from minigrad.runtime.tensor import Tensor
-
-
-def _first_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
-    return specs[0].dtype
 
 
 def _first_shape(op: Op, whole: Spec, part: Spec, **params: Any) -> tuple[int, ...]:
@@ -35,7 +30,7 @@ def _dense(x: Tensor) -> Tensor:
 
 
 @kernel(
-    dtype=_first_dtype,
+    dtype=same_dtype,
     shape=_first_shape,
     vjp=(
         lambda g, *, part_shape, **params: put(g, zeros_of(part_shape, g), **params),

@@ -17,7 +17,7 @@ from minigrad.core.shape import as_int, as_shape, normalize_dim, numel
 from minigrad.declare.decorators import composed, kernel, public, view
 from minigrad.declare.forms import handed_on
 from minigrad.errors import GradientError, ShapeError, StorageError
-from minigrad.ops.casting import clone
+from minigrad.ops.casting import clone, same_dtype
 from minigrad.runtime.dispatch import apply, run_view
 from minigrad.runtime.planning import with_dtypes
 from minigrad.runtime.plans import plan_for
@@ -34,16 +34,12 @@ def _look(shape: tuple[int, ...], view: Op, params: tuple[tuple[str, Any], ...])
     return layout
 
 
-def _put_back_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> Any:
-    return specs[0].dtype
-
-
 def _put_back_shape(op: Op, g: Spec, *, shape: tuple[int, ...], view: Op, params: Any) -> tuple[int, ...]:
     return shape
 
 
 @kernel(
-    dtype=_put_back_dtype,
+    dtype=same_dtype,
     shape=_put_back_shape,
     vjp=(lambda g, *, view, params: _look_again(g, view, params),),
     linear=True,
@@ -317,14 +313,7 @@ def flatten(input: Tensor, start_dim: Along = 0, end_dim: Along = -1) -> Tensor:
             f"flatten: start {start_dim} comes after end {end_dim} in {describe(x)}; start <= end must hold",
             op="flatten",
         )
-    return reshape(x, *x.shape[:first], -1 if x.numel() else _product(x.shape[first : last + 1]), *x.shape[last + 1 :])
-
-
-def _product(sizes: tuple[int, ...]) -> int:
-    result = 1
-    for n in sizes:
-        result *= n
-    return result
+    return reshape(x, *x.shape[:first], -1 if x.numel() else numel(x.shape[first : last + 1]), *x.shape[last + 1 :])
 
 
 @composed(out=False)

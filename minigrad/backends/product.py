@@ -1,0 +1,55 @@
+"""One matrix product in numbers, which is the same wherever it is made."""
+
+from __future__ import annotations
+
+from math import prod
+
+from minigrad.core.layout import Layout
+from minigrad.core.strides import merge_dims
+
+Ints = tuple[int, ...]
+
+
+class Problem:
+    """One product in numbers: sizes, and offset and strides of each operand, dims of the batch merged.
+
+    steps: strides of the batch, of the left and the right operand, of what is added and of the result.
+    """
+
+    def __init__(self, out: Layout, a: Layout, b: Layout, c: Layout | None) -> None:
+        self.m, self.k = a.shape[-2:]
+        self.n = b.shape[-1]
+        self.out, self.a, self.b, self.c = out.offset, a.offset, b.offset, c.offset if c else 0
+        self.am, self.ak = a.strides[-2:]
+        self.bk, self.bn = b.strides[-2:]
+        self.om, self.on = out.strides[-2:]
+        self.cm, self.cn = c.strides[-2:] if c else (0, 0)
+        added = c.strides[:-2] if c else (0,) * (len(out.shape) - 2)
+        batch = [a.strides[:-2], b.strides[:-2], added, out.strides[:-2]]
+        self.sizes, steps = merge_dims(out.shape[:-2], batch)
+        self.steps: list[Ints] = list(steps)
+        if self.sizes and not any(self.steps[1]):
+            self._join_rows()
+
+    def _join_rows(self) -> None:
+        """One right operand for all: the batch is more rows, as far as they are evenly spaced."""
+        left, _, added, result = self.steps
+        columns = [(*left, self.am), (*added, self.cm), (*result, self.om)]
+        rows, (steps_a, steps_c, steps_o) = merge_dims((*self.sizes, self.m), columns)
+        if not rows:
+            rows, steps_a, steps_c, steps_o = (1,), (self.am,), (self.cm,), (self.om,)
+        self.m, self.am, self.cm, self.om = rows[-1], steps_a[-1], steps_c[-1], steps_o[-1]
+        self.sizes = rows[:-1]
+        self.steps = [steps_a[:-1], (0,) * len(self.sizes), steps_c[:-1], steps_o[:-1]]
+
+    def part_rows(self) -> None:
+        """Each row of the left operand as a product of its own."""
+        left, right, added, result = self.steps
+        self.sizes = (*self.sizes, self.m)
+        self.steps = [(*left, self.am), (*right, 0), (*added, self.cm), (*result, self.om)]
+        self.m = 1
+
+    @property
+    def batches(self) -> int:
+        """How many products there are."""
+        return prod(self.sizes)
