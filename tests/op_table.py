@@ -167,6 +167,8 @@ REDUCTIONS = [
         dtypes=ALL),
     Row("aminmax-max", lambda x: mg.aminmax(x).max, lambda x: x.max(), ("distinct",), ("aminmax",), ((2, 3, 4),),
         dtypes=ALL, kernels=False),
+    Row("aminmax-both", lambda x: (lambda y: y.max * 2.0 + y.min)(mg.aminmax(x, dim=2)), lambda x: x.max(2) * 2
+        + x.min(2), ("distinct",), ("aminmax",), ((2, 3, 4),), dtypes=FLOATS, refuses=False, kernels=False),
     *[_reduction(name, getattr(np, name), "bool", d, k, dtypes=ALL, result="bool", smooth=False)
       for name in ("any", "all") for d, k in ((None, False), (2, True))],
     *[_reduction(name, getattr(np, name), "distinct", d, k, ops=(name,), dtypes=ALL, result="int64", smooth=False)
@@ -185,6 +187,12 @@ REDUCTIONS = [
         ("variance_and_mean",), ((2, 3, 4),), dtypes=FLOATS, tolerance=4),
     Row("var_mean-mean", lambda x: mg.var_mean(x, 1, keepdim=True)[1], lambda x: x.mean(1, keepdims=True), ("real",),
         ("variance_and_mean",), ((2, 3, 4),), dtypes=FLOATS, kernels=False),
+    Row("var_mean-both", lambda x: (lambda y: y.var * 3.0 + y.mean)(mg.var_mean(x, 1)), lambda x: np.var(
+        x, 1, ddof=1) * 3 + x.mean(1), ("real",), ("variance_and_mean",), ((2, 3, 4),), dtypes=FLOATS, tolerance=4,
+        refuses=False, kernels=False),
+    Row("std_mean-both", lambda x: (lambda y: y.std * 3.0 + y.mean)(mg.std_mean(x, 2)), lambda x: np.std(
+        x, 2, ddof=1) * 3 + x.mean(2), ("real",), ("deviation_and_mean",), ((2, 3, 4),), dtypes=FLOATS, tolerance=4,
+        refuses=False, constant=False, kernels=False),
     Row("std_mean", lambda x: mg.std_mean(x, 1, correction=0).std, lambda x: np.std(x, 1), ("real",),
         ("deviation_and_mean",), ((2, 3, 4),), dtypes=FLOATS, tolerance=4, constant=False, kernels=False),
     Row("centered", lambda x: centered(x, dims=(0, 2)), lambda x: x - x.mean((0, 2), keepdims=True), ("real",),

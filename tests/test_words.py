@@ -32,7 +32,7 @@ PRIVATE = {
     "insight": (0, "diagnostics"),
     "seat": (0, "placeholder"),
     "found": (7, "the thing that it is: result, entry, plan, ..."),
-    "given": (6, "arguments, values, ..."),
+    "given": (5, "arguments, values, ..."),
 }
 # Where a word has its usual meaning, by the beginning of a path: folds of data and of scopes, lanes of a register,
 # memory that a block, processes or libraries share, PyTorch's `negative_slope`.

@@ -49,7 +49,7 @@ class Inspected(Around):
         return (
             f"detect_anomaly: {wrong} of {partial.numel()} elements of the gradient of {operand_name(op, k)!r} in "
             f"{describe_node(node)}{where}, {describe(partial)}, are nan or infinite; its rule is at "
-            f"{position(op, made)}, and {whose}"
+            f"{op.where if op.derived else position(op, made)}, and {whose}"
         )
 
 

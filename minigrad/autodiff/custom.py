@@ -44,6 +44,7 @@ class custom_vjp:
         functools.update_wrapper(self, fun)
         argnums = nondiff_argnums if isinstance(nondiff_argnums, (tuple, list)) else (nondiff_argnums,)
         self.fun, self.nondiff = fun, tuple(argnums)
+        self.within = threading.local()  # whether fwd is running, which may call the function itself
         self.fwd: Callable[..., Any] | None = None
         self.bwd: Callable[..., Any] | None = None
 
@@ -54,6 +55,8 @@ class custom_vjp:
 
     def __call__(self, *args: Any) -> Any:
         """Call it."""
+        if getattr(self.within, "fwd", False):
+            return self.fun(*args)
         if self.fwd is None:
             raise GradientError(f"custom_vjp: {self.__name__} has no rule; call {self.__name__}.defvjp(fwd, bwd) first")
         for k in self.positions(len(args)) if self.nondiff else ():
@@ -63,6 +66,15 @@ class custom_vjp:
                     f"that it is no tensor; leave it out there, and let bwd give None for it"
                 )
         return self.rule.apply(*args)
+
+    def run_fwd(self, args: tuple[Any, ...]) -> tuple[Any, Any]:
+        """Run fwd, in which a call of the function is one of what it is made of."""
+        assert self.fwd is not None
+        self.within.fwd = True
+        try:
+            return expect_pair(self, self.fwd(*args))
+        finally:
+            self.within.fwd = False
 
     def positions(self, count: int) -> list[int]:
         """The arguments of nondiff_argnums among `count`, from the front.  Raises ArgumentError for one too few."""
@@ -81,20 +93,19 @@ def rule_of(custom: custom_vjp) -> type[Function]:
     """The Function that a call of it is."""
     fwd, bwd = custom.fwd, custom.bwd
     assert fwd is not None and bwd is not None
-
     left = threading.local()  # what forward hands on to setup_context, so that fwd runs once
 
     def forward(*args: Any) -> Any:
         if not any(isinstance(x, Tensor) and x.requires_grad for x in args):
             return custom.fun(*args)
-        output, left.residuals = expect_pair(custom, fwd(*args))
+        output, left.residuals = custom.run_fwd(args)
         return output
 
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
         if not any(ctx.needs_input_grad):
             return
         if "residuals" not in vars(left):
-            _, left.residuals = expect_pair(custom, fwd(*inputs))
+            _, left.residuals = custom.run_fwd(inputs)
         tensors: list[Tensor] = []
 
         def position(x: Tensor) -> Position:

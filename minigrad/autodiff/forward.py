@@ -132,10 +132,7 @@ def diagonal_part(call: Call, k: int, i: int) -> Tensor | None:
         return None
     g = as_result(call, call.tangents[k], y)
     others = {j: call.results[j] for j in rule.gradients}
-    heads = [
-        g if j == i else zeros_of(other.shape, other) if other.dtype.is_float or call.op.zeros else None
-        for j, other in others.items()
-    ]
+    heads = [g if j == i else zeros_of(other.shape, other) if call.op.zeros else None for j, other in others.items()]
     part: Tensor = rule.fn(*heads, *[call.value(name) for name in rule.saves], **call.facts(rule.facts, k))
     return part
 

@@ -137,8 +137,8 @@ class Op(Later):
         self.check: Callable[..., Any] | None = None
         self.public: Callable[..., Any] | None = None
         self.rules: tuple[Rule | None, ...] = (None,) * len(operands)
-        self.saves: tuple[tuple[int, ...], ...] = ()
-        self.picks: tuple[tuple[tuple[int, tuple[int, ...]], ...], ...] = ()
+        self.saves: Any = ()
+        self.picks: Any = ()
         self.complete = self.derived = False
         self.primal: Op | None = None
         self.joint: Rule | None = None

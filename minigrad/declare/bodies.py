@@ -116,12 +116,12 @@ def composed_body(op: Op, out: bool, floats: bool) -> list[str]:
     if out and op.operands:
         lines += ["if out is not None:", f"    {operands}= {HIDDEN}apart({HIDDEN}op, ({operands}), out)"]
     y = f"{HIDDEN}y"
-    named = dict_text([p.name for p in signature.parameters])
     given = ", ".join(f"{p.name}={p.name}" if p.kind is KEYWORD else p.name for p in signature.parameters)
     lines += [
         "try:",
         f"    if {HIDDEN}settings.noting:",
-        f"        {y} = {HIDDEN}scoped({HIDDEN}op, {HIDDEN}definition, {named})",
+        f"        with {HIDDEN}scope({HIDDEN}op.label):",
+        f"            {y} = {HIDDEN}definition({given})",
         "    else:",
         f"        {y} = {HIDDEN}definition({given})",
         f"except {HIDDEN}error as {HIDDEN}wrong:",

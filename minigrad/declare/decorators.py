@@ -31,7 +31,6 @@ from minigrad.declare.forms import (
     call_view,
     collected,
     expect_operands,
-    scoped,
     several,
     tensor_list,
     whole,
@@ -39,7 +38,7 @@ from minigrad.declare.forms import (
 )
 from minigrad.declare.names import enter
 from minigrad.declare.partials import average, declared
-from minigrad.declare.record import Function, Vjp, check_rule, check_writes, new_op, publish, read_joint
+from minigrad.declare.record import DERIVED, Function, Vjp, check_rule, check_writes, new_op, publish, read_joint
 from minigrad.declare.signature import (
     EMPTY,
     Signature,
@@ -54,6 +53,7 @@ from minigrad.kernels.scalar import parse
 from minigrad.runtime.dispatch import apply, fast_path, run_one, run_view
 from minigrad.runtime.fast_paths import parameter_names
 from minigrad.runtime.into import copy_result
+from minigrad.runtime.noting import scope
 from minigrad.runtime.operands import NUMBERS, canonical
 from minigrad.runtime.plans import plan_for
 from minigrad.runtime.promises import loop_dtypes, within
@@ -78,8 +78,8 @@ def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | str | None = None, line
     """Declare an elementwise op over any number of operands; the body is its scalar function.
 
     dtype: a rule of `declare/rules.py` -> (compute dtype, result dtype).  vjp: one derivative rule an operand, or None
-    where the result carries no gradient; or "derived", and the rules are derived from the body, for every order.  Then
-    a choice passes the gradient to the branch that was taken: at a kink, to the one that `==` takes.
+    where the result carries no gradient; "derived", for one or for all, and it is made from the body, for every order.
+    Then a choice passes the gradient to the branch that was taken: at a kink, to the one that `==` takes.
     outputs: names of several results, for a body that returns a tuple, `return mantissa, exponent`.  Then the result
     dtype is a tuple, or one dtype for all; calls return a named tuple, `out=` takes a tuple, and rules name the
     gradients as those of a `kernel` do: `lambda g0, g1, x: ...`.  zeros: as for `kernel`.
@@ -101,19 +101,16 @@ def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | str | None = None, line
         body = parse(function, defaults=True, results=1 if outputs == ("y",) else len(outputs))
         if not body.args:
             raise DeclarationError(f"{body.where}: {body.name} has no operand; make it a number, or read one at least")
-        derived = vjp == "derived"
-        rules: Any = None if derived else vjp
-        if isinstance(rules, str):
-            raise DeclarationError(f'{body.where}: vjp={vjp!r} of {body.name} is neither rules nor "derived"')
-        op = new_op(function, "elementwise", body.args, {}, rules, outputs, zeros, name, label)
+        entries: Any = (vjp,) * len(body.args) if vjp == DERIVED else vjp
+        op = new_op(function, "elementwise", body.args, {}, entries, outputs, zeros, name, label)
         op.scalar, op.dtype_rule = body, dtype
         ours = str(function.__module__).startswith("minigrad.")
-        if derived:
-            leave_rules(op, later=ours)
+        if entries is not None and DERIVED in entries:
+            leave_rules(op, entries, later=ours)
         op.fuse = op.result is None and (ours if fuse is None else fuse)
         claim(op, linear, jvp, batch)
-        given = inspect.signature(function).parameters.values()
-        defaults = {p.name: p.default for p in given if p.default is not p.empty}
+        parameters = inspect.signature(function).parameters.values()
+        defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
         in_place = method and op.result is None
         return publish(op, function, fast_function(op, defaults, front, otherwise), namespace, method, in_place)
 
@@ -343,7 +340,7 @@ def composed(
         op.signature, op.composed = signature, collected(function, signature)
         op.writes = check_writes(op, writes)
         names = {"op": op, "plain": PLAIN, "numbers": NUMBERS, "check": expect_operands, "list": tensor_list,
-                 "several": several, "definition": op.composed, "settings": settings, "scoped": scoped,
+                 "several": several, "definition": op.composed, "settings": settings, "scope": scope,
                  "copy": copy_result, "float": as_float, "apart": apart, "error": MinigradError,
                  "blame": blame}  # fmt: skip
         names |= {f"read_{key}": role.read for key, role in op.roles.items()}

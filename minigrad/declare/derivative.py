@@ -27,9 +27,9 @@ Pair = tuple[ast.expr, ast.expr | None]
 
 
 @cache
-def derivative(f: ScalarFn, operand: int) -> ScalarFn:
+def derivative(f: ScalarFn, operand: int, there: tuple[bool, ...] = ()) -> ScalarFn:
     """The gradients of f's results, each times its derivative in one operand, as a function of them and of what it
-    reads: (g, ...), or (g0, g1, ...) for several results.
+    reads: (g, ...), or (g0, g1, ...) for several results.  there: which of these gradients there are, () for all.
 
     Raises DeclarationError if f calls a function whose op has no rule.
     """
@@ -37,11 +37,12 @@ def derivative(f: ScalarFn, operand: int) -> ScalarFn:
     heads = [body.fresh("g" if f.results == 1 else f"g{k}") for k in range(f.results)]
     result: ast.expr | None = None
     for k, head in enumerate(heads):
-        result = plus(result, body.tangent_of(k, {f.args[operand]: ast.Name(head)}))
+        if not there or there[k]:
+            result = plus(result, body.tangent_of(k, {f.args[operand]: ast.Name(head)}))
     result = ast.Constant(0) if result is None else result
     lines = needed(body.lines, result)
     read = {n.id for line in (*lines, result) for n in ast.walk(line) if isinstance(n, ast.Name)}
-    args = (*heads, *[a for a in f.args if a in read])
+    args = (*[g for k, g in enumerate(heads) if not there or there[k]], *[a for a in f.args if a in read])
     name = f"{f.name}_vjp_{f.args[operand]}"
     arguments = ast.arguments([], [ast.arg(a) for a in args], None, [], [], None, [])
     node = ast.FunctionDef(name, arguments, [*lines, ast.Return(result)], [])
@@ -120,10 +121,23 @@ class Tangents:
             case ast.Compare(left=left, ops=ops, comparators=others):
                 return ast.Compare(self.walk(left)[0], ops, [self.walk(x)[0] for x in others]), None
             case ast.BoolOp(op=logic, values=parts):
-                return ast.BoolOp(logic, [self.walk(x)[0] for x in parts]), None
+                return self.either(logic, [self.walk(x) for x in parts])
             case ast.Call(func=func, args=args):
                 return self.call(func, [self.walk(x) for x in args])
         return node, None  # a number, or a constant of math
+
+    def either(self, logic: ast.boolop, pairs: Sequence[Pair]) -> Pair:
+        """`a and b`, `a or b`: conditions, or the number that decides."""
+        if all(d is None for _, d in pairs):
+            return ast.BoolOp(logic, [x for x, _ in pairs]), None
+        (a, da), *rest = pairs
+        if not rest:
+            return a, da
+        b, db = self.either(logic, rest)
+        decided = self.named(
+            ast.Compare(self.named(a), [ast.Eq() if isinstance(logic, ast.And) else ast.NotEq()], [ZERO])
+        )
+        return ast.IfExp(decided, a, b), ast.IfExp(decided, da or ZERO, db or ZERO)
 
     def call(self, func: ast.expr, pairs: Sequence[Pair]) -> Pair:
         """A call of a function of math, of a builtin, or of another scalar function."""
@@ -152,7 +166,7 @@ class Tangents:
             return ast.BinOp(d, ast.Mult(), xs[1 - k])
         if name == "neg" or (name == "sub" and k == 1):
             return ast.UnaryOp(ast.USub(), d)
-        if name in ("add", "sub"):
+        if name in ("add", "sub") or (name == "remainder" and k == 0):
             return d
         rule = rule_of(name, k)
         if rule is None:
@@ -194,10 +208,15 @@ def plus(a: ast.expr | None, b: ast.expr | None) -> ast.expr | None:
 
 @cache
 def rule_of(name: str, k: int) -> ScalarFn | None:
-    """The declared rule of a primitive as a scalar function of g and what it saves; None without one."""
+    """The declared rule of a primitive as a scalar function of g and what it saves; None without one.
+
+    A user's op may have the name of a function of `math`; it is not that function.
+    """
     op = schema.get(name)
-    rule = None if op is None or op.derived else op.rules[k]
-    return None if op is None or rule is None else trace(op, rule, f"{name}_vjp_{op.operands[k]}")
+    if op is None or op.derived or not str(op.public.__module__).startswith("minigrad."):
+        return None
+    rule = op.rules[k]
+    return None if rule is None else trace(op, rule, f"{name}_vjp_{op.operands[k]}")
 
 
 def needed(lines: Sequence[ast.stmt], result: ast.expr) -> list[ast.stmt]:

@@ -9,32 +9,37 @@ errors belong.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from minigrad.core.forward import joint
-from minigrad.core.op import Op, Rule, ScalarFn
+from minigrad.core.op import Op, Rule, ScalarFn, Spec
 from minigrad.declare.derivative import OPERATORS, derivative
-from minigrad.declare.record import enter_rules, schema
-from minigrad.declare.rules import to_float
+from minigrad.declare.record import enter_rules, read_rule, schema
+from minigrad.declare.rules import Pair, to_float
+from minigrad.errors import MinigradError
 from minigrad.runtime.dispatch import fast_path
 
 
-def leave_rules(op: Op, later: bool) -> None:
-    """Let the rules of an op be derived: at their first use, or now."""
-    op.derived = op.complete = True
+def leave_rules(op: Op, vjp: Sequence[Any], later: bool) -> None:
+    """Let the rules that `vjp` calls "derived" be derived: at their first use, or now."""
+    op.derived, op.complete = True, None not in vjp
     while op.result is None and op.outputs[0] in op.operands:  # a rule saves `y`, the operand
         op.outputs = (f"{op.outputs[0]}_",)
-    op.zeros = op.result is not None  # a rule takes the gradients of all results
+
+    def derive(op: Op) -> None:
+        rules = enumerate(vjp)
+        enter_rules(op, tuple([derived_rule(op, k) if fn == "derived" else read(op, fn) for k, fn in rules]))
+
     if later:
         op.leave(("rules", "saves", "picks"), derive)
     else:
         derive(op)
 
 
-def derive(op: Op) -> None:
-    """Enter a derived rule for each operand."""
-    enter_rules(op, tuple([derived_rule(op, k) for k in range(len(op.operands))]))
+def read(op: Op, fn: Any) -> Rule | None:
+    """A rule that is written by hand."""
+    return None if fn is None else read_rule(op, fn)
 
 
 def derived_rule(op: Op, operand: int) -> Rule:
@@ -44,21 +49,52 @@ def derived_rule(op: Op, operand: int) -> Rule:
 
 
 def rule_of(op: Op, operand: int, scalar: ScalarFn) -> Rule:
-    """A scalar function as a rule: an op of the gradients and of what it reads, declared by nobody."""
-    heads = len(op.outputs)
+    """A scalar function of the gradients of all results, and of what it reads, as a rule of an operand."""
+    if op.result is None:
+        return single(op, operand, scalar, 1)
+    count, made = len(op.outputs), dict[tuple[bool, ...], Rule]()
+    saves = scalar.args[count:]
+
+    def rule(*args: Any) -> Any:
+        """Of those gradients that are there, so that none of the others is a 0 that meets an infinity."""
+        assert op.scalar is not None
+        there = tuple([g is not None for g in args[:count]])
+        if there not in made:
+            part = scalar if all(there) else derivative(op.scalar, operand, there)
+            made[there] = single(op, operand, part, sum(there))
+        values = dict(zip(saves, args[count:], strict=True))
+        return made[there].fn(*[g for g in args[:count] if g is not None], *[values[x] for x in made[there].saves])
+
+    return as_rule(rule, saves, count)
+
+
+def single(op: Op, operand: int, scalar: ScalarFn, heads: int) -> Rule:
+    """A scalar function of so many gradients, and of what it reads, as an op that nobody declares."""
     known = known_op(scalar)
     if known is not None:
         return as_rule(known, scalar.args[heads:], heads)
     rule = Op(scalar.name, "elementwise", scalar.args, {}, op.where)
     rule.doc = f"The gradient of {op.name} with respect to {op.operands[operand]}."
-    rule.primal, rule.scalar, rule.dtype_rule = op, scalar, to_float
+    rule.primal, rule.scalar, rule.dtype_rule = op, scalar, as_wide
     rule.linear = joint(*scalar.args[:heads])
-    leave_rules(rule, later=True)
+    leave_rules(rule, ("derived",) * len(scalar.args), later=True)
     if heads == 1:
         rule.leave(("rules", "saves", "picks"), derive_rest)
     rule.public = fast_path(rule)
     rule.public.op = rule  # type: ignore[attr-defined]
     return as_rule(rule.public, scalar.args[heads:], heads)
+
+
+def as_wide(op: Op, specs: Sequence[Spec]) -> Pair:
+    """The promoted float, computed in no narrower dtype than the op itself computes in."""
+    compute, dtype = to_float(op, specs)
+    primal, known = op.primal, dict(zip(op.operands, specs, strict=True))
+    assert primal is not None and primal.dtype_rule is not None
+    try:
+        own, _ = primal.dtype_rule(primal, tuple([known.get(name, specs[0]) for name in primal.operands]))
+    except MinigradError:  # an operand that the rule does not read has another dtype than the gradient
+        own = compute
+    return (own if own.kind == "f" and own.itemsize > compute.itemsize else compute), dtype
 
 
 def derive_rest(op: Op) -> None:

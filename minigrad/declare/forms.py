@@ -20,7 +20,6 @@ from minigrad.declare.variants import variant
 from minigrad.errors import ArgumentError, DTypeError, MinigradError
 from minigrad.runtime.dispatch import apply, run_one
 from minigrad.runtime.into import copy_result, read_before
-from minigrad.runtime.noting import scope
 from minigrad.runtime.operands import canonical, no_tensor, weak_number
 from minigrad.runtime.plans import plan_for
 from minigrad.runtime.tensor import PLAIN, Tensor, describe, expect_tensors
@@ -158,16 +157,10 @@ def whole(values: Any) -> bool:
 # ---- composed ops ---------------------------------------------------------------------------------------------------
 
 
-def scoped(op: Op, definition: Any, arguments: dict[str, Any]) -> Any:
-    """Run the definition of a composed op in a scope of its name, so that pictures draw its parts together."""
-    with scope(op.label):
-        return definition(**arguments)
-
-
 def blame(op: Op, error: MinigradError) -> None:
     """Let the message of an error in a part of a composed op name the op: "diff: in sub: ..."."""
     message = str(error)
-    if not message.startswith(f"{op.label}:"):
+    if message and not message.startswith(f"{op.label}:"):
         error.args = (f"{op.label}: in {message}", *error.args[1:])
 
 

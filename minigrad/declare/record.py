@@ -11,7 +11,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections import namedtuple
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from keyword import iskeyword
 from types import FunctionType
@@ -25,6 +25,8 @@ from minigrad.declare.signature import annotations_of, where_of
 from minigrad.errors import DeclarationError, quantity
 
 schema: dict[str, Op] = {}
+FEW = 5  # operands up to which all of their subsets are tabulated at once
+DERIVED = "derived"  # a rule that is made from the body
 GRADIENT = re.compile(r"g(\d*)$")
 Vjp = tuple[Callable[..., Any] | None, ...]
 Function = Callable[..., Any]
@@ -58,21 +60,45 @@ def new_op(
     if outputs != ("y",):
         op.outputs, op.zeros = check_outputs(op, outputs), zeros
         op.result = results_of(name, outputs)
-    if vjp is not None and len(vjp) != len(operands):
-        raise DeclarationError(
-            f"{where}: {name} has {len(operands)} operands ({', '.join(operands)}) and {len(vjp)} derivative "
-            f"rules; give one rule or None for each",
-            op=name,
-        )
-    enter_rules(op, tuple(None if fn is None else read_rule(op, fn) for fn in vjp or (None,) * len(operands)))
+    rules = [None] * len(operands) if vjp is None else check_vjp(op, vjp)
+    enter_rules(op, tuple([None if fn in (None, DERIVED) else read_rule(op, fn) for fn in rules]))
     return op
 
 
+def check_vjp(op: Op, vjp: Any) -> Sequence[Any]:
+    """The rules of a declaration.  Raises DeclarationError unless there is one for each operand, or None."""
+    entries = [vjp] if isinstance(vjp, str) or callable(vjp) else list(vjp)
+    able = op.kind == "elementwise"
+    if any(fn is not None and not callable(fn) and not (able and fn == DERIVED) for fn in entries):
+        other = f", or {DERIVED!r}" if able else ""
+        raise DeclarationError(f"{op.where}: vjp={vjp!r} of {op.name} must hold functions and None{other}", op=op.name)
+    if len(entries) != len(op.operands):
+        raise DeclarationError(
+            f"{op.where}: {op.name} has {quantity(len(op.operands), 'operand')} ({', '.join(op.operands)}) and "
+            f"{quantity(len(entries), 'derivative rule')}; give one rule or None for each",
+            op=op.name,
+        )
+    return entries
+
+
+class ByMask(dict[int, Any]):
+    """What a call saves, or runs, by the bit mask of the operands that track; worked out at its first use."""
+
+    def __init__(self, op: Op, make: Callable[[Op, int], Any]) -> None:
+        super().__init__()
+        self.op, self.make = op, make
+
+    def __missing__(self, mask: int) -> Any:
+        self[mask] = result = self.make(self.op, mask)
+        return result
+
+
 def enter_rules(op: Op, rules: tuple[Rule | None, ...]) -> None:
-    """Give an op its rules, and work out what a call saves for them."""
+    """Give an op its rules, and what a call saves for them."""
     op.rules = rules
-    op.saves = tuple(saves_for(op, mask) for mask in range(1 << len(rules)))
-    op.picks = tuple(picks_for(op, mask) for mask in range(1 << len(rules)))
+    for name, make in (("saves", saves_for), ("picks", picks_for)):
+        few = len(rules) <= FEW  # a tuple is read faster
+        setattr(op, name, tuple([make(op, mask) for mask in range(1 << len(rules))]) if few else ByMask(op, make))
     op.complete = None not in rules
 
 
@@ -153,11 +179,12 @@ def read_gradients(op: Op, names: list[str]) -> tuple[int, ...]:
 def check_outputs(op: Op, outputs: tuple[str, ...]) -> tuple[str, ...]:
     """The names of several results.  Raises DeclarationError where rules could not tell them from other names."""
     taken = {"g", *op.operands, *op.params}
-    wrong = [name for name in outputs if not is_result(name) or name in taken]
+    right = isinstance(outputs, tuple) and all(isinstance(name, str) for name in outputs)
+    wrong = not right or [name for name in outputs if not is_result(name) or name in taken]
     if wrong or len(set(outputs)) < len(outputs) or len(outputs) < 2:
         raise DeclarationError(
-            f"{op.where}: {op.name} names its results {outputs!r}; give two or more names, each its own and none that "
-            f"of an operand or a parameter", op=op.name,
+            f"{op.where}: {op.name} names its results {outputs!r}; give a tuple of two or more names, each its own and "
+            f"none that of an operand or a parameter", op=op.name,
         )  # fmt: skip
     return outputs
 
@@ -256,12 +283,3 @@ def lookalikes(name: str) -> list[str]:
     import difflib
 
     return difflib.get_close_matches(name, [op.label for op in schema.values()], n=3, cutoff=0.5)
-
-
-def keyword_params(function: FunctionType) -> dict[str, Any]:
-    """The keyword-only parameters with their defaults (`Parameter.empty` where there is none)."""
-    return {
-        p.name: p.default
-        for p in inspect.signature(function).parameters.values()
-        if p.kind is inspect.Parameter.KEYWORD_ONLY
-    }

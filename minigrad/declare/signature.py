@@ -26,7 +26,8 @@ EMPTY = inspect.Parameter.empty
 FRONT = role_of(Front)
 OUT = inspect.Parameter("out", KEYWORD, default=None, annotation="Tensor | None")
 _TEXT = re.compile(
-    r"(?:Layout|(?:mg\.)?Tensor)(?P<optional>\s*\|\s*None)?$|Sequence\[(?:mg\.)?Tensor\]$|Tensor \| (float|Any)"
+    r"(?:Layout|(?:mg\.)?Tensor)(?P<number>\s*\|\s*(?:float|Any))?(?P<none>\s*\|\s*None)?$"
+    r"|Sequence\[(?:mg\.)?Tensor\]$"
 )
 
 
@@ -62,20 +63,21 @@ def read_signature(function: FunctionType, skip: int = 0) -> Signature:
     annotations = annotations_of(function)
     parameters, operands, optional, numbers, many = [], [], set(), set(), ""
     declared = list(inspect.signature(function).parameters.values())[skip:]
-    marked = any(kind_of(annotations.get(p.name)) for p in declared)
+    marked = any(kinds_of(annotations.get(p.name)) for p in declared)
     for p in declared:
         if p.name.startswith(HIDDEN) or p.kind is p.VAR_KEYWORD:
             raise DeclarationError(f"{where_of(function)}: {function.__name__} has a parameter {p}, which is reserved")
         annotation = annotations.get(p.name, EMPTY)
-        kind = kind_of(annotation) if marked else "" if p.kind is KEYWORD else "one"
-        kind = "" if p.name == "out" and kind == "optional" else kind  # where the result goes, which is no operand
+        kinds = kinds_of(annotation) if marked else frozenset(() if p.kind is KEYWORD else ("one", "number"))
+        if p.name == "out" and "none" in kinds:  # where the result goes, which is no operand
+            kinds = frozenset()
         if p.kind is p.VAR_POSITIONAL:
-            kind, many = "many", p.name
-        if kind:
+            kinds = frozenset({"many"})
+        if kinds:
             operands.append(p.name)
-            many = p.name if kind == "many" else many
-            optional |= {p.name} if kind == "optional" else set()
-            numbers |= {p.name} if kind == "number" or not marked else set()
+            many = p.name if "many" in kinds else many
+            optional |= {p.name} if "none" in kinds else set()
+            numbers |= {p.name} if "number" in kinds else set()
         shown = annotation if role_of(annotation) is not None or annotation is not EMPTY else EMPTY
         parameters.append(p.replace(annotation=shown))
     return Signature(tuple(parameters), tuple(operands), frozenset(optional), frozenset(numbers), many)
@@ -89,21 +91,23 @@ def annotations_of(function: Callable[..., Any]) -> dict[str, Any]:
         return inspect.get_annotations(function)
 
 
-def kind_of(annotation: Any) -> str:
-    """Which operand an annotation declares: "one", "optional", "number", "many", or "" for a static parameter."""
+def kinds_of(annotation: Any) -> frozenset[str]:
+    """What an operand may be: "one" tensor, "many", a "number", "none"; nothing of these for a static parameter."""
     if isinstance(annotation, str):
         match = _TEXT.match(annotation.strip())
         if match is None:
-            return ""
-        return "many" if "[" in annotation else "optional" if match["optional"] else "number" if match[2] else "one"
+            return frozenset()
+        kinds = {"many" if "[" in annotation else "one", match["number"] and "number", match["none"] and "none"}
+        return frozenset(kinds - {None})
     if annotation is Tensor or annotation is Layout:
-        return "one"
+        return frozenset({"one"})
     parts = get_args(annotation)
     if Tensor not in parts:
-        return ""
-    if get_origin(annotation) in (UnionType, Union):
-        return "optional" if type(None) in parts else "number"
-    return "many" if get_origin(annotation) is Sequence else ""
+        return frozenset()
+    if get_origin(annotation) not in (UnionType, Union):
+        return frozenset({"many"} if get_origin(annotation) is Sequence else ())
+    others = set(parts) - {Tensor, type(None)}
+    return frozenset({"one", *(["none"] if type(None) in parts else ()), *(["number"] if others else ())})
 
 
 def where_of(function: FunctionType) -> str:
@@ -212,9 +216,9 @@ def plain_test(signature: Signature) -> str:
         if name == signature.many:
             continue
         test = f"{name}.__class__ in {HIDDEN}plain"
+        if name in signature.numbers:
+            test = f"({test} or {name}.__class__ in {HIDDEN}numbers)"
         if name in signature.optional:
             test = f"({name} is None or {test})"
-        elif name in signature.numbers:
-            test = f"({test} or {name}.__class__ in {HIDDEN}numbers)"
         tests.append(test)
     return " and ".join(tests)

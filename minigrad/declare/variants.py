@@ -12,7 +12,7 @@ from typing import Any
 
 from minigrad.core.forward import Jvp, Linear
 from minigrad.core.op import Op, Rule
-from minigrad.declare.record import picks_for, saves_for
+from minigrad.declare.record import enter_rules
 
 Present = tuple[bool, ...]
 
@@ -45,10 +45,7 @@ def reduced(op: Op, present: Present) -> Op:
     made.linear = None if op.linear is None else linear_without(op.linear, names)
     made.jvp = None if op.jvp is None else jvp_without(op.jvp, present)
     made.batch = batch_without(op.batch, present)
-    masks = range(1 << len(names))
-    made.saves = tuple(saves_for(made, mask) for mask in masks)
-    made.picks = tuple(picks_for(made, mask) for mask in masks)
-    made.complete = None not in made.rules
+    enter_rules(made, made.rules)
     return made
 
 

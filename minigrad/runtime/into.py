@@ -196,6 +196,8 @@ def expect_separate(label: str, out: Sequence[Tensor]) -> None:
 
 def expect_position(label: str, result: Tensor, out: Any) -> None:
     """Raise unless a result fits `out`, and may be written there."""
+    if not isinstance(result, Tensor):
+        raise DeclarationError(f"{label}: its definition gave {describe(result)}, which out= cannot take", op=label)
     expect_result(label, result, out, result.device)
     if result is not out:
         check_writable(label, out, (result,))
@@ -316,7 +318,7 @@ def end_writes(op: Op, operands: tuple[Any, ...]) -> None:
 
 
 def write_operands(op: Op, operands: dict[str, Tensor], values: dict[str, Tensor]) -> None:
-    """Write new values into operands of a composed op, which its declaration lists in `writes`; unrecorded.
+    """Write new values into some of the operands of a composed op, which its declaration lists in `writes`; unrecorded.
 
     Every check comes before anything is written.  A checkpoint's second run writes nothing: the first one has.
     """
@@ -337,7 +339,7 @@ def write_operands(op: Op, operands: dict[str, Tensor], values: dict[str, Tensor
             )
         else:
             check_writable(op.label, x, (value,))
-            expect_apart(op.label, x, [operands[other] for other in values if other != name])
+            expect_apart(op.label, x, [other for key, other in operands.items() if key != name])
     for name, value in values.items():
         x = operands[name]
         if isinstance(x, Tracer):

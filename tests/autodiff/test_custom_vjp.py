@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -105,3 +106,17 @@ def test_results_in_a_dict_would_be_constants() -> None:
     f.defvjp(lambda x: ((x * 2.0, {"twice": x * 2.0}), None), lambda _, g: (g[0] * 2.0,))
     with pytest.raises(GradientError, match="forward gave a dict with tensors in it"):
         f(leaf(1.0))
+
+
+def test_fwd_may_call_the_function_itself() -> None:
+    """As the first example of JAX does."""
+
+    @mg.custom_vjp
+    def f(x, y):
+        return x.sin() * y
+
+    f.defvjp(lambda x, y: (f(x, y), (x.cos(), x.sin(), y)), lambda kept, g: (kept[0] * g * kept[2], kept[1] * g))
+    x, y = (mg.Var(value, dtype=mg.float64, device="reference") for value in (0.7, 3.0))
+    first, second = mg.grad(f(x, y), [x, y], create_graph=True)
+    assert first.item() == pytest.approx(3.0 * math.cos(0.7)) and second.item() == pytest.approx(math.sin(0.7))
+    assert mg.grad(first, x).item() == pytest.approx(-3.0 * math.sin(0.7))

@@ -28,7 +28,8 @@ def fresh(op, k):
 
 # One dtype is compiled, that of the op table; what the others add, rounding and widening, plain Python shows as well.
 WHERE = (("float64", "cpu"), ("float16", "reference"), ("float32", "reference"))
-CASES = [(row, dtype, device) for row in SMOOTH for dtype, device in WHERE if dtype in row.dtypes]
+CASES = [(row, dtype, device) for row in SMOOTH for dtype, device in WHERE
+         if dtype in row.dtypes and (row.kernels or device == "reference")]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -49,8 +50,8 @@ def test_fused_and_recorded_backwards_agree(row: Row, dtype: str, device: str) -
 
 def test_most_rules_with_more_than_one_op_are_fused() -> None:
     fused = {f"{name}-{k}" for name, k in RULES if fresh(schema[name], k) is not None}
-    for name in ("sigmoid-0", "silu-0", "gelu-0", "tanh-0", "div-1", "pow-0", "pow-1", "maximum-0", "relu-0",
-                 "clamp-0", "erf-0", "softplus-1"):  # fmt: skip
+    for name in ("sigmoid-0", "log_sigmoid-0", "tanh-0", "div-1", "pow-0", "pow-1", "maximum-0", "relu-0", "clamp-0",
+                 "erf-0", "softplus-1"):  # fmt: skip
         assert name in fused, name
 
 
@@ -72,7 +73,11 @@ def test_a_rule_that_asks_for_values_or_shapes_is_left_as_it_is() -> None:
 
 
 def test_a_fused_rule_writes_shared_steps_once() -> None:
-    scalar = fresh(schema["silu"], 0)
+    def rule(g, x):
+        s = x.sigmoid()
+        return g * s * (x * (1.0 - s) + 1.0)
+
+    scalar = trace(schema["sin"], Rule(rule, ("x",), ()), "rule")
     assert scalar is not None
     calls = [line.value.func.id for line in scalar.node.body[:-1]]
     assert calls.count("sigmoid") == 1

@@ -15,6 +15,7 @@ F = mg.nn.functional
 CLASSES = np.array([[2, 0, 1], [1, 0, 2]])  # class 1 is the ignored one; more rows count than do not
 ONEHOT = np.eye(3)[CLASSES]
 VALID = CLASSES != 1
+SIGNS = np.where(np.arange(15).reshape(3, 5) % 3, 1.0, -1.0)
 
 
 def _target(x: Any, classes: np.ndarray = CLASSES) -> Any:
@@ -46,14 +47,20 @@ def _backward(reduction: str, numpy: Any, shape: tuple[int, ...]) -> Row:
                 numpy, shape, S, ops=BACK)  # fmt: skip
 
 
-def _elements(name: str, each: Any, *domains: str, kernels: bool = False, **given: float) -> list[Row]:
-    """A loss of elements, its sum and its mean; `each` is what NumPy says of the elements."""
-    loss = getattr(F, name)
+def _elements(
+    name: str, each: Any, *domains: str, kernels: bool = False, target: Any = None, **given: float
+) -> list[Row]:
+    """A loss of elements, its sum and its mean; `each` is what NumPy says of the elements.  target: a fixed one."""
+
+    def loss(*xs: Any, reduction: str) -> Any:
+        fixed = [] if target is None else [mg.tensor(target, dtype=xs[0].dtype, device=xs[0].device)]
+        return getattr(F, name)(*xs, *fixed, reduction=reduction, **given)
+
     how = {"none": lambda y: y, "sum": np.sum, "mean": np.mean}
     return [
-        _row(f"{name}-{kind}", lambda *xs, kind=kind: loss(*xs, reduction=kind, **given),
-             lambda *xs, of=of: of(each(*xs)), *[R] * len(domains), domains=domains, kernels=kernels and kind != "none",
-             ops=(f"{name}_{'each' if kind == 'none' else kind}",))
+        _row(f"{name}-{kind}", lambda *xs, kind=kind: loss(*xs, reduction=kind),
+             lambda *xs, of=of: of(each(*xs)), *[(3, 5)] * len(domains), domains=domains,
+             kernels=kernels and kind != "none", ops=(f"{name}_{'each' if kind == 'none' else kind}",))
         for kind, of in how.items()
     ]  # fmt: skip
 
@@ -93,14 +100,14 @@ ROWS = [
         lambda x, m, v: (x - m) / np.sqrt(v + 0.5), ("real", "real", "positive"), (), ((4, 3), (3,), (3,)),
         dtypes=FLOATS, refuses=False, tolerance=4, kernels=False),
     *_elements("mse_loss", lambda x, t: (x - t) ** 2, "real", "real", kernels=True),
-    *_elements("l1_loss", lambda x, t: abs(x - t), "low", "high"),
+    *_elements("l1_loss", lambda x, t: abs(x - t), "real", "real"),
     *_elements("huber_loss", lambda x, t: np.where(abs(x - t) <= 0.5, (x - t) ** 2 / 2, (abs(x - t) - 0.25) / 2),
                "real", "real", delta=0.5),
     *_elements("smooth_l1_loss", lambda x, t: np.where(abs(x - t) < 0.5, (x - t) ** 2, abs(x - t) - 0.25),
                "real", "real", beta=0.5),
     *_elements("soft_margin_loss", lambda x, t: np.log(1 + np.exp(-t * x)), "real", "real"),
-    *_elements("hinge_embedding_loss", lambda x, t: x + np.where(t == 1, 0, np.maximum(0, 0.7 - x)), "real", "whole",
-               margin=0.7),
-    *_elements("margin_ranking_loss", lambda a, b, t: np.maximum(0, 0.3 - t * (a - b)), "real", "real", "real",
-               margin=0.3),
+    *_elements("hinge_embedding_loss", lambda x: np.where(SIGNS == 1, x, np.maximum(0, 0.7 - x)), "real",
+               target=SIGNS, margin=0.7),
+    *_elements("margin_ranking_loss", lambda a, b, t: np.maximum(0, 0.1 - t * (a - b)), "real", "real", "real",
+               margin=0.1),
 ]  # fmt: skip

@@ -241,3 +241,10 @@ def test_the_derivative_of_a_mantissa_does_not_vanish_in_half_precision() -> Non
     x = mg.Var([0.0, 0.75, 60000.0], dtype="float16", device="reference")
     mg.frexp(x).mantissa.sum().backward()
     assert x.grad.tolist() == [1.0, 1.0, 2.0**-16]
+
+
+def test_the_gradient_of_a_mantissa_of_a_subnormal_number_is_finite():
+    x = mg.Var(np.array([1e-5, 6e-8], "float16"), device="reference")
+    g = mg.tensor([0.4, 0.001], dtype=mg.float16, device="reference")
+    (gradient,) = mg.grad([mg.frexp(x).mantissa], [x], [g])
+    np.testing.assert_allclose(gradient.numpy(), [0.4 * 2**16, 0.001 * 2**23], rtol=1e-3)

@@ -45,7 +45,7 @@ def scatter_reduce(
 
 def expect_scatter(x: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str) -> tuple[Tensor, int, Tensor, Tensor]:
     """Return the operands with dims, src as long as index.  Raises for what does not fit."""
-    if reduce not in BOOLS and reduce != "mean":
+    if reduce not in (*BOOLS, "mean"):
         raise ArgumentError(
             f"scatter_reduce: reduce must be 'sum', 'prod', 'mean', 'amax' or 'amin', got {reduce!r}",
             op="scatter_reduce",

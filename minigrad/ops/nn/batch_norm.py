@@ -44,7 +44,9 @@ def statistics_of(
     center, spread = batch_statistics(x)
     if running_mean is not None and running_var is not None and x.numel():
         batch = {"running_mean": center.detach(), "running_var": spread.detach()}
-        move_statistics({"running_mean": running_mean, "running_var": running_var}, batch, momentum)
+        others = {"input": x, "weight": weight, "bias": bias}
+        beside = {name: p for name, p in others.items() if p is not None}
+        move_statistics({"running_mean": running_mean, "running_var": running_var}, batch, momentum, beside)
     n = x.numel() // max(x.shape[1], 1)
     return center, spread * ((n - 1) / n) if n else spread
 
@@ -117,8 +119,10 @@ def scaled_channels(
     return y if bias is None else y + reshape(wide(bias), shape)
 
 
-def move_statistics(running: dict[str, Tensor], batch: dict[str, Tensor], momentum: float) -> None:
-    """Move the running statistics by `momentum` to those of a batch."""
+def move_statistics(
+    running: dict[str, Tensor], batch: dict[str, Tensor], momentum: float, others: dict[str, Tensor]
+) -> None:
+    """Move the running statistics by `momentum` to those of a batch; others: what they must not share memory with."""
     moved = {name: wide(old.detach()) * (1 - momentum) + batch[name] * momentum for name, old in running.items()}
     values = {name: cast(moved[name], dtype=old.dtype) for name, old in running.items()}
-    write_operands(batch_norm.op, running, values)  # type: ignore[attr-defined]
+    write_operands(batch_norm.op, running | others, values)  # type: ignore[attr-defined]

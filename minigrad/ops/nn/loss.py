@@ -9,7 +9,8 @@ from __future__ import annotations
 import inspect
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from types import FunctionType
 from typing import Any
 
@@ -18,7 +19,7 @@ from minigrad.core.roles import Scalar
 from minigrad.core.shape import broadcast_shapes
 from minigrad.declare.decorators import composed, elementwise, reduction
 from minigrad.declare.record import enter_rules
-from minigrad.declare.rules import accumulate, common, floating
+from minigrad.declare.rules import Pair, accumulate, common, floating
 from minigrad.declare.signature import where_of
 from minigrad.errors import ArgumentError, ShapeError
 from minigrad.ops.reduction.sums import mean, restore, sum, wide
@@ -28,34 +29,43 @@ from minigrad.runtime.tensor import Tensor, describe
 
 Ints = tuple[int, ...]
 REDUCTIONS = ("none", "mean", "sum")
+NONE: Mapping[str, str] = {}
 POSITIONAL = inspect.Parameter.POSITIONAL_OR_KEYWORD
 
 
-def loss(*, first: tuple[str, ...] = (), flags: bool = True, weight: str = "") -> Callable[[FunctionType], Any]:
+def loss(
+    *,
+    first: tuple[str, ...] = (),
+    flags: bool = True,
+    weight: str = "",
+    bounds: Mapping[str, str] = NONE,
+    labels: tuple[str, ...] = (),
+) -> Callable[[FunctionType], Any]:
     """Declare a loss of elements; the body is its scalar function, of tensors and then of numbers with defaults.
 
     The public function takes the tensors, size_average and reduce (without flags: not), reduction, and the numbers;
     those named in `first` stand behind the tensors.  weight: it takes one for each element, too; "share": a mean is
-    divided by the sum of the weights, "factor": by the number of elements.
+    divided by the sum of the weights, "factor": by the number of elements.  bounds: what numbers must be, "positive" or
+    "not negative".  labels: the tensors that carry no gradient.
     """
 
     def declare(function: FunctionType) -> Any:
         name = function.__name__
+        all_of_them = inspect.signature(function).parameters.values()
+        tensors = [p.name for p in all_of_them if p.default is p.empty]
+        numbers = [p for p in all_of_them if p.default is not p.empty]
+        rules = ["derived" if p.name in {*tensors} - {*labels} else None for p in all_of_them]
         each: Any = elementwise(
-            dtype=floats, vjp="derived", namespace=(), method=False, name=f"{name}_each", label=name
-        )(function)
+            dtype=partial(floats, len(tensors)), vjp=tuple(rules), namespace=(), method=False, name=f"{name}_each",
+            label=name,
+        )(function)  # fmt: skip
         reduced = {"sum": reduction_of(each.op, False), "mean": reduction_of(each.op, True)}
-        given = list(inspect.signature(function).parameters.values())
-        tensors, numbers = (
-            [p.name for p in given if p.default is p.empty],
-            [p for p in given if p.default is not p.empty],
-        )
 
         def definition(*values: Any) -> Tensor:
             arguments = dict(zip(names, values, strict=True))
             how = named_reduction(name, arguments["reduction"], arguments.get("size_average"), arguments.get("reduce"))
             operands = alike(name, [arguments[x] for x in tensors])
-            more = [arguments[p.name] for p in numbers]
+            more = [within(name, p.name, arguments[p.name], bounds.get(p.name)) for p in numbers]
             weights = arguments.get("weight")
             if weights is not None:
                 return weighted(each(*operands, *more), weights, how, weight, name)
@@ -76,10 +86,17 @@ def loss(*, first: tuple[str, ...] = (), flags: bool = True, weight: str = "") -
     return declare
 
 
-def floats(op: Op, specs: Any) -> Any:
-    """The promoted dtype of the tensors, which must be a float."""
-    dtype = floating(op, specs)
+def floats(tensors: int, op: Op, specs: Sequence[Spec]) -> Pair:
+    """The promoted dtype of the tensors, which must be a float; the numbers behind them do not count."""
+    dtype = floating(op, specs[:tensors])
     return dtype.compute, dtype
+
+
+def within(name: str, parameter: str, value: float, bound: str | None) -> float:
+    """A number.  Raises ArgumentError if it lies outside of its bound."""
+    if (bound == "positive" and not value > 0) or (bound == "not negative" and not value >= 0):
+        raise ArgumentError(f"{name}: {parameter} must be {bound}, got {value!r}", op=name)
+    return value
 
 
 def parameters_of(
@@ -110,20 +127,25 @@ def reduction_of(each: Op, average: bool) -> Any:
         name=name, label=each.label,
     )(total)  # fmt: skip
     op = public.op
-    op.complete = True
+    op.complete = each.complete
     op.leave(("rules", "saves", "picks"), lambda op: enter_rules(op, tuple([over_all(r, average) for r in each.rules])))
     return public
 
 
-def over_all(each: Rule, average: bool) -> Rule:
-    """The rule of an operand of a sum of elements, from that of an element."""
+def over_all(each: Rule | None, average: bool) -> Rule | None:
+    """The rule of an operand of a sum, or of a mean, of elements, from that of an element."""
+    if each is None:
+        return None
+    fn = each.fn
 
-    def rule(g: Tensor, *saved: Tensor, dims: Ints, in_shape: Ints) -> Tensor:
-        share = wide(g) / float(math.prod(in_shape[d] for d in dims)) if average else g
-        result: Tensor = each.fn(restore(share, dims, in_shape), *saved)
+    def of_sum(g: Tensor, *saved: Tensor, dims: Ints, in_shape: Ints) -> Tensor:
+        result: Tensor = fn(restore(g, dims, in_shape), *saved)
         return result
 
-    return Rule(rule, each.saves, ("dims", "in_shape"))
+    def of_mean(g: Tensor, *saved: Tensor, dims: Ints, in_shape: Ints) -> Tensor:
+        return of_sum(wide(g) / float(math.prod(in_shape[d] for d in dims)), *saved, dims=dims, in_shape=in_shape)
+
+    return Rule(of_mean if average else of_sum, each.saves, ("dims", "in_shape"))
 
 
 def constants(operands: list[Tensor], values: list[Any]) -> list[Tensor]:

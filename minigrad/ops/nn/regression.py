@@ -22,14 +22,14 @@ def l1_loss(input, target):
     return abs(input - target)
 
 
-@loss(flags=False, weight="factor")
+@loss(flags=False, weight="factor", bounds={"delta": "positive"})
 def huber_loss(input, target, delta=1.0):
     """Half the square of input - target where that is at most delta, else delta times its magnitude less delta/2."""
     error = abs(input - target)
     return error * error * 0.5 if error <= delta else (error - delta * 0.5) * delta
 
 
-@loss()
+@loss(bounds={"beta": "not negative"})
 def smooth_l1_loss(input, target, beta=1.0):
     """Half the square of input - target over beta where that is less than beta, else its magnitude less beta/2."""
     error = abs(input - target)
@@ -43,7 +43,7 @@ def soft_margin_loss(input, target):
     return z + math.log1p(math.exp(-z)) if z > 0 else math.log1p(math.exp(z))
 
 
-@loss(first=("margin",))
+@loss(first=("margin",), labels=("target",))
 def hinge_embedding_loss(input, target, margin=1.0):
     """input where the target is 1, max(0, margin - input) where it is -1.  Gradient: -g where input is the margin."""
     return (0 if target == -1 else input) + (0 if target == 1 or input > margin else margin - input)

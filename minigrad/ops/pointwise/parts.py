@@ -22,8 +22,9 @@ def _mantissa_and_exponent(op: Op, specs: Sequence[Spec]) -> tuple[np.dtype[Any]
 
 
 def _mantissa_rule(g: Tensor, exponent: Tensor) -> Tensor:
-    """g / 2**exponent, as a product: 2**16 is infinite in float16, and 2**-16 is not 0."""
-    return g * exponent.to(g.dtype).neg().exp2()
+    """g / 2**exponent, as two products: 2**16 is infinite in float16, and 2**-16 is not 0."""
+    half = exponent.floor_divide(2)
+    return g * half.to(g.dtype).neg().exp2() * (half - exponent).to(g.dtype).exp2()
 
 
 @elementwise(dtype=_mantissa_and_exponent, outputs=("mantissa", "exponent"), vjp=(_mantissa_rule,))

@@ -12,6 +12,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from minigrad.core.roles import Dims, Flag
 from minigrad.declare.decorators import composed, reduction
 from minigrad.declare.forms import as_float
@@ -46,7 +48,7 @@ def read_order(x: Tensor, p: Any) -> float:
     """The order of a norm as a number.  Raises ArgumentError for what is none."""
     if p is None or (isinstance(p, str) and p == "fro"):
         return 2.0
-    if isinstance(p, bool) or not isinstance(p, (int, float)) or math.isnan(p):
+    if isinstance(p, bool) or not isinstance(p, (int, float, np.number)) or math.isnan(p):
         raise ArgumentError(
             f"norm: p of {describe(x)} must be a number or 'fro', got {p!r}"
             + ("; the nuclear norm is the sum of singular values, which are not offered" if p == "nuc" else ""),
@@ -57,9 +59,9 @@ def read_order(x: Tensor, p: Any) -> float:
 
 def of_order(x: Tensor, order: float, dims: tuple[int, ...], keepdim: bool) -> Tensor:
     """The norm in a dtype that has room for sums."""
+    if (math.isinf(order) or order < 0) and any(x.shape[d] == 0 for d in dims):
+        raise ShapeError(f"norm: {describe(x)} has no element along dims {dims}, and p is {order}", op="norm")
     if math.isinf(order):
-        if x.numel() == 0 and any(x.shape[d] == 0 for d in dims):
-            raise ShapeError(f"norm: {describe(x)} has no element along dims {dims}, and p is {order}", op="norm")
         return (amax if order > 0 else amin)(x.abs(), dims, keepdim)
     short = SHORT_ORDERS.get(order)
     return power_norm(wide(x).abs(), order, dims, keepdim) if short is None else short(x, dims, keepdim)

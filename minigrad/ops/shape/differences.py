@@ -14,6 +14,8 @@ def diff(
     input: Tensor, n: Size = 1, dim: Dim = -1, prepend: Tensor | None = None, append: Tensor | None = None
 ) -> Tensor:
     """The n-th difference along `dim`: each element minus the one before it, n times."""
+    if n == 0:
+        return input
     x = cat([part for part in (prepend, input, append) if part is not None], dim)
     for _ in range(min(n, x.shape[dim])):
         later, before = (narrow(x, dim, start, x.shape[dim] - 1) for start in (1, 0))
