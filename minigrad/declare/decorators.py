@@ -98,23 +98,38 @@ def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | str | None = None, line
 
     def declare(function: FunctionType) -> Function:
         check_rule(function, dtype)
-        body = parse(function, defaults=True, results=1 if outputs == ("y",) else len(outputs))
-        if not body.args:
-            raise DeclarationError(f"{body.where}: {body.name} has no operand; make it a number, or read one at least")
-        entries: Any = (vjp,) * len(body.args) if vjp == DERIVED else vjp
-        op = new_op(function, "elementwise", body.args, {}, entries, outputs, zeros, name, label)
-        op.scalar, op.dtype_rule = body, dtype
+        parameters = inspect.signature(function).parameters.values()
+        if not parameters:
+            raise DeclarationError(
+                f"{where_of(function)}: {function.__name__} has no operand; make it a number, or read one at least"
+            )
+        entries: Any = (vjp,) * len(parameters) if vjp == DERIVED else vjp
+        operands = tuple([p.name for p in parameters])
+        op = new_op(function, "elementwise", operands, {}, entries, outputs, zeros, name, label)
+        op.dtype_rule = dtype
         ours = str(function.__module__).startswith("minigrad.")
+        leave_body(op, function, later=ours)
         if entries is not None and DERIVED in entries:
             leave_rules(op, entries, later=ours)
         op.fuse = op.result is None and (ours if fuse is None else fuse)
         claim(op, linear, jvp, batch)
-        parameters = inspect.signature(function).parameters.values()
         defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
         in_place = method and op.result is None
         return publish(op, function, fast_function(op, defaults, front, otherwise), namespace, method, in_place)
 
     return declare
+
+
+def leave_body(op: Op, function: FunctionType, later: bool) -> None:
+    """Let the body of an elementwise op be parsed: at its first use, or now, where errors belong."""
+
+    def read(op: Op) -> None:
+        op.scalar = parse(function, defaults=True, results=len(op.outputs))
+
+    if later:
+        op.leave(("scalar",), read)
+    else:
+        read(op)
 
 
 def fast_function(op: Op, defaults: Mapping[str, Any], front: str, otherwise: Any) -> Function:

@@ -98,9 +98,15 @@ def call_template(run: Callable[..., Any], count: int) -> str:
     return CALL.replace("{run}", lines)
 
 
+@cache
+def own_names(template: str) -> frozenset[str]:
+    """The names of a template's own, with those of the lines that read operands."""
+    return frozenset(OWN.findall(template + READ + READ_TWO))
+
+
 def others(template: str, names: tuple[str, ...]) -> dict[str, str]:
     """New names for those of a template that operands have, each unlike every name there is."""
-    own = {*OWN.findall(template + READ + READ_TWO), *names}
+    own = {*own_names(template), *names}
     renamed = {}
     for name in names:
         other = f"{name}_"

@@ -16,6 +16,7 @@ import ast
 import copy
 import inspect
 import textwrap
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -48,10 +49,9 @@ class Unrolling(ast.NodeTransformer):
 
     def __init__(self, groups: Mapping[str, Names], callees: Collection[str], definition: ast.FunctionDef) -> None:
         self.groups, self.callees = groups, callees
-        self.own: dict[ast.stmt, set[str]] = {}
-        for loop in definition.body:
-            others = {name for line in definition.body if line is not loop for name in stores(line)}
-            self.own[loop] = set(stores(loop)) - others
+        stored = {line: set(stores(line)) for line in definition.body}
+        lines_with = Counter(name for names in stored.values() for name in names)
+        self.own = {line: {name for name in names if lines_with[name] == 1} for line, names in stored.items()}
         self.grown: dict[str, list[ast.expr]] = {
             call.func.value.id: []
             for call in ast.walk(definition)
