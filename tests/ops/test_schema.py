@@ -165,3 +165,11 @@ def test_an_editor_shows_the_types_of_a_lane_and_what_every_function_returns():
     assert shown["gelu"]["approximate"] == "str" and shown["elu"]["inplace"] == shown["sort"]["stable"] == "bool"
     assert shown["exp"]["out"] == shown["sum"]["out"] == "Tensor | None"
     assert shown["argmax"]["dim"] == "int | Sequence[int] | None" and shown["max"]["dim"] == "int | Tensor | None"
+
+
+def test_what_is_left_to_its_first_use_can_be_made():
+    left = [(op, part) for op in mg.schema.values() for part in tuple(op.later)]
+    assert any(part == "scalar" for _, part in left) and any(part == "rules" for _, part in left)
+    for op, part in left:
+        assert getattr(op, part) is not None
+    assert all(op.scalar is not None for op in mg.schema.values() if op.kind == "elementwise")
