@@ -69,8 +69,14 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: builtins.float = .
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
     """beta * input + alpha * mat @ vec: see `addmm`."""
 
+def adjoint(input: Tensor) -> Tensor:
+    """A view with the last two dims swapped; of complex numbers, which there are not, the conjugates."""
+
 def affine(input: Tensor, mul: builtins.float, add: builtins.float) -> Tensor:
     """input * mul + add."""
+
+def alias_copy(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
+    """A copy, as `clone`."""
 
 def all(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
     """Whether every element over `dim` is not zero; True of nothing."""
@@ -105,6 +111,12 @@ def argsort(input: Tensor, dim: builtins.int = ..., descending: builtins.bool = 
 def as_dtype(obj: builtins.object) -> DType:
     """The DType that `obj` means: a DType, a name, a NumPy dtype or scalar type, or Python's bool, int, float."""
 
+def as_strided_copy(input: Tensor, size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int], storage_offset: builtins.int | None = ..., *, out: Tensor | None = ...) -> Tensor:
+    """A copy of what any shape and strides see of the storage; see `Tensor.as_strided`."""
+
+def as_strided_scatter(input: Tensor, src: Tensor, size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int], storage_offset: builtins.int | None = ...) -> Tensor:
+    """The tensor with src in the part that strides over its elements, row by row, see; both are differentiated."""
+
 def asin(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Arc sine, nan outside [-1, 1].  Gradient: g/sqrt(1 - x**2), inf at the ends."""
 
@@ -119,6 +131,15 @@ def atan2(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out
 
 def atanh(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Inverse hyperbolic tangent, nan outside [-1, 1].  Gradient: g/(1 - x**2)."""
+
+def atleast_1d(*tensors: Tensor) -> Tensor | builtins.tuple[Tensor, ...]:
+    """Views with one dim at least: a number becomes a row of one.  Of several tensors a tuple."""
+
+def atleast_2d(*tensors: Tensor) -> Tensor | builtins.tuple[Tensor, ...]:
+    """Views with two dims at least: a row of n becomes (1, n).  Of several tensors a tuple."""
+
+def atleast_3d(*tensors: Tensor) -> Tensor | builtins.tuple[Tensor, ...]:
+    """Views with three dims at least: a row of n becomes (1, n, 1), a matrix (n, m, 1).  Of several tensors a tuple."""
 
 def avg_pool1d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., count_include_pad: builtins.bool = ...) -> Tensor:
     """The mean of each window along the last dim: see `avg_pool2d`."""
@@ -140,10 +161,25 @@ def bitwise_or(input: Tensor | builtins.float, other: Tensor | builtins.float, *
 def bitwise_xor(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """Bits in exactly one; for bool `!=`."""
 
+def block_diag(*tensors: Tensor) -> Tensor:
+    """A matrix with matrices along its diagonal, and zeros; a row of n counts as (1, n)."""
+
 def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """The products of two batches of matrices, one by one; the batch is the first of three dims."""
 bool: DType
 bool_: DType
+
+def broadcast_shapes(*shapes: builtins.int | Sequence[builtins.int]) -> builtins.tuple[builtins.int, ...]:
+    """The shape to which all of them stretch.  Raises ShapeError where two sizes differ and neither is 1."""
+
+def broadcast_tensors(*tensors: Tensor) -> builtins.tuple[Tensor, ...]:
+    """Views of all tensors in the shape to which they stretch.  Gradient: summed over what was stretched."""
+
+def broadcast_to(input: Tensor, size: builtins.int | Sequence[builtins.int]) -> Tensor:
+    """`expand` with the sizes as one argument."""
+
+def cartesian_prod(*tensors: Tensor) -> Tensor:
+    """Every choice of one element of each row, as rows of a matrix; a single row as it is."""
 
 def cast(input: Tensor, dtype: Any, *, out: Tensor | None = ...) -> Tensor:
     """The values in another dtype, copied."""
@@ -153,6 +189,9 @@ def cat(tensors: Sequence[Tensor], dim: builtins.int = ..., *, out: Tensor | Non
 
 def ceil(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """The smallest whole number not below x.  Gradient: 0."""
+
+def channel_shuffle(input: Tensor, groups: builtins.int) -> Tensor:
+    """Images (N, C, ...) with the channels of each group spread: the first of all groups, the second, and so on."""
 
 def checkpoint(fn: Any, *args: Any, preserve_rng_state: builtins.bool = ..., use_reentrant: builtins.bool | None = ..., **kwargs: Any) -> Any:
     """`fn(*args, **kwargs)`, which keeps nothing for its gradient but its arguments and is run again for it."""
@@ -166,8 +205,17 @@ def clamp(input: Tensor, min: Any = ..., max: Any = ..., *, out: Tensor | None =
 def clone(input: Tensor) -> Tensor:
     """A row-major copy in storage of its own.  Gradient: g."""
 
+def column_stack(tensors: Sequence[Tensor], *, out: Tensor | None = ...) -> Tensor:
+    """Tensors along the second dim; a number or a row counts as a column."""
+
+def combinations(input: Tensor, r: builtins.int = ..., with_replacement: builtins.bool = ...) -> Tensor:
+    """Every choice of r elements of a row, in order, as rows of a matrix; with_replacement: one may be taken again."""
+
 def composed(*, namespace: Any = ..., method: builtins.bool = ..., in_place: builtins.bool = ..., out: builtins.bool = ..., floats: builtins.bool = ..., of: Any = ..., writes: builtins.tuple[builtins.str, ...] = ...) -> Any:
     """Declare an op that is made of others: the body is its definition, in tensor code."""
+
+def constant_pad_nd(input: Tensor, pad: builtins.int | Sequence[builtins.int], value: builtins.float = ...) -> Tensor:
+    """The tensor with pad[0] and pad[1] elements of one value before and behind the last dim, and so on."""
 
 def contiguous(input: Tensor) -> Tensor:
     """The tensor itself if its elements lie row-major without gaps, else a copy that does."""
@@ -223,8 +271,23 @@ def default_float() -> DType:
 def device(device: Any) -> Any:
     """The device of that name: "cpu", "reference", "cuda" (which is "cuda:0"), "cuda:1", ..."""
 
+def diag(input: Tensor, diagonal: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
+    """A vector as a diagonal of a matrix of zeros, or a copy of a diagonal of a matrix."""
+
+def diag_embed(input: Tensor, offset: builtins.int = ..., dim1: builtins.int = ..., dim2: builtins.int = ...) -> Tensor:
+    """Matrices with the last dim as a diagonal, and zeros.  Gradient: the diagonal of g."""
+
+def diagflat(input: Tensor, offset: builtins.int = ...) -> Tensor:
+    """All elements as a diagonal of a matrix of zeros."""
+
 def diagonal(input: Tensor, offset: builtins.int = ..., dim1: builtins.int = ..., dim2: builtins.int = ...) -> Tensor:
     """The diagonal of two dims as the last dim.  Gradient: g on the diagonal of zeros."""
+
+def diagonal_copy(input: Tensor, offset: builtins.int = ..., dim1: builtins.int = ..., dim2: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
+    """A copy of what `diagonal` sees, in memory of its own."""
+
+def diagonal_scatter(input: Tensor, src: Tensor, offset: builtins.int = ..., dim1: builtins.int = ..., dim2: builtins.int = ...) -> Tensor:
+    """The tensor with src instead of `diagonal(input, offset, dim1, dim2)`; both are differentiated."""
 
 def diff(input: Tensor, n: builtins.int = ..., dim: builtins.int = ..., prepend: Tensor | None = ..., append: Tensor | None = ..., *, out: Tensor | None = ...) -> Tensor:
     """The n-th difference along `dim`: each element minus the one before it, n times."""
@@ -234,6 +297,12 @@ def div(input: Tensor | builtins.float, other: Tensor | builtins.float, *, round
 
 def dot(input: Tensor, tensor: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """The inner product of two vectors of one length."""
+
+def dsplit(input: Tensor, sections: builtins.int | Sequence[builtins.int] | Tensor) -> builtins.tuple[Tensor, ...]:
+    """Views of parts of one size, or up to indices, along the third dim."""
+
+def dstack(tensors: Sequence[Tensor], *, out: Tensor | None = ...) -> Tensor:
+    """Tensors along the third dim; a row of n counts as (1, n, 1), a matrix as (n, m, 1)."""
 
 def einsum(equation: builtins.str, *operands: Tensor) -> Tensor:
     """Return the sum of products that an equation states, such as "ij,jk->ik" (Einstein summation)."""
@@ -274,6 +343,9 @@ def exp2(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
 def expand(input: Tensor, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
     """Dims of length 1 stretched, new ones in front, by strides of 0.  Gradient: summed over what was stretched."""
 
+def expand_copy(input: Tensor, size: builtins.int | Sequence[builtins.int], *, implicit: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
+    """A copy of what `expand` sees, in memory of its own.  implicit: has no effect."""
+
 def explain(y: Tensor, limit: builtins.int = ...) -> None:
     """Print how y came to be: its memory, then each recorded op from the first to the last."""
 
@@ -297,6 +369,12 @@ def flatten_to(x: Tensor, end_dim: builtins.int) -> Tensor:
 
 def flip(input: Tensor, *dims: builtins.int | Sequence[builtins.int]) -> Tensor:
     """Reversed along each of `dims`, by negative strides."""
+
+def fliplr(input: Tensor) -> Tensor:
+    """A view with the columns, the second dim, in reverse order."""
+
+def flipud(input: Tensor) -> Tensor:
+    """A view with the rows, the first dim, in reverse order."""
 float16: DType
 float32: DType
 float64: DType
@@ -342,6 +420,12 @@ def grad(outputs: Tensor | Sequence[Tensor], inputs: Tensor | Sequence[Tensor], 
 
 def gt(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """input > other."""
+
+def hsplit(input: Tensor, sections: builtins.int | Sequence[builtins.int] | Tensor) -> builtins.tuple[Tensor, ...]:
+    """Views of parts of one size, or up to indices, along the second dim; of a row along its own."""
+
+def hstack(tensors: Sequence[Tensor], *, out: Tensor | None = ...) -> Tensor:
+    """Tensors side by side: rows end to end, others along the second dim."""
 
 def hypot(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """sqrt(input**2 + other**2), where the squares may overflow; infinite if one operand is."""
@@ -480,6 +564,9 @@ def median(input: Tensor, dim: builtins.int | None = ..., keepdim: builtins.bool
 def memory_stats(device: builtins.str = ...) -> Any:
     """What the allocator of a device has counted: bytes in use, cached and at the peak, allocations, frees, hits."""
 
+def meshgrid(*tensors: Tensor, indexing: Any = ...) -> builtins.tuple[Tensor, ...]:
+    """Views of rows, each along a dim of its own and stretched along the others."""
+
 def min(input: Tensor, dim: builtins.int | Tensor | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
     """Smallest of all elements; with an int `dim`, (values, indices) along it; with a second tensor, `minimum`."""
 
@@ -489,8 +576,11 @@ def minimum(input: Tensor | builtins.float, other: Tensor | builtins.float, *, o
 def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Matrix times matrix, no batch dims."""
 
-def movedim(input: Tensor, source: builtins.int, destination: builtins.int) -> Tensor:
-    """A view with one dim moved to another position."""
+def moveaxis(input: Tensor, source: builtins.int | Sequence[builtins.int], destination: builtins.int | Sequence[builtins.int]) -> Tensor:
+    """`movedim` under NumPy's name."""
+
+def movedim(input: Tensor, source: builtins.int | Sequence[builtins.int], destination: builtins.int | Sequence[builtins.int]) -> Tensor:
+    """A view with some dims moved to other positions; the others keep their order."""
 
 def msort(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """The elements along the first dim in order."""
@@ -506,6 +596,9 @@ def nanmean(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = .
 
 def narrow(input: Tensor, dim: builtins.int, start: builtins.int, length: builtins.int) -> Tensor:
     """`length` elements along `dim` from `start`.  Gradient: zeros around g."""
+
+def narrow_copy(input: Tensor, dim: builtins.int, start: builtins.int, length: builtins.int, *, out: Tensor | None = ...) -> Tensor:
+    """A copy of what `narrow` sees, in memory of its own."""
 
 def ndtr(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """The normal distribution function, with its negative tail to full relative accuracy."""
@@ -528,6 +621,9 @@ def norm(input: Tensor, p: builtins.float | builtins.str | None = ..., dim: buil
 def normal(shape: builtins.int | Sequence[builtins.int], mean: builtins.float, std: builtins.float, *, generator: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
     """Normal with the given mean and deviation.  Raises ArgumentError for a negative deviation."""
 
+def numel(input: Tensor) -> builtins.int:
+    """The number of elements."""
+
 def ones(*size: builtins.int | Sequence[builtins.int], dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
     """Ones, of the default float unless a dtype is given."""
 
@@ -542,6 +638,15 @@ def override(**values: Any) -> Any:
 
 def permute(input: Tensor, *dims: builtins.int | Sequence[builtins.int]) -> Tensor:
     """The dims in another order.  Gradient: the inverse order."""
+
+def permute_copy(input: Tensor, *dims: builtins.int | Sequence[builtins.int], out: Tensor | None = ...) -> Tensor:
+    """A copy of what `permute` sees, in memory of its own."""
+
+def pixel_shuffle(input: Tensor, upscale_factor: builtins.int) -> Tensor:
+    """Images (..., C*r*r, H, W) as (..., C, H*r, W*r): each r*r channels become the pixels of a square."""
+
+def pixel_unshuffle(input: Tensor, downscale_factor: builtins.int) -> Tensor:
+    """Images (..., C, H*r, W*r) as (..., C*r*r, H, W): the pixels of each square become channels."""
 
 def pow(input: Tensor | builtins.float, exponent: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """input to the exponent, a true power: negative bases with whole exponents work; integers stay integers and wrap."""
@@ -573,6 +678,9 @@ def randn_like(input: Tensor, *, generator: Any = ..., dtype: Any = ..., device:
 def randperm(n: builtins.int, *, generator: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
     """A random permutation of 0 .. n-1 (int64 unless a dtype is given), by sorting random keys."""
 
+def ravel(input: Tensor) -> Tensor:
+    """All elements as one dim, `flatten` under NumPy's name."""
+
 def reciprocal(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """1/x.  Gradient: -g/x**2."""
 
@@ -594,14 +702,23 @@ def remainder(input: Tensor | builtins.float, other: Tensor | builtins.float, *,
 def repeat(input: Tensor, *repeats: builtins.int | Sequence[builtins.int]) -> Tensor:
     """The tensor repeated repeats[d] times along each dim; more counts than dims add dims in front."""
 
+def repeat_interleave(input: Tensor, repeats: Tensor | builtins.int, dim: builtins.int | None = ..., *, output_size: builtins.int | None = ...) -> Tensor:
+    """Each element several times, one after the other, along `dim`, or of all as a row."""
+
 def reshape(input: Tensor, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
     """x in another shape of as many elements (one -1 is inferred): a view if the strides allow, else of a copy."""
 
 def roll(input: Tensor, shifts: builtins.int | Sequence[builtins.int], dims: builtins.int | Sequence[builtins.int] = ...) -> Tensor:
     """The tensor moved by `shifts` along `dims`; what falls off one end comes in at the other."""
 
+def rot90(input: Tensor, k: builtins.int = ..., dims: builtins.int | Sequence[builtins.int] = ...) -> Tensor:
+    """A view turned k times by 90 degrees in the plane of two dims, from the first towards the second."""
+
 def round(input: Tensor, *, decimals: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
     """The nearest integer, halves to even: round(0.5) = 0, round(1.5) = 2; or the nearest multiple of 10**-decimals."""
+
+def row_stack(tensors: Sequence[Tensor], *, out: Tensor | None = ...) -> Tensor:
+    """Tensors one below the other, along the first dim; a row of n counts as (1, n)."""
 
 def rsqrt(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """1/sqrt(x).  Gradient: -g/(2*x*sqrt(x))."""
@@ -618,6 +735,12 @@ schema: Any
 
 def select(input: Tensor, dim: builtins.int, index: builtins.int) -> Tensor:
     """One position along `dim`, which goes.  Gradient: zeros around g."""
+
+def select_copy(input: Tensor, dim: builtins.int, index: builtins.int, *, out: Tensor | None = ...) -> Tensor:
+    """A copy of what `select` sees, in memory of its own."""
+
+def select_scatter(input: Tensor, src: Tensor, dim: builtins.int, index: builtins.int) -> Tensor:
+    """The tensor with src instead of `select(input, dim, index)`; both are differentiated."""
 
 def set_allocator(kind: builtins.str, allocator: Any) -> None:
     """Let `allocator` serve all devices of that kind from now on; existing storages go back to their own."""
@@ -653,6 +776,9 @@ def sin(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
 def sinh(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Hyperbolic sine.  Gradient: g*cosh(x)."""
 
+def slice_copy(input: Tensor, dim: builtins.int = ..., start: builtins.int | None = ..., end: builtins.int | None = ..., step: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
+    """A copy of input[start:end:step] along `dim`."""
+
 def slice_scatter(input: Tensor, src: Tensor, dim: builtins.int = ..., start: builtins.int | None = ..., end: builtins.int | None = ..., step: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
     """The tensor with src instead of input[start:end:step] along `dim`; both are differentiated."""
 
@@ -671,6 +797,15 @@ def sort(input: Tensor, dim: builtins.int = ..., descending: builtins.bool = ...
 def split(tensor: Tensor, split_size_or_sections: builtins.int | Sequence[builtins.int], dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
     """Views of consecutive parts along `dim`: of a given size (the last may be smaller), or of the given sizes."""
 
+def split_copy(input: Tensor, split_size: builtins.int, dim: builtins.int = ..., *, out: Tensor | None = ...) -> builtins.tuple[Tensor, ...]:
+    """Copies of the parts that `split` sees."""
+
+def split_with_sizes(input: Tensor, split_sizes: Sequence[builtins.int], dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
+    """`split` by a sequence of sizes."""
+
+def split_with_sizes_copy(input: Tensor, split_sizes: Sequence[builtins.int], dim: builtins.int = ..., *, out: Tensor | None = ...) -> builtins.tuple[Tensor, ...]:
+    """Copies of the parts that `split_with_sizes` sees."""
+
 def sqrt(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Square root; nan below 0.  Gradient: g/(2*sqrt(x)), inf at 0."""
 
@@ -679,6 +814,9 @@ def square(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
 
 def squeeze(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ...) -> Tensor:
     """Without dims of length 1: all of them, or those named that have it."""
+
+def squeeze_copy(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., *, out: Tensor | None = ...) -> Tensor:
+    """A copy of what `squeeze` sees, in memory of its own."""
 
 def stack(tensors: Sequence[Tensor], dim: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
     """Tensors of one shape joined along a new dim.  Gradient: each gets its part of g."""
@@ -695,8 +833,20 @@ def sub(input: Tensor | builtins.float, other: Tensor | builtins.float, *, alpha
 def sum(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
     """Sum over `dim`."""
 
+def swapaxes(input: Tensor, axis0: builtins.int, axis1: builtins.int) -> Tensor:
+    """`transpose` under NumPy's name."""
+
+def swapdims(input: Tensor, dim0: builtins.int, dim1: builtins.int) -> Tensor:
+    """`transpose` under another name."""
+
 def t(input: Tensor) -> Tensor:
     """The transpose of a matrix, as a view; a tensor with fewer dims as it is."""
+
+def t_copy(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
+    """A copy of what `t` sees, in memory of its own."""
+
+def take_along_dim(input: Tensor, indices: Tensor, dim: builtins.int | None = ..., *, out: Tensor | None = ...) -> Tensor:
+    """`gather` with input and indices stretched over each other along the others; without a dim, of all as a row."""
 
 def tan(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Tangent.  Gradient: g*(1 + tan(x)**2)."""
@@ -710,20 +860,38 @@ def tape(y: Tensor, timed: builtins.bool = ...) -> Any:
 def tensor(data: Any, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
     """A copy of numbers, nested lists, an array or a tensor."""
 
+def tensor_split(input: Tensor, sections: builtins.int | Sequence[builtins.int] | Tensor, dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
+    """Views of as many parts along `dim`, the first ones longer by 1 if need be; or of parts that end at each index."""
+
 def threading_layer() -> builtins.str:
     """The layer that runs the team, or "none yet": Numba chooses it at the first launch."""
+
+def tile(input: Tensor, *dims: builtins.int | Sequence[builtins.int]) -> Tensor:
+    """The tensor repeated dims[d] times along each dim; counts or dims that are missing in front are 1."""
 
 def topk(input: Tensor, k: builtins.int, dim: builtins.int = ..., largest: builtins.bool = ..., sorted: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
     """The k largest (or smallest) elements along `dim`, the best first, and where they stood: (values, indices)."""
 
+def trace(input: Tensor) -> Tensor:
+    """The sum of the diagonal of a matrix.  Gradient: g on the diagonal of zeros."""
+
 def transpose(input: Tensor, dim0: builtins.int, dim1: builtins.int) -> Tensor:
     """Two dims swapped.  Gradient: swapped back."""
+
+def transpose_copy(input: Tensor, dim0: builtins.int, dim1: builtins.int, *, out: Tensor | None = ...) -> Tensor:
+    """A copy of what `transpose` sees, in memory of its own."""
 
 def tril(input: Tensor, diagonal: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
     """Return the elements on and below a diagonal of the last two dims, with zeros above."""
 
+def tril_indices(row: builtins.int, col: builtins.int, offset: builtins.int = ..., *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+    """The rows and the columns of the elements on and below a diagonal of a matrix of that size, as a matrix of two."""
+
 def triu(input: Tensor, diagonal: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
     """Return the elements on and above a diagonal of the last two dims, with zeros below."""
+
+def triu_indices(row: builtins.int, col: builtins.int, offset: builtins.int = ..., *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+    """The rows and the columns of the elements on and above a diagonal of a matrix of that size, as a matrix of two."""
 
 def trunc(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """x without its fraction.  Gradient: 0."""
@@ -735,8 +903,17 @@ uint8: DType
 def unbind(input: Tensor, dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
     """Views of all positions along `dim`, which goes."""
 
+def unbind_copy(input: Tensor, dim: builtins.int = ..., *, out: Tensor | None = ...) -> builtins.tuple[Tensor, ...]:
+    """Copies of all positions along `dim`, which goes."""
+
+def unflatten(input: Tensor, dim: builtins.int, sizes: builtins.int | Sequence[builtins.int]) -> Tensor:
+    """A view with one dim as several, of the given sizes; one of them may be -1."""
+
 def unfold(input: Tensor, dimension: builtins.int, size: builtins.int, step: builtins.int) -> Tensor:
     """Windows of `size` along `dim`, one every `step`, as a last dim.  Gradient: overlapping windows are summed."""
+
+def unfold_copy(input: Tensor, dimension: builtins.int, size: builtins.int, step: builtins.int, *, out: Tensor | None = ...) -> Tensor:
+    """A copy of what `unfold` sees, in memory of its own."""
 
 def uniform(shape: builtins.int | Sequence[builtins.int], low: builtins.float, high: builtins.float, *, generator: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
     """Uniform in [low, high).  Raises ArgumentError for a range without numbers."""
@@ -744,8 +921,20 @@ def uniform(shape: builtins.int | Sequence[builtins.int], low: builtins.float, h
 def unique(input: Tensor, sorted: builtins.bool = ..., return_inverse: builtins.bool = ..., return_counts: builtins.bool = ..., dim: builtins.int | None = ...) -> Any:
     """Return the elements of input, or its slices along `dim`, once each and in order; nan equals nothing."""
 
+def unsafe_chunk(input: Tensor, chunks: builtins.int, dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
+    """`chunk`; writes into its parts are recorded here too."""
+
+def unsafe_split(input: Tensor, split_size: builtins.int, dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
+    """`split`; writes into its parts are recorded here too."""
+
+def unsafe_split_with_sizes(input: Tensor, split_sizes: Sequence[builtins.int], dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
+    """`split_with_sizes`; writes into its parts are recorded here too."""
+
 def unsqueeze(input: Tensor, dim: builtins.int) -> Tensor:
     """With a dim of length 1 at position `dim`."""
+
+def unsqueeze_copy(input: Tensor, dim: builtins.int, *, out: Tensor | None = ...) -> Tensor:
+    """A copy of what `unsqueeze` sees, in memory of its own."""
 
 def var(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., correction: builtins.float = ..., keepdim: builtins.bool = ..., *, unbiased: builtins.bool | None = ..., out: Tensor | None = ...) -> Tensor:
     """Variance over `dim`, in two passes: the mean of squared deviations times n / (n - correction)."""
@@ -755,6 +944,15 @@ def var_mean(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = 
 
 def view(x: Tensor, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
     """x in another shape over the same memory; raises ShapeError where only a copy could do it (use reshape)."""
+
+def view_copy(input: Tensor, size: builtins.int | Sequence[builtins.int], *, out: Tensor | None = ...) -> Tensor:
+    """A copy in another shape."""
+
+def vsplit(input: Tensor, sections: builtins.int | Sequence[builtins.int] | Tensor) -> builtins.tuple[Tensor, ...]:
+    """Views of parts of one size, or up to indices, along the first dim."""
+
+def vstack(tensors: Sequence[Tensor], *, out: Tensor | None = ...) -> Tensor:
+    """Tensors one below the other, along the first dim; a row of n counts as (1, n)."""
 
 def where(condition: Tensor | builtins.float, input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """input where the condition holds, else other; the condition must be bool; all three broadcast."""

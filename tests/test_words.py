@@ -34,10 +34,10 @@ PRIVATE = {
     "found": (7, "the thing that it is: result, entry, plan, ..."),
     "given": (5, "arguments, values, ..."),
 }
-# Where a word has its usual meaning, by the beginning of a path: folds of data and of scopes, lanes of a register,
-# memory that a block, processes or libraries share, PyTorch's `negative_slope`.
+# Where a word has its usual meaning, by the beginning of a path: folds of data, scopes and columns, lanes of a
+# register, memory that a block, processes or libraries share, PyTorch's `negative_slope`.
 USUAL = {
-    "fold": ("data/", "viz/"),
+    "fold": ("data/", "ops/nn/columns.py", "viz/"),
     "lane": ("kernels/", "backends/"),
     "place": ("kernels/vecmath/",),
     "level": ("cli/", "kernels/cpu/processor.py"),

@@ -81,6 +81,13 @@ def matrix_transpose(x: Tensor) -> Tensor:
     return views.full_transpose(x) if x.ndim == 2 else views.transpose(x, dim0=-2, dim1=-1)
 
 
+def matrix_adjoint(x: Tensor) -> Tensor:
+    """A view of a matrix with its dims swapped; of complex numbers, which there are not, the conjugates."""
+    if x.ndim != 2:
+        raise ShapeError(f"H: expected a matrix, got {describe(x)}; mH swaps the last two dims", op="H")
+    return views.full_transpose(x)
+
+
 # ---- attaching ------------------------------------------------------------------------------------------------------
 
 
@@ -135,7 +142,8 @@ def attach() -> None:
         "__pow__": composed.power, "__neg__": arithmetic.neg, "__abs__": arithmetic.abs, "__matmul__": linalg.matmul,
         "__rmatmul__": swapped(linalg.matmul), "__invert__": invert, "__getitem__": subscript.get_item,
         "__setitem__": assignment.set_item, "as_strided": views.strided_view, "backward": backward,
-        "mT": property(matrix_transpose), "T": property(views.full_transpose), "dims": Tensor.shape,
+        "mT": property(matrix_transpose), "mH": property(matrix_transpose),
+        "H": property(matrix_adjoint), "T": property(views.full_transpose), "dims": Tensor.shape,
         "rank": Tensor.ndim, "grad": property(gradients.grad, gradients.set_grad),
         "retains_grad": property(gradients.retains_grad), "grad_fn": property(leaves.grad_fn),
         "requires_grad": Tensor.requires_grad.setter(leaves.set_requires_grad),  # type: ignore[attr-defined]

@@ -18,6 +18,7 @@ from minigrad.declare.names import MG
 from minigrad.errors import DeviceError, GradientError
 from minigrad.ops import casting, creation
 from minigrad.ops.reduction import norms as lengths
+from minigrad.ops.reduction import sums
 from minigrad.ops.shape import views
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
@@ -139,6 +140,19 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     return tuple([views.select(input, dim=d, index=k) for k in range(input.shape[d])])
 
 
+def sum_to_size(x: Tensor, *size: int | Sequence[int]) -> Tensor:
+    """The sum over the dims along which a tensor of that size was stretched to the shape of x; see `expand`."""
+    expect_tensors("sum_to_size", x)
+    return sums.sum_to(x, as_shape(size, "sum_to_size"))
+
+
+@public(namespace=MG)
+def numel(input: Tensor) -> int:
+    """The number of elements."""
+    expect_tensors("numel", input)
+    return input.numel()
+
+
 # ---- a new one like this --------------------------------------------------------------------------------------------
 
 
@@ -183,7 +197,7 @@ def norm(
 
 FUNCTIONS = (
     size, dim, stride, storage_offset, element_size, is_floating_point, type, type_as, cpu, cuda, pin_memory,
-    is_pinned, view_as, reshape_as, expand_as, unbind, new_tensor,
+    is_pinned, view_as, reshape_as, expand_as, sum_to_size, unbind, new_tensor,
     newly(creation.empty), newly(creation.zeros), newly(creation.ones), new_full, norm,
 )  # fmt: skip
 PROPERTIES = (nbytes, is_cuda)

@@ -239,16 +239,22 @@ class Layout:
         return Layout.make(shape, (*_without(_without(self.strides, high), low), step), start)
 
     def unfold(self, dim: int, size: int, step: int) -> Layout:
-        """Windows of `size` entries every `step` along `dim`; the place within the window is a new last dim."""
-        dim = normalize_dim(dim, self.ndim, "unfold", self.shape)
+        """Windows of `size` entries every `step` along `dim`; the place within the window is a new last dim.
+
+        A scalar has one entry, and one window.
+        """
+        dim = normalize_dim(dim, self.ndim or 1, "unfold", self.shape)
         size, step = as_int(size, "size", "unfold"), as_int(step, "step", "unfold")
-        if not 0 <= size <= self.shape[dim] or step < 1:
+        entries = self.shape[dim] if self.ndim else 1
+        if not 0 <= size <= entries or step < 1:
             raise ShapeError(
-                f"unfold: windows of {size} every {step} do not fit dim {dim} of size {self.shape[dim]} in shape "
-                f"{self.shape}; 0 <= size <= {self.shape[dim]} and step >= 1 must hold",
+                f"unfold: windows of {size} every {step} do not fit dim {dim} of size {entries} in shape "
+                f"{self.shape}; 0 <= size <= {entries} and step >= 1 must hold",
                 op="unfold", dim=dim, size=size, step=step, shape=self.shape,
             )  # fmt: skip
-        count = (self.shape[dim] - size) // step + 1
+        if not self.ndim:
+            return Layout.make((size,), (1,), self.offset)
+        count = (entries - size) // step + 1
         windows = self._with(dim, count, self.strides[dim] * step, self.offset)
         return Layout.make((*windows.shape, size), (*windows.strides, self.strides[dim]), self.offset)
 
@@ -278,17 +284,19 @@ class Layout:
         return Layout.make(tuple(self.shape[d] for d in order), tuple(self.strides[d] for d in order), self.offset)
 
     def transpose(self, d0: int, d1: int) -> Layout:
-        """Two dims swapped."""
-        first = normalize_dim(d0, self.ndim, "transpose", self.shape)
-        second = normalize_dim(d1, self.ndim, "transpose", self.shape)
+        """Two dims swapped; a scalar has one here."""
+        first = normalize_dim(d0, self.ndim or 1, "transpose", self.shape)
+        second = normalize_dim(d1, self.ndim or 1, "transpose", self.shape)
+        if not self.ndim:
+            return self
         order = list(range(self.ndim))
         order[first], order[second] = second, first
         return self.permute(order)
 
     def flip(self, dims: int | Iterable[int] | None = None) -> Layout:
         """The named dims (all, if none is named) from the last entry to the first."""
-        flipped = normalize_dims(dims, self.ndim, "flip", self.shape)
-        if self.numel == 0:
+        flipped = _some_dims(dims, self, "flip")
+        if self.numel == 0 or self.ndim == 0:
             return self
         strides = tuple(-stride if dim in flipped else stride for dim, stride in enumerate(self.strides))
         offset = self.offset + sum((self.shape[dim] - 1) * self.strides[dim] for dim in flipped)
@@ -298,7 +306,7 @@ class Layout:
 
     def squeeze(self, dim: int | Iterable[int] | None = None) -> Layout:
         """Without the dims of size 1: all of them, or those named; a named dim of another size stays."""
-        named = normalize_dims(dim, self.ndim, "squeeze", self.shape)
+        named = _some_dims(dim, self, "squeeze")
         kept = [d for d in range(self.ndim) if d not in named or self.shape[d] != 1]
         return Layout.make(tuple(self.shape[d] for d in kept), tuple(self.strides[d] for d in kept), self.offset)
 
@@ -397,6 +405,11 @@ def _contiguous(shape: Ints, offset: int) -> Layout:
     # The layout of every fresh result. The last few thousand stay alive, so that a short-lived tensor does not
     # make and drop its layout each time.
     return Layout.make(shape, contiguous_strides(shape), offset)
+
+
+def _some_dims(dims: int | Iterable[int] | None, owner: Layout, op: str) -> Ints:
+    """The dims of a layout that are named, all for None; a scalar has one, if it is named."""
+    return normalize_dims(dims, owner.ndim or int(dims is not None), op, owner.shape)
 
 
 def _without(values: Ints, dim: int) -> Ints:

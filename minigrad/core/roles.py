@@ -132,6 +132,10 @@ def _shift_folded(value: Any, shape: tuple[int, ...], size: int) -> tuple[int, .
     return _shift_dims(value, shape, size) if shape else ()  # a scalar is a row of one, and reducing it changes nothing
 
 
+def _shift_swapped(value: int, shape: tuple[int, ...], size: int) -> int:
+    return _shift_dim(value, shape, size) if shape else 0  # a scalar's one dim with itself, and a batch's likewise
+
+
 def _shift_order(value: Any, shape: tuple[int, ...], size: int) -> tuple[int, ...]:
     return (0, *_shift_dims(tuple(value), shape, size))
 
@@ -191,7 +195,13 @@ ViewDim = Annotated[int, Role("Dim", "a dim of the operand; negative ones count 
 ViewDims = Annotated[
     Any, Role("Dims", "a dim, several, or None for all", "int | Sequence[int] | None", _listed, _shift_dims)
 ]
-ManyDims = Annotated[Any, Role("Dims", "dims of the operand", "int | Sequence[int]", _listed, _shift_dims, True)]
+SwappedDim = Annotated[
+    int, Role("Dim", "a dim of the operand; negative ones count from the end", "int", _any, _shift_swapped)
+]
+SqueezedDims = Annotated[
+    Any, Role("Dims", "a dim, several, or None for all", "int | Sequence[int] | None", _listed, _shift_folded)
+]
+ManyDims = Annotated[Any, Role("Dims", "dims of the operand", "int | Sequence[int]", _listed, _shift_folded, True)]
 Order = Annotated[
     Any, Role("Order", "every dim once, in a new order", "int | Sequence[int]", _listed, _shift_order, True)
 ]

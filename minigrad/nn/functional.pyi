@@ -31,6 +31,9 @@ def avg_pool3d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int]
 def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = ..., bias: Tensor | None = ..., training: builtins.bool = ..., momentum: builtins.float = ..., eps: builtins.float = ...) -> Tensor:
     """Return each channel (dim 1) minus its mean, over sqrt(variance + eps), times weight plus bias."""
 
+def channel_shuffle(input: Tensor, groups: builtins.int) -> Tensor:
+    """Images (N, C, ...) with the channels of each group spread: the first of all groups, the second, and so on."""
+
 def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] | builtins.str = ..., dilation: builtins.int | Sequence[builtins.int] = ..., groups: builtins.int = ...) -> Tensor:
     """Convolution along one dim: `conv2d` with input (N, C, W) and weight (out, C / groups, kW)."""
 
@@ -57,6 +60,9 @@ def elu(input: Tensor, alpha: Tensor | builtins.float = ..., inplace: builtins.b
 
 def embedding(input: Tensor, weight: Tensor, padding_idx: builtins.int | None = ..., max_norm: builtins.float | None = ..., norm_type: builtins.float = ..., scale_grad_by_freq: builtins.bool = ..., sparse: builtins.bool = ...) -> Tensor:
     """The row of `weight` for each number in `input`: its shape, and the length of a row as a last dim."""
+
+def fold(input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = ..., padding: Any = ..., stride: Any = ...) -> Tensor:
+    """Images (N, C, H, W) to which columns (N, C*kernel, windows) are added, where `unfold` reads them."""
 
 def gelu(input: Tensor, approximate: builtins.str = ..., *, out: Tensor | None = ...) -> Tensor:
     """input times its normal distribution function, to some ulp also where it is tiny; approximate="tanh": `gelu_tanh`."""
@@ -109,6 +115,18 @@ def mse_loss(input: Tensor, target: Tensor, size_average: builtins.bool | None =
 def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = ..., size_average: builtins.bool | None = ..., ignore_index: builtins.int = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ...) -> Tensor:
     """Minus the log-probabilities in `input` at the classes in `target`; otherwise as `cross_entropy`."""
 
+def one_hot(tensor: Tensor, num_classes: builtins.int = ...) -> Tensor:
+    """Rows of int64 with a 1 at each class, and zeros; num_classes: -1 for one more than the largest class."""
+
+def pad(input: Tensor, pad: builtins.int | Sequence[builtins.int], mode: builtins.str = ..., value: builtins.float | None = ...) -> Tensor:
+    """The tensor with elements around it: pad[0] and pad[1] before and behind the last dim, and so on."""
+
+def pixel_shuffle(input: Tensor, upscale_factor: builtins.int) -> Tensor:
+    """Images (..., C*r*r, H, W) as (..., C, H*r, W*r): each r*r channels become the pixels of a square."""
+
+def pixel_unshuffle(input: Tensor, downscale_factor: builtins.int) -> Tensor:
+    """Images (..., C, H*r, W*r) as (..., C*r*r, H, W): the pixels of each square become channels."""
+
 def relu(input: Tensor, inplace: builtins.bool = ...) -> Tensor:
     """`mg.relu`; inplace: in input's own memory, which is returned."""
 
@@ -141,3 +159,6 @@ def softplus(input: Tensor, beta: Tensor | builtins.float = ..., threshold: Tens
 
 def tanh(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Hyperbolic tangent.  Gradient: g*(1 - tanh(x)**2)."""
+
+def unfold(input: Tensor, kernel_size: Any, dilation: Any = ..., padding: Any = ..., stride: Any = ...) -> Tensor:
+    """The windows of images (N, C, H, W), or of one without N, as columns (N, C*kernel, windows)."""

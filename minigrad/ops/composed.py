@@ -5,10 +5,10 @@ Also the public forms of ops that take Python parameters: bounds, slopes and exp
 
 from __future__ import annotations
 
-from minigrad.core.roles import Along, Int, Ints, Scalar
-from minigrad.core.shape import as_int, normalize_dim
+from minigrad.core.roles import Ints, Scalar
+from minigrad.core.shape import normalize_dim
 from minigrad.declare.decorators import composed
-from minigrad.errors import ArgumentError, ShapeError
+from minigrad.errors import ArgumentError
 from minigrad.ops.pointwise.arithmetic import square
 from minigrad.ops.pointwise.powers import pow as pow_
 from minigrad.ops.pointwise.powers import reciprocal, sqrt
@@ -63,30 +63,3 @@ def rolled(x: Tensor, shift: int, d: int) -> Tensor:
     if k == 0:
         return x
     return cat([narrow(x, dim=d, start=n - k, length=k), narrow(x, dim=d, start=0, length=n - k)], d)
-
-
-@composed()
-def slice_scatter(
-    input: Tensor, src: Tensor, dim: Along = 0, start: int | None = None, end: int | None = None, step: Int = 1
-) -> Tensor:
-    """The tensor with src instead of input[start:end:step] along `dim`; both are differentiated.
-
-    Without an end, src says how many positions there are.
-    """
-    x, d = input, normalize_dim(dim, input.ndim, "slice_scatter", input)
-    if end is not None or step != 1:
-        y = x.clone()
-        y[(*(slice(None),) * d, slice(start, end, step))] = src
-        return y
-    start = 0 if start is None else as_int(start, "start", "slice_scatter")
-    start += x.shape[d] if start < 0 else 0
-    length = src.shape[d] if src.ndim == x.ndim else -1
-    if src.shape != (*x.shape[:d], length, *x.shape[d + 1 :]) or not 0 <= start <= x.shape[d] - length:
-        raise ShapeError(
-            f"slice_scatter: {describe(src)} does not fit into {describe(x)} at {start} along dim {d}; "
-            f"the other dims must agree, and start + length <= {x.shape[d]} must hold",
-            op="slice_scatter",
-        )
-    before = narrow(x, dim=d, start=0, length=start)
-    after = narrow(x, dim=d, start=start + length, length=x.shape[d] - start - length)
-    return cat([before, src, after], d)

@@ -9,6 +9,10 @@ from minigrad.runtime.tensor import Tensor
 
 class Attached:
     @property
+    def H(self) -> Tensor:
+        """A view of a matrix with its dims swapped; of complex numbers, which there are not, the conjugates."""
+
+    @property
     def T(self) -> Tensor:
         """A view with all dims in reverse order."""
 
@@ -250,6 +254,9 @@ class Attached:
     def addmv_(self, mat: Tensor, vec: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ...) -> Tensor:
         """`addmv` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
+    def adjoint(self) -> Tensor:
+        """A view with the last two dims swapped; of complex numbers, which there are not, the conjugates."""
+
     def affine(self, mul: builtins.float, add: builtins.float) -> Tensor:
         """input * mul + add."""
 
@@ -306,6 +313,9 @@ class Attached:
 
     def as_strided(self, size: Any, stride: Any, storage_offset: builtins.int | None = ...) -> Tensor:
         """`as_strided` with the storage's bounds checked, and a gradient where x is contiguous from offset 0."""
+
+    def as_strided_scatter(self, src: Tensor, size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int], storage_offset: builtins.int | None = ...) -> Tensor:
+        """The tensor with src in the part that strides over its elements, row by row, see; both are differentiated."""
 
     def asin(self, *, out: Tensor | None = ...) -> Tensor:
         """Arc sine, nan outside [-1, 1].  Gradient: g/sqrt(1 - x**2), inf at the ends."""
@@ -509,8 +519,20 @@ class Attached:
     def detach_(self) -> Tensor:
         """Cut x off from its history, in place: what is computed from it from now on passes no gradient to it; gives x."""
 
+    def diag(self, diagonal: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
+        """A vector as a diagonal of a matrix of zeros, or a copy of a diagonal of a matrix."""
+
+    def diag_embed(self, offset: builtins.int = ..., dim1: builtins.int = ..., dim2: builtins.int = ...) -> Tensor:
+        """Matrices with the last dim as a diagonal, and zeros.  Gradient: the diagonal of g."""
+
+    def diagflat(self, offset: builtins.int = ...) -> Tensor:
+        """All elements as a diagonal of a matrix of zeros."""
+
     def diagonal(self, offset: builtins.int = ..., dim1: builtins.int = ..., dim2: builtins.int = ...) -> Tensor:
         """The diagonal of two dims as the last dim.  Gradient: g on the diagonal of zeros."""
+
+    def diagonal_scatter(self, src: Tensor, offset: builtins.int = ..., dim1: builtins.int = ..., dim2: builtins.int = ...) -> Tensor:
+        """The tensor with src instead of `diagonal(input, offset, dim1, dim2)`; both are differentiated."""
 
     def diff(self, n: builtins.int = ..., dim: builtins.int = ..., prepend: Tensor | None = ..., append: Tensor | None = ..., *, out: Tensor | None = ...) -> Tensor:
         """The n-th difference along `dim`: each element minus the one before it, n times."""
@@ -536,6 +558,9 @@ class Attached:
 
     def double(self) -> Tensor:
         """x as float64."""
+
+    def dsplit(self, sections: builtins.int | Sequence[builtins.int] | Tensor) -> builtins.tuple[Tensor, ...]:
+        """Views of parts of one size, or up to indices, along the third dim."""
 
     def elem_count(self) -> builtins.int:
         """Number of elements."""
@@ -615,6 +640,12 @@ class Attached:
     def flip(self, *dims: builtins.int | Sequence[builtins.int]) -> Tensor:
         """Reversed along each of `dims`, by negative strides."""
 
+    def fliplr(self) -> Tensor:
+        """A view with the columns, the second dim, in reverse order."""
+
+    def flipud(self) -> Tensor:
+        """A view with the rows, the first dim, in reverse order."""
+
     def float(self) -> Tensor:
         """x as float32."""
 
@@ -688,6 +719,9 @@ class Attached:
 
     def hardswish_(self) -> Tensor:
         """`hardswish` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
+    def hsplit(self, sections: builtins.int | Sequence[builtins.int] | Tensor) -> builtins.tuple[Tensor, ...]:
+        """Views of parts of one size, or up to indices, along the second dim; of a row along its own."""
 
     def hypot(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """sqrt(input**2 + other**2), where the squares may overflow; infinite if one operand is."""
@@ -865,6 +899,10 @@ class Attached:
         """`lt` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     @property
+    def mH(self) -> Tensor:
+        """A view with the last two dims swapped."""
+
+    @property
     def mT(self) -> Tensor:
         """A view with the last two dims swapped."""
 
@@ -928,11 +966,11 @@ class Attached:
     def mm(self, mat2: Tensor, *, out: Tensor | None = ...) -> Tensor:
         """Matrix times matrix, no batch dims."""
 
-    def moveaxis(self, source: builtins.int, destination: builtins.int) -> Tensor:
-        """A view with one dim moved to another position."""
+    def moveaxis(self, source: builtins.int | Sequence[builtins.int], destination: builtins.int | Sequence[builtins.int]) -> Tensor:
+        """A view with some dims moved to other positions; the others keep their order."""
 
-    def movedim(self, source: builtins.int, destination: builtins.int) -> Tensor:
-        """A view with one dim moved to another position."""
+    def movedim(self, source: builtins.int | Sequence[builtins.int], destination: builtins.int | Sequence[builtins.int]) -> Tensor:
+        """A view with some dims moved to other positions; the others keep their order."""
 
     def msort(self, *, out: Tensor | None = ...) -> Tensor:
         """The elements along the first dim in order."""
@@ -957,6 +995,9 @@ class Attached:
 
     def narrow(self, dim: builtins.int, start: builtins.int, length: builtins.int) -> Tensor:
         """`length` elements along `dim` from `start`.  Gradient: zeros around g."""
+
+    def narrow_copy(self, dim: builtins.int, start: builtins.int, length: builtins.int, *, out: Tensor | None = ...) -> Tensor:
+        """A copy of what `narrow` sees, in memory of its own."""
 
     @property
     def nbytes(self) -> builtins.int:
@@ -1083,6 +1124,9 @@ class Attached:
     def repeat(self, *repeats: builtins.int | Sequence[builtins.int]) -> Tensor:
         """The tensor repeated repeats[d] times along each dim; more counts than dims add dims in front."""
 
+    def repeat_interleave(self, repeats: Tensor | builtins.int, dim: builtins.int | None = ..., *, output_size: builtins.int | None = ...) -> Tensor:
+        """Each element several times, one after the other, along `dim`, or of all as a row."""
+
     def requires_grad_(self, requires_grad: builtins.bool = ...) -> Tensor:
         """Make x a leaf that gradients flow to, or with False a constant again; gives x."""
 
@@ -1101,6 +1145,9 @@ class Attached:
 
     def roll(self, shifts: builtins.int | Sequence[builtins.int], dims: builtins.int | Sequence[builtins.int] = ...) -> Tensor:
         """The tensor moved by `shifts` along `dims`; what falls off one end comes in at the other."""
+
+    def rot90(self, k: builtins.int = ..., dims: builtins.int | Sequence[builtins.int] = ...) -> Tensor:
+        """A view turned k times by 90 degrees in the plane of two dims, from the first towards the second."""
 
     def round(self, *, decimals: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
         """The nearest integer, halves to even: round(0.5) = 0, round(1.5) = 2; or the nearest multiple of 10**-decimals."""
@@ -1128,6 +1175,9 @@ class Attached:
 
     def select(self, dim: builtins.int, index: builtins.int) -> Tensor:
         """One position along `dim`, which goes.  Gradient: zeros around g."""
+
+    def select_scatter(self, src: Tensor, dim: builtins.int, index: builtins.int) -> Tensor:
+        """The tensor with src instead of `select(input, dim, index)`; both are differentiated."""
 
     def short(self) -> Tensor:
         """x as int16."""
@@ -1186,6 +1236,9 @@ class Attached:
     def split(self, split_size_or_sections: builtins.int | Sequence[builtins.int], dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
         """Views of consecutive parts along `dim`: of a given size (the last may be smaller), or of the given sizes."""
 
+    def split_with_sizes(self, split_sizes: Sequence[builtins.int], dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
+        """`split` by a sequence of sizes."""
+
     def sqr(self, *, out: Tensor | None = ...) -> Tensor:
         """x*x.  Gradient: 2*g*x."""
 
@@ -1237,6 +1290,9 @@ class Attached:
     def sum_to(self, shape: builtins.tuple[builtins.int, ...]) -> Tensor:
         """Sum over the dims along which `shape` was broadcast to x's shape: the adjoint of `expand`."""
 
+    def sum_to_size(self, *size: builtins.int | Sequence[builtins.int]) -> Tensor:
+        """The sum over the dims along which a tensor of that size was stretched to the shape of x; see `expand`."""
+
     def swapaxes(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
         """Two dims swapped.  Gradient: swapped back."""
 
@@ -1245,6 +1301,9 @@ class Attached:
 
     def t(self) -> Tensor:
         """The transpose of a matrix, as a view; a tensor with fewer dims as it is."""
+
+    def take_along_dim(self, indices: Tensor, dim: builtins.int | None = ..., *, out: Tensor | None = ...) -> Tensor:
+        """`gather` with input and indices stretched over each other along the others; without a dim, of all as a row."""
 
     def tan(self, *, out: Tensor | None = ...) -> Tensor:
         """Tangent.  Gradient: g*(1 + tan(x)**2)."""
@@ -1257,6 +1316,12 @@ class Attached:
 
     def tanh_(self) -> Tensor:
         """`tanh` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
+    def tensor_split(self, sections: builtins.int | Sequence[builtins.int] | Tensor, dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
+        """Views of as many parts along `dim`, the first ones longer by 1 if need be; or of parts that end at each index."""
+
+    def tile(self, *dims: builtins.int | Sequence[builtins.int]) -> Tensor:
+        """The tensor repeated dims[d] times along each dim; counts or dims that are missing in front are 1."""
 
     def to(self, *args: Any, dtype: Any = ..., device: Any = ..., copy: builtins.bool = ..., non_blocking: builtins.bool = ...) -> Tensor:
         """x in another dtype and/or on another device: `x.to(mg.float64)`, `x.to("reference")`, `x.to(other)`."""
@@ -1287,6 +1352,9 @@ class Attached:
 
     def topk(self, k: builtins.int, dim: builtins.int = ..., largest: builtins.bool = ..., sorted: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
         """The k largest (or smallest) elements along `dim`, the best first, and where they stood: (values, indices)."""
+
+    def trace(self) -> Tensor:
+        """The sum of the diagonal of a matrix.  Gradient: g on the diagonal of zeros."""
 
     def transpose(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
         """Two dims swapped.  Gradient: swapped back."""
@@ -1321,11 +1389,23 @@ class Attached:
     def unbind(self, dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
         """Views of all positions along `dim`, which goes."""
 
+    def unflatten(self, dim: builtins.int, sizes: builtins.int | Sequence[builtins.int]) -> Tensor:
+        """A view with one dim as several, of the given sizes; one of them may be -1."""
+
     def unfold(self, dimension: builtins.int, size: builtins.int, step: builtins.int) -> Tensor:
         """Windows of `size` along `dim`, one every `step`, as a last dim.  Gradient: overlapping windows are summed."""
 
     def unique(self, sorted: builtins.bool = ..., return_inverse: builtins.bool = ..., return_counts: builtins.bool = ..., dim: builtins.int | None = ...) -> Any:
         """Return the elements of input, or its slices along `dim`, once each and in order; nan equals nothing."""
+
+    def unsafe_chunk(self, chunks: builtins.int, dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
+        """`chunk`; writes into its parts are recorded here too."""
+
+    def unsafe_split(self, split_size: builtins.int, dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
+        """`split`; writes into its parts are recorded here too."""
+
+    def unsafe_split_with_sizes(self, split_sizes: Sequence[builtins.int], dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
+        """`split_with_sizes`; writes into its parts are recorded here too."""
 
     def unsqueeze(self, dim: builtins.int) -> Tensor:
         """With a dim of length 1 at position `dim`."""
@@ -1344,6 +1424,9 @@ class Attached:
 
     def view_as(self, other: Tensor) -> Tensor:
         """A view in the shape of other; see `view`."""
+
+    def vsplit(self, sections: builtins.int | Sequence[builtins.int] | Tensor) -> builtins.tuple[Tensor, ...]:
+        """Views of parts of one size, or up to indices, along the first dim."""
 
     def where(self, condition: Tensor, other: Any) -> Tensor:
         """x where the condition holds, else other.  `mg.where(condition, input, other)` has the condition first."""

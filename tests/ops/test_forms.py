@@ -51,6 +51,14 @@ CALLS: dict[str, dict[str, Any]] = {
     "solve_triangular": {"A": np.array([[4.0, 1.0], [1.0, 2.0]]), "B": X, "upper": True},
     "linear": {"input": X, "weight": (4, 3), "bias": (4,)},
     "cast": {"input": X, "dtype": mg.float64},
+    **{name: {"tensors": [X, X]} for name in ("hstack", "vstack", "row_stack", "dstack", "column_stack")},
+    "take_along_dim": {"input": X, "indices": COLUMNS, "dim": 0},
+    "permute_copy": {"input": X, "dims": [1, 0]}, "expand_copy": {"input": X, "size": [4, 2, 3]},
+    "view_copy": {"input": X, "size": [3, 2]}, "transpose_copy": {"input": X, "dim0": 0, "dim1": 1},
+    "narrow_copy": {"input": X, "dim": 1, "start": 1, "length": 1}, "select_copy": {"input": X, "dim": 1, "index": 0},
+    "unfold_copy": {"input": X, "dimension": 1, "size": 2, "step": 1}, "split_copy": {"input": X, "split_size": 1},
+    "as_strided_copy": {"input": X, "size": [2, 2], "stride": [1, 2]},
+    "split_with_sizes_copy": {"input": X, "split_sizes": [1, 1]},
 }  # fmt: skip
 MAKERS = {
     "full": {"size": X, "fill_value": 2.0}, "empty": None, "zeros": {"size": X}, "ones": {"size": X},
@@ -361,9 +369,9 @@ def test_arguments_by_place_and_defaults_by_name_change_nothing(name: str) -> No
 def test_a_dim_is_any_integer_and_counts_from_the_end(name: str) -> None:
     function, given = call_of(name)
     rank = (given["tensors"][0] if "tensors" in given else given["input"]).ndim
-    rank += name == "stack"
+    rank += name in ("stack", "unsqueeze_copy")
     for dim in range(rank):
-        if name in ("index_add", "index_copy", "index_select", "slice_scatter") and dim:
+        if name in ("index_add", "index_copy", "index_select", "slice_scatter", "split_with_sizes_copy") and dim:
             continue
         wanted = parts(function(**tensors({**given, "dim": dim})))
         for other in (np.int64(dim), dim - rank, np.int32(dim - rank)):

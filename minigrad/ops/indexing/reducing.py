@@ -23,7 +23,8 @@ from minigrad.ops.pointwise.arithmetic import floor_divide, maximum, minimum, mu
 from minigrad.ops.pointwise.compare import eq, logical_and, logical_not, where
 from minigrad.ops.reduction.sums import wide
 from minigrad.ops.shape.joining import cat
-from minigrad.ops.shape.views import movedim, narrow, reshape
+from minigrad.ops.shape.rearranging import movedim
+from minigrad.ops.shape.views import narrow, reshape
 from minigrad.runtime.dispatch import number
 from minigrad.runtime.tensor import Tensor, describe
 

@@ -23,7 +23,8 @@ from minigrad.ops.indexing.sorting import sort
 from minigrad.ops.pointwise.compare import ne
 from minigrad.ops.reduction.scan import cumsum
 from minigrad.ops.shape.joining import cat
-from minigrad.ops.shape.views import movedim, narrow, reshape
+from minigrad.ops.shape.rearranging import movedim
+from minigrad.ops.shape.views import narrow, reshape
 from minigrad.runtime.tensor import Tensor, describe
 
 

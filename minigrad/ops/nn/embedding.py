@@ -11,22 +11,23 @@ from minigrad.backends.limits import out_of_range
 from minigrad.core.dtype import float32, int64
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Select
+from minigrad.core.roles import Int
 from minigrad.core.shape import as_int
 from minigrad.declare.decorators import composed, kernel
 from minigrad.errors import ArgumentError, DTypeError, IndexOutOfRange, ShapeError
 from minigrad.ops.batch_rules import Flags, cut, merged, stretched, to_front
 from minigrad.ops.casting import cast, same_dtype
-from minigrad.ops.creation import expect_numbers, ones, tensor, zeros
+from minigrad.ops.creation import arange, expect_numbers, ones, tensor, zeros
 from minigrad.ops.indexing.assignment import set_item
 from minigrad.ops.indexing.gathering import index_add, index_select, watched, zeros_of
-from minigrad.ops.pointwise.compare import where
+from minigrad.ops.pointwise.compare import eq, where
 from minigrad.ops.reduction.norms import norm
-from minigrad.ops.reduction.sums import wide
+from minigrad.ops.reduction.sums import aminmax, wide
 from minigrad.ops.shape.joining import stack
 from minigrad.ops.shape.views import reshape, select, unsqueeze
 from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor, describe, host_array
-from minigrad.runtime.tracers import derives
+from minigrad.runtime.tracers import Tracer, derives
 
 
 def _shape(op: Op, x: Spec, index: Spec, share: Spec) -> tuple[int, ...]:
@@ -102,6 +103,26 @@ def embedding(
     if padding is not None and derives(y):
         y = _without_gradient(y, rows, weight.shape[0], padding)
     return y if input.ndim == 1 else y.reshape(*input.shape, weight.shape[1])
+
+
+@composed(out=False, method=False)
+def one_hot(tensor: Tensor, num_classes: Int = -1) -> Tensor:
+    """Rows of int64 with a 1 at each class, and zeros; num_classes: -1 for one more than the largest class.
+
+    Raises IndexOutOfRange for a class that there is not, ArgumentError for -1 where there are no classes.
+    """
+    if not tensor.dtype.is_int:
+        raise DTypeError(
+            f"one_hot: the classes must be ints, got {describe(tensor)}; convert them with .long()", op="one_hot"
+        )
+    if num_classes < 1 and (num_classes != -1 or not tensor.numel()):
+        raise ArgumentError(f"one_hot: num_classes={num_classes} of {describe(tensor)} must be positive", op="one_hot")
+    if num_classes == -1 or (tensor.numel() and not isinstance(tensor, Tracer)):
+        low, high = (int(end) for end in aminmax(tensor))
+        num_classes = high + 1 if num_classes == -1 else num_classes
+        if low < 0 or high >= num_classes:
+            raise IndexOutOfRange(f"one_hot: classes from {low} to {high}, and there are {num_classes} from 0 on")
+    return cast(eq(unsqueeze(tensor, -1), arange(num_classes, device=tensor.device)), dtype=int64)
 
 
 def _padding(weight: Tensor, padding_idx: int) -> int:

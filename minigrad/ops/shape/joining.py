@@ -13,6 +13,7 @@ from minigrad.core.shape import as_int, as_shape, normalize_dim
 from minigrad.declare.decorators import composed, kernel
 from minigrad.declare.rules import common
 from minigrad.errors import ArgumentError, ShapeError
+from minigrad.ops.casting import clone
 from minigrad.ops.shape.views import narrow, select
 from minigrad.runtime.tensor import Tensor, describe
 
@@ -119,4 +120,4 @@ def repeat(input: Tensor, repeats: ViewShape) -> Tensor:
         raise ShapeError(f"repeat: {len(counts)} counts for {describe(x)}; give one for each dim", op="repeat")
     shape = (1,) * (len(counts) - x.ndim) + x.shape
     spread = x.reshape([n for m in shape for n in (1, m)]).expand([n for c, m in zip(counts, shape) for n in (c, m)])
-    return spread.reshape([c * m for c, m in zip(counts, shape, strict=True)])
+    return clone(spread).reshape([c * m for c, m in zip(counts, shape, strict=True)])

@@ -12,7 +12,19 @@ from typing import Any
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import PutBack
-from minigrad.core.roles import WHOLE, Along, Dim, Index, ManyDims, Order, StretchedShape, ViewDim, ViewDims, ViewShape
+from minigrad.core.roles import (
+    WHOLE,
+    Along,
+    Index,
+    ManyDims,
+    Order,
+    SqueezedDims,
+    StretchedShape,
+    SwappedDim,
+    ViewDim,
+    ViewDims,
+    ViewShape,
+)
 from minigrad.core.shape import as_int, as_shape, normalize_dim, numel
 from minigrad.declare.decorators import composed, kernel, public, view
 from minigrad.declare.forms import handed_on
@@ -86,6 +98,12 @@ def _adjoint(g: Tensor, view: Any, shape: tuple[int, ...], **params: Any) -> Ten
     return handed_on(PUT_BACK, g, {"shape": shape, "view": view.op, "params": tuple(params.items())})
 
 
+def adjoint_of(view: Any, x: Tensor, shape: tuple[int, ...], **params: Any) -> Tensor:
+    """Zeros of a shape with x added where a view of a tensor of that shape looks."""
+    result: Tensor = put_back(x, shape=shape, view=view.op, params=tuple(params.items()))
+    return result
+
+
 # ---- bijections: undone by another view -----------------------------------------------------------------------------
 
 
@@ -117,13 +135,13 @@ def inverse_permutation(dims: tuple[int, ...]) -> tuple[int, ...]:
 
 
 @view(vjp=(lambda g, *, dim0, dim1: transpose(g, dim0=dim0, dim1=dim1),))
-def transpose(input: Layout, dim0: ViewDim, dim1: ViewDim):
+def transpose(input: Layout, dim0: SwappedDim, dim1: SwappedDim):
     """Two dims swapped.  Gradient: swapped back."""
     return input.transpose(dim0, dim1)
 
 
 @view(vjp=(lambda g, *, in_shape: reshape(g, in_shape),))
-def squeeze(input: Layout, dim: ViewDims = None):
+def squeeze(input: Layout, dim: SqueezedDims = None):
     """Without dims of length 1: all of them, or those named that have it."""
     return input.squeeze(dim)
 
@@ -314,13 +332,6 @@ def flatten(input: Tensor, start_dim: Along = 0, end_dim: Along = -1) -> Tensor:
             op="flatten",
         )
     return reshape(x, *x.shape[:first], -1 if x.numel() else numel(x.shape[first : last + 1]), *x.shape[last + 1 :])
-
-
-@composed(out=False)
-def movedim(input: Tensor, source: Dim, destination: Dim) -> Tensor:
-    """A view with one dim moved to another position."""
-    order = [d for d in range(input.ndim) if d != source]
-    return permute(input, dims=(*order[:destination], source, *order[destination:]))
 
 
 @composed(out=False)

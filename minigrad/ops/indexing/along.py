@@ -1,0 +1,73 @@
+"""Elements along a dim by index, stretched first; and each element several times."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from minigrad.core.roles import OneDim
+from minigrad.core.shape import as_int, broadcast_shapes
+from minigrad.declare.decorators import composed
+from minigrad.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.ops.casting import clone
+from minigrad.ops.creation import tensor
+from minigrad.ops.indexing.gathering import gather, index_select
+from minigrad.ops.shape.views import expand, reshape
+from minigrad.runtime.tensor import Tensor, describe
+
+
+@composed()
+def take_along_dim(input: Tensor, indices: Tensor, dim: OneDim = None) -> Tensor:
+    """`gather` with input and indices stretched over each other along the others; without a dim, of all as a row."""
+    if dim is None:
+        return gather(reshape(input, -1), 0, reshape(indices, -1))
+    if input.ndim != indices.ndim:
+        raise ShapeError(
+            f"take_along_dim: {describe(input)} and the indices {describe(indices)} must have as many dims",
+            op="take_along_dim",
+        )
+    if not input.ndim:
+        return gather(input, dim, indices)
+    front, behind = (
+        broadcast_shapes("take_along_dim", *[x.shape[part] for x in (input, indices)])
+        for part in (slice(dim), slice(dim + 1, None))
+    )
+    stretched = [expand(x, shape=(*front, x.shape[dim], *behind)) for x in (input, indices)]
+    return gather(stretched[0], dim, stretched[1])
+
+
+@composed(out=False)
+def repeat_interleave(
+    input: Tensor, repeats: Tensor | int, dim: OneDim = None, *, output_size: int | None = None
+) -> Tensor:
+    """Each element several times, one after the other, along `dim`, or of all as a row.
+
+    repeats: how often, for all elements or one count for each.  Gradient: summed over the repeats.
+    """
+    x, d = (reshape(input, input.numel()), 0) if dim is None else (input, dim)
+    if not x.ndim:
+        raise ShapeError(f"repeat_interleave: {describe(x)} has no dim to repeat along", op="repeat_interleave")
+    counts, n = counts_of(x, repeats), x.shape[d]
+    if counts.size not in (1, n) or counts.ndim > 1 or (counts < 0).any():
+        raise ArgumentError(
+            f"repeat_interleave: the counts {counts.tolist()} for dim {d} of {describe(x)} must be one or {n}, and "
+            f"0 or more",
+            op="repeat_interleave",
+        )
+    total = int(np.broadcast_to(counts, (n,)).sum())
+    if output_size is not None and output_size != total:
+        raise ArgumentError(f"repeat_interleave: the counts give {total} elements, not output_size={output_size}")
+    if counts.size == 1:
+        spread = expand(x.unsqueeze(d + 1), shape=(*x.shape[: d + 1], int(counts.reshape(())), *x.shape[d + 1 :]))
+        return reshape(clone(spread), (*x.shape[:d], total, *x.shape[d + 1 :]))
+    return index_select(x, d, tensor(np.repeat(np.arange(n), counts), device=x.device))
+
+
+def counts_of(x: Tensor, repeats: Any) -> Any:
+    """Repeats as an array of counts."""
+    if not isinstance(repeats, Tensor):
+        return np.array(as_int(repeats, "repeats", "repeat_interleave"))
+    if not repeats.dtype.is_int:
+        raise DTypeError(f"repeat_interleave: repeats must be ints, got {describe(repeats)}", op="repeat_interleave")
+    return np.array(repeats.tolist(), np.int64)

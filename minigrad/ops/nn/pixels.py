@@ -1,0 +1,56 @@
+"""Channels of images as pixels, pixels as channels, and channels in another order: a view and a copy each."""
+
+from __future__ import annotations
+
+from minigrad.core.roles import Int
+from minigrad.declare.decorators import composed
+from minigrad.declare.names import FUNCTIONAL, MG
+from minigrad.errors import ShapeError
+from minigrad.ops.casting import clone
+from minigrad.ops.shape.views import permute, reshape, transpose
+from minigrad.runtime.tensor import Tensor, describe
+
+BOTH = (MG, FUNCTIONAL)
+
+
+@composed(namespace=BOTH, out=False, method=False)
+def pixel_shuffle(input: Tensor, upscale_factor: Int) -> Tensor:
+    """Images (..., C*r*r, H, W) as (..., C, H*r, W*r): each r*r channels become the pixels of a square."""
+    r = upscale_factor
+    front, channels, height, width = image("pixel_shuffle", input, r)
+    if channels % (r * r):
+        raise ShapeError(f"pixel_shuffle: the channels of {describe(input)} are no multiple of {r}**2")
+    k, c = len(front), channels // (r * r)
+    squares = reshape(input, (*front, c, r, r, height, width))
+    order = (*range(k), k, k + 3, k + 1, k + 4, k + 2)
+    return reshape(clone(permute(squares, dims=order)), (*front, c, height * r, width * r))
+
+
+@composed(namespace=BOTH, out=False, method=False)
+def pixel_unshuffle(input: Tensor, downscale_factor: Int) -> Tensor:
+    """Images (..., C, H*r, W*r) as (..., C*r*r, H, W): the pixels of each square become channels."""
+    r = downscale_factor
+    front, c, height, width = image("pixel_unshuffle", input, r)
+    if height % r or width % r:
+        raise ShapeError(f"pixel_unshuffle: height and width of {describe(input)} are no multiples of {r}")
+    k, h, w = len(front), height // r, width // r
+    squares = reshape(input, (*front, c, h, r, w, r))
+    order = (*range(k), k, k + 2, k + 4, k + 1, k + 3)
+    return reshape(clone(permute(squares, dims=order)), (*front, c * r * r, h, w))
+
+
+@composed(namespace=BOTH, out=False, method=False)
+def channel_shuffle(input: Tensor, groups: Int) -> Tensor:
+    """Images (N, C, ...) with the channels of each group spread: the first of all groups, the second, and so on."""
+    if input.ndim < 3 or groups < 1 or input.shape[1] % groups:
+        raise ShapeError(f"channel_shuffle: the channels of {describe(input)} do not make {groups} groups")
+    n, c, *rest = input.shape
+    grouped = reshape(input, (n, groups, c // groups, *rest))
+    return reshape(clone(transpose(grouped, 1, 2)), input.shape)
+
+
+def image(name: str, x: Tensor, factor: int) -> tuple[tuple[int, ...], int, int, int]:
+    """Return the dims in front of an image, its channels, height and width."""
+    if x.ndim < 3 or factor < 1:
+        raise ShapeError(f"{name}: expected (..., C, H, W) and a positive factor, got {describe(x)} and {factor}")
+    return x.shape[:-3], *x.shape[-3:]  # type: ignore[return-value]

@@ -1,0 +1,93 @@
+"""The copies of what views see: `narrow_copy` is `narrow` with memory of its own, and so on for all views."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from minigrad.core.roles import Along, Flag, Ints, StretchedShape
+from minigrad.core.shape import as_shape, normalize_dim
+from minigrad.declare.decorators import composed
+from minigrad.declare.signature import annotations_of
+from minigrad.ops.casting import clone
+from minigrad.ops.shape import views
+from minigrad.ops.shape.joining import split
+from minigrad.runtime.tensor import Tensor
+
+VIEWS = (views.diagonal, views.narrow, views.permute, views.select, views.squeeze, views.t, views.transpose,
+         views.unfold, views.unsqueeze)  # fmt: skip
+METHODS = {"narrow"}
+
+
+def copying(view: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """Declare the copy of a view, with its parameters."""
+
+    def definition(*args: Any, **params: Any) -> Tensor:
+        return clone(view(*args, **params))
+
+    declared: Any = view.__wrapped__  # type: ignore[attr-defined]
+    definition.__name__ = f"{view.__name__}_copy"
+    definition.__doc__ = f"A copy of what `{view.__name__}` sees, in memory of its own."
+    definition.__signature__ = inspect.signature(declared)  # type: ignore[attr-defined]
+    definition.__annotations__ = annotations_of(declared) | {"return": Tensor}
+    return composed(method=view.__name__ in METHODS)(definition)
+
+
+COPIES = {f"{view.__name__}_copy": copying(view) for view in VIEWS}
+globals().update(COPIES)  # where pickle looks for them
+
+
+# ---- those whose parameters are not the view's ----------------------------------------------------------------------
+
+
+@composed(method=False)
+def alias_copy(input: Tensor) -> Tensor:
+    """A copy, as `clone`."""
+    return clone(input)
+
+
+@composed(method=False)
+def expand_copy(input: Tensor, size: StretchedShape, *, implicit: Flag = False) -> Tensor:
+    """A copy of what `expand` sees, in memory of its own.  implicit: has no effect."""
+    return clone(views.expand(input, as_shape((size,), "expand_copy", hole=True)))
+
+
+@composed(method=False)
+def view_copy(input: Tensor, size: StretchedShape) -> Tensor:
+    """A copy in another shape."""
+    return clone(views.reshape(input, as_shape((size,), "view_copy", hole=True)))
+
+
+@composed(method=False)
+def slice_copy(
+    input: Tensor, dim: Along = 0, start: int | None = None, end: int | None = None, step: int = 1
+) -> Tensor:
+    """A copy of input[start:end:step] along `dim`."""
+    d = normalize_dim(dim, input.ndim, "slice_copy", input)
+    return clone(input[(*(slice(None),) * d, slice(start, end, step))])
+
+
+@composed(method=False)
+def as_strided_copy(input: Tensor, size: Ints, stride: Ints, storage_offset: int | None = None) -> Tensor:
+    """A copy of what any shape and strides see of the storage; see `Tensor.as_strided`."""
+    return clone(views.strided_view(input, size, stride, storage_offset))
+
+
+@composed(method=False)
+def split_copy(input: Tensor, split_size: int, dim: Along = 0) -> tuple[Tensor, ...]:
+    """Copies of the parts that `split` sees."""
+    return tuple([clone(part) for part in split(input, split_size, dim)])
+
+
+@composed(method=False)
+def split_with_sizes_copy(input: Tensor, split_sizes: Sequence[int], dim: Along = 0) -> tuple[Tensor, ...]:
+    """Copies of the parts that `split_with_sizes` sees."""
+    return tuple([clone(part) for part in split(input, list(split_sizes), dim)])
+
+
+@composed(method=False)
+def unbind_copy(input: Tensor, dim: Along = 0) -> tuple[Tensor, ...]:
+    """Copies of all positions along `dim`, which goes."""
+    d = normalize_dim(dim, input.ndim, "unbind_copy", input)
+    return tuple([clone(views.select(input, dim=d, index=k)) for k in range(input.shape[d])])

@@ -1,0 +1,92 @@
+"""Tensors stretched over each other, and every choice of one element of each: grids, products, combinations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations as choices
+from itertools import combinations_with_replacement as choices_again
+from typing import Any
+
+import numpy as np
+
+from minigrad.core.roles import Choice, Flag, Size
+from minigrad.core.shape import as_shape
+from minigrad.core.shape import broadcast_shapes as broadcast
+from minigrad.declare.decorators import composed, public
+from minigrad.declare.names import MG
+from minigrad.errors import ArgumentError, ShapeError
+from minigrad.ops.creation import tensor
+from minigrad.ops.indexing.gathering import index_select
+from minigrad.ops.shape.joining import stack
+from minigrad.ops.shape.views import expand, reshape, transpose
+from minigrad.runtime.tensor import Tensor, describe
+
+
+@public(namespace=MG)
+def broadcast_shapes(*shapes: int | Sequence[int]) -> tuple[int, ...]:
+    """The shape to which all of them stretch.  Raises ShapeError where two sizes differ and neither is 1."""
+    return broadcast("broadcast_shapes", *[as_shape((shape,), "broadcast_shapes") for shape in shapes])
+
+
+@composed(out=False, method=False)
+def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
+    """Views of all tensors in the shape to which they stretch.  Gradient: summed over what was stretched."""
+    shape = broadcast("broadcast_tensors", *[x.shape for x in tensors])
+    return tuple([expand(x, shape=shape) for x in tensors])
+
+
+@composed(out=False, method=False)
+def meshgrid(*tensors: Tensor, indexing: Choice | None = None) -> tuple[Tensor, ...]:
+    """Views of rows, each along a dim of its own and stretched along the others.
+
+    indexing: "ij", the default, gives the dims in the order of the rows, "xy" swaps the first two.
+    """
+    if indexing not in (None, "ij", "xy"):
+        raise ArgumentError(f"meshgrid: indexing is 'ij' or 'xy', not {indexing!r}", op="meshgrid")
+    for x in tensors:
+        if x.ndim > 1:
+            raise ShapeError(f"meshgrid: expected rows and numbers, got {describe(x)}", op="meshgrid")
+    shape = tuple([x.numel() for x in tensors])
+    ones = (1,) * len(shape)
+    grids = [expand(reshape(x, (*ones[:d], -1 if x.numel() else 0, *ones[d + 1 :])), shape=shape)
+             for d, x in enumerate(tensors)]  # fmt: skip
+    return tuple([transpose(x, 0, 1) for x in grids] if indexing == "xy" and len(grids) > 1 else grids)
+
+
+@composed(out=False, method=False)
+def cartesian_prod(*tensors: Tensor) -> Tensor:
+    """Every choice of one element of each row, as rows of a matrix; a single row as it is."""
+    for x in tensors:
+        if x.ndim != 1:
+            raise ShapeError(f"cartesian_prod: expected rows, got {describe(x)}", op="cartesian_prod")
+    grids = meshgrid(*tensors)
+    return tensors[0] if len(grids) == 1 else stack([reshape(x, (x.numel(),)) for x in grids], 1)
+
+
+@composed(out=False, method=False)
+def combinations(input: Tensor, r: Size = 2, with_replacement: Flag = False) -> Tensor:
+    """Every choice of r elements of a row, in order, as rows of a matrix; with_replacement: one may be taken again."""
+    if input.ndim != 1:
+        raise ShapeError(f"combinations: expected a row, got {describe(input)}", op="combinations")
+    chosen = list((choices_again if with_replacement else choices)(range(input.shape[0]), r))
+    positions = np.array(chosen, np.int64).reshape(-1 if r else 0, r) if r and chosen else np.zeros((0, r), np.int64)
+    picked = index_select(input, 0, tensor(positions.reshape(-1), device=input.device))
+    return reshape(picked, positions.shape if r else (0,))
+
+
+@public(namespace=MG)
+def tril_indices(
+    row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """The rows and the columns of the elements on and below a diagonal of a matrix of that size, as a matrix of two."""
+    rows, columns = as_shape((row, col), "tril_indices")
+    return tensor(np.stack(np.tril_indices(rows, offset, columns)), dtype or "int64", device, requires_grad)
+
+
+@public(namespace=MG)
+def triu_indices(
+    row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """The rows and the columns of the elements on and above a diagonal of a matrix of that size, as a matrix of two."""
+    rows, columns = as_shape((row, col), "triu_indices")
+    return tensor(np.stack(np.triu_indices(rows, offset, columns)), dtype or "int64", device, requires_grad)

@@ -1,0 +1,93 @@
+"""Elements around a tensor: of one value, or of the tensor itself, mirrored, repeated or from the other end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from minigrad.core.layout import Layout
+from minigrad.core.roles import Choice, Ints, Scalar
+from minigrad.declare.decorators import composed
+from minigrad.declare.names import FUNCTIONAL
+from minigrad.errors import ArgumentError, ShapeError
+from minigrad.ops.casting import clone
+from minigrad.ops.creation import tensor
+from minigrad.ops.indexing.gathering import index_select
+from minigrad.ops.shape.put import put
+from minigrad.ops.shape.views import expand, narrow
+from minigrad.runtime.dispatch import number
+from minigrad.runtime.tensor import Tensor, describe
+
+MODES = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}  # PyTorch's words, and NumPy's
+
+
+@composed(out=False, method=False)
+def constant_pad_nd(input: Tensor, pad: Ints, value: Scalar = 0) -> Tensor:
+    """The tensor with pad[0] and pad[1] elements of one value before and behind the last dim, and so on.
+
+    Negative counts take elements away.  Gradient: the part of g where the tensor is.
+    """
+    shape, starts = list(input.shape), [0] * input.ndim
+    for d, (before, behind) in pairs_of("constant_pad_nd", input, pad):
+        n = input.shape[d] + min(before, 0) + min(behind, 0)
+        if n < 0:
+            raise ShapeError(f"constant_pad_nd: {pad} takes more than dim {d} of {describe(input)} has")
+        input = input if n == input.shape[d] else narrow(input, d, max(-before, 0), n)
+        shape[d], starts[d] = n + max(before, 0) + max(behind, 0), max(before, 0)
+    if tuple(shape) == input.shape:
+        return clone(input)
+    part = Layout.contiguous(tuple(shape))
+    filled = expand(number(value, input.dtype, input.device), shape=part.shape)
+    for d, start in enumerate(starts):
+        part = part.narrow(d, start, input.shape[d])
+    padded: Tensor = put(filled, input, size=part.shape, stride=part.strides, storage_offset=part.offset)
+    return padded
+
+
+@composed(namespace=FUNCTIONAL, out=False, method=False)
+def pad(input: Tensor, pad: Ints, mode: Choice = "constant", value: float | None = None) -> Tensor:
+    """The tensor with elements around it: pad[0] and pad[1] before and behind the last dim, and so on.
+
+    mode: "constant" takes `value`, "reflect" mirrors at the last element, "replicate" repeats it, "circular" goes on
+    at the other end; these take images with one or two dims in front.
+
+    Gradient: each element of g, to where it is from.
+    """
+    if mode == "constant":
+        return constant_pad_nd(input, pad, 0 if value is None else value)
+    if mode not in MODES or value:
+        wrong = f"value={value} is for mode='constant'" if mode in MODES else f"mode={mode!r} is none of {list(MODES)}"
+        raise ArgumentError(f"pad: {wrong}", op="pad")
+    if input.ndim - len(pad) // 2 not in (1, 2):
+        raise ShapeError(f"pad: {mode} of {len(pad) // 2} dims needs one or two in front, got {describe(input)}")
+    padded = input
+    for d, counts in pairs_of("pad", input, pad):
+        positions = around(input, d, counts, mode)
+        padded = index_select(padded, d, tensor(positions, device=input.device)) if any(counts) else padded
+    return clone(input) if padded is input else padded
+
+
+def pairs_of(name: str, x: Tensor, pad: Sequence[int]) -> list[tuple[int, tuple[int, int]]]:
+    """The dims that are padded, and by how much before and behind."""
+    if len(pad) % 2 or len(pad) > 2 * x.ndim:
+        raise ArgumentError(
+            f"{name}: pad {tuple(pad)} of {describe(x)} must have two counts for each dim, the last dim first, and "
+            f"{2 * x.ndim} at most",
+            op=name,
+        )
+    return [(x.ndim - 1 - k, (pad[2 * k], pad[2 * k + 1])) for k in range(len(pad) // 2)]
+
+
+def around(x: Tensor, d: int, counts: tuple[int, int], mode: str) -> Any:
+    """The positions of the elements along a dim that is padded."""
+    before, behind = counts
+    kept = np.arange(x.shape[d])[max(-before, 0) : x.shape[d] - max(-behind, 0)]  # what is taken away goes first
+    n = len(kept)
+    limit = {"reflect": n - 1, "circular": n}.get(mode, max(before, behind) if n else 0)
+    if max(before, behind) > limit or n < 1:
+        raise ShapeError(
+            f"pad: {mode} by {counts} does not fit dim {d} of {describe(x)}; at most {limit} fit", op="pad"
+        )
+    return np.pad(kept, (max(before, 0), max(behind, 0)), mode=MODES[mode])  # type: ignore[call-overload]

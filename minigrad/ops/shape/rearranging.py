@@ -1,0 +1,156 @@
+"""The same elements in another order or under other dims: moved, named otherwise, turned, repeated.
+
+All but `tile` are views, and so are turned ones, by negative strides.  `views.py` has the ops that these are made of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from minigrad.core.roles import Dim, Int, Ints, StretchedShape, ViewShape
+from minigrad.core.shape import as_shape, infer_hole, normalize_dim, normalize_dims
+from minigrad.declare.decorators import composed, public
+from minigrad.declare.names import MG
+from minigrad.errors import ArgumentError, ShapeError
+from minigrad.ops.shape.joining import repeat
+from minigrad.ops.shape.views import as_view, expand, flatten, flip, permute, transpose
+from minigrad.runtime.tensor import Tensor, describe
+
+# ---- dims -----------------------------------------------------------------------------------------------------------
+
+
+@composed(out=False)
+def unflatten(input: Tensor, dim: Dim, sizes: StretchedShape) -> Tensor:
+    """A view with one dim as several, of the given sizes; one of them may be -1."""
+    if not as_shape((sizes,), "unflatten", hole=True):
+        raise ShapeError(f"unflatten: dim {dim} of {describe(input)} needs one size at least", op="unflatten")
+    parts = infer_hole(as_shape((sizes,), "unflatten", hole=True), input.shape[dim], "unflatten", (input.shape[dim],))
+    return as_view(input, shape=(*input.shape[:dim], *parts, *input.shape[dim + 1 :]))
+
+
+@composed(out=False)
+def movedim(input: Tensor, source: Ints, destination: Ints) -> Tensor:
+    """A view with some dims moved to other positions; the others keep their order."""
+    if len(source) != len(destination):
+        raise ArgumentError(
+            f"movedim: the dims {source} of {describe(input)} go to {destination}; give one position for each",
+            op="movedim",
+        )
+    ndim = input.ndim or 1  # which a number has here
+    goes, to = ([normalize_dim(d, ndim, "movedim", input) for d in dims] for dims in (source, destination))
+    normalize_dims(to, ndim, "movedim", input)  # none twice
+    order = [d for d in range(ndim) if d not in normalize_dims(goes, ndim, "movedim", input)]
+    for position, d in sorted(zip(to, goes)):
+        order.insert(position, d)
+    return permute(input, dims=tuple(order[: input.ndim]))
+
+
+@public(namespace=MG)
+def moveaxis(input: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
+    """`movedim` under NumPy's name."""
+    return movedim(input, source, destination)
+
+
+@public(namespace=MG)
+def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
+    """`transpose` under NumPy's name."""
+    return transpose(input, axis0, axis1)
+
+
+@public(namespace=MG)
+def swapdims(input: Tensor, dim0: int, dim1: int) -> Tensor:
+    """`transpose` under another name."""
+    return transpose(input, dim0, dim1)
+
+
+@composed(out=False)
+def adjoint(input: Tensor) -> Tensor:
+    """A view with the last two dims swapped; of complex numbers, which there are not, the conjugates."""
+    if input.ndim < 2:
+        raise ShapeError(f"adjoint: expected at least 2 dims, got {describe(input)}", op="adjoint")
+    return transpose(input, -2, -1)
+
+
+@public(namespace=MG)
+def ravel(input: Tensor) -> Tensor:
+    """All elements as one dim, `flatten` under NumPy's name."""
+    return flatten(input)
+
+
+@public(namespace=MG)
+def broadcast_to(input: Tensor, size: int | Sequence[int]) -> Tensor:
+    """`expand` with the sizes as one argument."""
+    return expand(input, as_shape((size,), "broadcast_to", hole=True))
+
+
+# What indexes a tensor of fewer dims so that it has as many.
+NEW_DIMS: dict[int, dict[int, Any]] = {
+    1: {0: None},
+    2: {0: (None, None), 1: (None, ...)},
+    3: {0: (None, None, None), 1: (None, ..., None), 2: (..., None)},
+}
+
+
+def at_least(ndim: int, tensors: tuple[Tensor, ...]) -> Tensor | tuple[Tensor, ...]:
+    """Views with as many dims at least; of one tensor it alone."""
+    missing = NEW_DIMS[ndim]
+    views = tuple([x[missing[x.ndim]] if x.ndim < ndim else x for x in tensors])
+    return views[0] if len(views) == 1 else views
+
+
+@composed(out=False, method=False)
+def atleast_1d(*tensors: Tensor) -> Tensor | tuple[Tensor, ...]:
+    """Views with one dim at least: a number becomes a row of one.  Of several tensors a tuple."""
+    return at_least(1, tensors)
+
+
+@composed(out=False, method=False)
+def atleast_2d(*tensors: Tensor) -> Tensor | tuple[Tensor, ...]:
+    """Views with two dims at least: a row of n becomes (1, n).  Of several tensors a tuple."""
+    return at_least(2, tensors)
+
+
+@composed(out=False, method=False)
+def atleast_3d(*tensors: Tensor) -> Tensor | tuple[Tensor, ...]:
+    """Views with three dims at least: a row of n becomes (1, n, 1), a matrix (n, m, 1).  Of several tensors a tuple."""
+    return at_least(3, tensors)
+
+
+# ---- turned and repeated --------------------------------------------------------------------------------------------
+
+
+@composed(out=False)
+def fliplr(input: Tensor) -> Tensor:
+    """A view with the columns, the second dim, in reverse order."""
+    expect_dims("fliplr", input, 2)
+    return flip(input, dims=(1,))
+
+
+@composed(out=False)
+def flipud(input: Tensor) -> Tensor:
+    """A view with the rows, the first dim, in reverse order."""
+    expect_dims("flipud", input, 1)
+    return flip(input, dims=(0,))
+
+
+@composed(out=False)
+def rot90(input: Tensor, k: Int = 1, dims: Ints = (0, 1)) -> Tensor:
+    """A view turned k times by 90 degrees in the plane of two dims, from the first towards the second."""
+    if len(dims) != 2 or len(normalize_dims(dims, input.ndim, "rot90", input)) != 2:
+        raise ArgumentError(f"rot90: a plane of {describe(input)} has two dims, got {dims}", op="rot90")
+    turned = flip(input, dims=((), (dims[1],), dims, (dims[0],))[k % 4])
+    return transpose(turned, *dims) if k % 2 else turned
+
+
+@composed(out=False)
+def tile(input: Tensor, dims: ViewShape) -> Tensor:
+    """The tensor repeated dims[d] times along each dim; counts or dims that are missing in front are 1."""
+    counts = as_shape((dims,), "tile")
+    return repeat(input, (1,) * (input.ndim - len(counts)) + counts)
+
+
+def expect_dims(name: str, x: Tensor, ndim: int) -> None:
+    """Raise ShapeError for a tensor with fewer dims."""
+    if x.ndim < ndim:
+        raise ShapeError(f"{name}: expected at least {ndim} dims, got {describe(x)}", op=name)

@@ -1,0 +1,76 @@
+"""A copy of a tensor with another in the part of it that a view would see; both are differentiated."""
+
+from __future__ import annotations
+
+from minigrad.core.layout import Layout
+from minigrad.core.roles import Along, Dim, Int, Shape
+from minigrad.core.shape import as_int, numel
+from minigrad.declare.decorators import composed
+from minigrad.errors import ShapeError, StorageError
+from minigrad.ops.casting import clone
+from minigrad.ops.shape.put import put
+from minigrad.runtime.tensor import Tensor, describe
+
+
+def scattered(name: str, x: Tensor, src: Tensor, part: Layout) -> Tensor:
+    """A copy of x with src where a layout of a contiguous tensor of its shape looks."""
+    if src.shape != part.shape:
+        raise ShapeError(f"{name}: {describe(src)} does not fit into the part {part.shape} of {describe(x)}", op=name)
+    if not numel(part.shape):
+        return clone(x)
+    whole: Tensor = put(x, src.to(x.dtype), size=part.shape, stride=part.strides, storage_offset=part.offset)
+    return whole
+
+
+@composed(out=False)
+def diagonal_scatter(input: Tensor, src: Tensor, offset: Int = 0, dim1: Along = 0, dim2: Along = 1) -> Tensor:
+    """The tensor with src instead of `diagonal(input, offset, dim1, dim2)`; both are differentiated."""
+    return scattered("diagonal_scatter", input, src, Layout.contiguous(input.shape).diagonal(offset, dim1, dim2))
+
+
+@composed(out=False)
+def select_scatter(input: Tensor, src: Tensor, dim: Along, index: Int) -> Tensor:
+    """The tensor with src instead of `select(input, dim, index)`; both are differentiated."""
+    return scattered("select_scatter", input, src, Layout.contiguous(input.shape).select(dim, index))
+
+
+@composed()
+def slice_scatter(
+    input: Tensor, src: Tensor, dim: Dim = 0, start: int | None = None, end: int | None = None, step: Int = 1
+) -> Tensor:
+    """The tensor with src instead of input[start:end:step] along `dim`; both are differentiated.
+
+    Without an end, src says how many positions there are.
+    """
+    whole = Layout.contiguous(input.shape)
+    if end is not None or step != 1:
+        return scattered("slice_scatter", input, src, whole.slice(dim, start, end, step))
+    n = input.shape[dim] if input.ndim else 0
+    first = 0 if start is None else as_int(start, "start", "slice_scatter")
+    first += n if first < 0 else 0
+    length = src.shape[dim] if src.ndim == input.ndim > 0 else -1
+    if src.shape != (*input.shape[:dim], length, *input.shape[dim + 1 :]) or not 0 <= first <= n - length:
+        raise ShapeError(
+            f"slice_scatter: {describe(src)} does not fit into {describe(input)} at {first} along dim {dim}; "
+            f"the other dims must agree, and start + length <= {n} must hold",
+            op="slice_scatter",
+        )
+    return scattered("slice_scatter", input, src, whole.narrow(dim, first, length))
+
+
+@composed(out=False)
+def as_strided_scatter(
+    input: Tensor, src: Tensor, size: Shape, stride: Shape, storage_offset: int | None = None
+) -> Tensor:
+    """The tensor with src in the part that strides over its elements, row by row, see; both are differentiated.
+
+    Raises StorageError for strides that leave the tensor, or by which two elements of src go to one position.
+    """
+    part = Layout.contiguous(input.shape).as_strided(size, stride, storage_offset or 0)
+    if not part.fits(input.numel()) or part.may_overlap_itself():
+        raise StorageError(
+            f"as_strided_scatter: size {size} with strides {stride} from offset {part.offset} leaves {describe(input)} "
+            f"or names an element twice",
+            op="as_strided_scatter",
+        )
+    return scattered("as_strided_scatter", input, src, part)
