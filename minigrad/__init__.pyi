@@ -154,6 +154,9 @@ def cat(tensors: Sequence[Tensor], dim: builtins.int = ..., *, out: Tensor | Non
 def ceil(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """The smallest whole number not below x.  Gradient: 0."""
 
+def celu(input: Tensor, alpha: Tensor | builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
+    """input above 0, else alpha * (exp(input/alpha) - 1).  inplace: in the memory of input, which is returned."""
+
 def checkpoint(fn: Any, *args: Any, preserve_rng_state: builtins.bool = ..., use_reentrant: builtins.bool | None = ..., **kwargs: Any) -> Any:
     """`fn(*args, **kwargs)`, which keeps nothing for its gradient but its arguments and is run again for it."""
 
@@ -342,6 +345,9 @@ def grad(outputs: Tensor | Sequence[Tensor], inputs: Tensor | Sequence[Tensor], 
 
 def gt(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """input > other."""
+
+def hardshrink(input: Tensor, lambd: Tensor | builtins.float = ..., *, out: Tensor | None = ...) -> Tensor:
+    """input where |input| > lambd, else 0; nan stays nan.  Gradient: g there, 0 elsewhere and at both ends."""
 
 def hypot(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """sqrt(input**2 + other**2), where the squares may overflow; infinite if one operand is."""
@@ -546,6 +552,9 @@ def permute(input: Tensor, *dims: builtins.int | Sequence[builtins.int]) -> Tens
 def pow(input: Tensor | builtins.float, exponent: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """input to the exponent, a true power: negative bases with whole exponents work; integers stay integers and wrap."""
 
+def prelu(input: Tensor, weight: Tensor) -> Tensor:
+    """input above 0, else weight * input, with one weight, or one for each channel, which are the second dim."""
+
 def printoptions(precision: builtins.int | None = ..., threshold: builtins.int | None = ..., edgeitems: builtins.int | None = ..., linewidth: builtins.int | None = ...) -> Iterator[None]:
     """`set_printoptions` for a `with` block, in this thread or task."""
 
@@ -618,6 +627,9 @@ schema: Any
 
 def select(input: Tensor, dim: builtins.int, index: builtins.int) -> Tensor:
     """One position along `dim`, which goes.  Gradient: zeros around g."""
+
+def selu(input: Tensor, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
+    """1.0507 * x above 0, else 1.7581 * (exp(x) - 1): networks of it keep mean 0 and variance 1."""
 
 def set_allocator(kind: builtins.str, allocator: Any) -> None:
     """Let `allocator` serve all devices of that kind from now on; existing storages go back to their own."""
@@ -712,6 +724,9 @@ def tensor(data: Any, dtype: Any = ..., device: Any = ..., requires_grad: builti
 
 def threading_layer() -> builtins.str:
     """The layer that runs the team, or "none yet": Numba chooses it at the first launch."""
+
+def threshold(input: Tensor | builtins.float, threshold: Tensor | builtins.float, value: Tensor | builtins.float, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
+    """input above the threshold, else value; nan stays nan."""
 
 def topk(input: Tensor, k: builtins.int, dim: builtins.int = ..., largest: builtins.bool = ..., sorted: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
     """The k largest (or smallest) elements along `dim`, the best first, and where they stood: (values, indices)."""

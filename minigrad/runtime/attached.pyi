@@ -433,6 +433,12 @@ class Attached:
     def ceil_(self) -> Tensor:
         """`ceil` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
+    def celu(self, alpha: Tensor | builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
+        """input above 0, else alpha * (exp(input/alpha) - 1).  inplace: in the memory of input, which is returned."""
+
+    def celu_(self, alpha: Tensor | builtins.float = ...) -> Tensor:
+        """`celu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
     def char(self) -> Tensor:
         """x as int8."""
 
@@ -683,11 +689,29 @@ class Attached:
     def half(self) -> Tensor:
         """x as float16."""
 
+    def hardshrink(self, lambd: Tensor | builtins.float = ..., *, out: Tensor | None = ...) -> Tensor:
+        """input where |input| > lambd, else 0; nan stays nan.  Gradient: g there, 0 elsewhere and at both ends."""
+
+    def hardshrink_(self, lambd: Tensor | builtins.float = ...) -> Tensor:
+        """`hardshrink` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
+    def hardsigmoid(self, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
+        """relu6(x + 3) / 6.  Gradient: g/6 inside of (-3, 3), 0 elsewhere and at both ends."""
+
+    def hardsigmoid_(self) -> Tensor:
+        """`hardsigmoid` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
     def hardswish(self, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
         """input * relu6(input + 3) / 6.  Gradient: g*(input/3 + 1/2) inside of (-3, 3), 0 from -3 down, g from 3 up."""
 
     def hardswish_(self) -> Tensor:
         """`hardswish` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
+    def hardtanh(self, min_val: Tensor | builtins.float = ..., max_val: Tensor | builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
+        """input, not below min_val and not above max_val; nan stays nan."""
+
+    def hardtanh_(self, min_val: Tensor | builtins.float = ..., max_val: Tensor | builtins.float = ...) -> Tensor:
+        """`hardtanh` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def hypot(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """sqrt(input**2 + other**2), where the squares may overflow; infinite if one operand is."""
@@ -925,6 +949,12 @@ class Attached:
     def minimum_(self, other: Tensor | builtins.float) -> Tensor:
         """`minimum` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
+    def mish(self, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
+        """x * tanh(softplus(x)).  Gradient: with t the tanh, g*(t + x*(1 - t**2)*sigmoid(x)); 0.6*g at 0."""
+
+    def mish_(self) -> Tensor:
+        """`mish` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
     def mm(self, mat2: Tensor, *, out: Tensor | None = ...) -> Tensor:
         """Matrix times matrix, no batch dims."""
 
@@ -1037,6 +1067,9 @@ class Attached:
     def powf(self, exponent: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """input to the exponent, a true power: negative bases with whole exponents work; integers stay integers and wrap."""
 
+    def prelu(self, weight: Tensor) -> Tensor:
+        """input above 0, else weight * input, with one weight, or one for each channel, which are the second dim."""
+
     def prod(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
         """Product over `dim`.  Gradient: g times the product of the other elements, exact with zeros too."""
 
@@ -1129,6 +1162,12 @@ class Attached:
     def select(self, dim: builtins.int, index: builtins.int) -> Tensor:
         """One position along `dim`, which goes.  Gradient: zeros around g."""
 
+    def selu(self, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
+        """1.0507 * x above 0, else 1.7581 * (exp(x) - 1): networks of it keep mean 0 and variance 1."""
+
+    def selu_(self) -> Tensor:
+        """`selu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
     def short(self) -> Tensor:
         """x as int16."""
 
@@ -1179,6 +1218,18 @@ class Attached:
 
     def softplus_(self, beta: Tensor | builtins.float = ..., threshold: Tensor | builtins.float = ...) -> Tensor:
         """`softplus` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
+    def softshrink(self, lambd: Tensor | builtins.float = ..., *, out: Tensor | None = ...) -> Tensor:
+        """input - lambd above lambd, input + lambd below -lambd, else 0; nan stays nan."""
+
+    def softshrink_(self, lambd: Tensor | builtins.float = ...) -> Tensor:
+        """`softshrink` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
+    def softsign(self, *, out: Tensor | None = ...) -> Tensor:
+        """x / (1 + |x|), between -1 and 1.  Gradient: g / (1 + |x|)**2."""
+
+    def softsign_(self) -> Tensor:
+        """`softsign` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def sort(self, dim: builtins.int = ..., descending: builtins.bool = ..., stable: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
         """The elements along `dim` in order, and where they stood: (values, indices)."""
@@ -1257,6 +1308,18 @@ class Attached:
 
     def tanh_(self) -> Tensor:
         """`tanh` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
+    def tanhshrink(self, *, out: Tensor | None = ...) -> Tensor:
+        """x - tanh(x).  Gradient: g*tanh(x)**2."""
+
+    def tanhshrink_(self) -> Tensor:
+        """`tanhshrink` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
+    def threshold(self, threshold: Tensor | builtins.float, value: Tensor | builtins.float, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
+        """input above the threshold, else value; nan stays nan."""
+
+    def threshold_(self, threshold: Tensor | builtins.float, value: Tensor | builtins.float) -> Tensor:
+        """`threshold` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def to(self, *args: Any, dtype: Any = ..., device: Any = ..., copy: builtins.bool = ..., non_blocking: builtins.bool = ...) -> Tensor:
         """x in another dtype and/or on another device: `x.to(mg.float64)`, `x.to("reference")`, `x.to(other)`."""
