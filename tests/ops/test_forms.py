@@ -20,6 +20,7 @@ from minigrad.declare import names
 from minigrad.errors import ArgumentError, DeviceError, DTypeError, MinigradError, ShapeError, StorageError
 
 X, Y = (2, 3), (3, 2)
+ABOVE = np.array([[0.5, 1.5, 2.5], [3.0, 0.3, 8.0]])
 POSITIONS = np.array([1, 0])
 COLUMNS = np.array([[1, 0, 1], [0, 0, 1]])
 MASK = np.array([[True, False, True], [False, True, True]])
@@ -50,6 +51,8 @@ CALLS: dict[str, dict[str, Any]] = {
     "solve_triangular": {"A": np.array([[4.0, 1.0], [1.0, 2.0]]), "B": X, "upper": True},
     "linear": {"input": X, "weight": (4, 3), "bias": (4,)},
     "cast": {"input": X, "dtype": mg.float64},
+    "zeta": {"input": np.array([[2, 3, 2], [3, 2, 4]]), "other": ABOVE},
+    "polygamma": {"n": 2, "input": ABOVE}, "mvlgamma": {"input": X, "p": 2}, "multigammaln": {"input": X, "p": 2},
 }  # fmt: skip
 MAKERS = {
     "full": {"size": X, "fill_value": 2.0}, "empty": None, "zeros": {"size": X}, "ones": {"size": X},
@@ -105,7 +108,8 @@ def tensors(given: dict[str, Any], make: Callable[..., Any] = mg.tensor) -> dict
     return {key: one(value) for key, value in given.items()}
 
 
-BITS = {"bitwise_and", "bitwise_or", "bitwise_xor"}
+BITS = {"bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "bitwise_left_shift", "bitwise_right_shift", "gcd",
+        "lcm"}  # fmt: skip
 
 
 def call_of(name: str) -> tuple[Callable[..., Any], dict[str, Any]]:
