@@ -602,7 +602,7 @@ def neg(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """-x; unsigned integers wrap."""
 
 def nextafter(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """The number of input's dtype next to it, towards other; float32 and float64 only.  It has no gradient."""
+    """The number of input's dtype next to it, towards other; float32 and float64 only."""
 
 def no_grad() -> Any:
     """Record nothing in this block (or in the decorated function)."""

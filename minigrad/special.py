@@ -9,11 +9,11 @@ from minigrad.api.absent import absent
 from minigrad.declare.names import MG, SPECIAL, listed, namespaces
 
 # The names of torch.special for what is in `mg`, and what that is called there.
-SHARED = {name: name for name in "digamma erf erfc erfinv exp2 expm1 i0 log1p log_softmax logit logsumexp ndtr "
+SAME = {name: name for name in "digamma erf erfc erfinv exp2 expm1 i0 log1p log_softmax logit logsumexp ndtr "
           "polygamma round sinc softmax xlogy".split()}  # fmt: skip
-SHARED |= {"expit": "sigmoid", "gammaln": "lgamma", "multigammaln": "mvlgamma", "psi": "digamma"}
+SAME |= {"expit": "sigmoid", "gammaln": "lgamma", "multigammaln": "mvlgamma", "psi": "digamma"}
 
-namespaces[SPECIAL] |= {name: namespaces[MG][ours] for name, ours in SHARED.items()}
+namespaces[SPECIAL] |= {name: namespaces[MG][ours] for name, ours in SAME.items()}
 globals().update(namespaces[SPECIAL])
 __all__ = sorted(namespaces[SPECIAL])
 __dir__ = listed(__all__)

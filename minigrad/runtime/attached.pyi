@@ -1191,7 +1191,7 @@ class Attached:
         """`mg.zeros` of a size, of the dtype and on the device of x."""
 
     def nextafter(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """The number of input's dtype next to it, towards other; float32 and float64 only.  It has no gradient."""
+        """The number of input's dtype next to it, towards other; float32 and float64 only."""
 
     def nextafter_(self, other: Tensor | builtins.float) -> Tensor:
         """`nextafter` in place, and recorded.  Raises GradientError for a Var outside no_grad."""

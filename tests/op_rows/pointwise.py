@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import minigrad as mg
-from minigrad.ops.pointwise import gamma, trigonometry
+from minigrad.ops.pointwise import gamma, signs, trigonometry
 
 from .row import ALL, FLOATS, INTS, NUMBERS, Row
 
@@ -125,7 +125,9 @@ ROWS = [
     *[_row(name, getattr(np, name), "real", "real", result=None) for name in ("fmax", "fmin")],
     _row("ldexp", lambda x, y: x * 2.0**y, "real", "real"),
     _row("float_power", np.float_power, "positive", "real", result="float64"),
-    _row("nan_to_num", lambda x: x, result=None, order2=False),
+    _row("nan_to_num", lambda x, *_: x, "real", "real", "real", "real", fn=signs.finite_or, result=None, order2=False),
+    *[_row(name, function, "real", "real", ops=(), result=None)
+      for name, function in (("clamp_min", np.maximum), ("clamp_max", np.minimum))],
     _row("nextafter", np.nextafter, "real", "real", result=None, dtypes=("float32", "float64"), order2=False),
     _asked("signbit", np.signbit),
     _asked("isposinf", lambda x: x == np.inf),
@@ -135,7 +137,7 @@ ROWS = [
     _bits("bitwise_right_shift", np.right_shift, "whole"),
     _bits("gcd", np.gcd, "distinct"),
     _bits("lcm", np.lcm, "distinct"),
-    _row("bitwise_not", np.bitwise_not, "distinct", ops=(), dtypes=INTS, result=None, smooth=False),
+    _row("bitwise_not", np.bitwise_not, "distinct", ops=(), dtypes=("bool", *INTS), result=None, smooth=False),
     _row("positive", lambda x: x, ops=(), result=None, dtypes=NUMBERS),
     _row("rsub", lambda x, y: y - x, "real", "real", ops=(), result=None, dtypes=NUMBERS),
     _row("deg2rad", np.deg2rad),
@@ -159,7 +161,8 @@ ROWS = [
     _row("trigamma", _each(lambda x: _zeta(2.0, x)), "positive", fn=gamma.trigamma, tolerance=16),
     Row("trigamma-below", lambda x: gamma.trigamma(x - 3.5), lambda x: _each(lambda q: _zeta(2.0, q))(x - 3.5),
         ("share",), ("trigamma",), dtypes=FLOATS, refuses=False, tolerance=64, kernels=False),
-    _row("zeta", _each(lambda q: _zeta(2.5, q)), "positive", fn=lambda q: mg.special.zeta(2.5, q), tolerance=16),
+    _row("zeta", _each(lambda q: _zeta(2.5, q)), "positive", fn=lambda q: mg.special.zeta(2.5, q),
+         shapes=((2, 3, 4),), tolerance=16),
     Row("polygamma", lambda x: mg.polygamma(3, x), lambda x: 6 * _each(lambda q: _zeta(4.0, q))(x), ("positive",), (),
         dtypes=FLOATS, refuses=False, tolerance=16, kernels=False),
     Row("mvlgamma", lambda x: mg.mvlgamma(x, 2), lambda x: _each(lambda q: _lgamma(q) + _lgamma(q - 0.5) + math.log(

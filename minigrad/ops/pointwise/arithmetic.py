@@ -81,7 +81,7 @@ def neg(x):
 def positive(input: Tensor) -> Tensor:
     """The input itself; bool is refused, as by `neg`."""
     if input.dtype is bool_:
-        raise DTypeError(f"positive: bool has no arithmetic here, got {describe(input)}", op="positive")
+        raise DTypeError(f"positive: got {describe(input)}; convert with .to(mg.int64)", op="positive")
     return input
 
 

@@ -25,7 +25,7 @@ def whole(op: Op, specs: Sequence[Spec]) -> Pair:
 def bitwise_not(input: Tensor) -> Tensor:
     """All bits of input turned; for bool `not`.  Raises DTypeError for floats."""
     if input.dtype.is_float:
-        raise DTypeError(f"bitwise_not: bits are defined for bool and integers only, got {describe(input)}",
+        raise DTypeError(f"bitwise_not: got {describe(input)}; bits are defined for bool and integers only",
             op="bitwise_not")  # fmt: skip
     if input.dtype is bool_:
         return logical_not(input)
