@@ -37,6 +37,7 @@ from minigrad import linalg as linalg
 from minigrad import nn as nn
 from minigrad.core import requests as requests
 from minigrad.declare import rules as rules
+from minigrad import special as special
 from minigrad import testing as testing
 from minigrad import viz as viz
 __version__: str
@@ -155,8 +156,17 @@ bfloat16: DType
 def bitwise_and(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """Bits in both; for bool `and`."""
 
+def bitwise_left_shift(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
+    """input * 2**other, as bits; 0 where other is negative, or not below the number of bits."""
+
+def bitwise_not(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
+    """All bits of input turned; for bool `not`.  Raises DTypeError for floats."""
+
 def bitwise_or(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """Bits in either; for bool `or`."""
+
+def bitwise_right_shift(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
+    """input / 2**other, rounded down; 0 or -1 where other is negative, or not below the number of bits."""
 
 def bitwise_xor(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """Bits in exactly one; for bool `!=`."""
@@ -190,6 +200,9 @@ def cat(tensors: Sequence[Tensor], dim: builtins.int = ..., *, out: Tensor | Non
 def ceil(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """The smallest whole number not below x.  Gradient: 0."""
 
+def celu(input: Tensor, alpha: Tensor | builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
+    """input above 0, else alpha * (exp(input/alpha) - 1).  inplace: in the memory of input, which is returned."""
+
 def channel_shuffle(input: Tensor, groups: builtins.int) -> Tensor:
     """Images (N, C, ...) with the channels of each group spread: the first of all groups, the second, and so on."""
 
@@ -201,6 +214,12 @@ def chunk(input: Tensor, chunks: builtins.int, dim: builtins.int = ...) -> built
 
 def clamp(input: Tensor, min: Any = ..., max: Any = ..., *, out: Tensor | None = ...) -> Tensor:
     """input, not below min and not above max; either may be None, a number or a tensor."""
+
+def clamp_max(input: Tensor, max: Any, *, out: Tensor | None = ...) -> Tensor:
+    """input, not above max.  Gradient: g there and at the bound, 0 above, where the bound gets it."""
+
+def clamp_min(input: Tensor, min: Any, *, out: Tensor | None = ...) -> Tensor:
+    """input, not below min.  Gradient: g there and at the bound, 0 below, where the bound gets it."""
 
 def clone(input: Tensor) -> Tensor:
     """A row-major copy in storage of its own.  Gradient: g."""
@@ -238,6 +257,9 @@ def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., s
 def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] = ..., output_padding: builtins.int | Sequence[builtins.int] = ..., groups: builtins.int = ..., dilation: builtins.int | Sequence[builtins.int] = ...) -> Tensor:
     """Transposed convolution along three dims: see `conv_transpose2d`."""
 
+def copysign(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
+    """|input| with the sign of other, which -0.0 and nan have too."""
+
 def cos(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Cosine.  Gradient: -g*sin(x)."""
 
@@ -268,6 +290,9 @@ def default_device() -> Any:
 def default_float() -> DType:
     """The dtype of Python floats and of tensors made without naming one."""
 
+def deg2rad(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
+    """Degrees as radians, x*pi/180.  Gradient: g*pi/180."""
+
 def device(device: Any) -> Any:
     """The device of that name: "cpu", "reference", "cuda" (which is "cuda:0"), "cuda:1", ..."""
 
@@ -291,6 +316,9 @@ def diagonal_scatter(input: Tensor, src: Tensor, offset: builtins.int = ..., dim
 
 def diff(input: Tensor, n: builtins.int = ..., dim: builtins.int = ..., prepend: Tensor | None = ..., append: Tensor | None = ..., *, out: Tensor | None = ...) -> Tensor:
     """The n-th difference along `dim`: each element minus the one before it, n times."""
+
+def digamma(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
+    """The derivative of lgamma: -inf at 0, inf at -0.0, nan at negative whole numbers.  Gradient: g*polygamma(1, x)."""
 
 def div(input: Tensor | builtins.float, other: Tensor | builtins.float, *, rounding_mode: Any = ..., out: Tensor | None = ...) -> Tensor:
     """Quotient, element by element, rounded if rounding_mode is "floor" or "trunc"; integers give the default float."""
@@ -333,6 +361,9 @@ def erf(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
 
 def erfc(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """1 - erf(x) without cancellation for large x.  Gradient: -g*2/sqrt(pi)*exp(-x**2)."""
+
+def erfinv(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
+    """The y with erf(y) = x: infinities at -1 and 1, nan beyond.  Gradient: g*sqrt(pi)/2*exp(y**2)."""
 
 def exp(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """e to the x.  exp(-inf) = 0, exp(inf) = inf.  Gradient: g*exp(x)."""
@@ -379,11 +410,26 @@ float16: DType
 float32: DType
 float64: DType
 
+def float_power(input: Tensor | builtins.float, exponent: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
+    """input to the exponent, in float64 for every dtype.  Gradient: as of `pow`."""
+
 def floor(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """The largest whole number not above x.  Gradient: 0."""
 
 def floor_divide(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """The largest integer not above input/other, as Python's `//`; an integer divided by 0 gives 0.  Gradient: 0."""
+
+def fmax(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
+    """The larger of two; a number wins over nan.  Gradient: g to the larger, at ties to input."""
+
+def fmin(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
+    """The smaller of two; a number wins over nan.  Gradient: g to the smaller, at ties to input."""
+
+def fmod(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
+    """input - other*trunc(input/other), with the sign of input, as C's fmod; an integer by 0 gives 0."""
+
+def frac(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
+    """x without its whole part, with the sign of x; nan for an infinity.  Gradient: g."""
 
 def frexp(input: Tensor, *, out: Tensor | None = ...) -> Any:
     """Return the mantissa and the exponent of each element: input = mantissa * 2**exponent."""
@@ -403,6 +449,9 @@ def full_like(input: Tensor, fill_value: builtins.float, *, dtype: Any = ..., de
 def gather(input: Tensor, dim: builtins.int, index: Tensor, *, sparse_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
     """out[i, j, k] = input[i, index[i, j, k], k] for dim 1, and alike for others.  Gradient: g added where it was read."""
 
+def gcd(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
+    """The greatest common divisor of |input| and |other|; that of 0 and 0 is 0."""
+
 def ge(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """input >= other."""
 
@@ -421,6 +470,12 @@ def grad(outputs: Tensor | Sequence[Tensor], inputs: Tensor | Sequence[Tensor], 
 def gt(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """input > other."""
 
+def hardshrink(input: Tensor, lambd: Tensor | builtins.float = ..., *, out: Tensor | None = ...) -> Tensor:
+    """input where |input| > lambd, else 0; nan stays nan.  Gradient: g there, 0 elsewhere and at both ends."""
+
+def heaviside(input: Tensor | builtins.float, values: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
+    """0 below 0, 1 above, and values at 0; 0 for nan.  Gradient: 0; g at 0 for values."""
+
 def hsplit(input: Tensor, sections: builtins.int | Sequence[builtins.int] | Tensor) -> builtins.tuple[Tensor, ...]:
     """Views of parts of one size, or up to indices, along the second dim; of a row along its own."""
 
@@ -429,6 +484,9 @@ def hstack(tensors: Sequence[Tensor], *, out: Tensor | None = ...) -> Tensor:
 
 def hypot(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """sqrt(input**2 + other**2), where the squares may overflow; infinite if one operand is."""
+
+def i0(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
+    """The modified Bessel function I0: the mean of exp(x*cos(t)).  Gradient: g*i1(x)."""
 i16: DType
 i32: DType
 i64: DType
@@ -462,11 +520,26 @@ def isinf(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
 def isnan(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Whether x is nan."""
 
+def isneginf(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
+    """Whether x is -inf."""
+
+def isposinf(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
+    """Whether x is inf."""
+
+def isreal(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
+    """True: there are no complex numbers."""
+
 def kernel(*, dtype: Any, shape: Any, vjp: Any = ..., linear: Any = ..., jvp: Any = ..., batch: Any = ..., joint: Any = ..., check: Any = ..., outputs: builtins.tuple[builtins.str, ...] = ..., zeros: builtins.bool = ..., name: builtins.str = ..., label: builtins.str = ..., namespace: Any = ..., method: builtins.bool = ..., in_place: builtins.bool = ..., out: builtins.bool = ..., floats: builtins.bool = ..., writes: builtins.tuple[builtins.str, ...] = ..., otherwise: Any = ...) -> Any:
     """Declare an op with a kernel family of its own."""
 
 def kthvalue(input: Tensor, k: builtins.int, dim: builtins.int = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
     """The k-th smallest element along `dim`, k from 1 on: (values, indices); nan is the greatest."""
+
+def lcm(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
+    """The least common multiple of |input| and |other|, 0 where one is 0; it wraps."""
+
+def ldexp(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
+    """input * 2**other.  Gradient: g*2**other, and g*y*ln(2) for other."""
 
 def le(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """input <= other."""
@@ -476,6 +549,9 @@ def leaky_relu(input: Tensor, negative_slope: Tensor | builtins.float = ..., inp
 
 def lerp(input: Tensor | builtins.float, end: Tensor | builtins.float, weight: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """input + weight * (end - input), exactly `end` for the weight 1."""
+
+def lgamma(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
+    """log(|gamma(x)|), inf at 0 and at negative whole numbers.  Gradient: g*digamma(x)."""
 
 def linspace(start: builtins.float, end: builtins.float, steps: builtins.int, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
     """`steps` values from start to end, both included."""
@@ -518,6 +594,9 @@ def logical_or(input: Tensor | builtins.float, other: Tensor | builtins.float, *
 
 def logical_xor(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """Whether exactly one is not zero."""
+
+def logit(input: Tensor, eps: Any = ..., *, out: Tensor | None = ...) -> Tensor:
+    """log(x/(1-x)), the inverse of sigmoid, nan outside of [0, 1]; eps: of x in [eps, 1 - eps]."""
 
 def logsumexp(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None, keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
     """log(sum(exp(x))) over `dim`; nothing overflows.  Gradient: g times the softmax."""
@@ -591,6 +670,12 @@ def mul(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: 
 def mv(input: Tensor, vec: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Matrix times vector."""
 
+def mvlgamma(input: Tensor, p: builtins.int, *, out: Tensor | None = ...) -> Tensor:
+    """The logarithm of the multivariate gamma function of p dims: a sum of lgamma(input - k/2), and p(p-1)/4*log(pi)."""
+
+def nan_to_num(input: Tensor, nan: builtins.float | None = ..., posinf: builtins.float | None = ..., neginf: builtins.float | None = ..., *, out: Tensor | None = ...) -> Tensor:
+    """input with nan for each nan, posinf for inf, neginf for -inf; by default 0 and the largest numbers of its dtype."""
+
 def nanmean(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
     """Mean over `dim` of the elements that are not nan; nan where there is none.  Gradient: g/count for each."""
 
@@ -608,6 +693,9 @@ def ne(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: T
 
 def neg(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """-x; unsigned integers wrap."""
+
+def nextafter(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
+    """The number of input's dtype next to it, towards other; float32 and float64 only."""
 
 def no_grad() -> Any:
     """Record nothing in this block (or in the decorated function)."""
@@ -648,8 +736,17 @@ def pixel_shuffle(input: Tensor, upscale_factor: builtins.int) -> Tensor:
 def pixel_unshuffle(input: Tensor, downscale_factor: builtins.int) -> Tensor:
     """Images (..., C, H*r, W*r) as (..., C*r*r, H, W): the pixels of each square become channels."""
 
+def polygamma(n: builtins.int, input: Tensor, *, out: Tensor | None = ...) -> Tensor:
+    """The n-th derivative of digamma; from n = 2 on it is nan below 0, but for poles.  Gradient: g*polygamma(n + 1, x)."""
+
+def positive(input: Tensor) -> Tensor:
+    """The input itself; bool is refused, as by `neg`."""
+
 def pow(input: Tensor | builtins.float, exponent: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """input to the exponent, a true power: negative bases with whole exponents work; integers stay integers and wrap."""
+
+def prelu(input: Tensor, weight: Tensor) -> Tensor:
+    """input above 0, else weight * input, with one weight, or one for each channel, which are the second dim."""
 
 def printoptions(precision: builtins.int | None = ..., threshold: builtins.int | None = ..., edgeitems: builtins.int | None = ..., linewidth: builtins.int | None = ...) -> Iterator[None]:
     """`set_printoptions` for a `with` block, in this thread or task."""
@@ -659,6 +756,9 @@ def prod(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ...,
 
 def promote(a: DType, b: DType) -> DType:
     """The dtype that two operands meet in."""
+
+def rad2deg(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
+    """Radians as degrees, x*180/pi.  Gradient: g*180/pi."""
 
 def rand(*size: builtins.int | Sequence[builtins.int], generator: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
     """Uniform in [0, 1)."""
@@ -723,6 +823,9 @@ def row_stack(tensors: Sequence[Tensor], *, out: Tensor | None = ...) -> Tensor:
 def rsqrt(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """1/sqrt(x).  Gradient: -g/(2*x*sqrt(x))."""
 
+def rsub(input: Tensor, other: Any, *, alpha: builtins.float = ...) -> Tensor:
+    """other - alpha * input.  Gradient: -g*alpha, and g for other."""
+
 def scalar(function: Any) -> Any:
     """A helper that other scalar functions may call; it is expanded in place."""
 
@@ -741,6 +844,9 @@ def select_copy(input: Tensor, dim: builtins.int, index: builtins.int, *, out: T
 
 def select_scatter(input: Tensor, src: Tensor, dim: builtins.int, index: builtins.int) -> Tensor:
     """The tensor with src instead of `select(input, dim, index)`; both are differentiated."""
+
+def selu(input: Tensor, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
+    """1.0507 * x above 0, else 1.7581 * (exp(x) - 1): networks of it keep mean 0 and variance 1."""
 
 def set_allocator(kind: builtins.str, allocator: Any) -> None:
     """Let `allocator` serve all devices of that kind from now on; existing storages go back to their own."""
@@ -767,11 +873,17 @@ def sigmoid(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
 def sign(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """-1, 0 or 1; nan stays nan.  Gradient: 0."""
 
+def signbit(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
+    """Whether the sign of x is minus, which -0.0 and nan may have too."""
+
 def silu(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """x*sigmoid(x).  Gradient: g*s*(1 + x*(1-s)) with s = sigmoid(x)."""
 
 def sin(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Sine.  Gradient: g*cos(x)."""
+
+def sinc(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
+    """sin(pi*x)/(pi*x), 1 at 0.  Gradient: g*(cos(pi*x) - y)/x, 0 at 0."""
 
 def sinh(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Hyperbolic sine.  Gradient: g*cosh(x)."""
@@ -866,6 +978,9 @@ def tensor_split(input: Tensor, sections: builtins.int | Sequence[builtins.int] 
 def threading_layer() -> builtins.str:
     """The layer that runs the team, or "none yet": Numba chooses it at the first launch."""
 
+def threshold(input: Tensor | builtins.float, threshold: Tensor | builtins.float, value: Tensor | builtins.float, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
+    """input above the threshold, else value; nan stays nan."""
+
 def tile(input: Tensor, *dims: builtins.int | Sequence[builtins.int]) -> Tensor:
     """The tensor repeated dims[d] times along each dim; counts or dims that are missing in front are 1."""
 
@@ -959,6 +1074,9 @@ def where(condition: Tensor | builtins.float, input: Tensor | builtins.float, ot
 
 def where_cond(condition: Tensor, a: Any, b: Any) -> Tensor:
     """candle's order of `where`: the condition first."""
+
+def xlogy(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
+    """input*log(other), 0 where input is 0, but for nan."""
 
 def zeros(*size: builtins.int | Sequence[builtins.int], dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
     """Zeros, of the default float unless a dtype is given."""

@@ -13,7 +13,19 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from op_rows import convolution, creation, linalg, losses, masks, pooling, rows, scan, shapes, sorting
+from op_rows import (
+    convolution,
+    creation,
+    linalg,
+    losses,
+    masks,
+    pointwise,
+    pooling,
+    rows,
+    scan,
+    shapes,
+    sorting,
+)
 from op_rows.row import ALL, FLOATS, INTS, NUMBERS, Row
 
 import minigrad as mg
@@ -387,6 +399,7 @@ ROWS: list[Row] = [
     *masks.ROWS,
     *creation.ROWS,
     *shapes.ROWS,
+    *pointwise.ROWS,
 ]
 BY_NAME = {row.name: row for row in ROWS}
 DEVICES = ("reference", "cpu")

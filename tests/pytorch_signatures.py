@@ -17,7 +17,8 @@ import minigrad as mg
 TABLE = Path(__file__).with_suffix(".json")
 # Arguments for sparse, named, complex and pinned tensors, and for memory formats: minigrad has none of these.
 ABSENT = {"layout", "pin_memory", "names", "memory_format", "is_coalesced", "_stacklevel"}
-MODULES = {"torch": mg, "torch.nn.functional": mg.nn.functional, "torch.linalg": mg.linalg}
+MODULES = {"torch": mg, "torch.nn.functional": mg.nn.functional, "torch.linalg": mg.linalg,
+           "torch.special": mg.special}  # fmt: skip
 
 Signature = list[list[str]]  # [name, kind, default] of each parameter; kind: "any", "keyword" or "many"
 
@@ -94,8 +95,9 @@ def read() -> dict[str, list[Signature]]:
         overloads = stubs.get(prefix, {}).get(short)
         if overloads is None and inspect.isfunction(native := getattr(eval(prefix, {"torch": torch}), short, None)):
             overloads = [of_function(native)]
-        if overloads is None and prefix == "torch.linalg" and hasattr(torch.linalg, short):
-            overloads = [of_docstring(getattr(torch.linalg, short))]
+        documented = {"torch.linalg": torch.linalg, "torch.special": torch.special}.get(prefix)
+        if overloads is None and hasattr(documented, short):
+            overloads = [of_docstring(getattr(documented, short))]
         if overloads is None and prefix == "torch.nn.functional" and hasattr(torch.nn.functional, short):
             overloads = stubs["torch"].get(short)
         if overloads:
@@ -130,7 +132,7 @@ def of_definition(node: ast.FunctionDef) -> Signature:
 
 def of_docstring(function: Any) -> Signature:
     """The parameters of a function that has a signature in the first line of its docstring only."""
-    given = inspect.getdoc(function).partition("\n")[0].partition("(")[2].partition(") ->")[0]  # type: ignore[union-attr]
+    given = inspect.getdoc(function).partition("\n")[0].partition("(")[2].partition(" ->")[0].rpartition(")")[0]  # type: ignore[union-attr]
     node = ast.parse(f"def f({given}): ...").body[0]
     assert isinstance(node, ast.FunctionDef)
     return of_definition(node)

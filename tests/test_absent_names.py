@@ -10,7 +10,7 @@ import minigrad as mg
 from minigrad.api.absent import INSTEAD
 
 ROOMS = {"minigrad": mg, "minigrad.nn": mg.nn, "minigrad.nn.functional": mg.nn.functional, "minigrad.func": mg.func,
-         "minigrad.linalg": mg.linalg}  # fmt: skip
+         "minigrad.linalg": mg.linalg, "minigrad.special": mg.special}  # fmt: skip
 
 
 @pytest.mark.parametrize("room", ROOMS)

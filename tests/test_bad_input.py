@@ -350,7 +350,7 @@ ELEMENTWISE: list[Row] = [
     ("bool-minus", lambda o: o.b - o.b, DTypeError, "sub: bool(3,), bool(3,) convert with .to(mg.int64)"),
     ("bool-negated", lambda o: -o.b, DTypeError, "neg: bool(3,) .to(mg.int64)"),
     ("float-bits", lambda o: o.x & o.x, DTypeError, f"bitwise_and: {F}, {F} integers only"),
-    ("float-inverted", lambda o: ~o.x, DTypeError, f"invert: {F} integers only"),
+    ("float-inverted", lambda o: ~o.x, DTypeError, f"bitwise_not: {F} integers only"),
     ("int-bits-float", lambda o: o.i | 0.5, DTypeError, "bitwise_or: int64(2,), float32() integers only"),
     ("where-float", lambda o: mg.where(o.x, o.x, o.x), DTypeError, f"where: {F} condition must be bool x > 0"),
     ("too-large", lambda o: o.byte + 300, DTypeError, "add: uint8(2,) 300 does not fit uint8 0 to 255"),

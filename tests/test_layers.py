@@ -24,7 +24,7 @@ LAYERS = (
     ("autodiff",),
     ("diagnostics",),
     ("api",),
-    ("autograd", "cuda", "func", "jit", "linalg", "nn", "optim", "data", "viz", "testing"),
+    ("autograd", "cuda", "func", "jit", "linalg", "nn", "optim", "special", "data", "viz", "testing"),
     ("__init__", "cli", "__main__"),
 )
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}

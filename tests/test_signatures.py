@@ -20,7 +20,14 @@ BY_NAME = {"facts", "kwargs", "values"}
 
 def public() -> Iterator[tuple[str, Any]]:
     """Every callable of the public face by its dotted name; of a property, what reads it."""
-    modules = {"mg": mg, "functional": mg.nn.functional, "func": mg.func, "linalg": mg.linalg, "cuda": mg.cuda}
+    modules = {
+        "mg": mg,
+        "functional": mg.nn.functional,
+        "func": mg.func,
+        "linalg": mg.linalg,
+        "special": mg.special,
+        "cuda": mg.cuda,
+    }
     for label, module in modules.items():
         for name in module.__all__:
             if callable(getattr(module, name)):

@@ -33,11 +33,11 @@ from minigrad.core.dtype import (
 from minigrad.core.shape import as_shape
 from minigrad.declare import names
 from minigrad.declare.decorators import public
-from minigrad.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.errors import ArgumentError, ShapeError
 from minigrad.ops import casting, composed
 from minigrad.ops.indexing import assignment, subscript
 from minigrad.ops.linalg import products as linalg
-from minigrad.ops.pointwise import arithmetic, compare, powers
+from minigrad.ops.pointwise import arithmetic, bits, compare, gamma, powers
 from minigrad.ops.shape import views
 from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.var import Var
@@ -72,6 +72,11 @@ def view(x: Tensor, *shape: int | Sequence[int]) -> Tensor:
 def where(x: Tensor, condition: Tensor, other: Any) -> Tensor:
     """x where the condition holds, else other.  `mg.where(condition, input, other)` has the condition first."""
     return compare.where(condition, x, other)
+
+
+def polygamma(x: Tensor, n: int) -> Tensor:
+    """The n-th derivative of digamma.  `mg.polygamma(n, input)` has the order first."""
+    return gamma.polygamma(n, x)
 
 
 def matrix_transpose(x: Tensor) -> Tensor:
@@ -125,7 +130,7 @@ def attach() -> None:
         setattr(Tensor, name, function)
     for name, function in names.in_place.items():
         setattr(Tensor, f"{name}_", in_place(function))
-    for function in (view, where, item, tolist, fill_, zero_, copy_, *leaves.FUNCTIONS, *gradients.FUNCTIONS,
+    for function in (view, where, polygamma, item, tolist, fill_, zero_, copy_, *leaves.FUNCTIONS, *gradients.FUNCTIONS,
                      *pytorch.FUNCTIONS):  # fmt: skip
         setattr(Tensor, function.__name__, function)
     Var.set = assignment.set_var  # type: ignore[attr-defined]
@@ -140,7 +145,7 @@ def attach() -> None:
     special = {
         **POSITIONS, **COPIES, **COMPARISONS, "explain_grad": explain_grad,
         "__pow__": composed.power, "__neg__": arithmetic.neg, "__abs__": arithmetic.abs, "__matmul__": linalg.matmul,
-        "__rmatmul__": swapped(linalg.matmul), "__invert__": invert, "__getitem__": subscript.get_item,
+        "__rmatmul__": swapped(linalg.matmul), "__invert__": bits.bitwise_not, "__getitem__": subscript.get_item,
         "__setitem__": assignment.set_item, "as_strided": views.strided_view, "backward": backward,
         "mT": property(matrix_transpose), "mH": property(matrix_transpose),
         "H": property(matrix_adjoint), "T": property(views.full_transpose), "dims": Tensor.shape,
@@ -151,15 +156,6 @@ def attach() -> None:
     }  # fmt: skip
     for name, value in special.items():
         setattr(Tensor, name, value)
-
-
-def invert(x: Tensor) -> Tensor:
-    """~x: `not` for bool, all bits for integers."""
-    if x.dtype is bool_:
-        return compare.logical_not(x)
-    if x.dtype.is_float:
-        raise DTypeError(f"invert: bits are defined for bool and integers only, got {describe(x)}", op="invert")
-    return compare.bitwise_xor(x, -1 if x.dtype.is_signed else int(x.dtype.highest))
 
 
 attach()

@@ -47,6 +47,7 @@ def files() -> dict[Path, str]:
         PATH: text(),
         root / "__init__.pyi": module_text(mg, "minigrad"),
         root / "linalg.pyi": module_text(mg.linalg, "minigrad.linalg"),
+        root / "special.pyi": module_text(mg.special, "minigrad.special"),
         root / "nn" / "functional.pyi": module_text(mg.nn.functional, "minigrad.nn.functional"),
     }
 

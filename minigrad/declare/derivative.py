@@ -22,6 +22,7 @@ from minigrad.kernels.scalar import strip_docstring
 OPERATORS = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.Pow: "pow", ast.Mod: "remainder"}
 CALLS = {"fabs": "abs", "normal_cdf": "ndtr", "logistic": "sigmoid"}
 CONSTANT = ("floor", "ceil", "trunc", "rint", "round", "isnan", "isinf", "isfinite")  # between their steps
+CONSTANT_IN = {("copysign", 1)}  # functions of several operands that are constant in one of them
 
 Pair = tuple[ast.expr, ast.expr | None]
 
@@ -156,7 +157,7 @@ class Tangents:
         xs = [self.named(x) for x, _ in pairs]
         y, total = self.named(again(*xs)), None
         for k, (_, d) in enumerate(pairs):
-            if d is not None:
+            if d is not None and (name, k) not in CONSTANT_IN:
                 total = plus(total, self.partial(name, k, self.named(d), xs, y))
         return y, total
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-MG, FUNCTIONAL, LINALG = "mg", "nn.functional", "linalg"
-namespaces: dict[str, dict[str, Callable[..., Any]]] = {MG: {}, FUNCTIONAL: {}, LINALG: {}}
+MG, FUNCTIONAL, LINALG, SPECIAL = "mg", "nn.functional", "linalg", "special"
+namespaces: dict[str, dict[str, Callable[..., Any]]] = {MG: {}, FUNCTIONAL: {}, LINALG: {}, SPECIAL: {}}
 methods: dict[str, Callable[..., Any]] = {}
 in_place: dict[str, Callable[..., Any]] = {}
 

@@ -1,4 +1,4 @@
-"""Integer power, quotient and remainder that mean the same everywhere, pasted above the loops that use them.
+"""Integer power, quotient, remainders and divisor that mean the same everywhere, pasted above the loops that use them.
 
 Machine division traps or differs at zero and at the lowest number by -1, and Numba's `**` leaves integers for floats
 above an exponent of 65536.  Here x // 0 = x % 0 = 0 as in NumPy, everything else wraps, and a negative exponent gives
@@ -41,3 +41,20 @@ def int_modulo(a, b):
     if b == 0 or b == -1:
         return np.int64(0)
     return np.int64(a % b)
+
+
+def int_fmod(a, b):
+    """a - b * (a / b without its fraction), with the sign of a; 0 for b = 0."""
+    if b == 0 or b == -1:
+        return np.int64(0)
+    r = np.int64(a % b)
+    return r - np.int64(b) if r != 0 and (r < 0) != (a < 0) else r
+
+
+def int_gcd(a, b):
+    """The greatest common divisor of |a| and |b|, that of 0 and 0 being 0; unsigned, for |-2**63| is 2**63."""
+    x = np.uint64(abs(np.int64(a)))
+    y = np.uint64(abs(np.int64(b)))
+    while y != np.uint64(0):
+        x, y = y, x % y
+    return np.int64(x)

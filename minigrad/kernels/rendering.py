@@ -17,7 +17,8 @@ import numpy as np
 
 from minigrad.core.dtype import as_dtype, cast_array
 from minigrad.core.op import ScalarFn
-from minigrad.kernels.scalar import INTEGER, MATH, OPERATORS, strip_docstring
+from minigrad.errors import DeclarationError
+from minigrad.kernels.scalar import INTEGER, INTEGER_CALLS, MATH, OPERATORS, strip_docstring
 
 KINDS = {"b": "bool", "i": "int", "u": "int", "f": "float"}
 # The ending of a pasted name while the words around it are not all known yet.
@@ -170,6 +171,13 @@ class _Render:
     def mathematics(self, name: str, node: ast.Call) -> Value:
         """A function of `math`: of integers and bool it is that of float64, cast back."""
         args = [self.number(a) for a in node.args]
+        if self.kind == "int" and name in INTEGER_CALLS:
+            return Value(self.narrow(call(INTEGER_CALLS[name], *args)))
+        if name == "gcd":
+            raise DeclarationError(
+                f"{self.scalar.where}: math.gcd is for integers, and {self.scalar.name} computes in {self.compute}; "
+                f"write a dtype rule that refuses others", op=self.scalar.name,
+            )  # fmt: skip
         if self.kind == "float":
             return Value(call(self.calls.get(name, MATH[name]), *args), name in QUESTIONS)
         if name in ROUNDING:
@@ -281,7 +289,7 @@ def as_python(
 ) -> Callable[..., Any]:
     """The scalar function as a plain Python function over NumPy scalars: what the reference backend calls.
 
-    namespace: what the text calls: T, np, math, saturate, _power (for `**` of floats) and the names of `INTEGER`.
+    namespace: what the text calls: T, np, math, saturate, _power (for `**` of floats) and the names of integer.py.
     loads, store: expressions in `{}` that turn a stored value into the compute dtype and back.  Several results are a
     tuple.
     """

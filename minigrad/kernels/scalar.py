@@ -23,15 +23,23 @@ from minigrad.kernels.declaration import closure_of, definition
 MATH = {name: f"math.{name}" for name in (
     "exp expm1 log log10 log1p sqrt sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh "
     "erf erfc lgamma gamma hypot copysign isnan isinf isfinite fabs pow").split()}  # fmt: skip
-MATH |= {name: f"np.{name}" for name in ("floor", "ceil", "trunc", "exp2", "log2", "cbrt", "fmod")}
-MATH |= {"rint": "np.rint", "normal_cdf": "math.normal_cdf", "logistic": "math.logistic"}
+MATH |= {name: f"np.{name}" for name in ("floor", "ceil", "trunc", "exp2", "log2", "cbrt", "fmod", "nextafter")}
+MATH |= {"rint": "np.rint", "normal_cdf": "math.normal_cdf", "logistic": "math.logistic", "gcd": "math.gcd"}
 CHEAP = ("floor", "ceil", "trunc", "rint", "fabs", "copysign", "isnan", "isinf", "isfinite", "sqrt")
 # Additions that a vectorised call such as exp is worth: 0.3 to 0.6 ns an element against 0.15; and a call of the
 # library or one of the slow operators, 1.5 to 10 ns.
 CALL_COST, SLOW_COST = 3, 12
-SLOW = ("gamma", "lgamma", "hypot", "fmod", "pow")
+SLOW = ("gamma", "lgamma", "hypot", "fmod", "pow", "gcd", "nextafter")
 BUILTINS = ("abs", "round")
-OF_TWO = ("atan2", "hypot", "copysign", "fmod", "pow")  # functions of two arguments; the others have one
+OF_TWO = (
+    "atan2",
+    "hypot",
+    "copysign",
+    "fmod",
+    "pow",
+    "gcd",
+    "nextafter",
+)  # functions of two arguments; the others have one
 # Remedies for functions and constants of other names: those of NumPy, PyTorch and Python.
 INSTEAD = {name: f"math.{name.replace('arc', 'a')}" for name in (
     "arcsin arccos arctan arctan2 arcsinh arccosh arctanh").split()}  # fmt: skip
@@ -43,8 +51,9 @@ INSTEAD |= {"sign": "(x > 0) - (x < 0)", "int": "math.trunc", "bool": "x != 0", 
 INSTEAD |= {"float": "the operand itself, which has the compute dtype", "negative": "-x", "neg": "-x"}
 INSTEAD |= {"logical_and": "a and b", "logical_or": "a or b", "logical_not": "not a", "tau": "2 * math.pi"}
 CONSTANTS = ("pi", "e", "inf", "nan")
-# What these operators become for integers: see `kernels/integer.py`.
+# What these operators and functions become for integers: see `kernels/integer.py`.
 INTEGER = {ast.Pow: "int_power", ast.FloorDiv: "int_divide", ast.Mod: "int_modulo"}
+INTEGER_CALLS = {"fmod": "int_fmod", "gcd": "int_gcd"}
 # The names in `calls` of what these operators become for floats.
 OPERATORS = {ast.Pow: "pow", ast.FloorDiv: "floor_divide", ast.Mod: "remainder"}
 BINARY = (

@@ -17,7 +17,7 @@ from minigrad.kernels import half, integer
 from minigrad.kernels.cpu.target import CPU
 from minigrad.kernels.fields import Fields
 from minigrad.kernels.pasting import expression_macro, paste, source_of
-from minigrad.kernels.scalar import INTEGER
+from minigrad.kernels.scalar import INTEGER, INTEGER_CALLS
 from minigrad.kernels.target import Target
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -151,7 +151,7 @@ def write_kernel(
     imports = target.natives() + imports
     above = [paste(function, len(operands), all_macros, names, fields, target.walk, *counts) for function in helpers]
     pasted = "".join([imports, body, *above])
-    conversions |= dict.fromkeys(name for name in INTEGER.values() if f"{name}(" in pasted)
+    conversions |= dict.fromkeys(name for name in (*INTEGER.values(), *INTEGER_CALLS.values()) if f"{name}(" in pasted)
     if compute.kind in "iu" and "saturate(" in pasted:
         dtypes[str(compute)] = as_dtype(compute)
         conversions[f"saturate:{compute}"] = None

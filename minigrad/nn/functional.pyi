@@ -31,6 +31,9 @@ def avg_pool3d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int]
 def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = ..., bias: Tensor | None = ..., training: builtins.bool = ..., momentum: builtins.float = ..., eps: builtins.float = ...) -> Tensor:
     """Return each channel (dim 1) minus its mean, over sqrt(variance + eps), times weight plus bias."""
 
+def celu(input: Tensor, alpha: Tensor | builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
+    """input above 0, else alpha * (exp(input/alpha) - 1).  inplace: in the memory of input, which is returned."""
+
 def channel_shuffle(input: Tensor, groups: builtins.int) -> Tensor:
     """Images (N, C, ...) with the channels of each group spread: the first of all groups, the second, and so on."""
 
@@ -67,8 +70,20 @@ def fold(input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = ...,
 def gelu(input: Tensor, approximate: builtins.str = ..., *, out: Tensor | None = ...) -> Tensor:
     """input times its normal distribution function, to some ulp also where it is tiny; approximate="tanh": `gelu_tanh`."""
 
+def glu(input: Tensor, dim: builtins.int = ...) -> Tensor:
+    """Half of the input, times the sigmoid of the other half along `dim`."""
+
+def hardshrink(input: Tensor, lambd: Tensor | builtins.float = ..., *, out: Tensor | None = ...) -> Tensor:
+    """input where |input| > lambd, else 0; nan stays nan.  Gradient: g there, 0 elsewhere and at both ends."""
+
+def hardsigmoid(input: Tensor, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
+    """relu6(x + 3) / 6.  Gradient: g/6 inside of (-3, 3), 0 elsewhere and at both ends."""
+
 def hardswish(input: Tensor, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
     """input * relu6(input + 3) / 6.  Gradient: g*(input/3 + 1/2) inside of (-3, 3), 0 from -3 down, g from 3 up."""
+
+def hardtanh(input: Tensor, min_val: Tensor | builtins.float = ..., max_val: Tensor | builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
+    """input, not below min_val and not above max_val; nan stays nan."""
 
 def hinge_embedding_loss(input: Tensor, target: Tensor, margin: builtins.float = ..., size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ...) -> Tensor:
     """input where the target is 1, max(0, margin - input) where it is -1.  Gradient: -g where input is the margin."""
@@ -109,6 +124,9 @@ def max_pool2d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int]
 def max_pool3d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., dilation: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., return_indices: builtins.bool = ...) -> Any:
     """The largest element of each window of the last three dims: see `max_pool2d`."""
 
+def mish(input: Tensor, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
+    """x * tanh(softplus(x)).  Gradient: with t the tanh, g*(t + x*(1 - t**2)*sigmoid(x)); 0.6*g at 0."""
+
 def mse_loss(input: Tensor, target: Tensor, size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ..., weight: Tensor | None = ...) -> Tensor:
     """(input - target)**2.  Gradient: 2*g*(input - target), and minus that for the target."""
 
@@ -127,6 +145,9 @@ def pixel_shuffle(input: Tensor, upscale_factor: builtins.int) -> Tensor:
 def pixel_unshuffle(input: Tensor, downscale_factor: builtins.int) -> Tensor:
     """Images (..., C, H*r, W*r) as (..., C*r*r, H, W): the pixels of each square become channels."""
 
+def prelu(input: Tensor, weight: Tensor) -> Tensor:
+    """input above 0, else weight * input, with one weight, or one for each channel, which are the second dim."""
+
 def relu(input: Tensor, inplace: builtins.bool = ...) -> Tensor:
     """`mg.relu`; inplace: in input's own memory, which is returned."""
 
@@ -135,6 +156,9 @@ def relu6(input: Tensor, inplace: builtins.bool = ...) -> Tensor:
 
 def rms_norm(input: Tensor, normalized_shape: Sequence[builtins.int] | builtins.int, weight: Tensor | None = ..., eps: builtins.float | None = ...) -> Tensor:
     """The last dims, which are `normalized_shape`, over sqrt(mean square + eps), times weight."""
+
+def selu(input: Tensor, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
+    """1.0507 * x above 0, else 1.7581 * (exp(x) - 1): networks of it keep mean 0 and variance 1."""
 
 def sigmoid(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """1/(1 + exp(-x)), without overflow.  Gradient: g*y*(1-y)."""
@@ -157,8 +181,20 @@ def softmin(input: Tensor, dim: builtins.int | None = ..., _stacklevel: builtins
 def softplus(input: Tensor, beta: Tensor | builtins.float = ..., threshold: Tensor | builtins.float = ..., *, out: Tensor | None = ...) -> Tensor:
     """log(1 + exp(beta*input))/beta, without overflow; input itself where beta*input > threshold."""
 
+def softshrink(input: Tensor, lambd: Tensor | builtins.float = ..., *, out: Tensor | None = ...) -> Tensor:
+    """input - lambd above lambd, input + lambd below -lambd, else 0; nan stays nan."""
+
+def softsign(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
+    """x / (1 + |x|), between -1 and 1.  Gradient: g / (1 + |x|)**2."""
+
 def tanh(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Hyperbolic tangent.  Gradient: g*(1 - tanh(x)**2)."""
+
+def tanhshrink(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
+    """x - tanh(x).  Gradient: g*tanh(x)**2."""
+
+def threshold(input: Tensor | builtins.float, threshold: Tensor | builtins.float, value: Tensor | builtins.float, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
+    """input above the threshold, else value; nan stays nan."""
 
 def unfold(input: Tensor, kernel_size: Any, dilation: Any = ..., padding: Any = ..., stride: Any = ...) -> Tensor:
     """The windows of images (N, C, H, W), or of one without N, as columns (N, C*kernel, windows)."""

@@ -93,7 +93,7 @@ class Attached:
         """int(x) for one element, towards zero."""
 
     def __invert__(self) -> Tensor:
-        """~x: `not` for bool, all bits for integers."""
+        """All bits of input turned; for bool `not`.  Raises DTypeError for floats."""
 
     def __ior__(self, other: Tensor | builtins.float) -> Tensor:
         """`bitwise_or` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
@@ -368,11 +368,29 @@ class Attached:
     def bitwise_and_(self, other: Tensor | builtins.float) -> Tensor:
         """`bitwise_and` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
+    def bitwise_left_shift(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
+        """input * 2**other, as bits; 0 where other is negative, or not below the number of bits."""
+
+    def bitwise_left_shift_(self, other: Tensor | builtins.float) -> Tensor:
+        """`bitwise_left_shift` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
+    def bitwise_not(self, *, out: Tensor | None = ...) -> Tensor:
+        """All bits of input turned; for bool `not`.  Raises DTypeError for floats."""
+
+    def bitwise_not_(self) -> Tensor:
+        """`bitwise_not` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
     def bitwise_or(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """Bits in either; for bool `or`."""
 
     def bitwise_or_(self, other: Tensor | builtins.float) -> Tensor:
         """`bitwise_or` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
+    def bitwise_right_shift(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
+        """input / 2**other, rounded down; 0 or -1 where other is negative, or not below the number of bits."""
+
+    def bitwise_right_shift_(self, other: Tensor | builtins.float) -> Tensor:
+        """`bitwise_right_shift` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def bitwise_xor(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """Bits in exactly one; for bool `!=`."""
@@ -443,6 +461,12 @@ class Attached:
     def ceil_(self) -> Tensor:
         """`ceil` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
+    def celu(self, alpha: Tensor | builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
+        """input above 0, else alpha * (exp(input/alpha) - 1).  inplace: in the memory of input, which is returned."""
+
+    def celu_(self, alpha: Tensor | builtins.float = ...) -> Tensor:
+        """`celu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
     def char(self) -> Tensor:
         """x as int8."""
 
@@ -454,6 +478,18 @@ class Attached:
 
     def clamp_(self, min: Any = ..., max: Any = ...) -> Tensor:
         """`clamp` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
+    def clamp_max(self, max: Any, *, out: Tensor | None = ...) -> Tensor:
+        """input, not above max.  Gradient: g there and at the bound, 0 above, where the bound gets it."""
+
+    def clamp_max_(self, max: Any) -> Tensor:
+        """`clamp_max` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
+    def clamp_min(self, min: Any, *, out: Tensor | None = ...) -> Tensor:
+        """input, not below min.  Gradient: g there and at the bound, 0 below, where the bound gets it."""
+
+    def clamp_min_(self, min: Any) -> Tensor:
+        """`clamp_min` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def clip(self, min: Any = ..., max: Any = ..., *, out: Tensor | None = ...) -> Tensor:
         """input, not below min and not above max; either may be None, a number or a tensor."""
@@ -472,6 +508,12 @@ class Attached:
 
     def copy_(self, source: Any, non_blocking: builtins.bool = ...) -> Tensor:
         """The elements of source, broadcast and cast, in place."""
+
+    def copysign(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
+        """|input| with the sign of other, which -0.0 and nan have too."""
+
+    def copysign_(self, other: Tensor | builtins.float) -> Tensor:
+        """`copysign` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def cos(self, *, out: Tensor | None = ...) -> Tensor:
         """Cosine.  Gradient: -g*sin(x)."""
@@ -516,6 +558,12 @@ class Attached:
     def data(self) -> Tensor:
         """The values without history, in the same memory, as `detach()`; `x.data = value` writes them, unrecorded."""
 
+    def deg2rad(self, *, out: Tensor | None = ...) -> Tensor:
+        """Degrees as radians, x*pi/180.  Gradient: g*pi/180."""
+
+    def deg2rad_(self) -> Tensor:
+        """`deg2rad` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
     def detach_(self) -> Tensor:
         """Cut x off from its history, in place: what is computed from it from now on passes no gradient to it; gives x."""
 
@@ -536,6 +584,12 @@ class Attached:
 
     def diff(self, n: builtins.int = ..., dim: builtins.int = ..., prepend: Tensor | None = ..., append: Tensor | None = ..., *, out: Tensor | None = ...) -> Tensor:
         """The n-th difference along `dim`: each element minus the one before it, n times."""
+
+    def digamma(self, *, out: Tensor | None = ...) -> Tensor:
+        """The derivative of lgamma: -inf at 0, inf at -0.0, nan at negative whole numbers.  Gradient: g*polygamma(1, x)."""
+
+    def digamma_(self) -> Tensor:
+        """`digamma` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def dim(self, dim: builtins.int | None = ...) -> builtins.int:
         """The number of dims; with an argument, as in candle, the length of that dim."""
@@ -591,6 +645,12 @@ class Attached:
 
     def erfc_(self) -> Tensor:
         """`erfc` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
+    def erfinv(self, *, out: Tensor | None = ...) -> Tensor:
+        """The y with erf(y) = x: infinities at -1 and 1, nan beyond.  Gradient: g*sqrt(pi)/2*exp(y**2)."""
+
+    def erfinv_(self) -> Tensor:
+        """`erfinv` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def exp(self, *, out: Tensor | None = ...) -> Tensor:
         """e to the x.  exp(-inf) = 0, exp(inf) = inf.  Gradient: g*exp(x)."""
@@ -649,6 +709,12 @@ class Attached:
     def float(self) -> Tensor:
         """x as float32."""
 
+    def float_power(self, exponent: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
+        """input to the exponent, in float64 for every dtype.  Gradient: as of `pow`."""
+
+    def float_power_(self, exponent: Tensor | builtins.float) -> Tensor:
+        """`float_power` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
     def floor(self, *, out: Tensor | None = ...) -> Tensor:
         """The largest whole number not above x.  Gradient: 0."""
 
@@ -661,14 +727,44 @@ class Attached:
     def floor_divide_(self, other: Tensor | builtins.float) -> Tensor:
         """`floor_divide` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
+    def fmax(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
+        """The larger of two; a number wins over nan.  Gradient: g to the larger, at ties to input."""
+
+    def fmax_(self, other: Tensor | builtins.float) -> Tensor:
+        """`fmax` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
+    def fmin(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
+        """The smaller of two; a number wins over nan.  Gradient: g to the smaller, at ties to input."""
+
+    def fmin_(self, other: Tensor | builtins.float) -> Tensor:
+        """`fmin` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
+    def fmod(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
+        """input - other*trunc(input/other), with the sign of input, as C's fmod; an integer by 0 gives 0."""
+
+    def fmod_(self, other: Tensor | builtins.float) -> Tensor:
+        """`fmod` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
     def force_contiguous(self) -> Tensor:
         """A row-major copy in storage of its own.  Gradient: g."""
+
+    def frac(self, *, out: Tensor | None = ...) -> Tensor:
+        """x without its whole part, with the sign of x; nan for an infinity.  Gradient: g."""
+
+    def frac_(self) -> Tensor:
+        """`frac` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def frexp(self, *, out: Tensor | None = ...) -> Any:
         """Return the mantissa and the exponent of each element: input = mantissa * 2**exponent."""
 
     def gather(self, dim: builtins.int, index: Tensor, *, sparse_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
         """out[i, j, k] = input[i, index[i, j, k], k] for dim 1, and alike for others.  Gradient: g added where it was read."""
+
+    def gcd(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
+        """The greatest common divisor of |input| and |other|; that of 0 and 0 is 0."""
+
+    def gcd_(self, other: Tensor | builtins.float) -> Tensor:
+        """`gcd` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def ge(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """input >= other."""
@@ -714,11 +810,35 @@ class Attached:
     def half(self) -> Tensor:
         """x as float16."""
 
+    def hardshrink(self, lambd: Tensor | builtins.float = ..., *, out: Tensor | None = ...) -> Tensor:
+        """input where |input| > lambd, else 0; nan stays nan.  Gradient: g there, 0 elsewhere and at both ends."""
+
+    def hardshrink_(self, lambd: Tensor | builtins.float = ...) -> Tensor:
+        """`hardshrink` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
+    def hardsigmoid(self, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
+        """relu6(x + 3) / 6.  Gradient: g/6 inside of (-3, 3), 0 elsewhere and at both ends."""
+
+    def hardsigmoid_(self) -> Tensor:
+        """`hardsigmoid` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
     def hardswish(self, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
         """input * relu6(input + 3) / 6.  Gradient: g*(input/3 + 1/2) inside of (-3, 3), 0 from -3 down, g from 3 up."""
 
     def hardswish_(self) -> Tensor:
         """`hardswish` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
+    def hardtanh(self, min_val: Tensor | builtins.float = ..., max_val: Tensor | builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
+        """input, not below min_val and not above max_val; nan stays nan."""
+
+    def hardtanh_(self, min_val: Tensor | builtins.float = ..., max_val: Tensor | builtins.float = ...) -> Tensor:
+        """`hardtanh` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
+    def heaviside(self, values: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
+        """0 below 0, 1 above, and values at 0; 0 for nan.  Gradient: 0; g at 0 for values."""
+
+    def heaviside_(self, values: Tensor | builtins.float) -> Tensor:
+        """`heaviside` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def hsplit(self, sections: builtins.int | Sequence[builtins.int] | Tensor) -> builtins.tuple[Tensor, ...]:
         """Views of parts of one size, or up to indices, along the second dim; of a row along its own."""
@@ -731,6 +851,12 @@ class Attached:
 
     def i(self, index: Any) -> Tensor:
         """x[index]: ints, slices, None and Ellipsis give a view; index tensors, lists of ints and masks a copy."""
+
+    def i0(self, *, out: Tensor | None = ...) -> Tensor:
+        """The modified Bessel function I0: the mean of exp(x*cos(t)).  Gradient: g*i1(x)."""
+
+    def i0_(self) -> Tensor:
+        """`i0` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def index_add(self, dim: builtins.int, index: Tensor, source: Tensor, *, alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
         """input with alpha * source added along `dim` at the 1-d `index`; repeated positions add up."""
@@ -781,11 +907,41 @@ class Attached:
     def isnan_(self) -> Tensor:
         """`isnan` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
+    def isneginf(self, *, out: Tensor | None = ...) -> Tensor:
+        """Whether x is -inf."""
+
+    def isneginf_(self) -> Tensor:
+        """`isneginf` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
+    def isposinf(self, *, out: Tensor | None = ...) -> Tensor:
+        """Whether x is inf."""
+
+    def isposinf_(self) -> Tensor:
+        """`isposinf` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
+    def isreal(self, *, out: Tensor | None = ...) -> Tensor:
+        """True: there are no complex numbers."""
+
+    def isreal_(self) -> Tensor:
+        """`isreal` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
     def item(self) -> Any:
         """The only element as a Python number.  Raises ShapeError for more or fewer."""
 
     def kthvalue(self, k: builtins.int, dim: builtins.int = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
         """The k-th smallest element along `dim`, k from 1 on: (values, indices); nan is the greatest."""
+
+    def lcm(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
+        """The least common multiple of |input| and |other|, 0 where one is 0; it wraps."""
+
+    def lcm_(self, other: Tensor | builtins.float) -> Tensor:
+        """`lcm` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
+    def ldexp(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
+        """input * 2**other.  Gradient: g*2**other, and g*y*ln(2) for other."""
+
+    def ldexp_(self, other: Tensor | builtins.float) -> Tensor:
+        """`ldexp` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def le(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """input <= other."""
@@ -810,6 +966,12 @@ class Attached:
 
     def less_equal(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """input <= other."""
+
+    def lgamma(self, *, out: Tensor | None = ...) -> Tensor:
+        """log(|gamma(x)|), inf at 0 and at negative whole numbers.  Gradient: g*digamma(x)."""
+
+    def lgamma_(self) -> Tensor:
+        """`lgamma` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def log(self, *, out: Tensor | None = ...) -> Tensor:
         """Natural logarithm; -inf at 0, nan below.  Gradient: g/x."""
@@ -885,6 +1047,12 @@ class Attached:
 
     def logical_xor_(self, other: Tensor | builtins.float) -> Tensor:
         """`logical_xor` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
+    def logit(self, eps: Any = ..., *, out: Tensor | None = ...) -> Tensor:
+        """log(x/(1-x)), the inverse of sigmoid, nan outside of [0, 1]; eps: of x in [eps, 1 - eps]."""
+
+    def logit_(self, eps: Any = ...) -> Tensor:
+        """`logit` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def logsumexp(self, dim: builtins.int | Sequence[builtins.int] | None, keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
         """log(sum(exp(x))) over `dim`; nothing overflows.  Gradient: g times the softmax."""
@@ -963,6 +1131,12 @@ class Attached:
     def minimum_(self, other: Tensor | builtins.float) -> Tensor:
         """`minimum` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
+    def mish(self, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
+        """x * tanh(softplus(x)).  Gradient: with t the tanh, g*(t + x*(1 - t**2)*sigmoid(x)); 0.6*g at 0."""
+
+    def mish_(self) -> Tensor:
+        """`mish` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
     def mm(self, mat2: Tensor, *, out: Tensor | None = ...) -> Tensor:
         """Matrix times matrix, no batch dims."""
 
@@ -989,6 +1163,18 @@ class Attached:
 
     def mv(self, vec: Tensor, *, out: Tensor | None = ...) -> Tensor:
         """Matrix times vector."""
+
+    def mvlgamma(self, p: builtins.int, *, out: Tensor | None = ...) -> Tensor:
+        """The logarithm of the multivariate gamma function of p dims: a sum of lgamma(input - k/2), and p(p-1)/4*log(pi)."""
+
+    def mvlgamma_(self, p: builtins.int) -> Tensor:
+        """`mvlgamma` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
+    def nan_to_num(self, nan: builtins.float | None = ..., posinf: builtins.float | None = ..., neginf: builtins.float | None = ..., *, out: Tensor | None = ...) -> Tensor:
+        """input with nan for each nan, posinf for inf, neginf for -inf; by default 0 and the largest numbers of its dtype."""
+
+    def nan_to_num_(self, nan: builtins.float | None = ..., posinf: builtins.float | None = ..., neginf: builtins.float | None = ...) -> Tensor:
+        """`nan_to_num` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def nanmean(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
         """Mean over `dim` of the elements that are not nan; nan where there is none.  Gradient: g/count for each."""
@@ -1045,6 +1231,12 @@ class Attached:
     def new_zeros(self, *size: builtins.int | Sequence[builtins.int], dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
         """`mg.zeros` of a size, of the dtype and on the device of x."""
 
+    def nextafter(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
+        """The number of input's dtype next to it, towards other; float32 and float64 only."""
+
+    def nextafter_(self, other: Tensor | builtins.float) -> Tensor:
+        """`nextafter` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
     def nonzero(self, *, as_tuple: builtins.bool = ..., out: Tensor | None = ...) -> Any:
         """The indices of all elements that are not zero, a row each (int64); as_tuple: a tensor for each dim instead."""
 
@@ -1069,6 +1261,12 @@ class Attached:
     def pin_memory(self, device: Any = ...) -> Tensor:
         """A copy in pinned memory of the host, which the device reads by itself: `to` with non_blocking does not wait then."""
 
+    def polygamma(self, n: builtins.int) -> Tensor:
+        """The n-th derivative of digamma.  `mg.polygamma(n, input)` has the order first."""
+
+    def positive(self) -> Tensor:
+        """The input itself; bool is refused, as by `neg`."""
+
     def pow(self, exponent: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """input to the exponent, a true power: negative bases with whole exponents work; integers stay integers and wrap."""
 
@@ -1078,8 +1276,17 @@ class Attached:
     def powf(self, exponent: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """input to the exponent, a true power: negative bases with whole exponents work; integers stay integers and wrap."""
 
+    def prelu(self, weight: Tensor) -> Tensor:
+        """input above 0, else weight * input, with one weight, or one for each channel, which are the second dim."""
+
     def prod(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
         """Product over `dim`.  Gradient: g times the product of the other elements, exact with zeros too."""
+
+    def rad2deg(self, *, out: Tensor | None = ...) -> Tensor:
+        """Radians as degrees, x*180/pi.  Gradient: g*180/pi."""
+
+    def rad2deg_(self) -> Tensor:
+        """`rad2deg` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     @property
     def rank(self) -> builtins.int:
@@ -1179,6 +1386,12 @@ class Attached:
     def select_scatter(self, src: Tensor, dim: builtins.int, index: builtins.int) -> Tensor:
         """The tensor with src instead of `select(input, dim, index)`; both are differentiated."""
 
+    def selu(self, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
+        """1.0507 * x above 0, else 1.7581 * (exp(x) - 1): networks of it keep mean 0 and variance 1."""
+
+    def selu_(self) -> Tensor:
+        """`selu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
     def short(self) -> Tensor:
         """x as int16."""
 
@@ -1194,6 +1407,12 @@ class Attached:
     def sign_(self) -> Tensor:
         """`sign` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
+    def signbit(self, *, out: Tensor | None = ...) -> Tensor:
+        """Whether the sign of x is minus, which -0.0 and nan may have too."""
+
+    def signbit_(self) -> Tensor:
+        """`signbit` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
     def silu(self, *, out: Tensor | None = ...) -> Tensor:
         """x*sigmoid(x).  Gradient: g*s*(1 + x*(1-s)) with s = sigmoid(x)."""
 
@@ -1205,6 +1424,12 @@ class Attached:
 
     def sin_(self) -> Tensor:
         """`sin` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
+    def sinc(self, *, out: Tensor | None = ...) -> Tensor:
+        """sin(pi*x)/(pi*x), 1 at 0.  Gradient: g*(cos(pi*x) - y)/x, 0 at 0."""
+
+    def sinc_(self) -> Tensor:
+        """`sinc` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def sinh(self, *, out: Tensor | None = ...) -> Tensor:
         """Hyperbolic sine.  Gradient: g*cosh(x)."""
@@ -1229,6 +1454,18 @@ class Attached:
 
     def softplus_(self, beta: Tensor | builtins.float = ..., threshold: Tensor | builtins.float = ...) -> Tensor:
         """`softplus` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
+    def softshrink(self, lambd: Tensor | builtins.float = ..., *, out: Tensor | None = ...) -> Tensor:
+        """input - lambd above lambd, input + lambd below -lambd, else 0; nan stays nan."""
+
+    def softshrink_(self, lambd: Tensor | builtins.float = ...) -> Tensor:
+        """`softshrink` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
+    def softsign(self, *, out: Tensor | None = ...) -> Tensor:
+        """x / (1 + |x|), between -1 and 1.  Gradient: g / (1 + |x|)**2."""
+
+    def softsign_(self) -> Tensor:
+        """`softsign` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def sort(self, dim: builtins.int = ..., descending: builtins.bool = ..., stable: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
         """The elements along `dim` in order, and where they stood: (values, indices)."""
@@ -1317,8 +1554,20 @@ class Attached:
     def tanh_(self) -> Tensor:
         """`tanh` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
+    def tanhshrink(self, *, out: Tensor | None = ...) -> Tensor:
+        """x - tanh(x).  Gradient: g*tanh(x)**2."""
+
+    def tanhshrink_(self) -> Tensor:
+        """`tanhshrink` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
     def tensor_split(self, sections: builtins.int | Sequence[builtins.int] | Tensor, dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
         """Views of as many parts along `dim`, the first ones longer by 1 if need be; or of parts that end at each index."""
+
+    def threshold(self, threshold: Tensor | builtins.float, value: Tensor | builtins.float, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
+        """input above the threshold, else value; nan stays nan."""
+
+    def threshold_(self, threshold: Tensor | builtins.float, value: Tensor | builtins.float) -> Tensor:
+        """`threshold` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def tile(self, *dims: builtins.int | Sequence[builtins.int]) -> Tensor:
         """The tensor repeated dims[d] times along each dim; counts or dims that are missing in front are 1."""
@@ -1433,6 +1682,12 @@ class Attached:
 
     def where_cond(self, a: Any, b: Any) -> Tensor:
         """candle's order of `where`: the condition first."""
+
+    def xlogy(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
+        """input*log(other), 0 where input is 0, but for nan."""
+
+    def xlogy_(self, other: Tensor | builtins.float) -> Tensor:
+        """`xlogy` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def zero_(self) -> Tensor:
         """Every element becomes 0, in place."""

@@ -20,6 +20,7 @@ DOMAINS: dict[str, Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]]
     "positive": lambda rng, s: rng.uniform(0.3, 2.5, s),
     "unit": lambda rng, s: rng.uniform(-0.9, 0.9, s),
     "above1": lambda rng, s: rng.uniform(1.2, 3.0, s),
+    "share": lambda rng, s: rng.uniform(0.1, 0.9, s),
     "small": lambda rng, s: rng.uniform(-1.2, 1.2, s),
     "distinct": lambda rng, s: rng.permutation(math.prod(s)).reshape(s) * 0.37 - 1.1,
     "bool": lambda rng, s: rng.random(s) < 0.5,

@@ -21,6 +21,7 @@ from minigrad.declare import names
 from minigrad.errors import ArgumentError, DeviceError, DTypeError, MinigradError, ShapeError, StorageError
 
 X, Y = (2, 3), (3, 2)
+ABOVE = np.array([[0.5, 1.5, 2.5], [3.0, 0.3, 8.0]])
 POSITIONS = np.array([1, 0])
 COLUMNS = np.array([[1, 0, 1], [0, 0, 1]])
 MASK = np.array([[True, False, True], [False, True, True]])
@@ -59,6 +60,8 @@ CALLS: dict[str, dict[str, Any]] = {
     "unfold_copy": {"input": X, "dimension": 1, "size": 2, "step": 1}, "split_copy": {"input": X, "split_size": 1},
     "as_strided_copy": {"input": X, "size": [2, 2], "stride": [1, 2]},
     "split_with_sizes_copy": {"input": X, "split_sizes": [1, 1]},
+    "zeta": {"input": np.array([[2, 3, 2], [3, 2, 4]]), "other": ABOVE},
+    "polygamma": {"n": 2, "input": ABOVE}, "mvlgamma": {"input": X, "p": 2}, "multigammaln": {"input": X, "p": 2},
 }  # fmt: skip
 MAKERS = {
     "full": {"size": X, "fill_value": 2.0}, "empty": None, "zeros": {"size": X}, "ones": {"size": X},
@@ -114,7 +117,8 @@ def tensors(given: dict[str, Any], make: Callable[..., Any] = mg.tensor) -> dict
     return {key: one(value) for key, value in given.items()}
 
 
-BITS = {"bitwise_and", "bitwise_or", "bitwise_xor"}
+BITS = {"bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "bitwise_left_shift", "bitwise_right_shift", "gcd",
+        "lcm"}  # fmt: skip
 
 
 def call_of(name: str) -> tuple[Callable[..., Any], dict[str, Any]]:
@@ -378,10 +382,13 @@ def test_a_dim_is_any_integer_and_counts_from_the_end(name: str) -> None:
             assert all(map(same, parts(function(**tensors({**given, "dim": other}))), wanted))
 
 
-@pytest.mark.parametrize("name", ["elu", "leaky_relu", "relu", "relu6", "silu"])
+@pytest.mark.parametrize(
+    "name",
+    ["celu", "elu", "hardsigmoid", "hardswish", "hardtanh", "leaky_relu", "mish", "relu", "relu6", "selu", "silu"],
+)
 def test_inplace_is_read_as_true_or_false(name: str) -> None:
     function, x = getattr(mg.nn.functional, name), mg.tensor([-1.0, 2.0, 9.0], device="reference")
-    wanted = getattr(mg, name)(x).tolist()
+    wanted = function(x).tolist()
     for no in (False, 0, np.False_):
         assert function(x, inplace=no).tolist() == wanted and x.tolist() == [-1.0, 2.0, 9.0]
     for yes in (True, 1, np.True_):

@@ -20,7 +20,7 @@ from minigrad.core.op import ScalarFn
 from minigrad.kernels.rendering import as_python
 
 # Exact in every dtype, or questions: the operand's own type is right.
-DIRECT = {name: getattr(np, name) for name in ("isnan", "isinf", "isfinite", "fabs", "copysign", "fmod")}
+DIRECT = {name: getattr(np, name) for name in ("isnan", "isinf", "isfinite", "fabs", "copysign", "fmod", "nextafter")}
 ROUNDED: dict[str, Callable[..., Any]] = {
     "exp": np.exp, "exp2": np.exp2, "expm1": np.expm1, "log": np.log, "log2": np.log2, "log10": np.log10,
     "log1p": np.log1p, "sqrt": np.sqrt, "cbrt": np.cbrt, "hypot": np.hypot, "pow": np.float_power,
@@ -113,6 +113,17 @@ def integer_remainder(a: Any, b: Any) -> int:
     return int(a) % int(b) if b != 0 else 0
 
 
+def integer_fmod(a: Any, b: Any) -> int:
+    """a - b * (a / b without its fraction), with the sign of a; 0 for b = 0."""
+    rest = abs(int(a)) % abs(int(b)) if b != 0 else 0
+    return -rest if a < 0 else rest
+
+
+def integer_gcd(a: Any, b: Any) -> int:
+    """The greatest common divisor, modulo 2**64."""
+    return int(np.uint64(math.gcd(int(a), int(b))).astype(np.int64))
+
+
 def names(compute: np.dtype[Any]) -> dict[str, Any]:
     """The names that a rendered body may use: T, saturate, math, np, _power and those of integers."""
     number = compute_type(compute)
@@ -127,7 +138,8 @@ def names(compute: np.dtype[Any]) -> dict[str, Any]:
     functions |= WHOLE if compute.kind == "f" else dict.fromkeys(WHOLE, lambda x: x)
     constants = {"pi": math.pi, "e": math.e, "inf": math.inf, "nan": math.nan}
     space = SimpleNamespace(**functions, **constants, float64=np.float64)
-    whole = {"int_power": integer_power, "int_divide": integer_quotient, "int_modulo": integer_remainder}
+    whole = {"int_power": integer_power, "int_divide": integer_quotient, "int_modulo": integer_remainder,
+             "int_fmod": integer_fmod, "int_gcd": integer_gcd}  # fmt: skip
     return {"T": number, "saturate": number, "math": space, "np": space, "_power": functions["pow"], **whole}
 
 

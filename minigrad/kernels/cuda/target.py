@@ -28,7 +28,7 @@ from minigrad.kernels.target import Target
 # Functions of `math` by their names in libdevice, of float64; those of float32 end in "f".
 LIBDEVICE = {name: name for name in (
     "exp exp2 expm1 log log2 log10 log1p sqrt cbrt sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh "
-    "erf erfc lgamma hypot copysign fabs pow fmod floor ceil trunc rint").split()}  # fmt: skip
+    "erf erfc lgamma hypot copysign fabs pow fmod nextafter floor ceil trunc rint").split()}  # fmt: skip
 LIBDEVICE |= {"gamma": "tgamma", "normal_cdf": "normcdf"}
 OWN = ("isnan", "isinf", "isfinite", "logistic", "remainder", "floor_divide")
 NAMES = "cuda, libdevice, device; load_1 .. store_16, half_to_float, float_to_half; atomic_add, atomic_max; mma_*, ..."

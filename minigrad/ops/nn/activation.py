@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from minigrad.declare.decorators import elementwise, scalar
+from minigrad.core.roles import Dim
+from minigrad.declare.decorators import composed, elementwise, scalar
 from minigrad.declare.names import FUNCTIONAL, MG
 from minigrad.declare.rules import number, to_float
-from minigrad.errors import ArgumentError
+from minigrad.errors import ArgumentError, ShapeError
 from minigrad.ops.creation import zeros_like
-from minigrad.runtime.tensor import describe, expect_tensors
+from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
 SQRT_2_OVER_PI = math.sqrt(2.0 / math.pi)
-FLAT = 1e4  # for squares of this size and above, tanh is 1 or -1 in float64 too
+SELU_SCALE, SELU_ALPHA = 1.0507009873554804934193349852946, 1.6732632423543772848170429916717
+FLAT = 1e4  # for squares of this size and above, tanh is 1 or -1 in float64 too, and exp of minus this is 0
 
 
 @scalar
@@ -34,15 +36,19 @@ def relu6(x):
     return 6 if x >= 6 else x if x > 0 or x != x else 0
 
 
-def in_its_memory(function: Any, input: Any, parameter: Any, inplace: Any, out: Any) -> Any:
-    """A call with `inplace=`, as another function of PyTorch has it: by the in-place form, if it is true."""
+def in_its_memory(function: Any, input: Any, *rest: Any) -> Any:
+    """A call with `inplace=`, as another function of PyTorch has it: by the in-place form, if it is true.
+
+    rest: the other operands, inplace, and out.
+    """
+    *parameters, inplace, out = rest
     if not inplace:
-        return function(input, parameter, out=out)
+        return function(input, *parameters, out=out)
     if out is not None and out is not input:
         raise ArgumentError(f"{function.__name__}: inplace=True writes into input, and out is another tensor",
             op=function.__name__)  # fmt: skip
     expect_tensors(function.__name__, input)
-    return getattr(input, f"{function.__name__}_")(parameter)
+    return getattr(input, f"{function.__name__}_")(*parameters)
 
 
 @elementwise(
@@ -50,9 +56,7 @@ def in_its_memory(function: Any, input: Any, parameter: Any, inplace: Any, out: 
     vjp="derived",
     namespace=(MG, FUNCTIONAL),
     front="inplace=False",
-    otherwise=lambda input, negative_slope, inplace, out: in_its_memory(
-        leaky_relu, input, negative_slope, inplace, out
-    ),
+    otherwise=lambda *call: in_its_memory(leaky_relu, *call),
 )
 def leaky_relu(input, negative_slope=0.01):
     """input above 0, else negative_slope * input.  inplace: in the memory of input, which is returned.
@@ -70,7 +74,7 @@ def leaky_relu(input, negative_slope=0.01):
     ),
     namespace=(MG, FUNCTIONAL),
     front="inplace=False",
-    otherwise=lambda input, alpha, inplace, out: in_its_memory(elu, input, alpha, inplace, out),
+    otherwise=lambda *call: in_its_memory(elu, *call),
 )
 def elu(input, alpha=1.0):
     """input above 0, else alpha * (exp(input) - 1).  inplace: in the memory of input, which is returned.
@@ -78,6 +82,87 @@ def elu(input, alpha=1.0):
     Gradient: g above 0, else g*alpha*exp(input); alpha at 0.
     """
     return input if input > 0 else alpha * math.expm1(input)
+
+
+def fading(input, alpha):
+    """input/alpha below 0, else 0; not below -FLAT, where its exponential is 0 already."""
+    return -((-input).relu() / alpha).minimum(FLAT)
+
+
+@elementwise(
+    dtype=to_float,
+    vjp=(
+        lambda g, input, alpha: g * (input <= 0.0).where_cond(fading(input, alpha).exp(), 1.0),
+        lambda g, input, alpha: g * (fading(input, alpha).expm1() - fading(input, alpha) * fading(input, alpha).exp()),
+    ),
+    namespace=(MG, FUNCTIONAL),
+    front="inplace=False",
+    otherwise=lambda *call: in_its_memory(celu, *call),
+)
+def celu(input, alpha=1.0):
+    """input above 0, else alpha * (exp(input/alpha) - 1).  inplace: in the memory of input, which is returned.
+
+    Gradient: g above 0, else g*exp(input/alpha); g at 0.  Source: Barron, arXiv 1704.07483.
+    """
+    return input if input > 0 else alpha * math.expm1(input / alpha)
+
+
+@elementwise(
+    dtype=to_float,
+    vjp=(lambda g, x: g * SELU_SCALE * (x <= 0.0).where_cond(SELU_ALPHA * (-(-x).relu()).exp(), 1.0),),
+    namespace=(MG, FUNCTIONAL),
+    front="inplace=False",
+    otherwise=lambda *call: in_its_memory(selu, *call),
+)
+def selu(x):
+    """1.0507 * x above 0, else 1.7581 * (exp(x) - 1): networks of it keep mean 0 and variance 1.
+
+    Gradient: g*1.0507 above 0, else g*1.7581*exp(x), also at 0.  Source: Klambauer and others, arXiv 1706.02515.
+    """
+    return 1.0507009873554804934193349852946 * (x if x > 0 else 1.6732632423543772848170429916717 * math.expm1(x))
+
+
+@elementwise(dtype=to_float, vjp="derived", front="inplace=False", otherwise=lambda *call: in_its_memory(mish, *call))
+def mish(x):
+    """x * tanh(softplus(x)).  Gradient: with t the tanh, g*(t + x*(1 - t**2)*sigmoid(x)); 0.6*g at 0.
+
+    Source: Misra, arXiv 1908.08681.  softplus(x) is x from 20 on, where tanh is 1 in every dtype.
+    """
+    return x * math.tanh(math.log1p(math.exp(x)) if x < 20 else x)
+
+
+@elementwise(dtype=to_float, vjp=(lambda g, x: g / (x.abs() + 1.0) / (x.abs() + 1.0),))
+def softsign(x):
+    """x / (1 + |x|), between -1 and 1.  Gradient: g / (1 + |x|)**2."""
+    return x / (1 + math.fabs(x))
+
+
+@composed(namespace=(MG, FUNCTIONAL), out=False)
+def prelu(input: Tensor, weight: Tensor) -> Tensor:
+    """input above 0, else weight * input, with one weight, or one for each channel, which are the second dim.
+
+    Gradient: g above 0, g*weight at 0 and below; for the weight g*input there, summed.
+    Raises ShapeError for a weight of another shape.
+    """
+    channels = input.shape[1] if input.ndim > 1 else 1
+    if weight.ndim > 1 or weight.numel() not in (1, channels):
+        raise ShapeError(f"prelu: weight {describe(weight)} must be one number, or {channels} for {describe(input)}",
+            op="prelu")  # fmt: skip
+    return leaky_relu(input, weight.reshape(-1, *[1] * (input.ndim - 2)) if weight.numel() > 1 else weight.reshape(()))
+
+
+@composed(out=False, method=False)
+def glu(input: Tensor, dim: Dim = -1) -> Tensor:
+    """Half of the input, times the sigmoid of the other half along `dim`.
+
+    Gradient: g*s and g*a*s*(1-s), with a the first half and s the sigmoid of the second.
+    Source: Dauphin and others, arXiv 1612.08083.
+    Raises ShapeError for an odd length.
+    """
+    if input.shape[dim] % 2:
+        raise ShapeError(f"glu: dim {dim} of {describe(input)} must have an even length, to be halved", op="glu")
+    a, b = input.chunk(2, dim)
+    return a * b.sigmoid()
 
 
 @elementwise(dtype=to_float, namespace=(MG, FUNCTIONAL), vjp=(lambda g, y: g * y * (1.0 - y),))
@@ -140,15 +225,6 @@ def approximate_gelu(input, approximate, out):
             f"gelu: approximate of {describe(input)} must be 'none' or 'tanh', got {approximate!r}", op="gelu"
         )
     return gelu(input, out=out) if approximate == "none" else gelu_tanh(input, out=out)
-
-
-@elementwise(
-    dtype=to_float, vjp="derived", front="inplace=False",
-    otherwise=lambda input, inplace, out: hardswish(input, out=input),
-)  # fmt: skip
-def hardswish(input):
-    """input * relu6(input + 3) / 6.  Gradient: g*(input/3 + 1/2) inside of (-3, 3), 0 from -3 down, g from 3 up."""
-    return 0 if input <= -3 else input if input >= 3 else input * (input + 3) / 6
 
 
 @elementwise(dtype=to_float, namespace=(), method=False, vjp=(lambda g, x: g * gelu_tanh_derivative(x),))

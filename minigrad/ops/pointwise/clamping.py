@@ -22,12 +22,12 @@ from minigrad.runtime.tensor import Tensor, describe
     ),
 )
 def clamp_between(x, lo, hi):
-    """x, not below lo, then not above hi; nan stays nan.
+    """x, not below lo, then not above hi; nan stays nan, and a bound that is nan gives nan.
 
     Gradient: g inside and at the bounds, 0 outside; the bound that was taken gets it there.
     """
-    low = lo if x < lo else x
-    return hi if low > hi else low
+    low = x if x >= lo or x != x else lo
+    return low if low <= hi or low != low else hi
 
 
 @composed(of=clamp_between, in_place=True)
@@ -43,3 +43,15 @@ def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None
     low = (input.dtype.lowest if whole else float("-inf")) if min is None else min
     high = (input.dtype.highest if whole else float("inf")) if max is None else max
     return clamp_between(input, low, high, out=out)
+
+
+@composed(in_place=True, out=False)
+def clamp_min(input: Tensor, min: Any, *, out: Tensor | None = None) -> Tensor:
+    """input, not below min.  Gradient: g there and at the bound, 0 below, where the bound gets it."""
+    return clamp_between(input, min, float("inf") if input.dtype.is_float else input.dtype.highest, out=out)
+
+
+@composed(in_place=True, out=False)
+def clamp_max(input: Tensor, max: Any, *, out: Tensor | None = None) -> Tensor:
+    """input, not above max.  Gradient: g there and at the bound, 0 above, where the bound gets it."""
+    return clamp_between(input, float("-inf") if input.dtype.is_float else input.dtype.lowest, max, out=out)

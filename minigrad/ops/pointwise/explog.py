@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 
 from minigrad.declare.decorators import elementwise
+from minigrad.declare.names import SPECIAL
 from minigrad.declare.rules import to_float
+from minigrad.runtime.tensor import Tensor
 
 LN2 = math.log(2.0)
 LN10 = math.log(10.0)
@@ -51,6 +53,50 @@ def log10(x):
 def log1p(x):
     """log(1 + x) without cancellation near 0.  Gradient: g/(1+x)."""
     return math.log1p(x)
+
+
+def logit_rule(g, x, y):
+    """g/(x*(1-x)), and nan outside of [0, 1], as y is."""
+    inside = ((x >= 0.0) & (x <= 1.0)).where_cond(x, y)
+    return g / (inside * (1.0 - inside))
+
+
+@elementwise(
+    dtype=to_float,
+    vjp=(logit_rule,),
+    front="eps=None",
+    otherwise=lambda x, eps, out: logit(x if eps is None else Tensor.clamp(x, eps, 1.0 - eps), out=out),
+)
+def logit(x):
+    """log(x/(1-x)), the inverse of sigmoid, nan outside of [0, 1]; eps: of x in [eps, 1 - eps].
+
+    Gradient: g/(x*(1-x)), inf at 0 and 1; with eps 0 outside of [eps, 1 - eps].
+    """
+    return math.log(x / (1 - x))
+
+
+@elementwise(dtype=to_float, vjp="derived")
+def xlogy(input, other):
+    """input*log(other), 0 where input is 0, but for nan.
+
+    Gradient: g*log(other), 0 where input is 0 and other is not above 0 or inf; g*input/other.
+    """
+    return input * (0 if input == 0 and (other <= 0 or other == math.inf) else math.log(other))
+
+
+@elementwise(dtype=to_float, namespace=SPECIAL, method=False, vjp="derived")
+def xlog1py(input, other):
+    """input*log(1 + other), 0 where input is 0, but for nan.
+
+    Gradient: g*log(1 + other), 0 where input is 0 and other is not above -1 or inf; g*input/(1 + other).
+    """
+    return input * (0 if input == 0 and (other <= -1 or other == math.inf) else math.log1p(other))
+
+
+@elementwise(dtype=to_float, namespace=SPECIAL, method=False, vjp=(lambda g, x: g * (-1.0 - x.log()),))
+def entr(x):
+    """-x*log(x), 0 at 0 and -inf below.  Gradient: g*(-1 - log(x)), inf at 0, nan below."""
+    return -x * math.log(x) if x > 0 else 0 if x == 0 else -math.inf if x < 0 else x
 
 
 @elementwise(dtype=to_float, vjp=(lambda g, x: g * (-(x * x)).exp() * (2.0 / math.sqrt(math.pi)),))

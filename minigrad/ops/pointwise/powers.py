@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
+from minigrad.core.dtype import float64
+from minigrad.core.op import Op, Spec
 from minigrad.declare.decorators import elementwise
-from minigrad.declare.rules import number, to_float
+from minigrad.declare.rules import Pair, number, to_float
 
 
 @elementwise(dtype=to_float, vjp=(lambda g, y: -(g * y * y),))
@@ -54,6 +57,17 @@ def pow(input, exponent):
     Gradient: with a the input and b the exponent, g*b*a**(b-1) for a (0 where b is 0), and g*a**b*log(a) for b (0
     where a is 0 and b >= 0; nan where a < 0).
     """
+    return input**exponent
+
+
+def double(op: Op, specs: Sequence[Spec]) -> Pair:
+    """float64, whatever the operands are."""
+    return float64.compute, float64
+
+
+@elementwise(dtype=double, vjp="derived")
+def float_power(input, exponent):
+    """input to the exponent, in float64 for every dtype.  Gradient: as of `pow`."""
     return input**exponent
 
 

@@ -1,4 +1,4 @@
-"""Circular and hyperbolic functions and their inverses; angles in radians."""
+"""Circular and hyperbolic functions and their inverses; angles in radians, and as degrees."""
 
 from __future__ import annotations
 
@@ -99,3 +99,30 @@ def acosh(x):
 def atanh(x):
     """Inverse hyperbolic tangent, nan outside [-1, 1].  Gradient: g/(1 - x**2)."""
     return math.atanh(x)
+
+
+@elementwise(dtype=to_float, vjp=(lambda g: g * (math.pi / 180.0),), linear=True)
+def deg2rad(x):
+    """Degrees as radians, x*pi/180.  Gradient: g*pi/180."""
+    return x * 0.017453292519943295
+
+
+@elementwise(dtype=to_float, vjp=(lambda g: g * (180.0 / math.pi),), linear=True)
+def rad2deg(x):
+    """Radians as degrees, x*180/pi.  Gradient: g*180/pi."""
+    return x * 57.29577951308232
+
+
+@elementwise(dtype=to_float, vjp=(lambda g, x: g * sinc_derivative(x),))
+def sinc(x):
+    """sin(pi*x)/(pi*x), 1 at 0.  Gradient: g*(cos(pi*x) - y)/x, 0 at 0."""
+    return math.sin(math.pi * (x - 2 * math.rint(x / 2))) / (math.pi * x) if x != 0 else 1  # type: ignore[attr-defined]
+
+
+@elementwise(dtype=to_float, namespace=(), method=False, vjp="derived")
+def sinc_derivative(x):
+    """The derivative of sinc; up to 0.2, where its two terms cancel, their series."""
+    t = math.pi * (x - 2 * math.rint(x / 2))  # type: ignore[attr-defined]
+    z = t * t
+    series = 1 - z / 10 * (1 - z / 28 * (1 - z / 54 * (1 - z / 88 * (1 - z / 130))))
+    return (math.cos(t) - math.sin(t) / (math.pi * x)) / x if math.fabs(x) > 0.2 else -math.pi * t / 3 * series

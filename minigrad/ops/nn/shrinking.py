@@ -1,0 +1,85 @@
+"""Activation functions with corners: straight lines that are cut, or shrunk towards 0.
+
+At a corner the gradient is that of PyTorch, and 0 where the operand is nan, but for `threshold`.  Integers give the
+default float; `threshold` keeps them.
+"""
+
+from __future__ import annotations
+
+import math
+
+from minigrad.declare.decorators import elementwise
+from minigrad.declare.names import FUNCTIONAL, MG
+from minigrad.declare.rules import number, to_float
+from minigrad.ops.nn.activation import in_its_memory
+
+
+@elementwise(
+    dtype=to_float, vjp="derived", front="inplace=False", otherwise=lambda *call: in_its_memory(hardswish, *call)
+)
+def hardswish(input):
+    """input * relu6(input + 3) / 6.  Gradient: g*(input/3 + 1/2) inside of (-3, 3), 0 from -3 down, g from 3 up."""
+    return 0 if input <= -3 else input if input >= 3 else input * (input + 3) / 6
+
+
+@elementwise(
+    dtype=to_float, vjp=(lambda g, x: ((x > -3.0) & (x < 3.0)).where_cond(g / 6.0, 0.0),), front="inplace=False",
+    otherwise=lambda *call: in_its_memory(hardsigmoid, *call),
+)  # fmt: skip
+def hardsigmoid(x):
+    """relu6(x + 3) / 6.  Gradient: g/6 inside of (-3, 3), 0 elsewhere and at both ends."""
+    return 0 if x <= -3 else 1 if x >= 3 else (x + 3) / 6
+
+
+@elementwise(
+    dtype=to_float,
+    vjp=(
+        lambda g, input, min_val, max_val: ((input > min_val) & (input < max_val)).where_cond(g, 0.0),
+        lambda g, input, min_val: (input <= min_val).where_cond(g, 0.0),
+        lambda g, input, min_val, max_val: ((input >= max_val) & (input > min_val)).where_cond(g, 0.0),
+    ),
+    front="inplace=False",
+    otherwise=lambda *call: in_its_memory(hardtanh, *call),
+)
+def hardtanh(input, min_val=-1.0, max_val=1.0):
+    """input, not below min_val and not above max_val; nan stays nan.
+
+    Gradient: g inside, 0 elsewhere and at both ends, where the bound gets it.
+    """
+    return min_val if input <= min_val else max_val if input >= max_val else input
+
+
+@elementwise(dtype=to_float, vjp="derived", namespace=(MG, FUNCTIONAL))
+def hardshrink(input, lambd=0.5):
+    """input where |input| > lambd, else 0; nan stays nan.  Gradient: g there, 0 elsewhere and at both ends."""
+    return input if math.fabs(input) > lambd else 0 if input == input else math.nan
+
+
+@elementwise(dtype=to_float, vjp="derived")
+def softshrink(input, lambd=0.5):
+    """input - lambd above lambd, input + lambd below -lambd, else 0; nan stays nan.
+
+    Gradient: g outside of [-lambd, lambd], 0 inside and at both ends; -g and g for lambd.
+    """
+    return input - lambd if input > lambd else input + lambd if input < -lambd else 0 if input == input else math.nan
+
+
+@elementwise(dtype=to_float, vjp=(lambda g, x: g * x.tanh().square(),))
+def tanhshrink(x):
+    """x - tanh(x).  Gradient: g*tanh(x)**2."""
+    return x - math.tanh(x)
+
+
+@elementwise(
+    dtype=number,
+    vjp="derived",
+    namespace=(MG, FUNCTIONAL),
+    front="inplace=False",
+    otherwise=lambda *call: in_its_memory(threshold, *call),
+)
+def threshold(input, threshold, value):
+    """input above the threshold, else value; nan stays nan.
+
+    Gradient: g above, 0 at the threshold and below, where the value gets it.
+    """
+    return value if input <= threshold else input

@@ -1,0 +1,56 @@
+"""Shifts and complements of bits, and divisors: ops of integers, without gradients."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from minigrad.core.dtype import bool_
+from minigrad.core.op import Op, Spec
+from minigrad.declare.decorators import composed, elementwise
+from minigrad.declare.rules import Pair, common, integer, refuse
+from minigrad.errors import DTypeError
+from minigrad.ops.pointwise.compare import bitwise_xor, logical_not
+from minigrad.runtime.tensor import Tensor, describe
+
+
+def whole(op: Op, specs: Sequence[Spec]) -> Pair:
+    """As `integer`, but bool is refused."""
+    if common(specs) is bool_:
+        raise refuse(op, specs, "it is defined for integers only; convert with .to(mg.int64)")
+    return integer(op, specs)
+
+
+@composed(in_place=True)
+def bitwise_not(input: Tensor) -> Tensor:
+    """All bits of input turned; for bool `not`.  Raises DTypeError for floats."""
+    if input.dtype.is_float:
+        raise DTypeError(f"bitwise_not: got {describe(input)}; bits are defined for bool and integers only",
+            op="bitwise_not")  # fmt: skip
+    if input.dtype is bool_:
+        return logical_not(input)
+    return bitwise_xor(input, -1 if input.dtype.is_signed else int(input.dtype.highest))
+
+
+@elementwise(dtype=whole)
+def bitwise_left_shift(input, other):
+    """input * 2**other, as bits; 0 where other is negative, or not below the number of bits."""
+    return input << other if other >= 0 and other < 64 else 0
+
+
+@elementwise(dtype=whole)
+def bitwise_right_shift(input, other):
+    """input / 2**other, rounded down; 0 or -1 where other is negative, or not below the number of bits."""
+    return input >> other if other >= 0 and other < 64 else -1 if input < 0 else 0
+
+
+@elementwise(dtype=whole)
+def gcd(input, other):
+    """The greatest common divisor of |input| and |other|; that of 0 and 0 is 0."""
+    return math.gcd(input, other)
+
+
+@elementwise(dtype=whole)
+def lcm(input, other):
+    """The least common multiple of |input| and |other|, 0 where one is 0; it wraps."""
+    return abs(input // math.gcd(input, other) * other)

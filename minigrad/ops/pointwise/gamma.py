@@ -1,0 +1,120 @@
+"""The logarithm of the gamma function, its derivatives, and the zeta function that they are made of.
+
+Below 0 the functions are reflected; above, they are sums of ten terms, and from there on asymptotic series.  Source:
+Abramowitz and Stegun, Handbook of Mathematical Functions, 6.3.7 and 6.3.18, 6.4.7 and 6.4.11, 23.2.9 (Euler-Maclaurin).
+"""
+
+# The bodies of scalar functions are data, which the specialiser reads; they carry no types.
+# mypy: disable-error-code="no-untyped-def"
+
+from __future__ import annotations
+
+import math
+
+from minigrad.core.roles import Int
+from minigrad.declare.decorators import composed, elementwise, scalar
+from minigrad.declare.names import SPECIAL
+from minigrad.declare.rules import to_float
+from minigrad.errors import ArgumentError
+from minigrad.runtime.tensor import Tensor, describe
+
+
+@elementwise(dtype=to_float, vjp=(lambda g, x: g * x.digamma(),))
+def lgamma(x):
+    """log(|gamma(x)|), inf at 0 and at negative whole numbers.  Gradient: g*digamma(x)."""
+    return math.lgamma(x)
+
+
+@scalar
+def digamma_above(x):
+    """digamma for x >= 0."""
+    z = x + 10
+    r = 1 / (z * z)
+    far = r * (1 / 12 - r * (1 / 120 - r * (1 / 252 - r * (1 / 240 - r * (1 / 132 - r * (691 / 32760 - r / 12))))))
+    near = 1 / x + 1 / (x + 1) + 1 / (x + 2) + 1 / (x + 3) + 1 / (x + 4)
+    more = 1 / (x + 5) + 1 / (x + 6) + 1 / (x + 7) + 1 / (x + 8) + 1 / (x + 9)
+    return math.log(z) - 1 / 2 / z - far - (near + more)
+
+
+@elementwise(dtype=to_float, vjp=(lambda g, x: g * trigamma(x),))
+def digamma(x):
+    """The derivative of lgamma: -inf at 0, inf at -0.0, nan at negative whole numbers.  Gradient: g*polygamma(1, x)."""
+    turn = math.pi / math.tan(math.pi * (x - math.rint(x)))  # type: ignore[attr-defined]
+    whole = x == math.rint(x)  # type: ignore[attr-defined]
+    return digamma_above(x) if x >= 0 else math.nan if whole else digamma_above(1 - x) - turn
+
+
+@scalar
+def inverse_square(x):
+    """x**-2"""
+    return 1 / x / x
+
+
+@scalar
+def trigamma_above(x):
+    """trigamma for x >= 0."""
+    z = x + 10
+    r = 1 / (z * z)
+    far = r / z * (1 / 6 - r * (1 / 30 - r * (1 / 42 - r * (1 / 30 - r * (5 / 66 - r * (691 / 2730 - r * (7 / 6)))))))
+    near = inverse_square(x) + inverse_square(x + 1) + inverse_square(x + 2) + inverse_square(x + 3)
+    more = inverse_square(x + 4) + inverse_square(x + 5) + inverse_square(x + 6) + inverse_square(x + 7)
+    return 1 / z + r / 2 + far + (near + (more + inverse_square(x + 8) + inverse_square(x + 9)))
+
+
+@elementwise(dtype=to_float, namespace=(), method=False, vjp="derived")
+def trigamma(x):
+    """The derivative of digamma: inf at 0 and at negative whole numbers."""
+    sine = math.sin(math.pi * (x - math.rint(x)))  # type: ignore[attr-defined]
+    return trigamma_above(x) if x >= 0 else math.pi / sine * (math.pi / sine) - trigamma_above(1 - x)
+
+
+@elementwise(
+    dtype=to_float,
+    namespace=SPECIAL,
+    method=False,
+    vjp=(None, lambda g, input, other: -(g * input) * zeta(input + 1.0, other)),
+)
+def zeta(input, other):
+    """The sum of (k + other)**-input over all k from 0 on: inf for input 1, nan below.
+
+    For other it is inf at 0 and at negative whole numbers, and nan between these.
+    Gradient: -g*input*zeta(input + 1, other) for other; none for input.
+    """
+    z = other + 10
+    r = 1 / (z * z)
+    high = (input + 9) * (input + 10) * r * (691 / 1307674368000 - (input + 11) * (input + 12) * r / 74724249600)
+    middle = (input + 5) * (input + 6) * r * (1 / 1209600 - (input + 7) * (input + 8) * r * (1 / 47900160 - high))
+    low = 1 / 12 - (input + 1) * (input + 2) * r * (1 / 720 - (input + 3) * (input + 4) * r * (1 / 30240 - middle))
+    far = z**-input * (z / (input - 1) + 1 / 2 + input / z * low)
+    near = other**-input + (other + 1) ** -input + (other + 2) ** -input + (other + 3) ** -input
+    more = (other + 4) ** -input + (other + 5) ** -input + (other + 6) ** -input + (other + 7) ** -input
+    total = near + more + (other + 8) ** -input + (other + 9) ** -input + far
+    pole = input == 1 or (other <= 0 and other == math.floor(other))
+    return math.nan if input < 1 else math.inf if pole else total if other > 0 else math.nan
+
+
+@composed(method=False)
+def polygamma(n: Int, input: Tensor) -> Tensor:
+    """The n-th derivative of digamma; from n = 2 on it is nan below 0, but for poles.  Gradient: g*polygamma(n + 1, x).
+
+    Raises ArgumentError for a negative n.
+    """
+    if n < 0:
+        raise ArgumentError(f"polygamma: n must not be negative, got {n} for {describe(input)}", op="polygamma")
+    if n < 2:
+        return trigamma(input) if n else digamma(input)
+    return zeta(n + 1.0, input) * float(math.factorial(n) * (-1) ** (n + 1))
+
+
+@composed(in_place=True)
+def mvlgamma(input: Tensor, p: Int) -> Tensor:
+    """The logarithm of the multivariate gamma function of p dims: a sum of lgamma(input - k/2), and p(p-1)/4*log(pi).
+
+    Gradient: g times the sum of digamma(input - k/2), over k from 0 to p - 1.
+    """
+    if p < 1:
+        raise ArgumentError(f"mvlgamma: p must be positive, got {p} for {describe(input)}", op="mvlgamma")
+    total = lgamma(input) + p * (p - 1) / 4 * math.log(math.pi)
+    for k in range(1, p):
+        total = total + lgamma(input - k / 2)
+    return total

@@ -1,0 +1,68 @@
+"""Inverses of the error function and of the normal distribution function, and the logarithm of the latter.
+
+erf and erfc are in `explog.py`, and ndtr, the distribution function itself.
+"""
+
+# The bodies of scalar functions are data, which the specialiser reads; they carry no types.
+# mypy: disable-error-code="no-untyped-def"
+
+from __future__ import annotations
+
+import math
+
+from minigrad.declare.decorators import elementwise, scalar
+from minigrad.declare.names import SPECIAL
+from minigrad.declare.rules import to_float
+
+
+@scalar
+def closer(y, a, c):
+    """One step of Halley's method towards erf(y) = a, or, where that would round, erfc(y) = c."""
+    root = math.exp(y * y / 2)
+    u = (math.erf(y) - a if a < 0.5 else c - math.erfc(y)) * root * root * 0.8862269254527580
+    return y - u / (1 + y * u)
+
+
+@scalar
+def inverse(a, c):
+    """The y with erf(y) = a and erfc(y) = c = 1 - a, for a from 0 to 1.
+
+    Two steps from a quotient of polynomials with three right digits.  Source of that: Blair, Edwards and Johnson,
+    Mathematics of Computation 30 (1976), 827-830, as PyTorch has it.
+    """
+    z = math.sqrt(-math.log(c / 2))
+    far = ((1.641345311 * z + 3.429567803) * z - 1.624906493) * z - 1.970840454
+    s = a * a
+    near = ((-0.140543331 * s + 0.914624893) * s - 1.645349621) * s + 0.886226899
+    under = (((0.012229801 * s - 0.329097515) * s + 1.442710462) * s - 2.118377725) * s + 1
+    first = a * near / under if a <= 0.7 else far / ((1.637067800 * z + 3.543889200) * z + 1)
+    return math.inf if c == 0 else closer(closer(first, a, c), a, c)
+
+
+@elementwise(dtype=to_float, vjp=(lambda g, y: g * (y * y).exp() * (math.sqrt(math.pi) / 2.0),))
+def erfinv(x):
+    """The y with erf(y) = x: infinities at -1 and 1, nan beyond.  Gradient: g*sqrt(pi)/2*exp(y**2)."""
+    return math.copysign(inverse(math.fabs(x), 1 - math.fabs(x)), x)
+
+
+@elementwise(
+    dtype=to_float, namespace=SPECIAL, method=False,
+    vjp=(lambda g, y: g * (y * y * 0.5).exp() * math.sqrt(2.0 * math.pi),),
+)  # fmt: skip
+def ndtri(x):
+    """The y with ndtr(y) = x: infinities at 0 and 1, nan outside.  Gradient: g*sqrt(2*pi)*exp(y**2/2)."""
+    tail = x if x < 0.5 else 1 - x
+    return (1.4142135623730951 if x >= 0.5 else -1.4142135623730951) * inverse(1 - 2 * tail, 2 * tail)
+
+
+@elementwise(dtype=to_float, namespace=SPECIAL, method=False, vjp="derived")
+def log_ndtr(x):
+    """log(ndtr(x)), without underflow.  Gradient: g*exp(-x**2/2)/sqrt(2*pi)/ndtr(x), about -g*x far below 0.
+
+    Below -12 by the continued fraction of the tail.  Source: Abramowitz and Stegun, 26.2.14.
+    """
+    t = -x
+    fraction = t + 1 / (t + 2 / (t + 3 / (t + 4 / (t + 5 / (t + 6 / (t + 7 / (t + 8 / (t + 9 / (t + 10 / t)))))))))
+    tail = -x * x / 2 - 0.9189385332046727 - math.log(fraction)
+    upper = math.log1p(-math.normal_cdf(t))  # type: ignore[attr-defined]
+    return tail if x < -12 else upper if x > 0 else math.log(math.normal_cdf(x))  # type: ignore[attr-defined]
