@@ -61,11 +61,17 @@ def trigamma_above(x):
     return 1 / z + r / 2 + far + (near + (more + inverse_square(x + 8) + inverse_square(x + 9)))
 
 
+@scalar
+def reflection(x):
+    """(pi / sin(pi*x))**2"""
+    quotient = math.pi / math.sin(math.pi * (x - math.rint(x)))  # type: ignore[attr-defined]
+    return quotient * quotient
+
+
 @elementwise(dtype=to_float, namespace=(), method=False, vjp="derived")
 def trigamma(x):
     """The derivative of digamma: inf at 0 and at negative whole numbers."""
-    sine = math.sin(math.pi * (x - math.rint(x)))  # type: ignore[attr-defined]
-    return trigamma_above(x) if x >= 0 else math.pi / sine * (math.pi / sine) - trigamma_above(1 - x)
+    return trigamma_above(x) if x >= 0 else reflection(x) - trigamma_above(1 - x)
 
 
 @elementwise(

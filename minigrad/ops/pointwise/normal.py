@@ -55,14 +55,18 @@ def ndtri(x):
     return (1.4142135623730951 if x >= 0.5 else -1.4142135623730951) * inverse(1 - 2 * tail, 2 * tail)
 
 
+@scalar
+def tail_fraction(t):
+    """The continued fraction exp(-t**2/2) / sqrt(2*pi) / (1 - ndtr(t)) far above 0: ten levels, enough from 12 on."""
+    return t + 1 / (t + 2 / (t + 3 / (t + 4 / (t + 5 / (t + 6 / (t + 7 / (t + 8 / (t + 9 / (t + 10 / t)))))))))
+
+
 @elementwise(dtype=to_float, namespace=SPECIAL, method=False, vjp="derived")
 def log_ndtr(x):
     """log(ndtr(x)), without underflow.  Gradient: g*exp(-x**2/2)/sqrt(2*pi)/ndtr(x), about -g*x far below 0.
 
     Below -12 by the continued fraction of the tail.  Source: Abramowitz and Stegun, 26.2.14.
     """
-    t = -x
-    fraction = t + 1 / (t + 2 / (t + 3 / (t + 4 / (t + 5 / (t + 6 / (t + 7 / (t + 8 / (t + 9 / (t + 10 / t)))))))))
-    tail = -x * x / 2 - 0.9189385332046727 - math.log(fraction)
-    upper = math.log1p(-math.normal_cdf(t))  # type: ignore[attr-defined]
+    tail = -x * x / 2 - 0.9189385332046727 - math.log(tail_fraction(-x))
+    upper = math.log1p(-math.normal_cdf(-x))  # type: ignore[attr-defined]
     return tail if x < -12 else upper if x > 0 else math.log(math.normal_cdf(x))  # type: ignore[attr-defined]

@@ -99,9 +99,12 @@ def isreal(x):
     return x == x or x != x
 
 
-@elementwise(dtype=promote, name="nan_to_num", namespace=(), method=False, vjp="derived")
+FINITE = (lambda g, x: x.isfinite().where_cond(g, 0.0), None, None, None)
+
+
+@elementwise(dtype=promote, name="nan_to_num", namespace=(), method=False, vjp=FINITE)
 def finite_or(x, nan, posinf, neginf):
-    """x where it is finite, else one of three numbers.  Gradient: g where it is finite, else to the number."""
+    """x where it is finite, else one of three numbers.  Gradient: g where it is finite."""
     return nan if x != x else x if x - x == 0 else posinf if x > 0 else neginf
 
 

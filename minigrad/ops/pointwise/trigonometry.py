@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from minigrad.declare.decorators import elementwise
+from minigrad.declare.decorators import elementwise, scalar
 from minigrad.declare.names import FUNCTIONAL, MG
 from minigrad.declare.rules import to_float
 
@@ -113,16 +113,27 @@ def rad2deg(x):
     return x * 57.29577951308232
 
 
+@scalar
+def within_a_turn(x):
+    """pi*x less whole turns, which loses no digit of a large x."""
+    return math.pi * (x - 2 * math.rint(x / 2))  # type: ignore[attr-defined]
+
+
+@scalar
+def near_sinc(t):
+    """The derivative of sinc for small t = pi*x, where its two terms cancel."""
+    z = t * t
+    return -math.pi * t / 3 * (1 - z / 10 * (1 - z / 28 * (1 - z / 54 * (1 - z / 88 * (1 - z / 130)))))
+
+
 @elementwise(dtype=to_float, vjp=(lambda g, x: g * sinc_derivative(x),))
 def sinc(x):
     """sin(pi*x)/(pi*x), 1 at 0.  Gradient: g*(cos(pi*x) - y)/x, 0 at 0."""
-    return math.sin(math.pi * (x - 2 * math.rint(x / 2))) / (math.pi * x) if x != 0 else 1  # type: ignore[attr-defined]
+    return math.sin(within_a_turn(x)) / (math.pi * x) if x != 0 else 1
 
 
 @elementwise(dtype=to_float, namespace=(), method=False, vjp="derived")
 def sinc_derivative(x):
-    """The derivative of sinc; up to 0.2, where its two terms cancel, their series."""
-    t = math.pi * (x - 2 * math.rint(x / 2))  # type: ignore[attr-defined]
-    z = t * t
-    series = 1 - z / 10 * (1 - z / 28 * (1 - z / 54 * (1 - z / 88 * (1 - z / 130))))
-    return (math.cos(t) - math.sin(t) / (math.pi * x)) / x if math.fabs(x) > 0.2 else -math.pi * t / 3 * series
+    """The derivative of sinc, up to 0.2 by its series."""
+    t = within_a_turn(x)
+    return (math.cos(t) - math.sin(t) / (math.pi * x)) / x if math.fabs(x) > 0.2 else near_sinc(math.pi * x)
