@@ -196,6 +196,9 @@ def cos(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
 def cosh(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Hyperbolic cosine.  Gradient: g*sinh(x)."""
 
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: builtins.int = ..., eps: builtins.float = ...) -> Tensor:
+    """The cosine of the angle between vectors along `dim`, of two tensors that broadcast; no length is below eps."""
+
 def count_nonzero(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ...) -> Tensor:
     """How many elements over `dim` are not zero, in int64; nan is not zero."""
 
@@ -539,6 +542,9 @@ def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = ...) -> Tensor:
 
 def override(**values: Any) -> Any:
     """Change settings inside a `with` block; an unknown name raises AttributeError, and nothing has changed."""
+
+def pairwise_distance(x1: Tensor, x2: Tensor, p: builtins.float = ..., eps: builtins.float = ..., keepdim: builtins.bool = ...) -> Tensor:
+    """The norm of order p of x1 - x2 + eps along the last dim; the two broadcast."""
 
 def permute(input: Tensor, *dims: builtins.int | Sequence[builtins.int]) -> Tensor:
     """The dims in another order.  Gradient: the inverse order."""

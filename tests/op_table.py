@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from op_rows import convolution, creation, linalg, losses, masks, pooling, rows, scan, sorting
+from op_rows import compositions, convolution, creation, linalg, losses, masks, pooling, rows, scan, sorting
 from op_rows.row import ALL, FLOATS, INTS, NUMBERS, Row
 
 import minigrad as mg
@@ -378,6 +378,7 @@ ROWS: list[Row] = [
     *sorting.ROWS,
     *masks.ROWS,
     *creation.ROWS,
+    *compositions.ROWS,
 ]
 BY_NAME = {row.name: row for row in ROWS}
 DEVICES = ("reference", "cpu")

@@ -31,6 +31,12 @@ def avg_pool3d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int]
 def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = ..., bias: Tensor | None = ..., training: builtins.bool = ..., momentum: builtins.float = ..., eps: builtins.float = ...) -> Tensor:
     """Return each channel (dim 1) minus its mean, over sqrt(variance + eps), times weight plus bias."""
 
+def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = ..., size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ...) -> Tensor:
+    """-target*log(input) - (1 - target)*log(1 - input) for probabilities, no logarithm below -100."""
+
+def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | None = ..., size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ..., pos_weight: Tensor | None = ...) -> Tensor:
+    """`binary_cross_entropy` of sigmoid(input), without overflow.  pos_weight: a factor of what target = 1 costs."""
+
 def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] | builtins.str = ..., dilation: builtins.int | Sequence[builtins.int] = ..., groups: builtins.int = ...) -> Tensor:
     """Convolution along one dim: `conv2d` with input (N, C, W) and weight (out, C / groups, kW)."""
 
@@ -49,6 +55,12 @@ def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., s
 def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] = ..., output_padding: builtins.int | Sequence[builtins.int] = ..., groups: builtins.int = ..., dilation: builtins.int | Sequence[builtins.int] = ...) -> Tensor:
     """Transposed convolution along three dims: see `conv_transpose2d`."""
 
+def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: builtins.float = ..., size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ...) -> Tensor:
+    """1 - cosine where the target is 1, max(0, cosine - margin) where it is -1, of the rows of two tensors."""
+
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: builtins.int = ..., eps: builtins.float = ...) -> Tensor:
+    """The cosine of the angle between vectors along `dim`, of two tensors that broadcast; no length is below eps."""
+
 def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = ..., size_average: builtins.bool | None = ..., ignore_index: builtins.int = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ..., label_smoothing: builtins.float = ...) -> Tensor:
     """Cross entropy between the softmax of `input` and `target`, over the class dim: 1, or 0 of a single row."""
 
@@ -57,6 +69,9 @@ def elu(input: Tensor, alpha: Tensor | builtins.float = ..., inplace: builtins.b
 
 def embedding(input: Tensor, weight: Tensor, padding_idx: builtins.int | None = ..., max_norm: builtins.float | None = ..., norm_type: builtins.float = ..., scale_grad_by_freq: builtins.bool = ..., sparse: builtins.bool = ...) -> Tensor:
     """The row of `weight` for each number in `input`: its shape, and the length of a row as a last dim."""
+
+def gaussian_nll_loss(input: Tensor, target: Tensor, var: Tensor | builtins.float, full: builtins.bool = ..., eps: builtins.float = ..., reduction: builtins.str = ...) -> Tensor:
+    """(log(var) + (input - target)**2 / var)/2, plus log(2*pi)/2 if full; a variance below eps counts as eps."""
 
 def gelu(input: Tensor, approximate: builtins.str = ..., *, out: Tensor | None = ...) -> Tensor:
     """input times its normal distribution function, to some ulp also where it is tiny; approximate="tanh": `gelu_tanh`."""
@@ -72,6 +87,9 @@ def huber_loss(input: Tensor, target: Tensor, reduction: builtins.str = ..., del
 
 def interpolate(input: Tensor, size: builtins.int | Sequence[builtins.int] | None = ..., scale_factor: builtins.float | Sequence[builtins.float] | None = ..., mode: builtins.str = ..., align_corners: builtins.bool | None = ..., recompute_scale_factor: builtins.bool | None = ..., antialias: builtins.bool = ...) -> Tensor:
     """Return images (N, C, 1 to 3 dims) at another size, given itself or as a factor; see MODES for the modes."""
+
+def kl_div(input: Tensor, target: Tensor, size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ..., log_target: builtins.bool = ...) -> Tensor:
+    """target*(log(target) - input) for log-probabilities in input; log_target: target holds logarithms, too."""
 
 def l1_loss(input: Tensor, target: Tensor, size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ..., weight: Tensor | None = ...) -> Tensor:
     """|input - target|.  Gradient: g*sign(input - target), 0 where they are equal, and minus that for the target."""
@@ -106,8 +124,23 @@ def max_pool3d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int]
 def mse_loss(input: Tensor, target: Tensor, size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ..., weight: Tensor | None = ...) -> Tensor:
     """(input - target)**2.  Gradient: 2*g*(input - target), and minus that for the target."""
 
+def multi_margin_loss(input: Tensor, target: Tensor, p: builtins.int = ..., margin: builtins.float = ..., weight: Tensor | None = ..., size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ...) -> Tensor:
+    """The mean over classes of max(0, margin - input[target] + input[class])**p, the target itself left out."""
+
+def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ...) -> Tensor:
+    """The sum of max(0, 1 - input[label] + input[other]) over labels and other classes, over the number of classes."""
+
+def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | None = ..., size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ...) -> Tensor:
+    """The mean over classes of -target*log(sigmoid(input)) - (1 - target)*log(sigmoid(-input))."""
+
 def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = ..., size_average: builtins.bool | None = ..., ignore_index: builtins.int = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ...) -> Tensor:
     """Minus the log-probabilities in `input` at the classes in `target`; otherwise as `cross_entropy`."""
+
+def pairwise_distance(x1: Tensor, x2: Tensor, p: builtins.float = ..., eps: builtins.float = ..., keepdim: builtins.bool = ...) -> Tensor:
+    """The norm of order p of x1 - x2 + eps along the last dim; the two broadcast."""
+
+def poisson_nll_loss(input: Tensor, target: Tensor, log_input: builtins.bool = ..., full: builtins.bool = ..., size_average: builtins.bool | None = ..., eps: builtins.float = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ...) -> Tensor:
+    """exp(input) - target*input: input is the logarithm of a rate; without log_input, input - target*log(input + eps)."""
 
 def relu(input: Tensor, inplace: builtins.bool = ...) -> Tensor:
     """`mg.relu`; inplace: in input's own memory, which is returned."""
@@ -141,3 +174,9 @@ def softplus(input: Tensor, beta: Tensor | builtins.float = ..., threshold: Tens
 
 def tanh(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Hyperbolic tangent.  Gradient: g*(1 - tanh(x)**2)."""
+
+def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: builtins.float = ..., p: builtins.float = ..., eps: builtins.float = ..., swap: builtins.bool = ..., size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ...) -> Tensor:
+    """max(0, margin + the distance to positive - the distance to negative), `pairwise_distance` of order p."""
+
+def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative: Tensor, *, distance_function: Any = ..., margin: builtins.float = ..., swap: builtins.bool = ..., reduction: builtins.str = ...) -> Tensor:
+    """`triplet_margin_loss` with a distance of one's own; without one, `pairwise_distance`."""
