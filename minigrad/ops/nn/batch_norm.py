@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from math import prod
 
+from minigrad.core.op import Op
 from minigrad.core.roles import Flag, Scalar
 from minigrad.declare.decorators import composed
 from minigrad.errors import ArgumentError, DeviceError, DTypeError, ShapeError
@@ -44,7 +45,8 @@ def statistics_of(
     center, spread = batch_statistics(x)
     if running_mean is not None and running_var is not None and x.numel():
         batch = {"running_mean": center.detach(), "running_var": spread.detach()}
-        move_statistics({"running_mean": running_mean, "running_var": running_var}, batch, momentum)
+        op: Op = batch_norm.op  # type: ignore[attr-defined]
+        move_statistics(op, {"running_mean": running_mean, "running_var": running_var}, batch, momentum)
     n = x.numel() // max(x.shape[1], 1)
     return center, spread * ((n - 1) / n) if n else spread
 
@@ -117,8 +119,8 @@ def scaled_channels(
     return y if bias is None else y + reshape(wide(bias), shape)
 
 
-def move_statistics(running: dict[str, Tensor], batch: dict[str, Tensor], momentum: float) -> None:
-    """Move the running statistics by `momentum` to those of a batch."""
+def move_statistics(op: Op, running: dict[str, Tensor], batch: dict[str, Tensor], momentum: float) -> None:
+    """Move the running statistics, which are operands of `op`, by `momentum` to those of a batch."""
     moved = {name: wide(old.detach()) * (1 - momentum) + batch[name] * momentum for name, old in running.items()}
     values = {name: cast(moved[name], dtype=old.dtype) for name, old in running.items()}
-    write_operands(batch_norm.op, running, values)  # type: ignore[attr-defined]
+    write_operands(op, running, values)

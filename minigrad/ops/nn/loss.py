@@ -51,8 +51,8 @@ def loss(*, first: tuple[str, ...] = (), flags: bool = True, weight: str = "") -
             [p for p in given if p.default is not p.empty],
         )
 
-        def definition(*values: Any) -> Tensor:
-            arguments = dict(zip(names, values, strict=True))
+        def definition(*values: Any, **by_name: Any) -> Tensor:
+            arguments = {**dict(zip(names, values)), **by_name}
             how = named_reduction(name, arguments["reduction"], arguments.get("size_average"), arguments.get("reduce"))
             operands = alike(name, [arguments[x] for x in tensors])
             more = [arguments[p.name] for p in numbers]
