@@ -14,8 +14,16 @@ import minigrad as mg
 VALUES = (1e-38, 1e-25, 1e-12, 0.5, 1.0, 30.0, 1e7, 1e15, 1e25, 1e38)
 SIGNED = (0.0, *VALUES, *[-value for value in VALUES])
 # 1 - y of a y that is rounded to 1, an exponent that is rounded to another parity, a difference of two such; a choice
-# by a difference that is rounded to 0.
-ROUNDED = {"sigmoid", "expm1", "pow", "softplus", "huber_loss_each", "margin_ranking_loss_each"}
+# by a difference that is rounded to 0; a product of two operands that overflows before it is scaled down.
+ROUNDED = {
+    "sigmoid",
+    "expm1",
+    "pow",
+    "softplus",
+    "huber_loss_each",
+    "margin_ranking_loss_each",
+    "cross_entropy_of_logit",
+}
 RULES = [
     name
     for name, op in mg.schema.items()
