@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 import minigrad as mg
+from minigrad.ops.nn.likelihood import poisson
 
 from .row import FLOATS, INTS, NUMBERS, Row
 from .rows import softmax
@@ -75,7 +76,8 @@ LOSSES = [
          REAL, POSITIVE, ops=("poisson_of_log",)),
     _row("poisson_nll_loss-full", lambda x, t: F.poisson_nll_loss(x, t, False, True, eps=0.5, reduction="sum"),
          lambda x, t: (x - t * np.log(x + 0.5) + t * np.log(t) - t + np.log(2 * np.pi * t) / 2).sum(),
-         POSITIVE, ("above1", R), ops=("poisson",)),
+         POSITIVE, ("above1", R)),
+    _row("poisson", poisson, lambda x, t, eps: x - t * np.log(x + eps), POSITIVE, REAL, POSITIVE, ops=("poisson",)),
     _row("gaussian_nll_loss", lambda x, t, v: F.gaussian_nll_loss(x, t, v, full=True),
          lambda x, t, v: (np.log(2 * np.pi * v[:, None]) + (x - t) ** 2 / v[:, None]).mean() / 2,
          REAL, REAL, ("positive", (2,)), ops=("normal_of",)),

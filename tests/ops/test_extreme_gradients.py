@@ -16,14 +16,9 @@ SIGNED = (0.0, *VALUES, *[-value for value in VALUES])
 # 1 - y of a y that is rounded to 1, an exponent that is rounded to another parity, a difference of two such; a choice
 # by a difference that is rounded to 0; a product of two operands that overflows before it is scaled down.
 ROUNDED = {
-    "sigmoid",
-    "expm1",
-    "pow",
-    "softplus",
-    "huber_loss_each",
-    "margin_ranking_loss_each",
-    "cross_entropy_of_logit",
-}
+    "sigmoid", "expm1", "pow", "softplus", "huber_loss_each", "margin_ranking_loss_each", "cross_entropy_of_logit",
+    "divergence_of_logs", "poisson_of_log", "poisson", "normal_of",
+}  # fmt: skip
 RULES = [
     name
     for name, op in mg.schema.items()
