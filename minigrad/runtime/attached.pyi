@@ -535,9 +535,6 @@ class Attached:
     def cumsum_(self, dim: builtins.int, *, dtype: Any = ...) -> Tensor:
         """`cumsum` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def cumulative_trapezoid(self, x: Tensor | None = ..., *, dx: Any = ..., dim: builtins.int = ...) -> Tensor:
-        """The integrals up to each value but the first: see `trapezoid`."""
-
     @property
     def data(self) -> Tensor:
         """The values without history, in the same memory, as `detach()`; `x.data = value` writes them, unrecorded."""
@@ -706,9 +703,6 @@ class Attached:
     @property
     def grad_fn(self) -> Any:
         """The node that recorded how its values were made; None for a leaf."""
-
-    def gradient(self, *, spacing: Any = ..., dim: builtins.int | Sequence[builtins.int] | None = ..., edge_order: builtins.int = ...) -> Any:
-        """The slopes along each dim, a tensor each: central differences, of `edge_order` 1 or 2 at both ends."""
 
     def greater(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """input > other."""
@@ -1386,12 +1380,6 @@ class Attached:
 
     def transpose(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
         """Two dims swapped.  Gradient: swapped back."""
-
-    def trapezoid(self, x: Tensor | None = ..., *, dx: Any = ..., dim: builtins.int = ...) -> Tensor:
-        """The integral along `dim` by the trapezoidal rule; x: where the values stand, else they are dx apart."""
-
-    def trapz(self, x: Tensor | None = ..., *, dx: Any = ..., dim: builtins.int = ...) -> Tensor:
-        """Another name of `trapezoid`."""
 
     def tril(self, diagonal: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
         """Return the elements on and below a diagonal of the last two dims, with zeros above."""

@@ -16,19 +16,19 @@ from minigrad.ops.shape.views import narrow, reshape
 from minigrad.runtime.tensor import Tensor, describe
 
 
-@composed(out=False)
+@composed(method=False, out=False)
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: Dim = -1) -> Tensor:
     """The integral along `dim` by the trapezoidal rule; x: where the values stand, else they are dx apart."""
     return sum(areas("trapezoid", y, x, dx, dim), dim)
 
 
-@composed(out=False)
+@composed(method=False, out=False)
 def trapz(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: Dim = -1) -> Tensor:
     """Another name of `trapezoid`."""
     return trapezoid(y, x, dx=dx, dim=dim)
 
 
-@composed(out=False)
+@composed(method=False, out=False)
 def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: Dim = -1) -> Tensor:
     """The integrals up to each value but the first: see `trapezoid`."""
     return cumsum(areas("cumulative_trapezoid", y, x, dx, dim), dim)
@@ -61,7 +61,7 @@ def diff_along(x: Tensor, dim: int) -> Tensor:
     return later - before
 
 
-@composed(out=False)
+@composed(method=False, out=False)
 def gradient(input: Tensor, *, spacing: Any = 1, dim: ViewDims = None, edge_order: Int = 1) -> Any:
     """The slopes along each dim, a tensor each: central differences, of `edge_order` 1 or 2 at both ends.
 
