@@ -51,6 +51,12 @@ from minigrad.core.dtype import (
     uint32,
 )
 from minigrad.core.dtype import bool_ as bool
+from minigrad.core.dtype import float16 as half
+from minigrad.core.dtype import float32 as float
+from minigrad.core.dtype import float64 as double
+from minigrad.core.dtype import int16 as short
+from minigrad.core.dtype import int32 as int
+from minigrad.core.dtype import int64 as long
 from minigrad.core.layout import Layout
 from minigrad.core.storage import Storage
 from minigrad.declare import rules

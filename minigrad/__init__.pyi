@@ -58,6 +58,9 @@ def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
 def add(input: Tensor | builtins.float, other: Tensor | builtins.float, *, alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
     """Sum of input and alpha * other, element by element; shapes broadcast.  For bool it is `or`."""
 
+def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
+    """beta * input + alpha * the sum of the products of two batches of matrices: see `addmm`."""
+
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
     """input + value * tensor1 / tensor2, element by element; shapes broadcast; integers give the default float."""
 
@@ -70,6 +73,9 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: builtins.float = .
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
     """beta * input + alpha * mat @ vec: see `addmm`."""
 
+def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
+    """beta * input + alpha * the outer product of two vectors: see `addmm`."""
+
 def adjoint(input: Tensor) -> Tensor:
     """A view with the last two dims swapped; of complex numbers, which there are not, the conjugates."""
 
@@ -81,6 +87,9 @@ def alias_copy(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
 
 def all(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
     """Whether every element over `dim` is not zero; True of nothing."""
+
+def allclose(input: Tensor, other: Tensor, rtol: builtins.float = ..., atol: builtins.float = ..., equal_nan: builtins.bool = ...) -> builtins.bool:
+    """Whether `isclose` holds for all elements."""
 
 def amax(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
     """Largest element over `dim`; nan wins.  Gradient: shared evenly by ties."""
@@ -109,6 +118,9 @@ def argmin(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..
 def argsort(input: Tensor, dim: builtins.int = ..., descending: builtins.bool = ..., stable: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
     """Positions of the elements along `dim` in their order; always stable, nan last."""
 
+def argwhere(input: Tensor) -> Tensor:
+    """The indices of all elements that are not zero, a row each: `nonzero`."""
+
 def as_dtype(obj: builtins.object) -> DType:
     """The DType that `obj` means: a DType, a name, a NumPy dtype or scalar type, or Python's bool, int, float."""
 
@@ -117,6 +129,9 @@ def as_strided_copy(input: Tensor, size: builtins.int | Sequence[builtins.int], 
 
 def as_strided_scatter(input: Tensor, src: Tensor, size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int], storage_offset: builtins.int | None = ...) -> Tensor:
     """The tensor with src in the part that strides over its elements, row by row, see; both are differentiated."""
+
+def as_tensor(data: Any, dtype: Any = ..., device: Any = ...) -> Tensor:
+    """A tensor of data: itself where it is one, shared with an array where that can be, else a copy (`tensor`)."""
 
 def asin(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Arc sine, nan outside [-1, 1].  Gradient: g/sqrt(1 - x**2), inf at the ends."""
@@ -150,8 +165,14 @@ def backward(y: Tensor, gradient: Tensor | None = ..., retain_graph: builtins.bo
 
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
     """beta * input + alpha * batch1 @ batch2 for batches of matrices: see `addmm` and `bmm`."""
+
+def bernoulli(input: Tensor, p: Any = ..., *, generator: Any = ..., out: Tensor | None = ...) -> Tensor:
+    """1 with the probability that each element is, else 0, in input's dtype; with p all have this one."""
 bf16: DType
 bfloat16: DType
+
+def bincount(input: Tensor, weights: Tensor | None = ..., minlength: builtins.int = ...) -> Tensor:
+    """How often each number from 0 on is in a vector, or the sum of the weights of those that are equal to it."""
 
 def bitwise_and(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """Bits in both; for bool `and`."""
@@ -188,6 +209,9 @@ def broadcast_tensors(*tensors: Tensor) -> builtins.tuple[Tensor, ...]:
 def broadcast_to(input: Tensor, size: builtins.int | Sequence[builtins.int]) -> Tensor:
     """`expand` with the sizes as one argument."""
 
+def bucketize(input: Tensor | builtins.float, boundaries: Tensor, *, out_int32: builtins.bool = ..., right: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
+    """In which interval between the boundaries, one sorted row, each element lies: see `searchsorted`."""
+
 def cartesian_prod(*tensors: Tensor) -> Tensor:
     """Every choice of one element of each row, as rows of a matrix; a single row as it is."""
 
@@ -196,6 +220,9 @@ def cast(input: Tensor, dtype: Any, *, out: Tensor | None = ...) -> Tensor:
 
 def cat(tensors: Sequence[Tensor], dim: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
     """Tensors joined along an existing dim; their dtypes promote.  Gradient: each gets its part of g."""
+
+def cdist(x1: Tensor, x2: Tensor, p: builtins.float = ..., compute_mode: Any = ...) -> Tensor:
+    """The distance of order p of each row of x1 from each row of x2, (..., m, k) and (..., n, k) to (..., m, n)."""
 
 def ceil(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """The smallest whole number not below x.  Gradient: 0."""
@@ -260,14 +287,26 @@ def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., s
 def copysign(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """|input| with the sign of other, which -0.0 and nan have too."""
 
+def corrcoef(input: Tensor) -> Tensor:
+    """The correlations of the rows of input: `cov` over the deviations of both, not outside of -1 to 1."""
+
 def cos(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Cosine.  Gradient: -g*sin(x)."""
 
 def cosh(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Hyperbolic cosine.  Gradient: g*sinh(x)."""
 
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: builtins.int = ..., eps: builtins.float = ...) -> Tensor:
+    """The cosine of the angle between vectors along `dim`, of two tensors that broadcast; no length is below eps."""
+
 def count_nonzero(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ...) -> Tensor:
     """How many elements over `dim` are not zero, in int64; nan is not zero."""
+
+def cov(input: Tensor, *, correction: builtins.int = ..., fweights: Tensor | None = ..., aweights: Tensor | None = ...) -> Tensor:
+    """The covariances of the rows of input, whose columns are observations; of one row its variance."""
+
+def cross(input: Tensor, other: Tensor, dim: builtins.int | None = ..., *, out: Tensor | None = ...) -> Tensor:
+    """The vector products of vectors of three elements along `dim`, without one the first dim of 3; both broadcast."""
 
 def cummax(input: Tensor, dim: builtins.int, *, out: Tensor | None = ...) -> Any:
     """The largest of all elements up to each along `dim`, and where it is: (values, indices)."""
@@ -280,6 +319,9 @@ def cumprod(input: Tensor, dim: builtins.int, *, dtype: Any = ..., out: Tensor |
 
 def cumsum(input: Tensor, dim: builtins.int, *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
     """Sums of all elements up to each along `dim`."""
+
+def cumulative_trapezoid(y: Tensor, x: Tensor | None = ..., *, dx: Any = ..., dim: builtins.int = ...) -> Tensor:
+    """The integrals up to each value but the first: see `trapezoid`."""
 
 def debug(enabled: builtins.bool = ...) -> Any:
     """A `with` block in which every recorded op keeps the user's line: errors and pictures then name it."""
@@ -320,11 +362,15 @@ def diff(input: Tensor, n: builtins.int = ..., dim: builtins.int = ..., prepend:
 def digamma(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """The derivative of lgamma: -inf at 0, inf at -0.0, nan at negative whole numbers.  Gradient: g*polygamma(1, x)."""
 
+def dist(input: Tensor, other: Tensor, p: builtins.float = ...) -> Tensor:
+    """The norm of order p of input - other, over all elements; the two broadcast."""
+
 def div(input: Tensor | builtins.float, other: Tensor | builtins.float, *, rounding_mode: Any = ..., out: Tensor | None = ...) -> Tensor:
     """Quotient, element by element, rounded if rounding_mode is "floor" or "trunc"; integers give the default float."""
 
 def dot(input: Tensor, tensor: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """The inner product of two vectors of one length."""
+double: DType
 
 def dsplit(input: Tensor, sections: builtins.int | Sequence[builtins.int] | Tensor) -> builtins.tuple[Tensor, ...]:
     """Views of parts of one size, or up to indices, along the third dim."""
@@ -355,6 +401,9 @@ def enable_grad() -> Any:
 
 def eq(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """input == other."""
+
+def equal(input: Tensor, other: Tensor) -> builtins.bool:
+    """Whether two tensors have one shape and equal elements; nan is equal to nothing."""
 
 def erf(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Error function.  Gradient: g*2/sqrt(pi)*exp(-x**2)."""
@@ -406,6 +455,7 @@ def fliplr(input: Tensor) -> Tensor:
 
 def flipud(input: Tensor) -> Tensor:
     """A view with the rows, the first dim, in reverse order."""
+float: DType
 float16: DType
 float32: DType
 float64: DType
@@ -467,14 +517,21 @@ def get_num_threads() -> builtins.int:
 def grad(outputs: Tensor | Sequence[Tensor], inputs: Tensor | Sequence[Tensor], grad_outputs: Tensor | Sequence[Tensor | None] | None = ..., retain_graph: builtins.bool | None = ..., create_graph: builtins.bool = ..., allow_unused: builtins.bool = ...) -> Any:
     """Gradients of outputs with respect to inputs, which may be Vars or values in between; `.grad` is not touched."""
 
+def gradient(input: Tensor, *, spacing: Any = ..., dim: builtins.int | Sequence[builtins.int] | None = ..., edge_order: builtins.int = ...) -> Any:
+    """The slopes along each dim, a tensor each: central differences, of `edge_order` 1 or 2 at both ends."""
+
 def gt(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """input > other."""
+half: DType
 
 def hardshrink(input: Tensor, lambd: Tensor | builtins.float = ..., *, out: Tensor | None = ...) -> Tensor:
     """input where |input| > lambd, else 0; nan stays nan.  Gradient: g there, 0 elsewhere and at both ends."""
 
 def heaviside(input: Tensor | builtins.float, values: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """0 below 0, 1 above, and values at 0; 0 for nan.  Gradient: 0; g at 0 for values."""
+
+def histc(input: Tensor, bins: builtins.int = ..., min: builtins.float = ..., max: builtins.float = ..., *, out: Tensor | None = ...) -> Tensor:
+    """How many elements lie in each of `bins` equal parts from min to max, in input's dtype; others count nowhere."""
 
 def hsplit(input: Tensor, sections: builtins.int | Sequence[builtins.int] | Tensor) -> builtins.tuple[Tensor, ...]:
     """Views of parts of one size, or up to indices, along the second dim; of a row along its own."""
@@ -498,12 +555,25 @@ def index_add(input: Tensor, dim: builtins.int, index: Tensor, source: Tensor, *
 def index_copy(input: Tensor, dim: builtins.int, index: Tensor, source: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """input with the slices of source along `dim` instead of those that the 1-d `index` names."""
 
+def index_fill(input: Tensor, dim: builtins.int, index: Tensor, value: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
+    """input with one value in the slices along `dim` that the 1-d `index` names."""
+
+def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
+    """input with values at input[indices], which broadcast; indices: index tensors or masks, one after another."""
+
 def index_select(input: Tensor, dim: builtins.int, index: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """The slices of input along `dim` that the 1-d `index` names, in its order."""
+
+def inner(input: Tensor, other: Tensor, *, out: Tensor | None = ...) -> Tensor:
+    """The inner products of rows, which are the last dims; of a number it is the product with it."""
+int: DType
 int16: DType
 int32: DType
 int64: DType
 int8: DType
+
+def is_floating_point(input: Tensor) -> builtins.bool:
+    """Whether the dtype is a float."""
 
 def is_grad_enabled() -> builtins.bool:
     """Whether ops are recorded now, in this thread or task."""
@@ -511,8 +581,17 @@ def is_grad_enabled() -> builtins.bool:
 def is_inference_mode_enabled() -> builtins.bool:
     """Whether this thread or task is in such a block."""
 
+def is_tensor(obj: Any) -> builtins.bool:
+    """Whether it is a tensor."""
+
+def isclose(input: Tensor, other: Tensor, rtol: builtins.float = ..., atol: builtins.float = ..., equal_nan: builtins.bool = ...) -> Tensor:
+    """Whether |input - other| <= atol + rtol*|other|, or both are equal; with equal_nan two nan are equal."""
+
 def isfinite(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Whether x is neither infinite nor nan."""
+
+def isin(elements: Tensor | builtins.float, test_elements: Tensor | builtins.float, *, assume_unique: builtins.bool = ..., invert: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
+    """Whether each element is among the others; nan is not.  invert: whether it is not.  assume_unique: no effect."""
 
 def isinf(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Whether x is infinite, of either sign."""
@@ -531,6 +610,9 @@ def isreal(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
 
 def kernel(*, dtype: Any, shape: Any, vjp: Any = ..., linear: Any = ..., jvp: Any = ..., batch: Any = ..., joint: Any = ..., check: Any = ..., outputs: builtins.tuple[builtins.str, ...] = ..., zeros: builtins.bool = ..., name: builtins.str = ..., label: builtins.str = ..., namespace: Any = ..., method: builtins.bool = ..., in_place: builtins.bool = ..., out: builtins.bool = ..., floats: builtins.bool = ..., writes: builtins.tuple[builtins.str, ...] = ..., otherwise: Any = ...) -> Any:
     """Declare an op with a kernel family of its own."""
+
+def kron(input: Tensor, other: Tensor, *, out: Tensor | None = ...) -> Tensor:
+    """The Kronecker product: each element of input times all of other, as a block in its place."""
 
 def kthvalue(input: Tensor, k: builtins.int, dim: builtins.int = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
     """The k-th smallest element along `dim`, k from 1 on: (values, indices); nan is the greatest."""
@@ -598,8 +680,12 @@ def logical_xor(input: Tensor | builtins.float, other: Tensor | builtins.float, 
 def logit(input: Tensor, eps: Any = ..., *, out: Tensor | None = ...) -> Tensor:
     """log(x/(1-x)), the inverse of sigmoid, nan outside of [0, 1]; eps: of x in [eps, 1 - eps]."""
 
+def logspace(start: builtins.float, end: builtins.float, steps: builtins.int, base: builtins.float = ..., *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
+    """`steps` powers of base with evenly spaced exponents, both ends included."""
+
 def logsumexp(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None, keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
     """log(sum(exp(x))) over `dim`; nothing overflows.  Gradient: g times the softmax."""
+long: DType
 
 def lt(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """input < other."""
@@ -655,6 +741,9 @@ def minimum(input: Tensor | builtins.float, other: Tensor | builtins.float, *, o
 def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Matrix times matrix, no batch dims."""
 
+def mode(input: Tensor, dim: builtins.int = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
+    """The most frequent element along `dim`, of several the smallest, and the last position where it stands."""
+
 def moveaxis(input: Tensor, source: builtins.int | Sequence[builtins.int], destination: builtins.int | Sequence[builtins.int]) -> Tensor:
     """`movedim` under NumPy's name."""
 
@@ -667,6 +756,9 @@ def msort(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
 def mul(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """Product, element by element; shapes broadcast.  For bool it is `and`.  Gradient: g*other and g*input."""
 
+def multinomial(input: Tensor, num_samples: builtins.int, replacement: builtins.bool = ..., *, generator: Any = ..., out: Tensor | None = ...) -> Tensor:
+    """Positions (int64) drawn from each row of weights, which need not add up to 1; without replacement none twice."""
+
 def mv(input: Tensor, vec: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Matrix times vector."""
 
@@ -678,6 +770,15 @@ def nan_to_num(input: Tensor, nan: builtins.float | None = ..., posinf: builtins
 
 def nanmean(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
     """Mean over `dim` of the elements that are not nan; nan where there is none.  Gradient: g/count for each."""
+
+def nanmedian(input: Tensor, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
+    """`median` of the elements that are not nan; nan where there is none."""
+
+def nanquantile(input: Tensor, q: Tensor | builtins.float, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, interpolation: builtins.str = ..., out: Tensor | None = ...) -> Tensor:
+    """`quantile` of the elements that are not nan; nan where there is none."""
+
+def nansum(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
+    """Sum over `dim` of the elements that are not nan; 0 where there is none.  Gradient: g for each of them."""
 
 def narrow(input: Tensor, dim: builtins.int, start: builtins.int, length: builtins.int) -> Tensor:
     """`length` elements along `dim` from `start`.  Gradient: zeros around g."""
@@ -724,6 +825,9 @@ def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = ...) -> Tensor:
 def override(**values: Any) -> Any:
     """Change settings inside a `with` block; an unknown name raises AttributeError, and nothing has changed."""
 
+def pairwise_distance(x1: Tensor, x2: Tensor, p: builtins.float = ..., eps: builtins.float = ..., keepdim: builtins.bool = ...) -> Tensor:
+    """The norm of order p of x1 - x2 + eps along the last dim; the two broadcast."""
+
 def permute(input: Tensor, *dims: builtins.int | Sequence[builtins.int]) -> Tensor:
     """The dims in another order.  Gradient: the inverse order."""
 
@@ -756,6 +860,9 @@ def prod(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ...,
 
 def promote(a: DType, b: DType) -> DType:
     """The dtype that two operands meet in."""
+
+def quantile(input: Tensor, q: Tensor | builtins.float, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, interpolation: builtins.str = ..., out: Tensor | None = ...) -> Tensor:
+    """The element at the share q, 0 to 1, in order along `dim`, or of all; several q are a dim in front."""
 
 def rad2deg(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Radians as degrees, x*180/pi.  Gradient: g*180/pi."""
@@ -799,6 +906,9 @@ def relu6(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
 def remainder(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """input - other*floor(input/other), with the sign of other, as Python's `%`; an integer by 0 gives 0."""
 
+def renorm(input: Tensor, p: builtins.float, dim: builtins.int, maxnorm: builtins.float, *, out: Tensor | None = ...) -> Tensor:
+    """The slices along `dim` whose norm of order p is above maxnorm scaled down to it."""
+
 def repeat(input: Tensor, *repeats: builtins.int | Sequence[builtins.int]) -> Tensor:
     """The tensor repeated repeats[d] times along each dim; more counts than dims add dims in front."""
 
@@ -829,12 +939,18 @@ def rsub(input: Tensor, other: Any, *, alpha: builtins.float = ...) -> Tensor:
 def scalar(function: Any) -> Any:
     """A helper that other scalar functions may call; it is expanded in place."""
 
+def scatter(input: Tensor, dim: builtins.int, index: Tensor, src: Tensor | builtins.float, *, reduce: builtins.str | None = ..., out: Tensor | None = ...) -> Tensor:
+    """input with src[i, j, k], or a number, instead of what is at [i, index[i, j, k], k] for dim 1."""
+
 def scatter_add(input: Tensor, dim: builtins.int, index: Tensor, src: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """input with src[i, j, k] added at [i, index[i, j, k], k] for dim 1; repeated positions add up."""
 
 def scatter_reduce(input: Tensor, dim: builtins.int, index: Tensor, src: Tensor, reduce: builtins.str, *, include_self: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
     """Return input with each element of src reduced into the position that index names along `dim`."""
 schema: Any
+
+def searchsorted(sorted_sequence: Tensor, input: Tensor | builtins.float, *, out_int32: builtins.bool = ..., right: builtins.bool = ..., side: builtins.str | None = ..., sorter: Tensor | None = ..., out: Tensor | None = ...) -> Tensor:
+    """Where each element of input would be inserted into sorted rows, in int64: in front of what is equal."""
 
 def select(input: Tensor, dim: builtins.int, index: builtins.int) -> Tensor:
     """One position along `dim`, which goes.  Gradient: zeros around g."""
@@ -866,6 +982,7 @@ def set_num_threads(num: builtins.int) -> None:
 def set_printoptions(precision: builtins.int | None = ..., threshold: builtins.int | None = ..., edgeitems: builtins.int | None = ..., linewidth: builtins.int | None = ...) -> None:
     """Set how tensors are printed in this process; what is left out stays."""
 settings: Any
+short: DType
 
 def sigmoid(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """1/(1 + exp(-x)), without overflow.  Gradient: g*y*(1-y)."""
@@ -957,6 +1074,9 @@ def t(input: Tensor) -> Tensor:
 def t_copy(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """A copy of what `t` sees, in memory of its own."""
 
+def take(input: Tensor, index: Tensor, *, out: Tensor | None = ...) -> Tensor:
+    """The elements at positions among all of them, row-major, in the shape of index."""
+
 def take_along_dim(input: Tensor, indices: Tensor, dim: builtins.int | None = ..., *, out: Tensor | None = ...) -> Tensor:
     """`gather` with input and indices stretched over each other along the others; without a dim, of all as a row."""
 
@@ -974,6 +1094,9 @@ def tensor(data: Any, dtype: Any = ..., device: Any = ..., requires_grad: builti
 
 def tensor_split(input: Tensor, sections: builtins.int | Sequence[builtins.int] | Tensor, dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
     """Views of as many parts along `dim`, the first ones longer by 1 if need be; or of parts that end at each index."""
+
+def tensordot(a: Tensor, b: Tensor, dims: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
+    """The sum of products over the last `dims` dims of a and the first of b, or over two lists of dims."""
 
 def threading_layer() -> builtins.str:
     """The layer that runs the team, or "none yet": Numba chooses it at the first launch."""
@@ -995,6 +1118,12 @@ def transpose(input: Tensor, dim0: builtins.int, dim1: builtins.int) -> Tensor:
 
 def transpose_copy(input: Tensor, dim0: builtins.int, dim1: builtins.int, *, out: Tensor | None = ...) -> Tensor:
     """A copy of what `transpose` sees, in memory of its own."""
+
+def trapezoid(y: Tensor, x: Tensor | None = ..., *, dx: Any = ..., dim: builtins.int = ...) -> Tensor:
+    """The integral along `dim` by the trapezoidal rule; x: where the values stand, else they are dx apart."""
+
+def trapz(y: Tensor, x: Tensor | None = ..., *, dx: Any = ..., dim: builtins.int = ...) -> Tensor:
+    """Another name of `trapezoid`."""
 
 def tril(input: Tensor, diagonal: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
     """Return the elements on and below a diagonal of the last two dims, with zeros above."""
@@ -1036,6 +1165,9 @@ def uniform(shape: builtins.int | Sequence[builtins.int], low: builtins.float, h
 def unique(input: Tensor, sorted: builtins.bool = ..., return_inverse: builtins.bool = ..., return_counts: builtins.bool = ..., dim: builtins.int | None = ...) -> Any:
     """Return the elements of input, or its slices along `dim`, once each and in order; nan equals nothing."""
 
+def unique_consecutive(input: Tensor, return_inverse: builtins.bool = ..., return_counts: builtins.bool = ..., dim: builtins.int | None = ...) -> Any:
+    """Return the elements of input, or its slices along `dim`, without those that equal the one before."""
+
 def unsafe_chunk(input: Tensor, chunks: builtins.int, dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
     """`chunk`; writes into its parts are recorded here too."""
 
@@ -1056,6 +1188,9 @@ def var(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., 
 
 def var_mean(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., *, correction: builtins.float = ..., keepdim: builtins.bool = ..., unbiased: builtins.bool | None = ...) -> Any:
     """Return the variance and the mean over `dim`, in the two passes of `var`."""
+
+def vdot(input: Tensor, other: Tensor, *, out: Tensor | None = ...) -> Tensor:
+    """The inner product of two vectors of one length: `dot`, for there are no complex numbers."""
 
 def view(x: Tensor, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
     """x in another shape over the same memory; raises ShapeError where only a copy could do it (use reshape)."""

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from op_rows import (
+    compositions,
     convolution,
     creation,
     linalg,
@@ -400,6 +401,7 @@ ROWS: list[Row] = [
     *creation.ROWS,
     *shapes.ROWS,
     *pointwise.ROWS,
+    *compositions.ROWS,
 ]
 BY_NAME = {row.name: row for row in ROWS}
 DEVICES = ("reference", "cpu")

@@ -132,7 +132,8 @@ def of_definition(node: ast.FunctionDef) -> Signature:
 
 def of_docstring(function: Any) -> Signature:
     """The parameters of a function that has a signature in the first line of its docstring only."""
-    given = inspect.getdoc(function).partition("\n")[0].partition("(")[2].partition(" ->")[0].rpartition(")")[0]  # type: ignore[union-attr]
+    line = inspect.getdoc(function).partition("\n")[0].partition("(")[2]  # type: ignore[union-attr]
+    given = line.partition(") ->")[0] if ") ->" in line else line.rpartition(")")[0]
     node = ast.parse(f"def f({given}): ...").body[0]
     assert isinstance(node, ast.FunctionDef)
     return of_definition(node)

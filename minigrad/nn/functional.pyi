@@ -19,6 +19,9 @@ def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
 def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
     """The mean of each of output_size windows of the last three dims: see `adaptive_avg_pool2d`."""
 
+def alpha_dropout(input: Tensor, p: builtins.float = ..., training: builtins.bool = ..., inplace: builtins.bool = ...) -> Tensor:
+    """Dropout that keeps mean 0 and variance 1: what is left out gets the value that selu has far below 0."""
+
 def avg_pool1d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., count_include_pad: builtins.bool = ...) -> Tensor:
     """The mean of each window along the last dim: see `avg_pool2d`."""
 
@@ -30,6 +33,15 @@ def avg_pool3d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int]
 
 def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = ..., bias: Tensor | None = ..., training: builtins.bool = ..., momentum: builtins.float = ..., eps: builtins.float = ...) -> Tensor:
     """Return each channel (dim 1) minus its mean, over sqrt(variance + eps), times weight plus bias."""
+
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = ...) -> Tensor:
+    """The sum over i and j of input1[i] * weight[out, i, j] * input2[j], plus a bias; leading dims stay."""
+
+def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = ..., size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ...) -> Tensor:
+    """-target*log(input) - (1 - target)*log(1 - input) for probabilities, no logarithm below -100."""
+
+def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | None = ..., size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ..., pos_weight: Tensor | None = ...) -> Tensor:
+    """`binary_cross_entropy` of sigmoid(input), without overflow.  pos_weight: a factor of what target = 1 costs."""
 
 def celu(input: Tensor, alpha: Tensor | builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
     """input above 0, else alpha * (exp(input/alpha) - 1).  inplace: in the memory of input, which is returned."""
@@ -55,8 +67,26 @@ def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., s
 def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] = ..., output_padding: builtins.int | Sequence[builtins.int] = ..., groups: builtins.int = ..., dilation: builtins.int | Sequence[builtins.int] = ...) -> Tensor:
     """Transposed convolution along three dims: see `conv_transpose2d`."""
 
+def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: builtins.float = ..., size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ...) -> Tensor:
+    """1 - cosine where the target is 1, max(0, cosine - margin) where it is -1, of the rows of two tensors."""
+
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: builtins.int = ..., eps: builtins.float = ...) -> Tensor:
+    """The cosine of the angle between vectors along `dim`, of two tensors that broadcast; no length is below eps."""
+
 def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = ..., size_average: builtins.bool | None = ..., ignore_index: builtins.int = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ..., label_smoothing: builtins.float = ...) -> Tensor:
     """Cross entropy between the softmax of `input` and `target`, over the class dim: 1, or 0 of a single row."""
+
+def dropout(input: Tensor, p: builtins.float = ..., training: builtins.bool = ..., inplace: builtins.bool = ...) -> Tensor:
+    """Each element 0 with probability p, else over 1 - p; input itself where training is False."""
+
+def dropout1d(input: Tensor, p: builtins.float = ..., training: builtins.bool = ..., inplace: builtins.bool = ...) -> Tensor:
+    """`dropout` of whole channels of (N, C, L) or (C, L)."""
+
+def dropout2d(input: Tensor, p: builtins.float = ..., training: builtins.bool = ..., inplace: builtins.bool = ...) -> Tensor:
+    """`dropout` of whole channels (dim 1) of (N, C, H, W); of three dims it takes the first for the batch, too."""
+
+def dropout3d(input: Tensor, p: builtins.float = ..., training: builtins.bool = ..., inplace: builtins.bool = ...) -> Tensor:
+    """`dropout` of whole channels of (N, C, D, H, W) or (C, D, H, W)."""
 
 def elu(input: Tensor, alpha: Tensor | builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
     """input above 0, else alpha * (exp(input) - 1).  inplace: in the memory of input, which is returned."""
@@ -64,14 +94,26 @@ def elu(input: Tensor, alpha: Tensor | builtins.float = ..., inplace: builtins.b
 def embedding(input: Tensor, weight: Tensor, padding_idx: builtins.int | None = ..., max_norm: builtins.float | None = ..., norm_type: builtins.float = ..., scale_grad_by_freq: builtins.bool = ..., sparse: builtins.bool = ...) -> Tensor:
     """The row of `weight` for each number in `input`: its shape, and the length of a row as a last dim."""
 
+def feature_alpha_dropout(input: Tensor, p: builtins.float = ..., training: builtins.bool = ..., inplace: builtins.bool = ...) -> Tensor:
+    """`alpha_dropout` of whole channels (dim 1)."""
+
 def fold(input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = ..., padding: Any = ..., stride: Any = ...) -> Tensor:
     """Images (N, C, H, W) to which columns (N, C*kernel, windows) are added, where `unfold` reads them."""
+
+def gaussian_nll_loss(input: Tensor, target: Tensor, var: Tensor | builtins.float, full: builtins.bool = ..., eps: builtins.float = ..., reduction: builtins.str = ...) -> Tensor:
+    """(log(var) + (input - target)**2 / var)/2, plus log(2*pi)/2 if full; a variance below eps counts as eps."""
 
 def gelu(input: Tensor, approximate: builtins.str = ..., *, out: Tensor | None = ...) -> Tensor:
     """input times its normal distribution function, to some ulp also where it is tiny; approximate="tanh": `gelu_tanh`."""
 
 def glu(input: Tensor, dim: builtins.int = ...) -> Tensor:
     """Half of the input, times the sigmoid of the other half along `dim`."""
+
+def group_norm(input: Tensor, num_groups: builtins.int, weight: Tensor | None = ..., bias: Tensor | None = ..., eps: builtins.float = ...) -> Tensor:
+    """Each group of neighbouring channels (dim 1) minus its mean, over sqrt(variance + eps), times weight plus bias."""
+
+def gumbel_softmax(logits: Tensor, tau: builtins.float = ..., hard: builtins.bool = ..., eps: builtins.float = ..., dim: builtins.int = ...) -> Tensor:
+    """softmax((logits + noise)/tau) along `dim`: a soft sample of the classes whose log-probabilities are given."""
 
 def hardshrink(input: Tensor, lambd: Tensor | builtins.float = ..., *, out: Tensor | None = ...) -> Tensor:
     """input where |input| > lambd, else 0; nan stays nan.  Gradient: g there, 0 elsewhere and at both ends."""
@@ -91,8 +133,14 @@ def hinge_embedding_loss(input: Tensor, target: Tensor, margin: builtins.float =
 def huber_loss(input: Tensor, target: Tensor, reduction: builtins.str = ..., delta: builtins.float = ..., weight: Tensor | None = ...) -> Tensor:
     """Half the square of input - target where that is at most delta, else delta times its magnitude less delta/2."""
 
+def instance_norm(input: Tensor, running_mean: Tensor | None = ..., running_var: Tensor | None = ..., weight: Tensor | None = ..., bias: Tensor | None = ..., use_input_stats: builtins.bool = ..., momentum: builtins.float = ..., eps: builtins.float = ...) -> Tensor:
+    """Each channel of each input minus its mean, over sqrt(variance + eps), times weight plus bias."""
+
 def interpolate(input: Tensor, size: builtins.int | Sequence[builtins.int] | None = ..., scale_factor: builtins.float | Sequence[builtins.float] | None = ..., mode: builtins.str = ..., align_corners: builtins.bool | None = ..., recompute_scale_factor: builtins.bool | None = ..., antialias: builtins.bool = ...) -> Tensor:
     """Return images (N, C, 1 to 3 dims) at another size, given itself or as a factor; see MODES for the modes."""
+
+def kl_div(input: Tensor, target: Tensor, size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ..., log_target: builtins.bool = ...) -> Tensor:
+    """target*(log(target) - input) for log-probabilities in input; log_target: target holds logarithms, too."""
 
 def l1_loss(input: Tensor, target: Tensor, size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ..., weight: Tensor | None = ...) -> Tensor:
     """|input - target|.  Gradient: g*sign(input - target), 0 where they are equal, and minus that for the target."""
@@ -105,6 +153,9 @@ def leaky_relu(input: Tensor, negative_slope: Tensor | builtins.float = ..., inp
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = ..., *, out: Tensor | None = ...) -> Tensor:
     """input @ weight.T + bias for a weight of (out, in), any leading dims of the input, in one kernel."""
+
+def local_response_norm(input: Tensor, size: builtins.int, alpha: builtins.float = ..., beta: builtins.float = ..., k: builtins.float = ...) -> Tensor:
+    """input over (k + alpha * the mean square of `size` neighbouring channels)**beta; channels outside count 0."""
 
 def log_softmax(input: Tensor, dim: builtins.int | None = ..., _stacklevel: builtins.int = ..., dtype: Any = ...) -> Tensor:
     """`mg.log_softmax`; for a dim that is left out, see `softmax`."""
@@ -130,8 +181,20 @@ def mish(input: Tensor, inplace: builtins.bool = ..., *, out: Tensor | None = ..
 def mse_loss(input: Tensor, target: Tensor, size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ..., weight: Tensor | None = ...) -> Tensor:
     """(input - target)**2.  Gradient: 2*g*(input - target), and minus that for the target."""
 
+def multi_margin_loss(input: Tensor, target: Tensor, p: builtins.int = ..., margin: builtins.float = ..., weight: Tensor | None = ..., size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ...) -> Tensor:
+    """The mean over classes of max(0, margin - input[target] + input[class])**p, the target itself left out."""
+
+def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ...) -> Tensor:
+    """The sum of max(0, 1 - input[label] + input[other]) over labels and other classes, over the number of classes."""
+
+def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | None = ..., size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ...) -> Tensor:
+    """The mean over classes of -target*log(sigmoid(input)) - (1 - target)*log(sigmoid(-input))."""
+
 def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = ..., size_average: builtins.bool | None = ..., ignore_index: builtins.int = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ...) -> Tensor:
     """Minus the log-probabilities in `input` at the classes in `target`; otherwise as `cross_entropy`."""
+
+def normalize(input: Tensor, p: builtins.float = ..., dim: Any = ..., eps: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
+    """input over its norm of order p along `dim`, which is at least eps."""
 
 def one_hot(tensor: Tensor, num_classes: builtins.int = ...) -> Tensor:
     """Rows of int64 with a 1 at each class, and zeros; num_classes: -1 for one more than the largest class."""
@@ -139,11 +202,17 @@ def one_hot(tensor: Tensor, num_classes: builtins.int = ...) -> Tensor:
 def pad(input: Tensor, pad: builtins.int | Sequence[builtins.int], mode: builtins.str = ..., value: builtins.float | None = ...) -> Tensor:
     """The tensor with elements around it: pad[0] and pad[1] before and behind the last dim, and so on."""
 
+def pairwise_distance(x1: Tensor, x2: Tensor, p: builtins.float = ..., eps: builtins.float = ..., keepdim: builtins.bool = ...) -> Tensor:
+    """The norm of order p of x1 - x2 + eps along the last dim; the two broadcast."""
+
 def pixel_shuffle(input: Tensor, upscale_factor: builtins.int) -> Tensor:
     """Images (..., C*r*r, H, W) as (..., C, H*r, W*r): each r*r channels become the pixels of a square."""
 
 def pixel_unshuffle(input: Tensor, downscale_factor: builtins.int) -> Tensor:
     """Images (..., C, H*r, W*r) as (..., C*r*r, H, W): the pixels of each square become channels."""
+
+def poisson_nll_loss(input: Tensor, target: Tensor, log_input: builtins.bool = ..., full: builtins.bool = ..., size_average: builtins.bool | None = ..., eps: builtins.float = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ...) -> Tensor:
+    """exp(input) - target*input: input is the logarithm of a rate; without log_input, input - target*log(input + eps)."""
 
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """input above 0, else weight * input, with one weight, or one for each channel, which are the second dim."""
@@ -156,6 +225,9 @@ def relu6(input: Tensor, inplace: builtins.bool = ...) -> Tensor:
 
 def rms_norm(input: Tensor, normalized_shape: Sequence[builtins.int] | builtins.int, weight: Tensor | None = ..., eps: builtins.float | None = ...) -> Tensor:
     """The last dims, which are `normalized_shape`, over sqrt(mean square + eps), times weight."""
+
+def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = ..., dropout_p: builtins.float = ..., is_causal: builtins.bool = ..., scale: builtins.float | None = ..., enable_gqa: builtins.bool = ...) -> Tensor:
+    """softmax(query @ key.mT * scale + mask) @ value; scale is 1/sqrt(the length of a query) if None."""
 
 def selu(input: Tensor, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
     """1.0507 * x above 0, else 1.7581 * (exp(x) - 1): networks of it keep mean 0 and variance 1."""
@@ -195,6 +267,12 @@ def tanhshrink(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
 
 def threshold(input: Tensor | builtins.float, threshold: Tensor | builtins.float, value: Tensor | builtins.float, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
     """input above the threshold, else value; nan stays nan."""
+
+def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: builtins.float = ..., p: builtins.float = ..., eps: builtins.float = ..., swap: builtins.bool = ..., size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ...) -> Tensor:
+    """max(0, margin + the distance to positive - the distance to negative), `pairwise_distance` of order p."""
+
+def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative: Tensor, *, distance_function: Any = ..., margin: builtins.float = ..., swap: builtins.bool = ..., reduction: builtins.str = ...) -> Tensor:
+    """`triplet_margin_loss` with a distance of one's own; without one, `pairwise_distance`."""
 
 def unfold(input: Tensor, kernel_size: Any, dilation: Any = ..., padding: Any = ..., stride: Any = ...) -> Tensor:
     """The windows of images (N, C, H, W), or of one without N, as columns (N, C*kernel, windows)."""

@@ -236,6 +236,20 @@ def linspace(
 
 
 @public(out=True)
+def logspace(
+    start: float, end: float, steps: int, base: float = 10.0, *, dtype: Any = None, device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """`steps` powers of base with evenly spaced exponents, both ends included."""
+    expect_numbers("logspace", start=start, end=end, base=base)
+    kind = default_float() if dtype is None else as_dtype(dtype)
+    expect_float(kind, requires_grad)
+    exponents = linspace(start, end, steps, dtype=float64, device=device)
+    powers: Tensor = base**exponents
+    return leaf(powers.to(kind), requires_grad)
+
+
+@public(out=True)
 def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Ones on the diagonal of an n x m matrix (m = n when omitted)."""
     rows, columns = as_shape((n, n if m is None else m), "eye")

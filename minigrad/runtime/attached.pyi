@@ -230,6 +230,12 @@ class Attached:
     def add_(self, other: Tensor | builtins.float, *, alpha: builtins.float = ...) -> Tensor:
         """`add` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
+    def addbmm(self, batch1: Tensor, batch2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
+        """beta * input + alpha * the sum of the products of two batches of matrices: see `addmm`."""
+
+    def addbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ...) -> Tensor:
+        """`addbmm` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
     def addcdiv(self, tensor1: Tensor, tensor2: Tensor, *, value: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
         """input + value * tensor1 / tensor2, element by element; shapes broadcast; integers give the default float."""
 
@@ -254,6 +260,12 @@ class Attached:
     def addmv_(self, mat: Tensor, vec: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ...) -> Tensor:
         """`addmv` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
+    def addr(self, vec1: Tensor, vec2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
+        """beta * input + alpha * the outer product of two vectors: see `addmm`."""
+
+    def addr_(self, vec1: Tensor, vec2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ...) -> Tensor:
+        """`addr` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
     def adjoint(self) -> Tensor:
         """A view with the last two dims swapped; of complex numbers, which there are not, the conjugates."""
 
@@ -262,6 +274,9 @@ class Attached:
 
     def all(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
         """Whether every element over `dim` is not zero; True of nothing."""
+
+    def allclose(self, other: Tensor, rtol: builtins.float = ..., atol: builtins.float = ..., equal_nan: builtins.bool = ...) -> builtins.bool:
+        """Whether `isclose` holds for all elements."""
 
     def amax(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
         """Largest element over `dim`; nan wins.  Gradient: shared evenly by ties."""
@@ -311,6 +326,9 @@ class Attached:
     def argsort(self, dim: builtins.int = ..., descending: builtins.bool = ..., stable: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
         """Positions of the elements along `dim` in their order; always stable, nan last."""
 
+    def argwhere(self) -> Tensor:
+        """The indices of all elements that are not zero, a row each: `nonzero`."""
+
     def as_strided(self, size: Any, stride: Any, storage_offset: builtins.int | None = ...) -> Tensor:
         """`as_strided` with the storage's bounds checked, and a gradient where x is contiguous from offset 0."""
 
@@ -359,8 +377,14 @@ class Attached:
     def baddbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ...) -> Tensor:
         """`baddbmm` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
+    def bernoulli(self, p: Any = ..., *, generator: Any = ..., out: Tensor | None = ...) -> Tensor:
+        """1 with the probability that each element is, else 0, in input's dtype; with p all have this one."""
+
     def bfloat16(self) -> Tensor:
         """x as bfloat16."""
+
+    def bincount(self, weights: Tensor | None = ..., minlength: builtins.int = ...) -> Tensor:
+        """How often each number from 0 on is in a vector, or the sum of the weights of those that are equal to it."""
 
     def bitwise_and(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """Bits in both; for bool `and`."""
@@ -515,6 +539,9 @@ class Attached:
     def copysign_(self, other: Tensor | builtins.float) -> Tensor:
         """`copysign` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
+    def corrcoef(self) -> Tensor:
+        """The correlations of the rows of input: `cov` over the deviations of both, not outside of -1 to 1."""
+
     def cos(self, *, out: Tensor | None = ...) -> Tensor:
         """Cosine.  Gradient: -g*sin(x)."""
 
@@ -530,8 +557,14 @@ class Attached:
     def count_nonzero(self, dim: builtins.int | Sequence[builtins.int] | None = ...) -> Tensor:
         """How many elements over `dim` are not zero, in int64; nan is not zero."""
 
+    def cov(self, *, correction: builtins.int = ..., fweights: Tensor | None = ..., aweights: Tensor | None = ...) -> Tensor:
+        """The covariances of the rows of input, whose columns are observations; of one row its variance."""
+
     def cpu(self) -> Tensor:
         """x on the CPU; x itself where it is there."""
+
+    def cross(self, other: Tensor, dim: builtins.int | None = ..., *, out: Tensor | None = ...) -> Tensor:
+        """The vector products of vectors of three elements along `dim`, without one the first dim of 3; both broadcast."""
 
     def cuda(self, device: Any = ..., non_blocking: builtins.bool = ...) -> Tensor:
         """x on a CUDA device, the first one; x itself where it is there.  non_blocking: as that of `to`."""
@@ -633,6 +666,9 @@ class Attached:
 
     def eq_(self, other: Tensor | builtins.float) -> Tensor:
         """`eq` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
+    def equal(self, other: Tensor) -> builtins.bool:
+        """Whether two tensors have one shape and equal elements; nan is equal to nothing."""
 
     def erf(self, *, out: Tensor | None = ...) -> Tensor:
         """Error function.  Gradient: g*2/sqrt(pi)*exp(-x**2)."""
@@ -840,6 +876,9 @@ class Attached:
     def heaviside_(self, values: Tensor | builtins.float) -> Tensor:
         """`heaviside` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
+    def histc(self, bins: builtins.int = ..., min: builtins.float = ..., max: builtins.float = ..., *, out: Tensor | None = ...) -> Tensor:
+        """How many elements lie in each of `bins` equal parts from min to max, in input's dtype; others count nowhere."""
+
     def hsplit(self, sections: builtins.int | Sequence[builtins.int] | Tensor) -> builtins.tuple[Tensor, ...]:
         """Views of parts of one size, or up to indices, along the second dim; of a row along its own."""
 
@@ -870,8 +909,23 @@ class Attached:
     def index_copy_(self, dim: builtins.int, index: Tensor, source: Tensor) -> Tensor:
         """`index_copy` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
+    def index_fill(self, dim: builtins.int, index: Tensor, value: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
+        """input with one value in the slices along `dim` that the 1-d `index` names."""
+
+    def index_fill_(self, dim: builtins.int, index: Tensor, value: Tensor | builtins.float) -> Tensor:
+        """`index_fill` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
+    def index_put(self, indices: Any, values: Tensor, accumulate: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
+        """input with values at input[indices], which broadcast; indices: index tensors or masks, one after another."""
+
+    def index_put_(self, indices: Any, values: Tensor, accumulate: builtins.bool = ...) -> Tensor:
+        """`index_put` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
     def index_select(self, dim: builtins.int, index: Tensor, *, out: Tensor | None = ...) -> Tensor:
         """The slices of input along `dim` that the 1-d `index` names, in its order."""
+
+    def inner(self, other: Tensor, *, out: Tensor | None = ...) -> Tensor:
+        """The inner products of rows, which are the last dims; of a number it is the product with it."""
 
     def int(self) -> Tensor:
         """x as int32."""
@@ -888,6 +942,9 @@ class Attached:
 
     def is_pinned(self, device: Any = ...) -> builtins.bool:
         """Whether it is in pinned memory of the host, for copies to a device."""
+
+    def isclose(self, other: Tensor, rtol: builtins.float = ..., atol: builtins.float = ..., equal_nan: builtins.bool = ...) -> Tensor:
+        """Whether |input - other| <= atol + rtol*|other|, or both are equal; with equal_nan two nan are equal."""
 
     def isfinite(self, *, out: Tensor | None = ...) -> Tensor:
         """Whether x is neither infinite nor nan."""
@@ -927,6 +984,9 @@ class Attached:
 
     def item(self) -> Any:
         """The only element as a Python number.  Raises ShapeError for more or fewer."""
+
+    def kron(self, other: Tensor, *, out: Tensor | None = ...) -> Tensor:
+        """The Kronecker product: each element of input times all of other, as a block in its place."""
 
     def kthvalue(self, k: builtins.int, dim: builtins.int = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
         """The k-th smallest element along `dim`, k from 1 on: (values, indices); nan is the greatest."""
@@ -1140,6 +1200,9 @@ class Attached:
     def mm(self, mat2: Tensor, *, out: Tensor | None = ...) -> Tensor:
         """Matrix times matrix, no batch dims."""
 
+    def mode(self, dim: builtins.int = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
+        """The most frequent element along `dim`, of several the smallest, and the last position where it stands."""
+
     def moveaxis(self, source: builtins.int | Sequence[builtins.int], destination: builtins.int | Sequence[builtins.int]) -> Tensor:
         """A view with some dims moved to other positions; the others keep their order."""
 
@@ -1157,6 +1220,9 @@ class Attached:
 
     def mul_scalar(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """Product, element by element; shapes broadcast.  For bool it is `and`.  Gradient: g*other and g*input."""
+
+    def multinomial(self, num_samples: builtins.int, replacement: builtins.bool = ..., *, generator: Any = ..., out: Tensor | None = ...) -> Tensor:
+        """Positions (int64) drawn from each row of weights, which need not add up to 1; without replacement none twice."""
 
     def multiply(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """Product, element by element; shapes broadcast.  For bool it is `and`.  Gradient: g*other and g*input."""
@@ -1178,6 +1244,15 @@ class Attached:
 
     def nanmean(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
         """Mean over `dim` of the elements that are not nan; nan where there is none.  Gradient: g/count for each."""
+
+    def nanmedian(self, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
+        """`median` of the elements that are not nan; nan where there is none."""
+
+    def nanquantile(self, q: Tensor | builtins.float, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, interpolation: builtins.str = ..., out: Tensor | None = ...) -> Tensor:
+        """`quantile` of the elements that are not nan; nan where there is none."""
+
+    def nansum(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
+        """Sum over `dim` of the elements that are not nan; 0 where there is none.  Gradient: g for each of them."""
 
     def narrow(self, dim: builtins.int, start: builtins.int, length: builtins.int) -> Tensor:
         """`length` elements along `dim` from `start`.  Gradient: zeros around g."""
@@ -1282,6 +1357,9 @@ class Attached:
     def prod(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
         """Product over `dim`.  Gradient: g times the product of the other elements, exact with zeros too."""
 
+    def quantile(self, q: Tensor | builtins.float, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, interpolation: builtins.str = ..., out: Tensor | None = ...) -> Tensor:
+        """The element at the share q, 0 to 1, in order along `dim`, or of all; several q are a dim in front."""
+
     def rad2deg(self, *, out: Tensor | None = ...) -> Tensor:
         """Radians as degrees, x*180/pi.  Gradient: g*180/pi."""
 
@@ -1328,6 +1406,9 @@ class Attached:
     def remainder_(self, other: Tensor | builtins.float) -> Tensor:
         """`remainder` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
+    def renorm(self, p: builtins.float, dim: builtins.int, maxnorm: builtins.float, *, out: Tensor | None = ...) -> Tensor:
+        """The slices along `dim` whose norm of order p is above maxnorm scaled down to it."""
+
     def repeat(self, *repeats: builtins.int | Sequence[builtins.int]) -> Tensor:
         """The tensor repeated repeats[d] times along each dim; more counts than dims add dims in front."""
 
@@ -1367,6 +1448,12 @@ class Attached:
 
     def rsqrt_(self) -> Tensor:
         """`rsqrt` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
+    def scatter(self, dim: builtins.int, index: Tensor, src: Tensor | builtins.float, *, reduce: builtins.str | None = ..., out: Tensor | None = ...) -> Tensor:
+        """input with src[i, j, k], or a number, instead of what is at [i, index[i, j, k], k] for dim 1."""
+
+    def scatter_(self, dim: builtins.int, index: Tensor, src: Tensor | builtins.float, *, reduce: builtins.str | None = ...) -> Tensor:
+        """`scatter` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def scatter_add(self, dim: builtins.int, index: Tensor, src: Tensor, *, out: Tensor | None = ...) -> Tensor:
         """input with src[i, j, k] added at [i, index[i, j, k], k] for dim 1; repeated positions add up."""
@@ -1539,6 +1626,9 @@ class Attached:
     def t(self) -> Tensor:
         """The transpose of a matrix, as a view; a tensor with fewer dims as it is."""
 
+    def take(self, index: Tensor, *, out: Tensor | None = ...) -> Tensor:
+        """The elements at positions among all of them, row-major, in the shape of index."""
+
     def take_along_dim(self, indices: Tensor, dim: builtins.int | None = ..., *, out: Tensor | None = ...) -> Tensor:
         """`gather` with input and indices stretched over each other along the others; without a dim, of all as a row."""
 
@@ -1647,6 +1737,9 @@ class Attached:
     def unique(self, sorted: builtins.bool = ..., return_inverse: builtins.bool = ..., return_counts: builtins.bool = ..., dim: builtins.int | None = ...) -> Any:
         """Return the elements of input, or its slices along `dim`, once each and in order; nan equals nothing."""
 
+    def unique_consecutive(self, return_inverse: builtins.bool = ..., return_counts: builtins.bool = ..., dim: builtins.int | None = ...) -> Any:
+        """Return the elements of input, or its slices along `dim`, without those that equal the one before."""
+
     def unsafe_chunk(self, chunks: builtins.int, dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
         """`chunk`; writes into its parts are recorded here too."""
 
@@ -1667,6 +1760,9 @@ class Attached:
 
     def var_mean(self, dim: builtins.int | Sequence[builtins.int] | None = ..., *, correction: builtins.float = ..., keepdim: builtins.bool = ..., unbiased: builtins.bool | None = ...) -> Any:
         """Return the variance and the mean over `dim`, in the two passes of `var`."""
+
+    def vdot(self, other: Tensor, *, out: Tensor | None = ...) -> Tensor:
+        """The inner product of two vectors of one length: `dot`, for there are no complex numbers."""
 
     def view(self, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
         """x in another shape over the same memory; raises ShapeError where only a copy could do it (use reshape)."""

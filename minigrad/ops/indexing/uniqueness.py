@@ -22,6 +22,7 @@ from minigrad.ops.indexing.masks import positions_of
 from minigrad.ops.indexing.sorting import sort
 from minigrad.ops.pointwise.compare import ne
 from minigrad.ops.reduction.scan import cumsum
+from minigrad.ops.reduction.sums import any as any_of
 from minigrad.ops.shape.joining import cat
 from minigrad.ops.shape.rearranging import movedim
 from minigrad.ops.shape.views import narrow, reshape
@@ -49,6 +50,26 @@ def unique(input: Tensor, sorted: Flag = True, return_inverse: Flag = False, ret
     x, dim, first, *others = grouped(input, dim)
     results = [distinct(x, dim, first), *[y for y, flag in zip(others, (return_inverse, return_counts)) if flag]]
     return tuple(results) if len(results) > 1 else results[0]
+
+
+@composed(out=False)
+def unique_consecutive(
+    input: Tensor, return_inverse: Flag = False, return_counts: Flag = False, dim: OneDim = None
+) -> Any:
+    """Return the elements of input, or its slices along `dim`, without those that equal the one before.
+
+    With flags also, as int64, which of the output each element is, and how many each stands for.
+    """
+    shape = input.shape if dim is None else (input.shape[dim] if input.ndim else 1,)
+    x = reshape(input, (input.numel(),)) if dim is None or not input.ndim else input
+    d, n = dim or 0, x.shape[dim or 0]
+    slices = reshape(movedim(x.detach(), d, 0), (n, x.numel() // max(n, 1)))
+    new = any_of(differences(slices), 1) if n else zeros(0, dtype=bool_, device=x.device)
+    first = positions_of(cat([full((min(n, 1),), True, device=x.device), narrow(new, 0, min(n, 1), max(n - 1, 0))]))
+    after = cat([narrow(first, 0, min(n, 1), max(first.shape[0] - 1, 0)), full((min(n, 1),), n, device=x.device)])
+    inverse = reshape(cumsum(cast(new, dtype=int64), 0), shape)
+    others = [y for y, flag in ((inverse, return_inverse), (after - first, return_counts)) if flag]
+    return (distinct(x, d, first), *others) if others else distinct(x, d, first)
 
 
 def grouped(x: Tensor, dim: int | None) -> tuple[Tensor, int, Tensor, Tensor, Tensor]:

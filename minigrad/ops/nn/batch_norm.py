@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from math import prod
 
+from minigrad.core.op import Op
 from minigrad.core.roles import Flag, Scalar
 from minigrad.declare.decorators import composed
 from minigrad.errors import ArgumentError, DeviceError, DTypeError, ShapeError
@@ -46,7 +47,8 @@ def statistics_of(
         batch = {"running_mean": center.detach(), "running_var": spread.detach()}
         others = {"input": x, "weight": weight, "bias": bias}
         beside = {name: p for name, p in others.items() if p is not None}
-        move_statistics({"running_mean": running_mean, "running_var": running_var}, batch, momentum, beside)
+        op: Op = batch_norm.op  # type: ignore[attr-defined]
+        move_statistics(op, {"running_mean": running_mean, "running_var": running_var}, batch, momentum, beside)
     n = x.numel() // max(x.shape[1], 1)
     return center, spread * ((n - 1) / n) if n else spread
 
@@ -120,9 +122,12 @@ def scaled_channels(
 
 
 def move_statistics(
-    running: dict[str, Tensor], batch: dict[str, Tensor], momentum: float, others: dict[str, Tensor]
+    op: Op, running: dict[str, Tensor], batch: dict[str, Tensor], momentum: float, others: dict[str, Tensor]
 ) -> None:
-    """Move the running statistics by `momentum` to those of a batch; others: what they must not share memory with."""
+    """Move the running statistics, which are operands of `op`, by `momentum` to those of a batch.
+
+    others: the operands that they must not share memory with.
+    """
     moved = {name: wide(old.detach()) * (1 - momentum) + batch[name] * momentum for name, old in running.items()}
     values = {name: cast(moved[name], dtype=old.dtype) for name, old in running.items()}
-    write_operands(batch_norm.op, running | others, values)  # type: ignore[attr-defined]
+    write_operands(op, running | others, values)

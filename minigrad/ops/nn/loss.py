@@ -10,7 +10,6 @@ import inspect
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from types import FunctionType
 from typing import Any
 
@@ -56,13 +55,13 @@ def loss(
         numbers = [p for p in all_of_them if p.default is not p.empty]
         rules = ["derived" if p.name in {*tensors} - {*labels} else None for p in all_of_them]
         each: Any = elementwise(
-            dtype=partial(floats, len(tensors)), vjp=tuple(rules), namespace=(), method=False, name=f"{name}_each",
+            dtype=floats_of(len(tensors)), vjp=tuple(rules), namespace=(), method=False, name=f"{name}_each",
             label=name,
         )(function)  # fmt: skip
         reduced = {"sum": reduction_of(each.op, False), "mean": reduction_of(each.op, True)}
 
-        def definition(*values: Any) -> Tensor:
-            arguments = dict(zip(names, values, strict=True))
+        def definition(*values: Any, **by_name: Any) -> Tensor:
+            arguments = {**dict(zip(names, values)), **by_name}
             how = named_reduction(name, arguments["reduction"], arguments.get("size_average"), arguments.get("reduce"))
             operands = alike(name, [arguments[x] for x in tensors])
             more = [within(name, p.name, arguments[p.name], bounds.get(p.name)) for p in numbers]
@@ -86,10 +85,15 @@ def loss(
     return declare
 
 
-def floats(tensors: int, op: Op, specs: Sequence[Spec]) -> Pair:
-    """The promoted dtype of the tensors, which must be a float; the numbers behind them do not count."""
-    dtype = floating(op, specs[:tensors])
+def floats(op: Op, specs: Sequence[Spec]) -> Pair:
+    """The promoted dtype, which must be a float."""
+    dtype = floating(op, specs)
     return dtype.compute, dtype
+
+
+def floats_of(tensors: int) -> Callable[..., Pair]:
+    """The same of so many tensors in front; the numbers behind them do not count."""
+    return lambda op, specs: floats(op, specs[:tensors])
 
 
 def within(name: str, parameter: str, value: float, bound: str | None) -> float:

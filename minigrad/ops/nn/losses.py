@@ -54,14 +54,15 @@ def _in_range(op: Op, backend: Backend, specs: tuple[Spec, ...], params: dict[st
     return check
 
 
-def check_classes(name: str, target: Tensor, classes: int, ignore: int) -> None:
+def check_classes(name: str, target: Tensor, classes: int, ignore: int | None = None) -> None:
     """Raise IndexOutOfRange for a class that is neither there nor ignored."""
     values = host_array(target).reshape(-1)
-    wrong = values[(values != ignore) & ((values < 0) | (values >= classes))]
+    wrong = values[(values < 0) | (values >= classes)]
+    wrong = wrong if ignore is None else wrong[wrong != ignore]
     if wrong.size:
         raise IndexOutOfRange(
-            f"{name}: class {wrong[0]} of {describe(target)} is out of range; classes are 0 to {classes - 1}, and "
-            f"{ignore} is ignored",
+            f"{name}: class {wrong[0]} of {describe(target)} is out of range; classes are 0 to {classes - 1}"
+            + ("" if ignore is None else f", and {ignore} is ignored"),
             op=name,
         )
 

@@ -1,13 +1,26 @@
-"""Statistics of the elements that count."""
+"""Statistics of the elements that count, and of variables with each other: nansum, nanmean, cov and corrcoef."""
 
 from __future__ import annotations
 
-from minigrad.core.roles import Cast, Dims, Flag
+import warnings
+
+from minigrad.core.roles import Cast, Dims, Flag, Int
 from minigrad.declare.decorators import composed
-from minigrad.errors import DTypeError
+from minigrad.declare.forms import as_float
+from minigrad.errors import DTypeError, ShapeError
+from minigrad.ops.linalg.products import matmul
+from minigrad.ops.pointwise.clamping import clamp
 from minigrad.ops.pointwise.compare import isnan, logical_not, where
 from minigrad.ops.reduction.sums import sum, wide
+from minigrad.ops.shape.views import diagonal, reshape
 from minigrad.runtime.tensor import Tensor, describe
+
+
+@composed()
+def nansum(input: Tensor, dim: Dims = None, keepdim: Flag = False, *, dtype: Cast = None) -> Tensor:
+    """Sum over `dim` of the elements that are not nan; 0 where there is none.  Gradient: g for each of them."""
+    x = input if dtype is None else input.to(dtype)
+    return sum(where(isnan(x), 0, x) if x.dtype.is_float else x, dim, keepdim)
 
 
 @composed()
@@ -19,3 +32,43 @@ def nanmean(input: Tensor, dim: Dims = None, keepdim: Flag = False, *, dtype: Ca
     missing = isnan(x)
     total = sum(where(missing, 0.0, wide(x)), dim, keepdim)
     return (total / sum(logical_not(missing), dim, keepdim).to(total.dtype)).to(x.dtype)
+
+
+@composed(out=False)
+def cov(
+    input: Tensor, *, correction: Int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
+) -> Tensor:
+    """The covariances of the rows of input, whose columns are observations; of one row its variance.
+
+    fweights: how often each observation counts, integers.  aweights: how much, floats.
+    """
+    if input.ndim > 2:
+        raise ShapeError(f"cov: expected 2 dims at most, got {describe(input)}", op="cov")
+    x = as_float("cov", input if input.ndim == 2 else reshape(input, (1, input.numel())))
+    for w, name, right in ((fweights, "fweights", "is_int"), (aweights, "aweights", "is_float")):
+        if w is not None and (w.shape != x.shape[1:] or not getattr(w.dtype, right)):
+            raise ShapeError(f"cov: {name} {describe(w)} must be one {right[3:]} for each column of {describe(x)}")
+    weights = aweights if fweights is None else fweights if aweights is None else fweights * aweights
+    if weights is None:
+        counts = x.new_tensor(float(x.shape[1]))
+        center, other = sum(x, 1, keepdim=True) / counts, counts
+    else:
+        counts = sum(weights).to(x.dtype)
+        center = sum(x * weights, 1, keepdim=True) / counts
+        other = counts if aweights is None else sum(weights * aweights).to(x.dtype) / counts
+    divisor = counts - correction * (other if weights is not None and aweights is not None else 1.0)
+    if not divisor.detach().item() > 0:
+        warnings.warn(f"cov: {describe(input)} has too few observations for correction={correction}", stacklevel=3)
+        divisor = divisor * 0.0
+    x = x - center
+    return (matmul(x, (x if weights is None else x * weights).mT) / divisor).squeeze()
+
+
+@composed(out=False)
+def corrcoef(input: Tensor) -> Tensor:
+    """The correlations of the rows of input: `cov` over the deviations of both, not outside of -1 to 1."""
+    c = cov(input)
+    if not c.ndim:
+        return c / c
+    size = diagonal(c).sqrt()
+    return clamp(c / size.unsqueeze(1) / size.unsqueeze(0), -1, 1)

@@ -1,0 +1,79 @@
+"""Whether tensors are alike: isclose element by element, allclose and equal as one truth value; and what one is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minigrad.core.device import as_device
+from minigrad.core.dtype import as_dtype
+from minigrad.core.roles import Flag, Scalar
+from minigrad.declare.decorators import composed, public
+from minigrad.errors import ArgumentError, DTypeError
+from minigrad.ops.casting import to
+from minigrad.ops.creation import from_numpy, tensor
+from minigrad.ops.reduction.sums import all
+from minigrad.runtime.tensor import Tensor, describe, expect_tensors
+
+
+@composed(out=False)
+def isclose(
+    input: Tensor, other: Tensor, rtol: Scalar = 1e-05, atol: Scalar = 1e-08, equal_nan: Flag = False
+) -> Tensor:
+    """Whether |input - other| <= atol + rtol*|other|, or both are equal; with equal_nan two nan are equal."""
+    if input.dtype is not other.dtype:
+        raise DTypeError(f"isclose: {describe(input)} and {describe(other)} must have one dtype", op="isclose")
+    if rtol < 0 or atol < 0:
+        raise ArgumentError(f"isclose: rtol and atol must not be negative, got {rtol} and {atol}", op="isclose")
+    a, b = input.detach(), other.detach()
+    alike = a == b
+    if equal_nan and a.dtype.is_float:
+        alike = alike | ((a != a) & (b != b))
+    if not (rtol or atol) or a.dtype.kind == "bool":
+        return alike
+    gap = (a - b).abs()
+    return alike | (gap.isfinite() & (gap <= b.abs() * rtol + atol))
+
+
+@public(method=True)
+def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
+    """Whether `isclose` holds for all elements."""
+    return bool(all(isclose(input, other, rtol, atol, equal_nan)).item())
+
+
+@public(method=True)
+def equal(input: Tensor, other: Tensor) -> bool:
+    """Whether two tensors have one shape and equal elements; nan is equal to nothing."""
+    expect_tensors("equal", input, other)
+    if input.shape != other.shape:
+        return False
+    return bool(all(input.detach() == other.detach()).item())
+
+
+@public()
+def is_tensor(obj: Any) -> bool:
+    """Whether it is a tensor."""
+    return isinstance(obj, Tensor)
+
+
+@public()
+def is_floating_point(input: Tensor) -> bool:
+    """Whether the dtype is a float."""
+    expect_tensors("is_floating_point", input)
+    return input.dtype.is_float
+
+
+@public()
+def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
+    """A tensor of data: itself where it is one, shared with an array where that can be, else a copy (`tensor`).
+
+    A tensor keeps its gradient; dtype and device are those that are asked for.
+    """
+    if isinstance(data, Tensor):
+        wanted = data.device if device is None else as_device(device)
+        return to(data, dtype=data.dtype if dtype is None else as_dtype(dtype), device=wanted)
+    if hasattr(data, "__array_interface__") and hasattr(data, "flags"):
+        fits = data.flags.writeable and data.flags.aligned and data.dtype.isnative
+        kind = as_dtype(data.dtype) if dtype is None else as_dtype(dtype)
+        if fits and kind.numpy == data.dtype and (device is None or as_device(device).kind == "cpu"):
+            return from_numpy(data)
+    return tensor(data, dtype, device)

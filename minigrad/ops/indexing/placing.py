@@ -1,0 +1,118 @@
+"""Values put at positions as functions: scatter, index_fill, index_put; take and argwhere, which read.
+
+All are `index_copy` and `index_add` in a tensor whose elements, or whose indexed dims, are one dim.  Of equal positions
+the last value stands, and has the gradient.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from minigrad.core.dtype import int64
+from minigrad.core.op import Spec
+from minigrad.core.roles import Dim, Flag
+from minigrad.declare.decorators import composed
+from minigrad.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.ops.casting import cast
+from minigrad.ops.creation import arange
+from minigrad.ops.indexing.assignment import located
+from minigrad.ops.indexing.gathering import check_positions, index_add, index_copy, index_select
+from minigrad.ops.indexing.masks import nonzero
+from minigrad.ops.indexing.positions import order_back
+from minigrad.ops.indexing.reducing import scatter_reduce
+from minigrad.ops.indexing.subscript import entries_of
+from minigrad.ops.pointwise.arithmetic import remainder
+from minigrad.ops.shape.views import basic_index, expand, narrow, permute, reshape
+from minigrad.runtime.dispatch import number
+from minigrad.runtime.tensor import Tensor, describe
+
+REDUCES = {"add": "sum", "multiply": "prod"}
+
+
+@composed(in_place=True)
+def scatter(input: Tensor, dim: Dim, index: Tensor, src: Tensor | float, *, reduce: str | None = None) -> Tensor:
+    """input with src[i, j, k], or a number, instead of what is at [i, index[i, j, k], k] for dim 1.
+
+    reduce: "add" or "multiply" what is there.  Gradient: g where nothing was put, and to each value that stands.
+    """
+    x, positions = (y if y.ndim else reshape(y, (1,)) for y in (input, index))
+    values = src if isinstance(src, Tensor) else expand(number(src, x.dtype, x.device), shape=positions.shape)
+    values = values if values.ndim else reshape(values, (1,))
+    fits = x.ndim == positions.ndim == values.ndim and all(
+        n <= v and (n <= m or d == dim) for d, (n, m, v) in enumerate(zip(positions.shape, x.shape, values.shape))
+    )
+    if not fits or values.dtype is not x.dtype or not positions.dtype.is_int or reduce not in (None, *REDUCES):
+        raise ShapeError(
+            f"scatter: src {describe(values)} must have the dtype of {describe(input)} and be as large as index "
+            f"{describe(index)}, which must fit inside input; reduce is 'add' or 'multiply', got {reduce!r}",
+            op="scatter",
+        )
+    for d, n in enumerate(positions.shape):
+        values = narrow(values, d, 0, n)
+    if reduce is not None:
+        return reshape(scatter_reduce(x, dim, positions, values, REDUCES[reduce]), input.shape)
+    row, positions, source = (reshape(y, (y.numel(),)) for y in (x, in_all(x, dim, positions), values))
+    return reshape(index_copy(row, 0, positions, source), input.shape)
+
+
+def in_all(x: Tensor, dim: int, index: Tensor) -> Tensor:
+    """The places of an index along `dim` among all elements of x, row-major."""
+    check_positions("scatter", index, Spec(x.layout, x.dtype), dim)
+    positions = remainder(cast(index, dtype=int64), max(x.shape[dim], 1)) * prod(x.shape[dim + 1 :])
+    for d, n in enumerate(index.shape):
+        if d != dim:
+            along = arange(n, device=index.device) * prod(x.shape[d + 1 :])
+            positions = positions + reshape(along, (n, *(1,) * (index.ndim - d - 1)))
+    return positions
+
+
+@composed(in_place=True)
+def index_fill(input: Tensor, dim: Dim, index: Tensor, value: Tensor | float) -> Tensor:
+    """input with one value in the slices along `dim` that the 1-d `index` names."""
+    x = input if input.ndim else reshape(input, (1,))
+    one = cast(value, dtype=x.dtype) if isinstance(value, Tensor) else number(value, x.dtype, x.device)
+    if one.ndim or index.ndim > 1:
+        raise ShapeError(
+            f"index_fill: the value for {describe(x)} must have shape () and index 1 dim, got {describe(one)} and "
+            f"{describe(index)}", op="index_fill",
+        )  # fmt: skip
+    positions = reshape(index, (index.numel(),))
+    slices = expand(one, shape=(*x.shape[:dim], positions.shape[0], *x.shape[dim + 1 :]))
+    return reshape(index_copy(x, dim, positions, slices), input.shape)
+
+
+@composed(in_place=True)
+def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: Flag = False) -> Tensor:
+    """input with values at input[indices], which broadcast; indices: index tensors or masks, one after another.
+
+    accumulate: values are added to what is there, at every place that is named again, too.
+    """
+    if values.dtype is not input.dtype:
+        raise DTypeError(
+            f"index_put: {describe(values)} must have the dtype of {describe(input)}; convert with .to(dtype)",
+            op="index_put",
+        )
+    named = tuple([slice(None) if each is None else each for each in indices])
+    entries, gathers = entries_of(input, named)
+    if not gathers:
+        raise ArgumentError(f"index_put: indices of {describe(input)} must hold an index tensor or a mask")
+    y = basic_index(input, index=entries)
+    moved, dim, shape, positions, source = located(y, gathers, values, input)
+    put = index_add if accumulate else index_copy
+    result = reshape(put(reshape(moved, shape), dim, positions, source), moved.shape)
+    return result if moved is y else permute(result, order_back(gathers, y.ndim))
+
+
+@composed()
+def take(input: Tensor, index: Tensor) -> Tensor:
+    """The elements at positions among all of them, row-major, in the shape of index."""
+    positions = reshape(index, (index.numel(),))
+    return reshape(index_select(reshape(input, (input.numel(),)), 0, positions), index.shape)
+
+
+@composed(out=False)
+def argwhere(input: Tensor) -> Tensor:
+    """The indices of all elements that are not zero, a row each: `nonzero`."""
+    result: Tensor = nonzero(input)
+    return result

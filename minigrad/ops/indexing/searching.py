@@ -1,0 +1,114 @@
+"""Where elements stand in others: searchsorted and bucketize, by sorting both together; isin, bincount and histc.
+
+A stable sort keeps elements of one value in the order in which they were joined, so the side of equal ones is a matter
+of which stands in front.  None of these has a gradient.
+"""
+
+from __future__ import annotations
+
+from minigrad.core.dtype import int32, int64
+from minigrad.core.roles import Flag, Int, Scalar, Size
+from minigrad.declare.decorators import composed
+from minigrad.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.ops.casting import cast
+from minigrad.ops.creation import ones_like, tensor, zeros
+from minigrad.ops.indexing.gathering import gather, scatter_add, zeros_of
+from minigrad.ops.indexing.sorting import argsort
+from minigrad.ops.pointwise.compare import where
+from minigrad.ops.reduction.scan import cumsum
+from minigrad.ops.reduction.sums import amax, amin
+from minigrad.ops.shape.joining import cat
+from minigrad.ops.shape.views import narrow, reshape
+from minigrad.runtime.tensor import Tensor, describe
+
+
+@composed(method=False)
+def searchsorted(
+    sorted_sequence: Tensor, input: Tensor | float, *, out_int32: Flag = False, right: Flag = False,
+    side: str | None = None, sorter: Tensor | None = None,
+) -> Tensor:  # fmt: skip
+    """Where each element of input would be inserted into sorted rows, in int64: in front of what is equal.
+
+    Shapes: one row for all of input, or rows along the last dim for the rows of input.  right, or side="right":
+    behind what is equal.  sorter: positions that sort the rows.
+    """
+    rows, x = sorted_sequence, input if isinstance(input, Tensor) else tensor(input, device=sorted_sequence.device)
+    if side not in (None, "left", "right") or (side == "left" and right):
+        raise ArgumentError(f"searchsorted: side must be 'left' or 'right', and agree with right, got {side!r}")
+    if not rows.ndim or (rows.ndim > 1 and rows.shape[:-1] != x.shape[:-1]):
+        raise ShapeError(f"searchsorted: the rows of {describe(rows)} and of {describe(x)} must be as many")
+    if sorter is not None:
+        rows = gather(rows, -1, sorter)
+    values = reshape(x, (x.numel(),)) if rows.ndim == 1 else x
+    result = reshape(insertions(rows.detach(), values.detach(), right or side == "right"), x.shape)
+    return cast(result, dtype=int32) if out_int32 else result
+
+
+def insertions(rows: Tensor, values: Tensor, right: bool) -> Tensor:
+    """How many elements of each sorted row are less than each value, or not greater."""
+    n, m = rows.shape[-1], values.shape[-1]
+    order = argsort(cat([rows, values] if right else [values, rows], -1), -1)
+    first, from_rows = (n, 0) if right else (0, m)
+    before = cumsum(cast((order >= from_rows) & (order < from_rows + n), dtype=int64), -1)
+    return narrow(scatter_add(zeros_of(order.shape, before), -1, order, before), -1, first, m)
+
+
+@composed(method=False)
+def bucketize(input: Tensor | float, boundaries: Tensor, *, out_int32: Flag = False, right: Flag = False) -> Tensor:
+    """In which interval between the boundaries, one sorted row, each element lies: see `searchsorted`."""
+    if boundaries.ndim != 1:
+        raise ShapeError(f"bucketize: the boundaries must be one row, got {describe(boundaries)}", op="bucketize")
+    return searchsorted(boundaries, input, out_int32=out_int32, right=right)
+
+
+@composed(method=False)
+def isin(
+    elements: Tensor | float, test_elements: Tensor | float, *, assume_unique: Flag = False, invert: Flag = False
+) -> Tensor:
+    """Whether each element is among the others; nan is not.  invert: whether it is not.  assume_unique: no effect."""
+    x, others = elements, test_elements
+    device = next((y.device for y in (x, others) if isinstance(y, Tensor)), None)
+    x, others = (y if isinstance(y, Tensor) else tensor(y, device=device) for y in (x, others))
+    row = others.reshape(others.numel())
+    row = gather(row, 0, argsort(row))
+    result = searchsorted(row, x, right=True) > searchsorted(row, x)
+    result = result & (x == x)
+    return result.logical_not() if invert else result
+
+
+@composed(out=False)
+def bincount(input: Tensor, weights: Tensor | None = None, minlength: Size = 0) -> Tensor:
+    """How often each number from 0 on is in a vector, or the sum of the weights of those that are equal to it."""
+    if input.ndim != 1 or not input.dtype.is_int:
+        raise ShapeError(f"bincount: expected a vector of integers, got {describe(input)}", op="bincount")
+    if weights is not None and weights.shape != input.shape:
+        raise ShapeError(f"bincount: {describe(weights)} must have the shape of {describe(input)}", op="bincount")
+    n = input.numel()
+    if n and amin(input).item() < 0:
+        raise ArgumentError(f"bincount: {describe(input)} has a negative number", op="bincount")
+    size = max(int(amax(input).item()) + 1 if n else 0, minlength)
+    if weights is None:
+        shares = ones_like(input, dtype=int64)
+    else:  # PyTorch adds what is no float32 in float64
+        shares = weights if weights.dtype.name == "float32" else cast(weights, dtype="float64")
+    return scatter_add(zeros_of((size,), shares), 0, input, shares.detach())
+
+
+@composed()
+def histc(input: Tensor, bins: Int = 100, min: Scalar = 0, max: Scalar = 0) -> Tensor:
+    """How many elements lie in each of `bins` equal parts from min to max, in input's dtype; others count nowhere.
+
+    With min and max equal, from the smallest to the largest element, or one below and above where these are equal.
+    """
+    low, high, x = float(min), float(max), input.detach().reshape(input.numel())
+    if not x.dtype.is_float or bins <= 0:
+        raise DTypeError(f"histc: expected floats and bins > 0, got {describe(input)} and {bins}", op="histc")
+    if low == high and x.numel():
+        low, high = float(amin(x).item()), float(amax(x).item())
+    low, high = (low - 1, high + 1) if low == high else (low, high)
+    if not low < high or not high - low < float("inf"):
+        raise ArgumentError(f"histc: a finite min < max is needed, got {low} and {high}", op="histc")
+    inside = (x >= low) & (x <= high)
+    position = cast(where(inside, (x - low) * bins / (high - low), 0.0), dtype=int64).clamp(0, bins - 1)
+    count = scatter_add(zeros(bins, dtype=int64, device=x.device), 0, position, cast(inside, dtype=int64))
+    return cast(count, dtype=input.dtype)

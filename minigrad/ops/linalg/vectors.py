@@ -1,0 +1,125 @@
+"""Products of vectors and of whole tensors: inner, cross, Kronecker, tensordot; and sums of products with factors."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from minigrad.core.roles import Front, Scalar
+from minigrad.core.shape import broadcast_shapes, normalize_dim
+from minigrad.declare.decorators import composed
+from minigrad.declare.forms import apart
+from minigrad.declare.names import LINALG
+from minigrad.errors import ArgumentError, ShapeError
+from minigrad.ops.linalg.products import add_product, dot, matmul
+from minigrad.ops.reduction.sums import sum
+from minigrad.ops.shape.joining import stack
+from minigrad.ops.shape.views import expand, permute, reshape, select
+from minigrad.runtime.into import copy_result
+from minigrad.runtime.tensor import Tensor, describe
+
+
+@composed()
+def inner(input: Tensor, other: Tensor) -> Tensor:
+    """The inner products of rows, which are the last dims; of a number it is the product with it."""
+    if not input.ndim or not other.ndim:
+        return input * other
+    if input.shape[-1] != other.shape[-1]:
+        raise ShapeError(f"inner: the last dims of {describe(input)} and {describe(other)} must be equal", op="inner")
+    return tensordot(input, other, ((-1,), (-1,)))
+
+
+@composed()
+def vdot(input: Tensor, other: Tensor) -> Tensor:
+    """The inner product of two vectors of one length: `dot`, for there are no complex numbers."""
+    return dot(input, other)
+
+
+@composed(namespace=LINALG, method=False)
+def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
+    """The inner products of vectors along `dim`; the two broadcast."""
+    return sum(x * y, dim)
+
+
+@composed()
+def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
+    """The vector products of vectors of three elements along `dim`, without one the first dim of 3; both broadcast."""
+    if dim is None:
+        dim = next((d for d, n in enumerate(input.shape) if n == 3), None)
+        if dim is None:
+            raise ShapeError(f"cross: no dim of {describe(input)} has length 3", op="cross")
+        dim -= input.ndim if input.ndim == other.ndim else 0
+    return vector_product("cross", input, other, dim)
+
+
+def vector_product(name: str, a: Tensor, b: Tensor, dim: int) -> Tensor:
+    """The vector products along a dim."""
+    if a.ndim != b.ndim:
+        raise ShapeError(f"{name}: {describe(a)} and {describe(b)} must have one number of dims", op=name)
+    d = normalize_dim(dim, a.ndim, name, a)
+    if a.shape[d] != 3 or b.shape[d] != 3:
+        raise ShapeError(f"{name}: {describe(a)} and {describe(b)} must have length 3 along dim {dim}", op=name)
+    shape = broadcast_shapes(name, a.shape, b.shape)
+    (a0, a1, a2), (b0, b1, b2) = ([select(expand(x, shape=shape), d, k) for k in range(3)] for x in (a, b))
+    return stack([a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0], d)
+
+
+@composed()
+def kron(input: Tensor, other: Tensor) -> Tensor:
+    """The Kronecker product: each element of input times all of other, as a block in its place."""
+    n = max(input.ndim, other.ndim)
+    first, second = ((1,) * (n - x.ndim) + x.shape for x in (input, other))
+    a = reshape(input, tuple([m for size in first for m in (size, 1)]))
+    b = reshape(other, tuple([m for size in second for m in (1, size)]))
+    return reshape(a * b, tuple([p * q for p, q in zip(first, second)]))
+
+
+@composed(method=False)
+def tensordot(a: Tensor, b: Tensor, dims: Front = 2, out: Tensor | None = None) -> Tensor:
+    """The sum of products over the last `dims` dims of a and the first of b, or over two lists of dims."""
+    if out is not None:
+        x, y = apart(tensordot.op, (a, b), out)  # type: ignore[attr-defined]
+        return copy_result("tensordot", tensordot(x, y, dims), out)
+    if isinstance(dims, int):
+        if not 0 <= dims <= min(a.ndim, b.ndim):
+            raise ArgumentError(f"tensordot: {describe(a)} and {describe(b)} have no {dims} dims each", op="tensordot")
+        dims = tuple(range(a.ndim - dims, a.ndim)), tuple(range(dims))
+    left, right = ([normalize_dim(d, x.ndim, "tensordot", x) for d in ds] for x, ds in zip((a, b), listed(dims)))
+    if [a.shape[d] for d in left] != [b.shape[d] for d in right]:
+        raise ShapeError(
+            f"tensordot: dims {left} of {describe(a)} and {right} of {describe(b)} must have equal lengths",
+            op="tensordot",
+        )
+    kept, rest = ([d for d in range(x.ndim) if d not in ds] for x, ds in ((a, left), (b, right)))
+    n, shape = prod(a.shape[d] for d in left), (*[a.shape[d] for d in kept], *[b.shape[d] for d in rest])
+    rows = reshape(permute(a, (*kept, *left)), (prod(a.shape[d] for d in kept), n))
+    columns = reshape(permute(b, (*right, *rest)), (n, prod(b.shape[d] for d in rest)))
+    return reshape(matmul(rows, columns), shape)
+
+
+def listed(dims: Any) -> list[list[int]]:
+    """Two lists of dims, as they are given in lists or a tensor."""
+    both = dims.tolist() if isinstance(dims, Tensor) else dims
+    return [[each] if isinstance(each, int) else list(each) for each in both]
+
+
+@composed(in_place=True)
+def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1) -> Tensor:
+    """beta * input + alpha * the sum of the products of two batches of matrices: see `addmm`."""
+    if batch1.ndim != 3 or batch2.ndim != 3 or batch1.shape[0] != batch2.shape[0]:
+        raise ShapeError(
+            f"addbmm: expected as many matrices, got {describe(batch1)} and {describe(batch2)}", op="addbmm"
+        )
+    if batch1.shape[2] != batch2.shape[1]:
+        raise ShapeError(f"addbmm: {describe(batch1)} @ {describe(batch2)}: the inner sizes differ", op="addbmm")
+    n, m, k = batch1.shape
+    rows = reshape(permute(batch1, (1, 0, 2)), (m, n * k))
+    return add_product(input, rows, reshape(batch2, (n * k, batch2.shape[2])), alpha=alpha, beta=beta)
+
+
+@composed(in_place=True)
+def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1) -> Tensor:
+    """beta * input + alpha * the outer product of two vectors: see `addmm`."""
+    if vec1.ndim != 1 or vec2.ndim != 1:
+        raise ShapeError(f"addr: expected two vectors, got {describe(vec1)} and {describe(vec2)}", op="addr")
+    return add_product(input, vec1.unsqueeze(1), vec2.unsqueeze(0), alpha=alpha, beta=beta)

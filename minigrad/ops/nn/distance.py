@@ -1,0 +1,102 @@
+"""How far vectors are from each other, and losses that compare such distances."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from minigrad.core.roles import Flag, Scalar
+from minigrad.core.shape import broadcast_shapes
+from minigrad.declare.decorators import composed
+from minigrad.declare.names import FUNCTIONAL, MG
+from minigrad.errors import ArgumentError, ShapeError
+from minigrad.ops.nn.likelihood import at_least, joined
+from minigrad.ops.nn.loss import named_reduction
+from minigrad.ops.pointwise.arithmetic import minimum
+from minigrad.ops.pointwise.clamping import clamp
+from minigrad.ops.pointwise.compare import where
+from minigrad.ops.reduction.norms import norm
+from minigrad.ops.reduction.sums import sum
+from minigrad.ops.shape.views import expand
+from minigrad.runtime.tensor import Tensor, describe
+
+BOTH = (MG, FUNCTIONAL)
+
+
+@composed(namespace=BOTH, method=False, out=False)
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: Scalar = 1e-08) -> Tensor:
+    """The cosine of the angle between vectors along `dim`, of two tensors that broadcast; no length is below eps."""
+    shape = broadcast_shapes("cosine_similarity", x1.shape, x2.shape)
+    x1, x2 = (expand(x, shape=shape) for x in (x1, x2))
+    lengths = [at_least(norm(x, 2, dim, keepdim=True), eps) for x in (x1, x2)]
+    return sum(x1 / lengths[0] * (x2 / lengths[1]), dim)
+
+
+@composed(namespace=BOTH, method=False, out=False)
+def pairwise_distance(x1: Tensor, x2: Tensor, p: Scalar = 2.0, eps: Scalar = 1e-06, keepdim: Flag = False) -> Tensor:
+    """The norm of order p of x1 - x2 + eps along the last dim; the two broadcast."""
+    return norm(x1 - x2 + eps, p, -1, keepdim)
+
+
+@composed(method=False, out=False)
+def cosine_embedding_loss(
+    input1: Tensor, input2: Tensor, target: Tensor, margin: Scalar = 0, size_average: bool | None = None,
+    reduce: bool | None = None, reduction: str = "mean",
+) -> Tensor:  # fmt: skip
+    """1 - cosine where the target is 1, max(0, cosine - margin) where it is -1, of the rows of two tensors."""
+    name = "cosine_embedding_loss"
+    reduction = named_reduction(name, reduction, size_average, reduce)
+    if target.ndim > 1 or not target.ndim + 1 == input1.ndim == input2.ndim:
+        raise ShapeError(
+            f"{name}: expected two matrices and a vector of targets, or two vectors and a scalar, got "
+            f"{', '.join(map(describe, (input1, input2, target)))}", op=name,
+        )  # fmt: skip
+    squares = (sum(input1 * input1, -1) + 1e-12) * (sum(input2 * input2, -1) + 1e-12)
+    cosine = sum(input1 * input2, -1) / squares.sqrt()
+    return joined(where(target == 1, 1.0 - cosine, where(target == -1, clamp(cosine - margin, 0), 0.0)), reduction)
+
+
+@composed(method=False, out=False)
+def triplet_margin_loss(
+    anchor: Tensor, positive: Tensor, negative: Tensor, margin: Scalar = 1.0, p: Scalar = 2, eps: Scalar = 1e-06,
+    swap: Flag = False, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
+) -> Tensor:  # fmt: skip
+    """max(0, margin + the distance to positive - the distance to negative), `pairwise_distance` of order p.
+
+    swap: the distance of positive and negative counts where it is less.
+    """
+    reduction = named_reduction("triplet_margin_loss", reduction, size_average, reduce)
+
+    def distance(a: Tensor, b: Tensor) -> Tensor:
+        return pairwise_distance(a, b, p, eps)
+
+    return joined(triplets("triplet_margin_loss", anchor, positive, negative, distance, margin, swap), reduction)
+
+
+@composed(method=False, out=False)
+def triplet_margin_with_distance_loss(
+    anchor: Tensor, positive: Tensor, negative: Tensor, *,
+    distance_function: Callable[[Tensor, Tensor], Tensor] | None = None, margin: Scalar = 1.0, swap: Flag = False,
+    reduction: str = "mean",
+) -> Tensor:  # fmt: skip
+    """`triplet_margin_loss` with a distance of one's own; without one, `pairwise_distance`."""
+    name = "triplet_margin_with_distance_loss"
+    reduction = named_reduction(name, reduction)
+    distance = pairwise_distance if distance_function is None else distance_function
+    return joined(triplets(name, anchor, positive, negative, distance, margin, swap), reduction)
+
+
+def triplets(
+    name: str, anchor: Tensor, positive: Tensor, negative: Tensor, distance: Callable[[Tensor, Tensor], Tensor],
+    margin: float, swap: bool,
+) -> Tensor:  # fmt: skip
+    """How far each triplet is from being apart by the margin."""
+    if margin <= 0:
+        raise ArgumentError(f"{name}: margin must be greater than 0, got {margin}", op=name)
+    if not anchor.ndim == positive.ndim == negative.ndim:
+        raise ShapeError(
+            f"{name}: {', '.join(map(describe, (anchor, positive, negative)))} must have one number of dims", op=name
+        )
+    apart = distance(anchor, negative)
+    if swap:
+        apart = minimum(apart, distance(positive, negative))
+    return clamp(distance(anchor, positive) - apart + margin, 0)

@@ -1,0 +1,118 @@
+"""Dropout: elements, or whole channels, that are left out by chance in training; and gumbel_softmax.
+
+The numbers come from the default generator, so `mg.manual_seed` repeats them; gradients pass what was kept.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+from minigrad.core.dtype import float32
+from minigrad.core.roles import Dim, Flag, Scalar
+from minigrad.declare.decorators import composed
+from minigrad.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.ops.casting import cast
+from minigrad.ops.creation import arange
+from minigrad.ops.nn.softmax import softmax
+from minigrad.ops.pointwise.arithmetic import mul
+from minigrad.ops.pointwise.clamping import clamp
+from minigrad.ops.random import rand
+from minigrad.ops.reduction.extremes import argmax
+from minigrad.runtime.into import copy_result
+from minigrad.runtime.tensor import Tensor, describe
+
+SATURATION = (
+    1.7580993408473766  # minus what selu is far below 0: scale * alpha.  Source: Klambauer et al., arXiv 1706.02515.
+)
+
+
+@composed(method=False, out=False)
+def dropout(input: Tensor, p: Scalar = 0.5, training: Flag = True, inplace: Flag = False) -> Tensor:
+    """Each element 0 with probability p, else over 1 - p; input itself where training is False.
+
+    inplace: in the memory of input, which is returned.  Gradient: g/(1 - p) for what was kept, else 0.
+    """
+    return dropped("dropout", input, input.shape, p, training, inplace)
+
+
+@composed(method=False, out=False)
+def dropout1d(input: Tensor, p: Scalar = 0.5, training: Flag = True, inplace: Flag = False) -> Tensor:
+    """`dropout` of whole channels of (N, C, L) or (C, L)."""
+    if input.ndim not in (2, 3):
+        raise ShapeError(f"dropout1d: expected 2 or 3 dims, got {describe(input)}", op="dropout1d")
+    return dropped("dropout1d", input, channels(input, input.ndim - 1), p, training, inplace)
+
+
+@composed(method=False, out=False)
+def dropout2d(input: Tensor, p: Scalar = 0.5, training: Flag = True, inplace: Flag = False) -> Tensor:
+    """`dropout` of whole channels (dim 1) of (N, C, H, W); of three dims it takes the first for the batch, too."""
+    return dropped("dropout2d", input, channels(input, 2), p, training, inplace)
+
+
+@composed(method=False, out=False)
+def dropout3d(input: Tensor, p: Scalar = 0.5, training: Flag = True, inplace: Flag = False) -> Tensor:
+    """`dropout` of whole channels of (N, C, D, H, W) or (C, D, H, W)."""
+    if input.ndim not in (4, 5):
+        warnings.warn(f"dropout3d: expected 4 or 5 dims, got {describe(input)}", stacklevel=3)
+    return dropped("dropout3d", input, channels(input, 2 if input.ndim == 5 else 1), p, training, inplace)
+
+
+@composed(method=False, out=False)
+def alpha_dropout(input: Tensor, p: Scalar = 0.5, training: Flag = False, inplace: Flag = False) -> Tensor:
+    """Dropout that keeps mean 0 and variance 1: what is left out gets the value that selu has far below 0."""
+    return dropped("alpha_dropout", input, input.shape, p, training, inplace, alpha=True)
+
+
+@composed(method=False, out=False)
+def feature_alpha_dropout(input: Tensor, p: Scalar = 0.5, training: Flag = False, inplace: Flag = False) -> Tensor:
+    """`alpha_dropout` of whole channels (dim 1)."""
+    return dropped("feature_alpha_dropout", input, channels(input, 2), p, training, inplace, alpha=True)
+
+
+def channels(x: Tensor, count: int) -> tuple[int, ...]:
+    """The shape of one number for each channel: the first `count` dims stay."""
+    if x.ndim < count:
+        raise ShapeError(f"dropout of channels: {describe(x)} must have at least {count} dims", op="dropout")
+    return (*x.shape[:count], *(1,) * (x.ndim - count))
+
+
+def dropped(
+    name: str, x: Tensor, shape: tuple[int, ...], p: float, training: bool, inplace: bool, alpha: bool = False
+) -> Tensor:
+    """x with one decision for each element of a shape that broadcasts to it."""
+    if not 0.0 <= p <= 1.0:
+        raise ArgumentError(f"{name}: p must be a probability, 0 to 1, got {p}", op=name)
+    if not training or p == 0.0 or not x.numel():
+        return x
+    if not x.dtype.is_float:
+        raise DTypeError(f"{name}: {describe(x)} needs a floating dtype; convert with .to(mg.float32)", op=name)
+    kept = cast(rand(shape, dtype=float32, device=x.device) >= p, dtype=x.dtype)
+    if not alpha:
+        factor = kept * (1.0 / (1.0 - p) if p < 1.0 else 0.0)
+        return mul(x, factor, out=x) if inplace else x * factor
+    if p == 1.0:
+        y = x * 0.0
+    else:
+        scale = 1.0 / math.sqrt((SATURATION**2 * p + 1.0) * (1.0 - p))
+        y = x * (kept * scale) + (kept - (1.0 - p)) * (SATURATION * scale)
+    return copy_result(name, y, x) if inplace else y
+
+
+@composed(method=False, out=False)
+def gumbel_softmax(logits: Tensor, tau: Scalar = 1, hard: Flag = False, eps: Scalar = 1e-10, dim: Dim = -1) -> Tensor:
+    """softmax((logits + noise)/tau) along `dim`: a soft sample of the classes whose log-probabilities are given.
+
+    hard: one at the largest and zeros, with the gradient of the soft sample.  eps: has no effect.
+    """
+    if not logits.dtype.is_float:
+        raise DTypeError(f"gumbel_softmax: {describe(logits)} needs a floating dtype", op="gumbel_softmax")
+    uniform = clamp(rand(logits.shape, dtype=float32, device=logits.device), 2.0**-25)  # an end would be infinite
+    noise = -(-uniform.log()).log()
+    y = softmax((logits + cast(noise, dtype=logits.dtype)) / tau, dim)
+    if not hard:
+        return y
+    n, later = (logits.shape[dim], logits.ndim - dim - 1) if logits.ndim else (1, 0)
+    classes = arange(n, device=logits.device).reshape(n, *(1,) * later) if logits.ndim else 0
+    one = cast(argmax(y.detach(), dim, True) == classes, dtype=y.dtype)
+    return one - y.detach() + y

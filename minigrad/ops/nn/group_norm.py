@@ -1,0 +1,116 @@
+"""Normalisations that are made of others: by a norm, over groups of channels, a channel, or its neighbours."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from minigrad.core.roles import Flag, Scalar, Size
+from minigrad.declare.decorators import composed
+from minigrad.declare.forms import apart
+from minigrad.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.ops.nn.batch_norm import batch_norm, move_statistics
+from minigrad.ops.nn.normalization import layer_norm
+from minigrad.ops.nn.pooling import avg_pool2d
+from minigrad.ops.pointwise.clamping import clamp
+from minigrad.ops.reduction.norms import norm
+from minigrad.ops.reduction.sums import mean, wide
+from minigrad.ops.reduction.variance import variance
+from minigrad.ops.shape.views import reshape
+from minigrad.runtime.into import copy_result
+from minigrad.runtime.tensor import Tensor, describe
+
+
+@composed(method=False)
+def normalize(input: Tensor, p: Scalar = 2.0, dim: Any = 1, eps: Scalar = 1e-12, out: Tensor | None = None) -> Tensor:
+    """input over its norm of order p along `dim`, which is at least eps."""
+    if out is None:
+        return input / clamp(norm(input, p, dim, keepdim=True), eps)
+    (x,) = apart(normalize.op, (input,), out)  # type: ignore[attr-defined]
+    return copy_result("normalize", normalize(x, p, dim, eps), out)
+
+
+@composed(method=False, out=False)
+def group_norm(
+    input: Tensor, num_groups: Size, weight: Tensor | None = None, bias: Tensor | None = None, eps: Scalar = 1e-05
+) -> Tensor:
+    """Each group of neighbouring channels (dim 1) minus its mean, over sqrt(variance + eps), times weight plus bias.
+
+    weight, bias: one element for each channel.  Halves are computed in float32.
+    """
+    expect_channels("group_norm", input, weight, bias)
+    n, channels, *sizes = input.shape
+    if num_groups == 0 or channels % num_groups:
+        raise ArgumentError(
+            f"group_norm: {channels} channels of {describe(input)} do not make {num_groups} groups", op="group_norm"
+        )
+    size = channels // num_groups * prod(sizes)
+    if n * size == 1:
+        raise ShapeError(f"group_norm: expected more than 1 value per group, got {describe(input)}", op="group_norm")
+    y = layer_norm(reshape(wide(input), (n, num_groups, size)), size, eps=eps)
+    return scaled(reshape(y, input.shape), weight, bias).to(input.dtype)
+
+
+@composed(method=False, out=False, writes=("running_mean", "running_var"))
+def instance_norm(
+    input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None, weight: Tensor | None = None,
+    bias: Tensor | None = None, use_input_stats: Flag = True, momentum: Scalar = 0.1, eps: Scalar = 1e-05,
+) -> Tensor:  # fmt: skip
+    """Each channel of each input minus its mean, over sqrt(variance + eps), times weight plus bias.
+
+    Running statistics are moved to the mean of those of all inputs, in place; without use_input_stats they are used.
+    """
+    if not use_input_stats:
+        return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
+    running = {"running_mean": running_mean, "running_var": running_var}
+    there = {name: x for name, x in running.items() if x is not None}
+    expect_channels("instance_norm", input, weight, bias, *there.values())
+    if prod(input.shape[2:]) == 1 or len(there) == 1:
+        raise ShapeError(
+            f"instance_norm: expected more than 1 value per channel, and both running statistics or neither, got "
+            f"{describe(input)} and {' '.join(there) or 'neither'}", op="instance_norm",
+        )  # fmt: skip
+    y = group_norm(input, input.shape[1], weight, bias, eps) if input.shape[1] else input
+    if there and input.numel():
+        x, dims = wide(input.detach()), tuple(range(2, input.ndim))
+        spread = variance(x, dims=dims, keepdim=False, correction=1)
+        batch = {"running_mean": mean(mean(x, dims), 0), "running_var": mean(spread, 0)}
+        move_statistics(instance_norm.op, there, batch, momentum, {"input": input})  # type: ignore[attr-defined]
+    return y
+
+
+@composed(method=False, out=False)
+def local_response_norm(
+    input: Tensor, size: Size, alpha: Scalar = 0.0001, beta: Scalar = 0.75, k: Scalar = 1.0
+) -> Tensor:
+    """input over (k + alpha * the mean square of `size` neighbouring channels)**beta; channels outside count 0."""
+    if input.ndim < 3 or not size:
+        raise ShapeError(
+            f"local_response_norm: expected 3 dims or more and size > 0, got {describe(input)} and {size}",
+            op="local_response_norm",
+        )
+    if not input.numel():
+        return input
+    n, channels, *sizes = input.shape
+    planes = reshape(input * input, (n, 1, channels, prod(sizes)))
+    squares = avg_pool2d(planes, (size, 1), 1, (size // 2, 0)).narrow(2, 0, channels).reshape(input.shape)
+    return input / (squares * alpha + k) ** beta
+
+
+def expect_channels(name: str, x: Tensor, *params: Tensor | None) -> None:
+    """Raise unless x has channels, and each parameter one element for each of them; all are floats."""
+    wrong = next((p for p in (x, *params) if p is not None and not p.dtype.is_float), None)
+    if wrong is not None:
+        raise DTypeError(f"{name}: {describe(wrong)} needs a floating dtype; convert with .to(mg.float32)", op=name)
+    if x.ndim < 2:
+        raise ShapeError(f"{name}: expected at least 2 dims (batch, channels, ...), got {describe(x)}", op=name)
+    for p in params:
+        if p is not None and p.shape != (x.shape[1],):
+            raise ShapeError(f"{name}: {describe(p)} must have an element for each channel of {describe(x)}", op=name)
+
+
+def scaled(x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
+    """x times a weight plus a bias, one of each for a channel."""
+    shape = (x.shape[1], *(1,) * (x.ndim - 2))
+    x = x if weight is None else x * reshape(wide(weight), shape)
+    return x if bias is None else x + reshape(wide(bias), shape)

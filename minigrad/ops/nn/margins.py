@@ -1,0 +1,85 @@
+"""Margin losses of classes: how far each score is from leading the others."""
+
+from __future__ import annotations
+
+from minigrad.core.dtype import int64
+from minigrad.core.roles import Int, Scalar
+from minigrad.declare.decorators import composed
+from minigrad.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.ops.casting import cast
+from minigrad.ops.creation import arange
+from minigrad.ops.indexing.gathering import gather, scatter_add, zeros_of
+from minigrad.ops.nn.activation import log_sigmoid, relu
+from minigrad.ops.nn.likelihood import joined
+from minigrad.ops.nn.loss import named_reduction
+from minigrad.ops.nn.losses import check_classes
+from minigrad.ops.pointwise.compare import where
+from minigrad.ops.reduction.scan import cumprod
+from minigrad.ops.reduction.sums import mean, sum
+from minigrad.runtime.tensor import Tensor, describe
+
+
+@composed(method=False, out=False)
+def multi_margin_loss(
+    input: Tensor, target: Tensor, p: Int = 1, margin: Scalar = 1.0, weight: Tensor | None = None,
+    size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
+) -> Tensor:  # fmt: skip
+    """The mean over classes of max(0, margin - input[target] + input[class])**p, the target itself left out.
+
+    Shapes: input (C,) or (N, C), target () or (N,).  weight: a factor for each target.
+    """
+    name = "multi_margin_loss"
+    reduction = named_reduction(name, reduction, size_average, reduce)
+    if p not in (1, 2):
+        raise ArgumentError(f"{name}: p must be 1 or 2, got {p}", op=name)
+    rows, target = expect_rows(name, input, target, input.shape[:-1])
+    check_classes(name, target, rows.shape[1])
+    wanted = target.unsqueeze(1)
+    gap = relu(rows - gather(rows, 1, wanted) + margin)
+    gap = gap if p == 1 else gap * gap
+    gap = gap if weight is None else gap * weight[target].unsqueeze(1)
+    others = arange(rows.shape[1], device=rows.device) != wanted
+    return joined(mean(where(others, gap, 0.0), 1).reshape(input.shape[:-1]), reduction)
+
+
+@composed(method=False, out=False)
+def multilabel_margin_loss(
+    input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
+) -> Tensor:
+    """The sum of max(0, 1 - input[label] + input[other]) over labels and other classes, over the number of classes.
+
+    target: of input's shape, the classes of a row in front and -1 behind them.
+    """
+    name = "multilabel_margin_loss"
+    reduction = named_reduction(name, reduction, size_average, reduce)
+    rows, target = expect_rows(name, input, target, input.shape)
+    target = target.reshape(rows.shape)
+    check_classes(name, target, rows.shape[1], -1)
+    there = cumprod(cast(target >= 0, dtype=int64), 1)
+    label = target * there
+    labelled = scatter_add(zeros_of(rows.shape, there), 1, label, there) > 0
+    gap = relu(1.0 - gather(rows, 1, label).unsqueeze(2) + rows.unsqueeze(1))
+    counts = (there > 0).unsqueeze(2) & (labelled == 0).unsqueeze(1)
+    loss = sum(where(counts, gap, 0.0), (1, 2)) / max(rows.shape[1], 1)
+    return joined(loss.reshape(input.shape[:-1]), reduction)
+
+
+@composed(method=False, out=False)
+def multilabel_soft_margin_loss(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
+    reduce: bool | None = None, reduction: str = "mean",
+) -> Tensor:  # fmt: skip
+    """The mean over classes of -target*log(sigmoid(input)) - (1 - target)*log(sigmoid(-input))."""
+    reduction = named_reduction("multilabel_soft_margin_loss", reduction, size_average, reduce)
+    loss = -(target * log_sigmoid(input) + (1 - target) * log_sigmoid(-input))
+    return joined(mean(loss if weight is None else loss * weight, -1), reduction)
+
+
+def expect_rows(name: str, x: Tensor, target: Tensor, shape: tuple[int, ...]) -> tuple[Tensor, Tensor]:
+    """Scores as a matrix, and the classes flat in int64.  Raises for what does not fit."""
+    if x.ndim not in (1, 2) or target.shape != shape:
+        raise ShapeError(f"{name}: {describe(x)} needs 1 or 2 dims, and target {describe(target)} {shape}", op=name)
+    if not x.dtype.is_float or not target.dtype.is_int:
+        raise DTypeError(f"{name}: expected floats and class numbers, got {describe(x)}, {describe(target)}", op=name)
+    rows = x if x.ndim == 2 else x.unsqueeze(0)
+    return rows, cast(target.reshape(target.numel()), dtype=int64)

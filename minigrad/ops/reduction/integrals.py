@@ -1,0 +1,107 @@
+"""Integrals and slopes of sampled functions: trapezoid, cumulative_trapezoid and gradient."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minigrad.core.roles import Dim, Int, ViewDims
+from minigrad.core.shape import normalize_dims
+from minigrad.declare.decorators import composed
+from minigrad.declare.forms import as_float
+from minigrad.errors import ArgumentError, ShapeError
+from minigrad.ops.reduction.scan import cumsum
+from minigrad.ops.reduction.sums import sum
+from minigrad.ops.shape.joining import cat
+from minigrad.ops.shape.views import narrow, reshape
+from minigrad.runtime.tensor import Tensor, describe
+
+
+@composed(method=False, out=False)
+def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: Dim = -1) -> Tensor:
+    """The integral along `dim` by the trapezoidal rule; x: where the values stand, else they are dx apart."""
+    return sum(areas("trapezoid", y, x, dx, dim), dim)
+
+
+@composed(method=False, out=False)
+def trapz(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: Dim = -1) -> Tensor:
+    """Another name of `trapezoid`."""
+    return trapezoid(y, x, dx=dx, dim=dim)
+
+
+@composed(method=False, out=False)
+def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: Dim = -1) -> Tensor:
+    """The integrals up to each value but the first: see `trapezoid`."""
+    return cumsum(areas("cumulative_trapezoid", y, x, dx, dim), dim)
+
+
+def areas(name: str, y: Tensor, x: Tensor | None, dx: Any, dim: int) -> Tensor:
+    """What lies below each pair of neighbours."""
+    if not y.ndim or y.dtype.kind == "bool":
+        raise ShapeError(f"{name}: expected numbers along a dim, got {describe(y)}", op=name)
+    later, before = pair(as_float(name, y), dim)
+    if x is None:
+        return (later + before) * (dx / 2.0)
+    if x.ndim == 1:
+        if x.shape[0] != y.shape[dim]:
+            raise ShapeError(f"{name}: {describe(x)} must have a place for each of {describe(y)} along dim {dim}")
+        x = reshape(x, (x.shape[0], *(1,) * (y.ndim - dim - 1)))
+    width = diff_along(x, max(x.ndim - y.ndim, 0) + dim - (y.ndim - x.ndim if x.ndim < y.ndim else 0))
+    return (later + before) * width * 0.5
+
+
+def pair(x: Tensor, dim: int) -> tuple[Tensor, Tensor]:
+    """All elements along a dim but the first, and all but the last."""
+    n = max(x.shape[dim] - 1, 0)
+    return narrow(x, dim, min(1, x.shape[dim]), n), narrow(x, dim, 0, n)
+
+
+def diff_along(x: Tensor, dim: int) -> Tensor:
+    """Each element less the one before it."""
+    later, before = pair(x, dim)
+    return later - before
+
+
+@composed(method=False, out=False)
+def gradient(input: Tensor, *, spacing: Any = 1, dim: ViewDims = None, edge_order: Int = 1) -> Any:
+    """The slopes along each dim, a tensor each: central differences, of `edge_order` 1 or 2 at both ends.
+
+    spacing: how far neighbours are apart, a number for all or one for each dim, or a vector of places for each dim.
+    """
+    dims = normalize_dims(dim, input.ndim, "gradient", input)
+    dims = tuple([d % input.ndim for d in dim]) if isinstance(dim, (tuple, list)) else dims
+    steps = list(spacing) if isinstance(spacing, (tuple, list)) else [1 if spacing is None else spacing] * len(dims)
+    if edge_order not in (1, 2) or len(steps) != len(dims):
+        raise ArgumentError(
+            f"gradient: edge_order must be 1 or 2, and spacing one number or one for each of {len(dims)} dims, got "
+            f"{edge_order} and {len(steps)}", op="gradient",
+        )  # fmt: skip
+    if any(input.shape[d] <= edge_order for d in dims):
+        raise ShapeError(f"gradient: {describe(input)} needs {edge_order + 1} elements along dims {dims}")
+    x = as_float("gradient", input)
+    return tuple([differences_along(x, d, step, edge_order) for d, step in zip(dims, steps)])
+
+
+def differences_along(x: Tensor, dim: int, step: Any, edge_order: int) -> Tensor:
+    """The slopes along one dim, where neighbours are a number apart, or stand at the places that a vector has."""
+    n = x.shape[dim]
+    shape = (n - 1, *(1,) * (x.ndim - dim - 1))
+    if isinstance(step, Tensor) and step.ndim:
+        if step.shape != (n,):
+            raise ShapeError(f"gradient: {describe(step)} must have a place for each of {describe(x)} along dim {dim}")
+        width: Any = reshape(diff_along(step, 0), shape)
+    else:
+        width = x.new_tensor(1.0).expand(shape) * step
+    quotient = diff_along(x, dim) / width
+    first, last = narrow(quotient, dim, 0, 1), narrow(quotient, dim, n - 2, 1)
+    if edge_order == 2:
+        first, last = bent(quotient, width, dim, 0, 1), bent(quotient, width, dim, n - 2, n - 3)
+    if n == 2:
+        return cat([first, last], dim)
+    (after, before), (wide, near) = pair(quotient, dim), pair(width, 0)
+    return cat([first, (before * wide + after * near) / (wide + near), last], dim)
+
+
+def bent(quotient: Tensor, width: Tensor, dim: int, k: int, inner: int) -> Tensor:
+    """The slope at an end, of the parabola through three values; k: the outermost interval, inner: the one beside."""
+    end, near, mine, other = (narrow(x, d, j, 1) for x, d in ((quotient, dim), (width, 0)) for j in (k, inner))
+    return end + (end - near) * mine / (mine + other)

@@ -1,0 +1,115 @@
+"""Elements at a position in order: quantile, nanquantile, nanmedian, and mode, the most frequent one.
+
+All sort along one dim; a gradient goes to where the values stood.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minigrad.core.dtype import int64
+from minigrad.core.roles import Dim, Flag, OneDim
+from minigrad.declare.decorators import composed
+from minigrad.declare.record import results_of
+from minigrad.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.ops.casting import cast
+from minigrad.ops.creation import arange, tensor
+from minigrad.ops.indexing.gathering import gather
+from minigrad.ops.indexing.sorting import argsort, sort
+from minigrad.ops.pointwise.blends import lerp
+from minigrad.ops.pointwise.clamping import clamp
+from minigrad.ops.pointwise.compare import where
+from minigrad.ops.reduction.extremes import argmax
+from minigrad.ops.reduction.scan import cummax
+from minigrad.ops.reduction.sums import sum
+from minigrad.ops.shape.joining import cat
+from minigrad.ops.shape.rearranging import movedim
+from minigrad.ops.shape.views import narrow, reshape
+from minigrad.runtime.tensor import Tensor, describe
+
+RESULTS: dict[str, Any] = {name: results_of(name, ("values", "indices")) for name in ("nanmedian", "mode")}
+INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
+
+
+@composed()
+def quantile(
+    input: Tensor, q: Tensor | float, dim: OneDim = None, keepdim: Flag = False, *, interpolation: str = "linear"
+) -> Tensor:
+    """The element at the share q, 0 to 1, in order along `dim`, or of all; several q are a dim in front.
+
+    interpolation: between two elements "linear", "midpoint", or one of them: "lower", "higher", "nearest".
+    A row with nan gives nan.
+    """
+    return at_shares("quantile", input, q, dim, keepdim, interpolation, False)
+
+
+@composed()
+def nanquantile(
+    input: Tensor, q: Tensor | float, dim: OneDim = None, keepdim: Flag = False, *, interpolation: str = "linear"
+) -> Tensor:
+    """`quantile` of the elements that are not nan; nan where there is none."""
+    return at_shares("nanquantile", input, q, dim, keepdim, interpolation, True)
+
+
+def at_shares(name: str, x: Tensor, q: Any, dim: int | None, keepdim: bool, how: str, skip: bool) -> Tensor:
+    """The elements at shares of the way through each row; skip: nan, which are last, do not count."""
+    shares = (q if isinstance(q, Tensor) else tensor(q, dtype=x.dtype, device=x.device)).detach()
+    if x.dtype.name not in ("float32", "float64") or shares.dtype is not x.dtype:
+        raise DTypeError(f"{name}: expected float32 or float64, for q too, got {describe(x)} and {describe(shares)}")
+    if shares.ndim > 1 or not x.numel():
+        raise ShapeError(f"{name}: q must be a number or a vector, and {describe(x)} must have elements", op=name)
+    if how not in INTERPOLATIONS or any(not 0 <= share <= 1 for share in shares.reshape(-1).tolist()):
+        raise ArgumentError(f"{name}: q must be 0 to 1, interpolation one of {INTERPOLATIONS}, got {q}, {how!r}")
+    rows = reshape(x, (x.numel(),)) if dim is None or not x.ndim else movedim(x, dim, -1)
+    values, n = sort(rows, -1).values, rows.shape[-1]
+    missing = values.detach() != values.detach()
+    last = clamp(sum(missing.logical_not(), -1, keepdim=True) - 1, 0) if skip else n - 1
+    position = reshape(shares, (shares.numel(),)) * cast(last, dtype=x.dtype) if skip else shares.reshape(-1) * (n - 1)
+    position = position.round() if how == "nearest" else position.floor() if how == "lower" else position
+    position = position.ceil() if how == "higher" else position
+    if not skip:
+        position = where(missing[..., -1:], float(n - 1), position)
+    low = cast(position.floor(), dtype=int64)
+    y = gather(values, -1, low)
+    if how in ("linear", "midpoint"):
+        weight = (position - position.floor()) if how == "linear" else where(position > low, 0.5, 0.0).to(x.dtype)
+        y = lerp(y, gather(values, -1, cast(position.ceil(), dtype=int64)), weight)
+    y = movedim(y, -1, 0)
+    if keepdim:
+        y = y.unsqueeze(dim % x.ndim + 1) if dim is not None and x.ndim else reshape(y, (-1, *(1,) * x.ndim))
+    return y if shares.ndim else y.squeeze(0)
+
+
+@composed()
+def nanmedian(input: Tensor, dim: OneDim = None, keepdim: Flag = False) -> Any:
+    """`median` of the elements that are not nan; nan where there is none."""
+    if dim is None:
+        return nanmedian(reshape(input, (input.numel(),)), 0).values
+    row = input if input.ndim else reshape(input, (1,))
+    if not row.shape[dim]:
+        raise ShapeError(f"nanmedian: {describe(input)} has no element along dim {dim}", op="nanmedian")
+    count = sum(row.detach() == row.detach(), dim, True)
+    index = gather(argsort(row, dim), dim, clamp(count - 1, 0) // 2)
+    return at_positions("nanmedian", row, index, dim, keepdim and input.ndim > 0)
+
+
+@composed()
+def mode(input: Tensor, dim: Dim = -1, keepdim: Flag = False) -> Any:
+    """The most frequent element along `dim`, of several the smallest, and the last position where it stands."""
+    row = input if input.ndim else reshape(input, (1,))
+    if not row.shape[dim]:
+        raise ShapeError(f"mode: {describe(input)} has no element along dim {dim}", op="mode")
+    values, order = sort(row.detach(), dim)
+    n, later = row.shape[dim], row.ndim - dim - 1
+    position = reshape(arange(n, device=row.device), (n, *(1,) * later))
+    new = narrow(values, dim, 1, n - 1) != narrow(values, dim, 0, n - 1)
+    first = narrow(order, dim, 0, 1) * 0
+    starts = cummax(cat([first, where(new, narrow(position, 0, 1, n - 1), 0)], dim), dim).values
+    index = gather(order, dim, argmax(position - starts, dim, True))
+    return at_positions("mode", row, index, dim, keepdim and input.ndim > 0)
+
+
+def at_positions(name: str, row: Tensor, index: Tensor, dim: int, keepdim: bool) -> Any:
+    """The values at one position of each row, and the positions."""
+    values, make = gather(row, dim, index), RESULTS[name]
+    return make(values, index) if keepdim else make(values.squeeze(dim), index.squeeze(dim))

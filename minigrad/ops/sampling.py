@@ -1,0 +1,65 @@
+"""Numbers drawn by probabilities that tensors hold: bernoulli and multinomial.  `random.py` has the streams."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minigrad.core.dtype import float64
+from minigrad.core.roles import Flag, Scalar, Size
+from minigrad.declare.decorators import composed
+from minigrad.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.ops.casting import cast
+from minigrad.ops.indexing.searching import insertions
+from minigrad.ops.indexing.sorting import topk
+from minigrad.ops.pointwise.clamping import clamp
+from minigrad.ops.random import rand
+from minigrad.ops.reduction.scan import cumsum
+from minigrad.ops.reduction.sums import all, amin, sum
+from minigrad.ops.shape.views import reshape
+from minigrad.runtime.tensor import Tensor, describe
+
+
+@composed()
+def bernoulli(input: Tensor, p: Scalar | None = None, *, generator: Any = None) -> Tensor:
+    """1 with the probability that each element is, else 0, in input's dtype; with p all have this one.
+
+    Not differentiable.
+    """
+    chances = input.detach() if p is None else p
+    if p is None and not input.dtype.is_float:
+        raise DTypeError(f"bernoulli: the probabilities {describe(input)} need a floating dtype", op="bernoulli")
+    if p is not None and not 0.0 <= p <= 1.0:
+        raise ArgumentError(f"bernoulli: p must be a probability, 0 to 1, got {p}", op="bernoulli")
+    return cast(rand(input.shape, dtype=float64, device=input.device, generator=generator) < chances, dtype=input.dtype)
+
+
+@composed()
+def multinomial(input: Tensor, num_samples: Size, replacement: Flag = False, *, generator: Any = None) -> Tensor:
+    """Positions (int64) drawn from each row of weights, which need not add up to 1; without replacement none twice.
+
+    Shapes: input (n,) or (m, n), result (num_samples,) or (m, num_samples).  Source, without replacement: Efraimidis
+    and Spirakis, Weighted random sampling with a reservoir, 2006.
+    """
+    n = input.shape[-1] if input.ndim in (1, 2) and input.dtype.is_float else 0
+    if not 0 < num_samples <= (num_samples if replacement and n else n):
+        raise ShapeError(
+            f"multinomial: expected rows of floats and num_samples > 0, at most a row without replacement, got "
+            f"{describe(input)} and {num_samples}", op="multinomial",
+        )  # fmt: skip
+    weights = cast(input.detach(), dtype=float64) if input.ndim == 2 else cast(input.detach(), dtype=float64)[None]
+    totals = sum(weights, -1, keepdim=True)
+    if input.numel() and not bool(all((weights >= 0) & (totals > 0) & totals.isfinite()).item()):
+        raise ArgumentError(
+            f"multinomial: each row of {describe(input)} needs finite weights, none negative, and one above 0",
+            op="multinomial",
+        )
+    if replacement:
+        steps = cumsum(weights, -1)
+        drawn = rand(weights.shape[0], num_samples, dtype=float64, device=input.device, generator=generator)
+        result = insertions(steps, drawn * steps[:, -1:], True)
+    else:
+        if int(amin(sum(weights > 0, -1)).item() if input.numel() else num_samples) < num_samples:
+            raise ArgumentError(f"multinomial: a row of {describe(input)} has fewer than {num_samples} weights above 0")
+        chance = clamp(rand(weights.shape, dtype=float64, device=input.device, generator=generator), 2.0**-60)
+        result = topk(weights / -chance.log(), num_samples, -1).indices
+    return reshape(result, (*input.shape[:-1], num_samples))

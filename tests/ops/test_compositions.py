@@ -1,0 +1,281 @@
+"""What the rows of compositions cannot show: numbers from PyTorch 2.13 at edges, draws, writes and errors."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad.errors import ArgumentError, DTypeError, IndexOutOfRange, ShapeError
+
+F = mg.nn.functional
+NAN, INF = math.nan, math.inf
+
+
+@pytest.fixture(autouse=True)
+def _on_plain_loops():
+    before = mg.default_device()
+    mg.set_default_device("reference")
+    mg.manual_seed(0)
+    yield
+    mg.set_default_device(before)
+
+
+# ---- losses ---------------------------------------------------------------------------------------------------------
+
+
+def test_binary_cross_entropy_at_its_ends_is_100_and_has_a_gradient() -> None:
+    x = mg.Var([0.0, 1.0, 1.0, 0.0], dtype="float64")
+    loss = F.binary_cross_entropy(x, mg.tensor([0.0, 1.0, 0.0, 1.0], dtype="float64"), reduction="none")
+    assert loss.tolist() == [0.0, 0.0, 100.0, 100.0]
+    assert loss.backward()[x].tolist() == [0.0, 0.0, 1e12, -1e12]
+
+
+def test_logits_do_not_overflow_where_probabilities_do() -> None:
+    x = mg.Var([1000.0, -1000.0])
+    loss = F.binary_cross_entropy_with_logits(x, mg.tensor([0.0, 1.0]), reduction="none")
+    assert loss.tolist() == [1000.0, 1000.0] and loss.backward()[x].tolist() == [1.0, -1.0]
+
+
+def test_a_target_of_nothing_costs_nothing_in_kl_div() -> None:
+    assert F.kl_div(mg.tensor([-1.0, -2.0]), mg.tensor([0.0, 1.0]), reduction="none").tolist() == [0.0, 2.0]
+    with pytest.raises(ArgumentError, match="kl_div: reduction must be one of"):
+        F.kl_div(mg.ones(2), mg.ones(2), reduction="rows")
+
+
+def test_a_small_variance_counts_as_eps_and_keeps_its_gradient() -> None:
+    v = mg.Var([0.25, 1e-12], dtype="float64")
+    loss = F.gaussian_nll_loss(mg.zeros(2, dtype="float64"), mg.ones(2, dtype="float64"), v, eps=0.25, reduction="sum")
+    assert loss.item() == pytest.approx(4.0 + math.log(0.25)) and loss.backward()[v].tolist() == [-6.0, -6.0]
+    assert F.gaussian_nll_loss(mg.zeros(2), mg.zeros(2), 1.0).item() == 0.0
+
+
+def test_the_cosine_of_a_zero_vector_is_zero() -> None:
+    x = mg.Var([[0.0, 0.0]], dtype="float64")
+    y = F.cosine_similarity(x, mg.tensor([[3.0, 4.0]], dtype="float64"), eps=0.5)
+    assert y.tolist() == [0.0] and y.backward()[x].tolist() == [[1.2, 1.6]]
+
+
+@pytest.mark.parametrize("call, error", [
+    (lambda x: F.binary_cross_entropy(x, mg.ones(3)), ShapeError),
+    (lambda x: F.triplet_margin_loss(x, x, x, margin=0), ArgumentError),
+    (lambda x: F.multi_margin_loss(x, mg.tensor([0, 2])), IndexOutOfRange),
+    (lambda x: F.multi_margin_loss(x, mg.tensor([0, -1])), IndexOutOfRange),
+    (lambda x: F.multi_margin_loss(x, mg.tensor([0, 1]), p=3), ArgumentError),
+    (lambda x: F.cosine_embedding_loss(x, x, mg.tensor(1)), ShapeError),
+    (lambda x: F.gaussian_nll_loss(x, x, mg.ones(3)), ShapeError),
+    (lambda x: F.group_norm(x, 3), ArgumentError),
+    (lambda x: F.instance_norm(x), ShapeError),
+    (lambda x: F.dropout(x, 1.5), ArgumentError),
+    (lambda x: F.dropout(x.long()), DTypeError),
+    (lambda x: F.scaled_dot_product_attention(x, x, x, x, is_causal=True), ArgumentError),
+    (lambda x: mg.multinomial(-x, 1), ArgumentError),
+    (lambda x: mg.multinomial(x, 3), ShapeError),
+    (lambda x: mg.linalg.matrix_norm(x, "nuc"), ArgumentError),
+    (lambda x: mg.linalg.matrix_power(x, -1), ArgumentError),
+    (lambda x: mg.cross(x, x), ShapeError),
+    (lambda x: mg.bincount(mg.tensor([-1])), ArgumentError),
+    (lambda x: mg.histc(x, 2, 1, -1), ArgumentError),
+    (lambda x: mg.quantile(x, 1.5), ArgumentError),
+    (lambda x: mg.scatter(x, 0, mg.tensor([[2]]), 1.0), IndexOutOfRange),
+    (lambda x: mg.isclose(x, x.double()), DTypeError),
+    (lambda x: mg.gradient(mg.ones(1)), ShapeError),
+])  # fmt: skip
+def test_what_makes_no_sense_is_refused(call, error) -> None:
+    with pytest.raises(error):
+        call(mg.ones(2, 2))
+
+
+# ---- networks -------------------------------------------------------------------------------------------------------
+
+
+def test_instance_norm_moves_its_running_statistics_and_uses_them() -> None:
+    x = mg.tensor([[[1.0, 3.0], [0.0, 4.0]], [[5.0, 7.0], [2.0, 2.0]]])
+    center, spread = mg.zeros(2), mg.ones(2)
+    y = F.instance_norm(x, center, spread, momentum=0.5)
+    assert y[0, 0].tolist() == pytest.approx([-1.0, 1.0], abs=1e-4)
+    assert center.tolist() == [2.0, 1.0] and spread.tolist() == [1.5, 2.5]
+    used = F.instance_norm(x, center, spread, use_input_stats=False, eps=0.75)
+    assert used[0, 0].tolist() == pytest.approx([-1 / 1.5, 1 / 1.5])
+
+
+def test_a_query_that_sees_nothing_gives_zeros_and_zero_gradients() -> None:
+    q = mg.Var(np.ones((2, 3)), dtype="float64")
+    k = mg.tensor(np.arange(6.0).reshape(2, 3))
+    y = F.scaled_dot_product_attention(q, k, k, mg.tensor([[True, False], [False, False]]))
+    assert y.tolist() == [[0.0, 1.0, 2.0], [0.0, 0.0, 0.0]] and y.backward()[q].tolist() == [[0.0] * 3] * 2
+
+
+def test_dropout_keeps_the_mean_and_its_gradient_is_its_mask() -> None:
+    x = mg.Var(np.ones(10_000))
+    y = F.dropout(x, 0.25)
+    assert sorted(set(y.tolist())) == pytest.approx([0.0, 4 / 3]) and abs(y.mean().item() - 1.0) < 0.02
+    assert y.sum().backward()[x].tolist() == y.tolist()
+    assert F.dropout(x, 0.25, training=False) is x and F.alpha_dropout(x) is x
+    mg.manual_seed(0)
+    assert F.dropout(x, 0.25).tolist() == y.tolist()
+
+
+def test_dropout_of_channels_keeps_or_leaves_out_whole_ones() -> None:
+    for dropout, shape in ((F.dropout1d, (20, 30)), (F.dropout2d, (4, 30, 5, 2)), (F.dropout3d, (30, 2, 3, 4))):
+        y = dropout(mg.ones(*shape), 0.5).numpy()
+        flat = y.reshape(20, 30) if y.ndim == 2 else y.reshape(120, -1) if shape[0] == 4 else y.reshape(30, -1)
+        assert set(y.ravel()) == {0.0, 2.0} and (flat == flat[:, :1]).all()
+
+
+def test_alpha_dropout_keeps_mean_and_variance() -> None:
+    y = F.alpha_dropout(mg.randn(40_000), 0.3, True)
+    assert abs(y.mean().item()) < 0.02 and abs(y.var().item() - 1.0) < 0.03
+    assert sorted(set(F.alpha_dropout(mg.ones(50), 0.3, True).tolist())) == pytest.approx([-1.0595483, 1.3150446])
+
+
+def test_inplace_dropout_writes_into_its_input() -> None:
+    for dropout in (F.dropout, lambda *given, **more: F.alpha_dropout(*given, training=True, **more)):
+        x = mg.ones(50)
+        assert dropout(x, 0.5, inplace=True) is x and len(set(x.tolist())) == 2
+
+
+def test_each_of_a_batch_may_have_a_dropout_of_its_own() -> None:
+    y = mg.func.vmap(lambda row: F.dropout(row), randomness="different")(mg.ones(4, 40))
+    assert len({tuple(row) for row in y.tolist()}) == 4
+
+
+def test_a_hard_gumbel_sample_is_one_class_and_has_the_gradient_of_the_soft_one() -> None:
+    logits = mg.Var(np.log([[0.1, 0.2, 0.7]] * 4000))
+    y = F.gumbel_softmax(logits, hard=True)
+    assert y.sum(-1).tolist() == pytest.approx([1.0] * 4000)
+    assert y.mean(0).tolist() == pytest.approx([0.1, 0.2, 0.7], abs=0.03)
+    assert (y * mg.arange(3)).sum().backward()[logits].abs().sum().item() > 0
+
+
+def test_draws_follow_their_probabilities() -> None:
+    assert mg.bernoulli(mg.full((10_000,), 0.3)).mean().item() == pytest.approx(0.3, abs=0.02)
+    assert mg.bernoulli(mg.tensor([0.0, 1.0])).tolist() == [0.0, 1.0]
+    counts = mg.bincount(mg.multinomial(mg.tensor([1.0, 2.0, 0.0, 7.0]), 10_000, True))
+    assert counts.tolist() == pytest.approx([1000, 2000, 0, 7000], abs=200)
+    rows = mg.multinomial(mg.tensor([[1.0, 2.0, 0.0, 7.0]]).expand(2000, 4), 2)
+    assert all(a != b for a, b in rows.tolist()) and not (rows == 2).any().item()
+    # The second is drawn from what is left: 0.7 * 2/3 + 0.1 * 2/9 = 0.489 of them are 1.
+    assert mg.bincount(rows[:, 1])[1].item() / 2000 == pytest.approx(0.489, abs=0.04)
+    with pytest.raises(ArgumentError, match="fewer than 4 weights above 0"):
+        mg.multinomial(mg.tensor([1.0, 2.0, 0.0, 7.0]), 4)
+    one, two = (mg.multinomial(mg.ones(9), 9, generator=mg.Generator(3)).tolist() for _ in range(2))
+    assert one == two
+
+
+# ---- comparisons, statistics, searches ------------------------------------------------------------------------------
+
+
+def test_close_and_equal() -> None:
+    x, y = mg.tensor([1.0, INF, NAN, -INF]), mg.tensor([1.000001, INF, NAN, INF])
+    assert mg.isclose(x, y).tolist() == [True, True, False, False]
+    assert mg.isclose(x, y, equal_nan=True).tolist() == [True, True, True, False]
+    assert mg.allclose(x[:2], y[:2]) and not x.allclose(y) and x.isclose(x).tolist() == [True, True, False, True]
+    assert mg.equal(x[:2], x[:2]) and not x.equal(x) and not mg.equal(x, x[:2]) and mg.equal(mg.ones(0), mg.ones(0))
+    assert mg.isclose(mg.tensor([1, 2]), mg.tensor([1, 3]), atol=1).tolist() == [True, True]
+
+
+def test_what_is_a_tensor_stays_one() -> None:
+    x = mg.ones(2)
+    array = np.arange(3.0)
+    seen = mg.as_tensor(array, device="cpu")
+    array[0] = 7.0
+    assert mg.as_tensor(x) is x and seen.tolist() == [7.0, 1.0, 2.0] and mg.as_tensor([1, 2]).dtype is mg.long
+    assert mg.as_tensor(x, mg.half).dtype is mg.float16 and mg.as_tensor(array, mg.float).dtype is mg.float32
+    assert mg.is_tensor(x) and not mg.is_tensor(1.0) and mg.is_floating_point(x)
+    assert (mg.double, mg.int, mg.short) == (mg.float64, mg.int32, mg.int16)
+
+
+def test_quantiles_between_elements_and_with_nan() -> None:
+    x = mg.tensor([[3.0, 1.0, 2.0, 4.0], [NAN, 1.0, 5.0, 3.0]])
+    between = {how: mg.quantile(x[0], 0.4, interpolation=how).item() for how in
+               ("linear", "lower", "higher", "midpoint", "nearest")}  # fmt: skip
+    assert between == {"linear": pytest.approx(2.2), "lower": 2.0, "higher": 3.0, "midpoint": 2.5, "nearest": 2.0}
+    both = mg.quantile(x, mg.tensor([0.0, 1.0]), 1)
+    assert both.shape == (2, 2) and both[:, 0].tolist() == [1.0, 4.0] and both[:, 1].isnan().all().item()
+    assert mg.nanquantile(x, mg.tensor([0.0, 0.5, 1.0]), 1).tolist() == [[1.0, 1.0], [2.5, 3.0], [4.0, 5.0]]
+    assert mg.quantile(x[0], 0.5, 0, True).shape == (1,)
+
+
+def test_medians_and_modes() -> None:
+    x = mg.Var([[3.0, 1.0, NAN, 2.0], [NAN, NAN, NAN, NAN]])
+    y = mg.nanmedian(x, 1)
+    assert y.values[0].item() == 2.0 and y.indices[0].item() == 3 and math.isnan(y.values[1].item())
+    assert y.values[0].backward()[x].tolist() == [[0.0, 0.0, 0.0, 1.0], [0.0] * 4]
+    values, indices = mg.mode(mg.tensor([[2, 1, 2, 1, 0], [4, 4, 3, 4, 3]]))
+    assert values.tolist() == [1, 4] and indices.tolist() == [3, 3]
+
+
+def test_covariances_with_weights() -> None:
+    x = mg.tensor([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]], dtype="float64")
+    assert mg.cov(x).tolist() == [[1.0, -1.0], [-1.0, 1.0]] and mg.corrcoef(x).tolist() == [[1.0, -1.0], [-1.0, 1.0]]
+    twice = mg.cov(x[0], fweights=mg.tensor([1, 2, 1]))
+    assert twice.item() == pytest.approx(2 / 3) and twice.shape == ()
+    assert mg.cov(x[0], aweights=mg.tensor([0.5, 1.0, 0.5], dtype="float64")).item() == pytest.approx(0.8)
+    with pytest.warns(UserWarning, match="too few observations"):
+        assert math.isnan(mg.cov(mg.ones(2, 1))[0, 0].item())
+
+
+def test_integrals_over_positions() -> None:
+    y = mg.tensor([[1.0, 2.0, 3.0], [0.0, 2.0, 4.0]])
+    assert mg.trapezoid(y, mg.tensor([0.0, 2.0, 3.0])).tolist() == [5.5, 5.0]
+    assert mg.trapezoid(y, mg.tensor([0.0, 4.0]), dim=0).tolist() == [2.0, 8.0, 14.0]
+    assert mg.cumulative_trapezoid(y, dx=2).tolist() == [[3.0, 8.0], [2.0, 8.0]] and mg.trapz(y[0]).item() == 4.0
+    rows, columns = mg.gradient(y, spacing=[1.0, 0.5])
+    assert rows.tolist() == [[-1.0, 0.0, 1.0]] * 2 and columns.tolist() == [[2.0] * 3, [4.0] * 3]
+    x = mg.tensor([0.0, 1.0, 3.0, 4.0])
+    assert mg.gradient(x * x, spacing=(x,), edge_order=2)[0].tolist() == [0.0, 2.0, 6.0, 8.0]
+
+
+def test_searches_in_sorted_rows() -> None:
+    rows, x = mg.tensor([[1, 3, 3, 5], [0, 1, 2, 3]]), mg.tensor([[3, 6], [-1, 3]])
+    assert mg.searchsorted(rows, x).tolist() == [[1, 4], [0, 3]]
+    assert mg.searchsorted(rows, x, right=True).tolist() == [[3, 4], [0, 4]]
+    assert mg.searchsorted(rows[0], 4).item() == 3 and mg.bucketize(4, rows[0], out_int32=True).dtype is mg.int32
+    assert mg.searchsorted(mg.tensor([5, 1, 3]), x, sorter=mg.tensor([1, 2, 0])).tolist() == [[1, 3], [0, 1]]
+    assert mg.isin(x, rows, invert=True).tolist() == [[False, True], [True, False]]
+    assert mg.isin(mg.tensor([NAN]), mg.tensor([NAN])).tolist() == [False]
+    assert mg.bincount(mg.tensor([0, 2, 2]), mg.tensor([0.5, 1.0, 1.0])).tolist() == [0.5, 0.0, 2.0]
+    assert mg.bincount(mg.zeros(0, dtype="int64")).shape == (0,)
+    assert mg.histc(mg.tensor([1.0, 2.0, 2.5, 3.0]), 2).tolist() == [1.0, 3.0]
+
+
+# ---- products and positions -----------------------------------------------------------------------------------------
+
+
+def test_products_of_shapes_that_rows_do_not_have() -> None:
+    a, b = mg.arange(3.0), mg.ones(3)
+    assert mg.inner(mg.tensor(2.0), a).tolist() == [0.0, 2.0, 4.0] and mg.kron(mg.tensor(2.0), b).shape == (3,)
+    assert mg.tensordot(a, b, 0).shape == (3, 3) and mg.tensordot(a, b, 1).item() == 3.0
+    assert mg.linalg.matrix_power(mg.ones(2, 2), 0).tolist() == [[1.0, 0.0], [0.0, 1.0]]
+    assert mg.linalg.matrix_power(mg.ones(2, 2), 7)[0, 0].item() == 64.0
+    assert mg.linalg.multi_dot([a, mg.ones(3, 2), mg.ones(2)]).item() == 6.0
+    assert mg.linalg.matrix_norm(mg.tensor([[1.0, -2.0], [3.0, 4.0]]), INF).item() == 7.0
+    assert mg.cdist(mg.zeros(1, 2), mg.tensor([[3.0, 4.0]]), INF).item() == 4.0
+
+
+def test_scatter_into_another_dim_and_with_a_reduction() -> None:
+    x, index = mg.Var(np.zeros((2, 3))), mg.tensor([[2, 0], [1, 1]])
+    src = mg.Var([[1.0, 2.0], [3.0, 4.0]], dtype="float64")
+    y = mg.scatter(x, 1, index, src)
+    assert y.tolist() == [[2.0, 0.0, 1.0], [0.0, 4.0, 0.0]]
+    grads = y.sum().backward()
+    assert grads[x].tolist() == [[0.0, 1.0, 0.0], [1.0, 0.0, 1.0]] and grads[src].tolist() == [[1.0, 1.0], [0.0, 1.0]]
+    assert mg.scatter(mg.ones(2, 3), 1, index, 3.0, reduce="add").tolist() == [[4.0, 1.0, 4.0], [1.0, 7.0, 1.0]]
+
+
+def test_functions_that_put_write_in_place_too() -> None:
+    x = mg.zeros(3)
+    assert x.index_put_((mg.tensor([0, 0]),), mg.tensor([1.0, 2.0]), accumulate=True).tolist() == [3.0, 0.0, 0.0]
+    assert x.scatter_(0, mg.tensor([1]), 5.0).index_fill_(0, mg.tensor([2]), 9.0).tolist() == [3.0, 5.0, 9.0]
+    mask = mg.tensor([True, False, True])
+    assert mg.index_put(x, (mask,), mg.tensor(0.0)).tolist() == [0.0, 5.0, 0.0]
+
+
+def test_neighbours_that_are_equal_count_once() -> None:
+    values, inverse, counts = mg.unique_consecutive(mg.tensor([1, 1, 2, 1]), True, True)
+    assert (values.tolist(), inverse.tolist(), counts.tolist()) == ([1, 2, 1], [0, 0, 1, 2], [2, 1, 1])
+    assert mg.unique_consecutive(mg.tensor([[1, 2], [1, 2], [3, 2]]), dim=0).tolist() == [[1, 2], [3, 2]]
+    assert mg.unique_consecutive(mg.zeros(0)).shape == (0,)
