@@ -120,6 +120,8 @@ ROWS = [
     _composed("glu", _glu, (3, 4)),
     _row("copysign", np.copysign, "real", "real"),
     _row("heaviside", np.heaviside, "zeros", "real", dtypes=ALL, result=None, order2=False),
+    Row("heaviside-at-0", lambda x: mg.heaviside(x.detach() * 0.0, x), lambda x: x, ("real",), ("heaviside",),
+        ((2, 3, 4),), dtypes=FLOATS, refuses=False, kernels=False),
     _row("frac", lambda x: x - np.trunc(x), result=None, dtypes=NUMBERS, tolerance=4),
     _row("fmod", lambda x, y: np.fmod(x, y), "real", "above1", result=None, dtypes=NUMBERS),
     *[_row(name, getattr(np, name), "real", "real", result=None) for name in ("fmax", "fmin")],

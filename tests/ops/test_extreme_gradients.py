@@ -22,7 +22,8 @@ ROUNDED = {
 RULES = [
     name
     for name, op in mg.schema.items()
-    if op.kind == "elementwise" and op.result is None and op.differentiable and name not in ROUNDED | {"where"}
+    if op.kind == "elementwise" and op.result is None and op.differentiable
+    and name not in ROUNDED | {"where", "nan_to_num"}
     and op.public is not None and op.public.__module__.startswith("minigrad.")
 ]  # fmt: skip
 

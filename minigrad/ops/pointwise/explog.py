@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from minigrad.declare.decorators import elementwise
+from minigrad.declare.decorators import elementwise, scalar
 from minigrad.declare.names import SPECIAL
 from minigrad.declare.rules import to_float
 from minigrad.runtime.tensor import Tensor
@@ -75,13 +75,19 @@ def logit(x):
     return math.log(x / (1 - x))
 
 
+@scalar
+def is_cut(x, y):
+    """Whether x is 0 and the logarithm of y infinite or nan, but for a y that is nan."""
+    return x == 0 and (y <= 0 or y == math.inf)
+
+
 @elementwise(dtype=to_float, vjp="derived")
 def xlogy(input, other):
     """input*log(other), 0 where input is 0, but for nan.
 
     Gradient: g*log(other), 0 where input is 0 and other is not above 0 or inf; g*input/other.
     """
-    return input * (0 if input == 0 and (other <= 0 or other == math.inf) else math.log(other))
+    return input * (0 if is_cut(input, other) else math.log(other))
 
 
 @elementwise(dtype=to_float, namespace=SPECIAL, method=False, vjp="derived")
@@ -90,7 +96,7 @@ def xlog1py(input, other):
 
     Gradient: g*log(1 + other), 0 where input is 0 and other is not above -1 or inf; g*input/(1 + other).
     """
-    return input * (0 if input == 0 and (other <= -1 or other == math.inf) else math.log1p(other))
+    return input * (0 if is_cut(input, 1 + other) else math.log1p(other))
 
 
 @elementwise(dtype=to_float, namespace=SPECIAL, method=False, vjp=(lambda g, x: g * (-1.0 - x.log()),))
