@@ -147,6 +147,11 @@ def dtype_once_a_family(row: Row, device: str, dtype: str) -> bool:
     return row.kernels and (dtype == base_dtype(row) or is_view(row) or (row.name, dtype) in chosen_dtypes())
 
 
+def with_kernels(row: Row, device: str) -> bool:
+    """Whether a row runs on a device at all: some run on the reference device only."""
+    return row.kernels or not compiles(device)
+
+
 def strided_once_a_family(row: Row, device: str) -> bool:
     """The row of each family that has the layout of stepped operands."""
     return not compiles(device) or (row.name, "stepped") in chosen_layouts()
@@ -164,4 +169,4 @@ def runs_in(op: str, dtype: str) -> bool:
 
 def runs_alone_in(row: Row, dtype: str) -> bool:
     """Whether the table compiles just this row in a dtype."""
-    return (row.name, dtype) in chosen_dtypes() or dtype == base_dtype(row)
+    return row.kernels and ((row.name, dtype) in chosen_dtypes() or dtype == base_dtype(row))

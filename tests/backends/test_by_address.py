@@ -47,7 +47,7 @@ def by_address(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     forget_plans()
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+@pytest.mark.parametrize("row", [row for row in ROWS if row.kernels], ids=lambda row: row.name)
 def test_values_are_made_by_kernels(row: Row) -> None:
     dtype = base_dtype(row)
     given = operands(row, arrays(row), dtype, "cpu")

@@ -10,7 +10,7 @@ from launches import check_record, host_functions, launches_of, plans_of
 from op_rows.row import Row
 from op_support import arrays, operands
 from op_table import ROWS
-from selection import base_dtype
+from selection import base_dtype, with_kernels
 
 import minigrad as mg
 from minigrad.backends.cpu.family import NativeKernel
@@ -32,6 +32,7 @@ rows = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 
 @rows
 @pytest.mark.parametrize("device", ["reference", "cpu"])
+@pytest.mark.shared(by=with_kernels)
 def test_every_plan_of_the_op_table_shows_its_steps(row: Row, device: str) -> None:
     given = operands(row, arrays(row), base_dtype(row), device)
     for name, plan in plans_of(lambda: row.fn(*given)):

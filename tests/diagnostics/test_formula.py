@@ -24,7 +24,10 @@ from minigrad.viz.mathematics import mathml, plain
 
 def walked(row: Any) -> list[Any]:
     """The steps back from a row of the op table, in float64; none where it has no derivative."""
-    given = [mg.tensor(x) if kind == "bool" else mg.Var(x) for x, kind in zip(arrays(row), row.domains, strict=True)]
+    given = [
+        mg.tensor(x, device="reference") if kind == "bool" else mg.Var(x, device="reference")
+        for x, kind in zip(arrays(row), row.domains, strict=True)
+    ]
     try:
         y = row.fn(*given)
         found: list[Any] = flow(y if isinstance(y, Tensor) else y[0]).steps

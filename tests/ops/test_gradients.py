@@ -17,7 +17,7 @@ from op_calls import like, lying_behind, lying_otherwise
 from op_rows.row import Row
 from op_support import arrays
 from op_table import DEVICES, ROWS
-from selection import gradient_layout_once_a_family, stretched_once_a_family
+from selection import gradient_layout_once_a_family, stretched_once_a_family, with_kernels
 
 import minigrad as mg
 from minigrad.errors import GradientError
@@ -49,6 +49,7 @@ def test_gradient(row: Row, device: str, layout: str) -> None:
 
 @pytest.mark.parametrize("row", SMOOTH, ids=lambda row: row.name)
 @devices
+@pytest.mark.shared(by=with_kernels)
 def test_gradient_of_values_used_twice(row: Row, device: str) -> None:
     given = variables(row, device)
     gradcheck(lambda *xs: row.fn(*xs) * 0.5 + row.fn(*xs) * 2.0, given, names=names(row))
@@ -82,6 +83,7 @@ def assert_equal(ours: Sequence[Any], theirs: Sequence[Any]) -> None:
 
 @pytest.mark.parametrize("row", [r for r in SMOOTH if r.elementwise], ids=lambda row: row.name)
 @devices
+@pytest.mark.shared(by=with_kernels)
 @pytest.mark.parametrize("shape", [(), (0, 2)], ids=str)
 def test_gradient_of_scalars_and_empties(row: Row, device: str, shape: tuple[int, ...]) -> None:
     given = variables(row, device, (shape,) * len(row.domains))
@@ -115,6 +117,7 @@ SELF = [r for r in SMOOTH if len(r.domains) == 2 and r.domains[0] == r.domains[1
 
 @pytest.mark.parametrize("row", SELF, ids=lambda row: row.name)
 @devices
+@pytest.mark.shared(by=with_kernels)
 def test_gradient_of_an_op_with_itself(row: Row, device: str) -> None:
     x = variables(row, device)[0]
     gradcheck(lambda x: row.fn(x, x), [x])
@@ -122,6 +125,7 @@ def test_gradient_of_an_op_with_itself(row: Row, device: str) -> None:
 
 @pytest.mark.parametrize("row", [r for r in SMOOTH if r.order2], ids=lambda row: row.name)
 @devices
+@pytest.mark.shared(by=with_kernels)
 def test_second_derivative(row: Row, device: str) -> None:
     gradgradcheck(row.fn, variables(row, device), names=names(row))
 
@@ -132,7 +136,10 @@ TRUTHS = [r for r in ROWS if not r.smooth and not r.slope and "float64" in r.dty
 
 @pytest.mark.parametrize("row", TRUTHS, ids=lambda row: row.name)
 def test_what_has_no_gradient_does_not_track(row: Row) -> None:
-    given = [mg.Var(v, dtype="float64") if v.dtype != bool else mg.tensor(v) for v in arrays(row)]
+    given = [
+        mg.tensor(v, device="reference") if v.dtype == bool else mg.Var(v, dtype="float64", device="reference")
+        for v in arrays(row)
+    ]
     y = row.fn(*given)
     assert not y.requires_grad
     with pytest.raises(GradientError, match="carries no gradient"):
