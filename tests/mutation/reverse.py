@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -25,7 +26,7 @@ def mutants() -> Iterator[Mutant]:
             yield from of_joint(op)
             yield from of_definition(op)
             for k, rule in enumerate(op.rules):
-                if rule is not None and not nothing(rule):
+                if rule is not None and not (nothing(rule) or constant(op, k)):
                     yield from of_rule(op, k, rule)
 
 
@@ -96,6 +97,15 @@ def nothing(rule: Rule) -> bool:
         return False
 
 
+def constant(op: Op, k: int) -> bool:
+    """Whether the derivative of an elementwise op, or of what a reduction maps, is 0 by what it is made of."""
+    scalar = op.scalar if op.derived else op.reducer.map if op.kind == "reduction" and op.label != op.name else None
+    if scalar is None or op.rules[k] is None:
+        return False
+    (last,) = derivative(scalar, k).node.body[-1:]
+    return isinstance(last, ast.Return) and isinstance(last.value, ast.Constant)
+
+
 # ---- what is broken -------------------------------------------------------------------------------------------------
 
 
@@ -153,5 +163,5 @@ def unbroken(some: Iterable[Mutant]) -> list[str]:
         f"{name}-{op.operands[k]}"
         for name, op in ours().items() if op.differentiable and name in own_rows()
         for k, rule in enumerate(op.rules)
-        if rule is not None and (name, op.operands[k]) not in broken and not nothing(rule)
+        if rule is not None and (name, op.operands[k]) not in broken and not (nothing(rule) or constant(op, k))
     ]  # fmt: skip

@@ -15,7 +15,7 @@ F = mg.nn.functional
 CLASSES = np.array([[2, 0, 1], [1, 0, 2]])  # class 1 is the ignored one; more rows count than do not
 ONEHOT = np.eye(3)[CLASSES]
 VALID = CLASSES != 1
-SIGNS = np.where(np.arange(15).reshape(3, 5) % 3, 1.0, -1.0)
+SIGNS = np.where(np.arange(15).reshape(3, 5) % 3, -1.0, 1.0)
 
 
 def _target(x: Any, classes: np.ndarray = CLASSES) -> Any:
@@ -106,8 +106,8 @@ ROWS = [
     *_elements("smooth_l1_loss", lambda x, t: np.where(abs(x - t) < 0.5, (x - t) ** 2, abs(x - t) - 0.25),
                "real", "real", beta=0.5),
     *_elements("soft_margin_loss", lambda x, t: np.log(1 + np.exp(-t * x)), "real", "real"),
-    *_elements("hinge_embedding_loss", lambda x: np.where(SIGNS == 1, x, np.maximum(0, 0.7 - x)), "real",
-               target=SIGNS, margin=0.7),
+    *_elements("hinge_embedding_loss", lambda x: np.where(SIGNS == 1, x, np.maximum(0, 0.1 - x)), "real",
+               target=SIGNS, margin=0.1),
     *_elements("margin_ranking_loss", lambda a, b, t: np.maximum(0, 0.1 - t * (a - b)), "real", "real", "real",
                margin=0.1),
 ]  # fmt: skip

@@ -38,14 +38,13 @@ def loss(
     flags: bool = True,
     weight: str = "",
     bounds: Mapping[str, str] = NONE,
-    labels: tuple[str, ...] = (),
 ) -> Callable[[FunctionType], Any]:
     """Declare a loss of elements; the body is its scalar function, of tensors and then of numbers with defaults.
 
     The public function takes the tensors, size_average and reduce (without flags: not), reduction, and the numbers;
     those named in `first` stand behind the tensors.  weight: it takes one for each element, too; "share": a mean is
     divided by the sum of the weights, "factor": by the number of elements.  bounds: what numbers must be, "positive" or
-    "not negative".  labels: the tensors that carry no gradient.
+    "not negative".
     """
 
     def declare(function: FunctionType) -> Any:
@@ -53,7 +52,7 @@ def loss(
         all_of_them = inspect.signature(function).parameters.values()
         tensors = [p.name for p in all_of_them if p.default is p.empty]
         numbers = [p for p in all_of_them if p.default is not p.empty]
-        rules = ["derived" if p.name in {*tensors} - {*labels} else None for p in all_of_them]
+        rules = ["derived" if p.name in tensors else None for p in all_of_them]
         each: Any = elementwise(
             dtype=floats_of(len(tensors)), vjp=tuple(rules), namespace=(), method=False, name=f"{name}_each",
             label=name,

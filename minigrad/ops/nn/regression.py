@@ -43,7 +43,7 @@ def soft_margin_loss(input, target):
     return z + math.log1p(math.exp(-z)) if z > 0 else math.log1p(math.exp(z))
 
 
-@loss(first=("margin",), labels=("target",))
+@loss(first=("margin",))
 def hinge_embedding_loss(input, target, margin=1.0):
     """input where the target is 1, max(0, margin - input) where it is -1.  Gradient: -g where input is the margin."""
     return (0 if target == -1 else input) + (0 if target == 1 or input > margin else margin - input)
