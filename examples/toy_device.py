@@ -52,7 +52,7 @@ def on_arrays(scalar, compute):
     body = "".join(f"    {line}\n" for line in [*lines, f"return T({ast.unparse(result)})"])
     tree = OnArrays().visit(ast.parse(settle(f"def function({', '.join(args)}):\n{body}", ("_power",))))
     words = names(compute) | WORDS | {"T": lambda x: np.asarray(x).astype(compute)}
-    words |= {name: np.vectorize(words[name], [np.int64]) for name in ("int_power", "int_divide", "int_modulo")}
+    words |= {name: np.vectorize(words[name], [np.int64]) for name in words if name.startswith("int_")}
     vars(words["math"]).update({name: np.vectorize(getattr(words["math"], name), [compute]) for name in PYTHONS})
     exec(ast.unparse(tree), words)
     return quiet(words["function"])

@@ -16,7 +16,8 @@ WRITERS = sorted(names.in_place)
 WRITTEN_OTHERWISE = {"copy_", "detach_", "fill_", "masked_fill_", "requires_grad_", "zero_"}
 TWINS = ("_with", "_along", "_exact", "_between", "_nd")
 # Names of PyTorch that look like those of inner ops.
-PYTORCHS = {"constant_pad_nd", "split_with_sizes", "split_with_sizes_copy", "take_along_dim", "unsafe_split_with_sizes"}
+PYTORCHS = {"constant_pad_nd", "split_with_sizes", "split_with_sizes_copy", "take_along_dim", "unsafe_split_with_sizes",
+            "triplet_margin_with_distance_loss", "binary_cross_entropy_with_logits"}  # fmt: skip
 
 
 def tensor(data: Any, dtype: Any = None) -> Any:

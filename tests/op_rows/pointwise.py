@@ -119,7 +119,7 @@ ROWS = [
     _composed("prelu", lambda x, w: np.where(x > 0, x, w[:, None] * x), (2, 3, 4), (3,)),
     _composed("glu", _glu, (3, 4)),
     _row("copysign", np.copysign, "real", "real"),
-    _row("heaviside", np.heaviside, "zeros", "real", dtypes=ALL, result=None, order2=False),
+    _row("heaviside", np.heaviside, "real", "real", dtypes=ALL, result=None, order2=False),
     Row("heaviside-at-0", lambda x: mg.heaviside(x.detach() * 0.0, x), lambda x: x, ("real",), ("heaviside",),
         ((2, 3, 4),), dtypes=FLOATS, refuses=False, kernels=False),
     _row("frac", lambda x: x - np.trunc(x), result=None, dtypes=NUMBERS, tolerance=4),

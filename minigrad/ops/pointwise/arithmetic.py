@@ -11,15 +11,10 @@ also where the op has that name.  `linear=` is for transforms; `where_cond` in a
 
 from __future__ import annotations
 
-import math
-
-from minigrad.core.dtype import bool_
-from minigrad.declare.decorators import composed, elementwise
+from minigrad.declare.decorators import elementwise
 from minigrad.declare.rules import each, joint, number, promote, to_float
-from minigrad.errors import DTypeError
 from minigrad.ops.creation import zeros_like
 from minigrad.ops.pointwise.rounding import rounded_div, scaled
-from minigrad.runtime.tensor import Tensor, describe
 
 
 @elementwise(
@@ -77,14 +72,6 @@ def neg(x):
     return -x
 
 
-@composed(out=False)
-def positive(input: Tensor) -> Tensor:
-    """The input itself; bool is refused, as by `neg`."""
-    if input.dtype is bool_:
-        raise DTypeError(f"positive: got {describe(input)}; convert with .to(mg.int64)", op="positive")
-    return input
-
-
 @elementwise(dtype=number, vjp=(lambda g, x: g * x.sign(),))
 def abs(x):
     """|x|.  Gradient: g*sign(x), 0 at 0."""
@@ -116,15 +103,6 @@ def remainder(input, other):
     Gradient: g for input, -g*floor(input/other) for other.
     """
     return input % other
-
-
-@elementwise(dtype=number, vjp=(lambda g: g, lambda g, input, other: -(g * (input / other).trunc())))
-def fmod(input, other):
-    """input - other*trunc(input/other), with the sign of input, as C's fmod; an integer by 0 gives 0.
-
-    Gradient: g for input, -g*trunc(input/other) for other.
-    """
-    return math.fmod(input, other)
 
 
 @elementwise(dtype=promote, vjp=(lambda g, input, other: half_at_ties(g, input > other, input == other),

@@ -11,12 +11,14 @@ from typing import Any
 
 from ml_dtypes import finfo
 
+from minigrad.core.dtype import bool_
 from minigrad.core.op import Op, Spec
 from minigrad.core.roles import Scalar
 from minigrad.declare.decorators import composed, elementwise
 from minigrad.declare.rules import Pair, compare, floating, number, promote, refuse, to_float
+from minigrad.errors import DTypeError
 from minigrad.ops.creation import zeros_like
-from minigrad.runtime.tensor import Tensor
+from minigrad.runtime.tensor import Tensor, describe
 
 
 def wide_enough(op: Op, specs: Sequence[Spec]) -> Pair:
@@ -25,6 +27,23 @@ def wide_enough(op: Op, specs: Sequence[Spec]) -> Pair:
     if dtype.compute.itemsize != dtype.itemsize:
         raise refuse(op, specs, "float32 or float64 is needed; loops compute halves in float32")
     return dtype.compute, dtype
+
+
+@composed(out=False)
+def positive(input: Tensor) -> Tensor:
+    """The input itself; bool is refused, as by `neg`."""
+    if input.dtype is bool_:
+        raise DTypeError(f"positive: got {describe(input)}; convert with .to(mg.int64)", op="positive")
+    return input
+
+
+@elementwise(dtype=number, vjp=(lambda g: g, lambda g, input, other: -(g * (input / other).trunc())))
+def fmod(input, other):
+    """input - other*trunc(input/other), with the sign of input, as C's fmod; an integer by 0 gives 0.
+
+    Gradient: g for input, -g*trunc(input/other) for other.
+    """
+    return math.fmod(input, other)
 
 
 @elementwise(dtype=to_float, vjp=(lambda g, input, y: g * (input.sign() * y.sign()), lambda g: zeros_like(g)))
