@@ -113,3 +113,32 @@ def test_norm_has_the_parameters_of_pytorch() -> None:
 def test_another_p_is_refused(p: Any) -> None:
     with pytest.raises(mg.ArgumentError, match=r"norm: p of float32\(1,\) must be a number or 'fro', got"):
         mg.norm(mg.ones(1, device="reference"), p)
+
+
+# 0, -0.0 and the numbers at which bodies choose; what lies between them is smooth for most ops.
+JOINTS = (0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 3.0, -3.0, 6.0, 1e-3, 20.0)
+# Their rule is PyTorch's where two choices meet (a bound on both sides, a width of 0, the origin), or stays finite on
+# purpose.
+SETTLED = {"clamp", "celu", "cross_entropy_of_one", "hardshrink", "softshrink", "heaviside", "atan2", "where"}
+
+
+def quotients(op: Any, columns: list[Any], k: int, step: float) -> Any:
+    """One-sided differences of the second order in operand k."""
+    steps = [[x + j * step if i == k else x for i, x in enumerate(columns)] for j in range(3)]
+    y = [op.public(*[mg.tensor(x, device="reference") for x in moved]).numpy() for moved in steps]
+    return (4 * y[1] - 3 * y[0] - y[2]) / (2 * step)
+
+
+@pytest.mark.parametrize("name", [name for name in (*RULES, *sorted(ROUNDED)) if name not in SETTLED])
+def test_a_derivative_is_that_of_both_sides_where_they_agree(name: str) -> None:
+    """Also at the points where a body chooses: a corner in one part must not hide behind one in another."""
+    op = mg.schema[name]
+    values = JOINTS if len(op.operands) < 3 else JOINTS[::3]
+    columns = [np.array(column) for column in zip(*itertools.product(values, repeat=len(op.operands)))]
+    numbers = [k for k, rule in enumerate(op.rules) if rule is not None]
+    with np.errstate(all="ignore"):
+        gradients = slopes(op, columns, "float64")
+        for k, gradient in zip(numbers, gradients, strict=True):
+            right, left = (quotients(op, columns, k, step) for step in (1e-5, -1e-5))
+            smooth = (abs(right) < 1e5) & (abs(right - left) < 1e-4 * (1 + abs(right)))
+            np.testing.assert_allclose(gradient[smooth], right[smooth], rtol=1e-3, atol=1e-3)

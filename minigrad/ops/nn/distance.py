@@ -9,8 +9,8 @@ from minigrad.core.shape import broadcast_shapes
 from minigrad.declare.decorators import composed
 from minigrad.declare.names import FUNCTIONAL, MG
 from minigrad.errors import ArgumentError, ShapeError
-from minigrad.ops.nn.likelihood import at_least, joined
-from minigrad.ops.nn.loss import named_reduction
+from minigrad.ops.nn.likelihood import at_least
+from minigrad.ops.nn.loss import joined, named_reduction
 from minigrad.ops.pointwise.arithmetic import minimum
 from minigrad.ops.pointwise.clamping import clamp
 from minigrad.ops.pointwise.compare import where

@@ -22,9 +22,8 @@ from minigrad.ops.reduction.extremes import argmax
 from minigrad.runtime.into import copy_result
 from minigrad.runtime.tensor import Tensor, describe
 
-SATURATION = (
-    1.7580993408473766  # minus what selu is far below 0: scale * alpha.  Source: Klambauer et al., arXiv 1706.02515.
-)
+# Minus what selu is far below 0: scale * alpha.  Source: Klambauer et al., arXiv 1706.02515.
+SATURATION = 1.7580993408473766
 
 
 @composed(method=False, out=False)

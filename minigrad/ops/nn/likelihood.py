@@ -14,9 +14,9 @@ from typing import Any
 from minigrad.core.roles import Flag, Scalar
 from minigrad.declare.decorators import composed, elementwise, scalar
 from minigrad.errors import ShapeError
-from minigrad.ops.nn.loss import floats, named_reduction
+from minigrad.ops.nn.activation import log_logistic
+from minigrad.ops.nn.loss import floats, joined, named_reduction
 from minigrad.ops.pointwise.clamping import clamp
-from minigrad.ops.reduction.sums import mean, sum
 from minigrad.runtime.dispatch import number
 from minigrad.runtime.tensor import Tensor, describe
 
@@ -53,8 +53,7 @@ def cross_entropy_of_one(input, target):
 @elementwise(**ELEMENTS, label="binary_cross_entropy_with_logits")
 def cross_entropy_of_logit(input, target, pos_weight=1.0):
     """-pos_weight*target*log(sigmoid(input)) - (1 - target)*log(sigmoid(-input)), without overflow."""
-    log = (input if input < 0 else 0) - math.log1p(math.exp(-math.fabs(input)))
-    return (1 - target) * input - ((pos_weight - 1) * target + 1) * log
+    return (1 - target) * input - ((pos_weight - 1) * target + 1) * log_logistic(input)
 
 
 @elementwise(**ELEMENTS, label="kl_div")
@@ -88,11 +87,6 @@ def normal_of(input, target, var):
 
 
 # ---- the public forms -----------------------------------------------------------------------------------------------
-
-
-def joined(loss: Tensor, reduction: str) -> Tensor:
-    """The losses of elements as they are, their sum or their mean."""
-    return loss if reduction == "none" else sum(loss) if reduction == "sum" else mean(loss)
 
 
 def expect_one_shape(name: str, input: Tensor, target: Tensor) -> None:

@@ -59,8 +59,8 @@ def loss(
         )(function)  # fmt: skip
         reduced = {"sum": reduction_of(each.op, False), "mean": reduction_of(each.op, True)}
 
-        def definition(*values: Any, **by_name: Any) -> Tensor:
-            arguments = {**dict(zip(names, values)), **by_name}
+        def definition(*values: Any) -> Tensor:
+            arguments = dict(zip(names, values, strict=True))
             how = named_reduction(name, arguments["reduction"], arguments.get("size_average"), arguments.get("reduce"))
             operands = alike(name, [arguments[x] for x in tensors])
             more = [within(name, p.name, arguments[p.name], bounds.get(p.name)) for p in numbers]
@@ -177,11 +177,12 @@ def weighted(loss: Tensor, weight: Tensor, reduction: str, kind: str, name: str)
     if weight.shape != loss.shape:
         raise ShapeError(f"{name}: the weight {describe(weight)} must have the shape of {describe(loss)}", op=name)
     loss = loss * weight
-    if reduction == "none":
-        return loss
-    if reduction == "sum":
-        return sum(loss)
-    return weighted_mean(loss, weight) if kind == "share" else mean(loss)
+    return weighted_mean(loss, weight) if reduction == "mean" and kind == "share" else joined(loss, reduction)
+
+
+def joined(loss: Tensor, reduction: str) -> Tensor:
+    """Losses of elements as they are, their sum or their mean."""
+    return loss if reduction == "none" else sum(loss) if reduction == "sum" else mean(loss)
 
 
 def named_reduction(name: str, reduction: str, size_average: bool | None = None, reduce: bool | None = None) -> str:

@@ -20,7 +20,7 @@ from minigrad.declare.rules import common, refuse
 from minigrad.errors import ArgumentError, DTypeError, IndexOutOfRange, ShapeError
 from minigrad.ops.casting import cast
 from minigrad.ops.indexing.gathering import bounds_of, gather, index_select
-from minigrad.ops.nn.loss import named_reduction, weighted_mean
+from minigrad.ops.nn.loss import joined, named_reduction, weighted_mean
 from minigrad.ops.nn.softmax import LOG_SOFTMAX, SOFTMAX, log_softmax, softmax, softmax_gradient
 from minigrad.ops.pointwise.compare import where
 from minigrad.ops.reduction.sums import mean, sum, wide
@@ -265,7 +265,7 @@ def _probability_loss(
     if smooth:
         target = target * (1.0 - smooth) + smooth / x.shape[dim]
     loss = -sum(logs * target, dim)
-    return loss if reduction == "none" else loss.sum() if reduction == "sum" else loss.mean()
+    return joined(loss, reduction)
 
 
 def _along_classes(weight: Tensor, x: Tensor, dim: int) -> Tensor:
