@@ -20,11 +20,11 @@ from ml_dtypes import finfo
 from minigrad.backends.registry import backend_of
 from minigrad.config import listeners
 from minigrad.core.device import Device, as_device, default_device
-from minigrad.core.dtype import DType, as_dtype, default_float, int64
+from minigrad.core.dtype import DType, as_dtype, bool_, default_float, int64
 from minigrad.core.layout import Layout
 from minigrad.core.requests import Random
 from minigrad.core.roles import Shape
-from minigrad.core.shape import as_int, as_shape, numel
+from minigrad.core.shape import as_int, as_shape, broadcast_shapes, numel
 from minigrad.declare.decorators import kernel, public
 from minigrad.errors import ArgumentError, DTypeError
 from minigrad.kernels import philox
@@ -240,17 +240,33 @@ def uniform(
 
 @public(out=True)
 def normal(
-    shape: int | Sequence[int], mean: float, std: float, *, generator: Generator | None = None,
-    dtype: Any = None, device: Any = None,
-    requires_grad: bool = False,
+    mean: float | Tensor, std: float | Tensor = 1.0, size: int | Sequence[int] | None = None, *,
+    generator: Generator | None = None, dtype: Any = None, device: Any = None, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
-    """Normal with the given mean and deviation.  Raises ArgumentError for a negative deviation."""
+    """Normal with a mean and a deviation, each a number or, without `size`, a tensor with one for each element.
+
+    Not differentiable.  Raises ArgumentError for numbers without `size`, and for a negative deviation.
+    """
+    tensors = [x for x in (mean, std) if isinstance(x, Tensor)]
+    if tensors and size is None:
+        return _normal_of_each(mean, std, tensors, generator)
+    if tensors or size is None:
+        raise ArgumentError("normal: expected two numbers and a size, or tensors without a size", op="normal")
     expect_numbers("normal", mean=mean, std=std)
     if not (math.isfinite(mean) and 0.0 <= std < math.inf):
         raise ArgumentError(f"normal: a finite mean and std >= 0 are needed, got {mean} and {std}", op="normal")
     kind = _floating("normal", dtype, generator)
     _expect_fit("normal", kind, mean=mean, std=std)
-    return _drawn("normal", as_shape((shape,), "normal"), kind, device, mean, std, generator, requires_grad)
+    return _drawn("normal", as_shape((size,), "normal"), kind, device, mean, std, generator, requires_grad)
+
+
+def _normal_of_each(mean: Any, std: Any, tensors: list[Tensor], generator: Generator | None) -> Tensor:
+    shape = broadcast_shapes("normal", *[x.shape for x in tensors])
+    mean, std = (x.detach() if isinstance(x, Tensor) else x for x in (mean, std))
+    first = tensors[0]
+    if bool((std < 0).any().item() if isinstance(std, Tensor) else std < 0):
+        raise ArgumentError("normal: a deviation must not be negative", op="normal")
+    return mean + std * randn(shape, dtype=first.dtype, device=first.device, generator=generator)
 
 
 @public(out=True)
@@ -271,9 +287,24 @@ def randint(
     if high <= low:
         raise ArgumentError(f"randint: no integer lies in [{low}, {high}); low < high must hold", op="randint")
     expect_float(kind, requires_grad)
-    if not kind.is_int or low < kind.lowest or high - 1 > kind.highest:
+    drawn = kind if kind.is_int else int64
+    if kind is bool_ or low < drawn.lowest or high - 1 > drawn.highest:
         raise DTypeError(f"randint: {kind} does not hold the integers of [{low}, {high})", op="randint")
-    return _drawn("integer", as_shape((size,), "randint"), kind, device, low, high, generator)
+    result = _drawn("integer", as_shape((size,), "randint"), drawn, device, low, high, generator)
+    return result if kind is drawn else leaf(cast(result, dtype=kind), requires_grad)
+
+
+@public()
+def randint_like(
+    input: Tensor, low: int, high: int | None = None, *, generator: Generator | None = None, dtype: Any = None,
+    device: Any = None, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """`randint` with the shape, dtype and device of the input; randint_like(input, high) starts at 0."""
+    expect_tensors("randint_like", input)
+    return randint(
+        low, high, input.shape, generator=generator, dtype=dtype or input.dtype, device=device or input.device,
+        requires_grad=requires_grad,
+    )  # fmt: skip
 
 
 @public()
