@@ -160,6 +160,17 @@ def limits(kind: str, dtype: DType, device: Device, low: str, high: str) -> Tens
 listeners.append(limits.cache_clear)
 
 
+def state_of(source: Generator, blocks: int, device: Device) -> Tensor:
+    """The key and the counter of a stream, from which so many blocks are taken."""
+    words = np.array([source.seed, source.take(blocks) % 2**64], np.uint64).view(np.int64)
+    return Tensor(backend_of(device).from_host(words, int64, device), STATE)
+
+
+def shares(blocks: int, dtype: DType, device: Device) -> tuple[Tensor, Tensor]:
+    """What `Random` reads for uniform numbers in [0, 1) of the default generator, of which so many blocks are taken."""
+    return state_of(default_generator.in_use(), blocks, device), limits("uniform", dtype, device, "0.0", "1.0")
+
+
 def _drawn(
     kind: str, shape: tuple[int, ...], dtype: DType, device: Any, low: float, high: float, generator: Generator | None,
     requires_grad: bool = False,
@@ -169,8 +180,7 @@ def _drawn(
     where = default_device() if device is None else as_device(device)
     for transform in reversed(stack.transforms):
         shape = transform.drawn_shape(NAMES[kind], shape)
-    words = np.array([source.seed, source.take((numel(shape) + 1) // 2) % 2**64], np.uint64).view(np.int64)
-    state = Tensor(backend_of(where).from_host(words, int64, where), STATE)
+    state = state_of(source, (numel(shape) + 1) // 2, where)
     number = int if kind == "integer" else float
     between = limits(kind, dtype, where, repr(number(low)), repr(number(high)))
     drawn = draw(state, between, kind=kind, shape=shape, dtype=dtype)

@@ -74,12 +74,17 @@ def channels(x: Tensor, count: int) -> tuple[int, ...]:
     return (*x.shape[:count], *(1,) * (x.ndim - count))
 
 
+def expect_share(name: str, p: float) -> None:
+    """Raise ArgumentError for a number that is no probability."""
+    if not 0.0 <= p <= 1.0:
+        raise ArgumentError(f"{name}: p must be a probability, 0 to 1, got {p}", op=name)
+
+
 def dropped(
     name: str, x: Tensor, shape: tuple[int, ...], p: float, training: bool, inplace: bool, alpha: bool = False
 ) -> Tensor:
     """x with one decision for each element of a shape that broadcasts to it."""
-    if not 0.0 <= p <= 1.0:
-        raise ArgumentError(f"{name}: p must be a probability, 0 to 1, got {p}", op=name)
+    expect_share(name, p)
     if not training or p == 0.0 or not x.numel():
         return x
     if len(shape) > x.ndim:
