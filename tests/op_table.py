@@ -17,6 +17,7 @@ from op_rows import (
     compositions,
     convolution,
     creation,
+    indexing,
     linalg,
     losses,
     masks,
@@ -402,6 +403,7 @@ ROWS: list[Row] = [
     *shapes.ROWS,
     *pointwise.ROWS,
     *compositions.ROWS,
+    *indexing.ROWS,
 ]
 BY_NAME = {row.name: row for row in ROWS}
 DEVICES = ("reference", "cpu")

@@ -140,6 +140,7 @@ def attach() -> None:
         setattr(Tensor, f"__{name}__", function)
         setattr(Tensor, f"__r{name}__", swapped(function))
         setattr(Tensor, f"__i{name}__", in_place(function))
+    Tensor.__rdiv__ = Tensor.__rtruediv__  # type: ignore[attr-defined]
     for name, dtype in CASTS.items():
         setattr(Tensor, name, caster(name, as_dtype(dtype)))
     special = {

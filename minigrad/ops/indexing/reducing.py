@@ -1,4 +1,4 @@
-"""scatter_reduce: what several elements of a source that name one position come to, by sorting them.
+"""scatter_reduce and index_reduce: what several elements of a source that name one position come to, by sorting them.
 
 Sums and means are `scatter_add`.  For products and extremes the source is sorted by index, so that elements of one
 position are neighbours; each then takes in the one 1, 2, 4 ... places before it, as long as that has its position, and
@@ -24,7 +24,7 @@ from minigrad.ops.pointwise.compare import eq, logical_and, logical_not, where
 from minigrad.ops.reduction.sums import wide
 from minigrad.ops.shape.joining import cat
 from minigrad.ops.shape.rearranging import movedim
-from minigrad.ops.shape.views import narrow, reshape
+from minigrad.ops.shape.views import expand, narrow, reshape
 from minigrad.runtime.dispatch import number
 from minigrad.runtime.tensor import Tensor, describe
 
@@ -42,6 +42,29 @@ def scatter_reduce(
     names them.  Gradient: that of the reduction; extremes share it evenly among all that attain them.
     """
     return reduced(*expect_scatter(input, dim, index, src, reduce), reduce, include_self).reshape(input.shape)
+
+
+@composed(in_place=True)
+def index_reduce(
+    input: Tensor, dim: Dim, index: Tensor, source: Tensor, reduce: Choice, *, include_self: Flag = True
+) -> Tensor:
+    """Return input with each slice of source along `dim` reduced into the slice that the 1-d `index` names.
+
+    reduce: "prod", "mean", "amax" or "amin".  include_self, gradient: as for `scatter_reduce`.
+    Raises ShapeError unless source has the shape of the slices that index names.
+    """
+    x, index, source = (y if y.ndim else reshape(y, (1,)) for y in (input, index, source))
+    if index.ndim != 1 or source.shape != (wanted := (*x.shape[:dim], index.numel(), *x.shape[dim + 1 :])):
+        raise ShapeError(
+            f"index_reduce: expected a 1-d index and a source with the slices of {describe(input)} that it names, got "
+            f"{describe(index)} and {describe(source)}", op="index_reduce",
+        )  # fmt: skip
+    if reduce not in (*JOINS, "mean"):
+        raise ArgumentError(
+            f"index_reduce: reduce must be 'prod', 'mean', 'amax' or 'amin', got {reduce!r}", op="index_reduce"
+        )
+    spread = expand(reshape(index, (-1, *(1,) * (x.ndim - dim - 1))), shape=wanted)
+    return scatter_reduce(x, dim, spread, source, reduce, include_self=include_self).reshape(input.shape)
 
 
 def expect_scatter(x: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str) -> tuple[Tensor, int, Tensor, Tensor]:

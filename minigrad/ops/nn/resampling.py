@@ -14,12 +14,12 @@ import numpy as np
 from minigrad.core.dtype import DType, float64
 from minigrad.core.roles import Choice, Flag
 from minigrad.core.shape import as_int
-from minigrad.declare.decorators import composed
+from minigrad.declare.decorators import composed, public
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
 from minigrad.ops.casting import cast
 from minigrad.ops.creation import tensor
 from minigrad.ops.indexing.gathering import index_select
-from minigrad.ops.nn.pooling import _adaptive
+from minigrad.ops.nn.adaptive import adaptive_mean
 from minigrad.ops.reduction.sums import wide
 from minigrad.ops.shape.views import reshape
 from minigrad.runtime.tensor import Tensor, describe
@@ -98,7 +98,7 @@ def per_spatial_dim(x: Tensor, name: str, value: Any) -> Sequence[Any]:
 def resampled(x: Tensor, sizes: Sizes, scales: Sequence[float] | None, mode: str, align: bool) -> Tensor:
     """Return images at other sizes; the last dim is first, as in PyTorch's sums."""
     if mode == "area":
-        return _adaptive(f"adaptive_avg_pool{x.ndim - 2}d", x.ndim - 2, x, sizes)
+        return adaptive_mean(f"adaptive_avg_pool{x.ndim - 2}d", x.ndim - 2, x, sizes)
     y = wide(x) if mode in LINEAR else x
     for d in range(x.ndim - 1, 1, -1):
         n, m, scale = x.shape[d], sizes[d - 2], 0.0 if scales is None else scales[d - 2]
@@ -137,3 +137,26 @@ def blended(x: Tensor, d: int, first: Any, second: Any, weight: Any) -> Tensor:
     before, after = (index_select(x, d, tensor(positions, device=x.device)) for positions in (first, second))
     left, right = (reshape(tensor(w, dtype=x.dtype, device=x.device), shape) for w in (1 - weight, weight))
     return before * left + after * right
+
+
+# ---- names that PyTorch had before ----------------------------------------------------------------------------------
+
+
+@public()
+def upsample(
+    input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None
+) -> Tensor:
+    """`interpolate`, by the name that it had before."""
+    return interpolate(input, size, scale_factor, mode, align_corners)
+
+
+@public()
+def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+    """`interpolate` with mode="nearest"."""
+    return interpolate(input, size, scale_factor)
+
+
+@public()
+def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+    """`interpolate` with mode="bilinear" and align_corners=True."""
+    return interpolate(input, size, scale_factor, "bilinear", True)
