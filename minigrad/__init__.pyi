@@ -524,7 +524,7 @@ def gradient(input: Tensor, *, spacing: Any = ..., dim: builtins.int | Sequence[
     """The slopes along each dim, a tensor each: central differences, of `edge_order` 1 or 2 at both ends."""
 
 def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: builtins.int, padding_mode: builtins.int, align_corners: builtins.bool) -> Tensor:
-    """`nn.functional.grid_sample` with the numbers of modes: 0 "bilinear", 1 "nearest", 2 "bicubic"; 0 "zeros","""
+    """`nn.functional.grid_sample` with numbers for modes."""
 
 def grid_sampler_2d(input: Tensor, grid: Tensor, interpolation_mode: builtins.int, padding_mode: builtins.int, align_corners: builtins.bool) -> Tensor:
     """`grid_sampler` of images with two dims."""

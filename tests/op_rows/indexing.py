@@ -106,10 +106,10 @@ def _affine(theta: np.ndarray) -> np.ndarray:
 
 
 ROWS = [
-    _row("put", lambda x, v: mg.put(x, _index(x, CELLS), v), _put, ("real", R), ("real", (2, 2))),
+    _row("put-flat", lambda x, v: mg.put(x, _index(x, CELLS), v), _put, ("real", R), ("real", (2, 2))),
     _row("put-accumulate", lambda x, v: mg.put(x, _index(x, CELLS), v, True), lambda x, v: _put(x, v, True),
          ("real", R), ("real", (4,))),
-    _row("fill", lambda x, v: mg.fill(x, v), lambda x, v: 0 * x + v, ("real", R), ("real", ()), order2=False),
+    _row("fill-like", lambda x, v: mg.fill(x, v), lambda x, v: 0 * x + v, ("real", R), ("real", ()), order2=False),
     _row("index_reduce", lambda x, v: mg.index_reduce(x, 0, _index(x, NAMED), v, "prod"), _index_reduce,
          ("real", X), ("real", (4, 4)), dtypes=NUMBERS),
     _row("unravel_index", lambda x: mg.stack([*mg.unravel_index(x, (3, 4))]), lambda x: np.stack(np.unravel_index(

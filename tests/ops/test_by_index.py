@@ -133,7 +133,7 @@ def test_functions_take_a_batch() -> None:
     (lambda: F.ctc_loss(mg.zeros(2, 1, 3), mg.tensor([[1]]), (3,), (1,)), ShapeError, "input_lengths of 0 to 2"),
     (lambda: F.embedding_bag(mg.tensor([0]), mg.zeros(2, 2)), ShapeError, "offsets"),
     (lambda: F.embedding_bag(mg.tensor([0]), mg.zeros(2, 2), mg.tensor([1])), ArgumentError, "rise from 0"),
-    (lambda: F.embedding_bag(mg.tensor([[5]]), mg.zeros(2, 2)), IndexOutOfRange, "^embedding_bag: in embedding: index 5"),
+    (lambda: F.embedding_bag(mg.tensor([[5]]), mg.zeros(2, 2)), IndexOutOfRange, "^embedding_bag: in embedding: "),
     (lambda: mg.histogram(mg.zeros(2), 0), ArgumentError, "bins > 0"),
     (lambda: mg.histogram(mg.tensor([1]), 2), DTypeError, "expected floats"),
     (lambda: mg.put(mg.zeros(3), mg.tensor([1]), mg.zeros(2)), ShapeError, "as many elements"),

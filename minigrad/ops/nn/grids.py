@@ -102,8 +102,10 @@ def affine_grid(theta: Tensor, size: Shape, align_corners: bool | None = None) -
 def grid_sampler(
     input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Tensor:
-    """`nn.functional.grid_sample` with the numbers of modes: 0 "bilinear", 1 "nearest", 2 "bicubic"; 0 "zeros",
-    1 "border", 2 "reflection"."""
+    """`nn.functional.grid_sample` with numbers for modes.
+
+    interpolation_mode: 0 "bilinear", 1 "nearest", 2 "bicubic".  padding_mode: 0 "zeros", 1 "border", 2 "reflection".
+    """
     if interpolation_mode not in range(3) or padding_mode not in range(3):
         raise ArgumentError(f"grid_sampler: modes must be 0, 1 or 2, got {interpolation_mode} and {padding_mode}")
     return grid_sample(input, grid, MODES[interpolation_mode], PADDINGS[padding_mode], align_corners)
