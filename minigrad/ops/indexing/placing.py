@@ -1,7 +1,7 @@
 """Values put at positions as functions: scatter, index_fill, index_put, put; take and argwhere, which read.
 
-All are `index_copy` and `index_add` in a tensor whose elements, or whose indexed dims, are one dim.  Of equal positions
-the last value stands, and has the gradient.
+Those of whole slices are `index_copy` and `index_add` in a tensor whose elements, or whose indexed dims, are one dim.
+Of equal positions the last value stands, and has the gradient.
 """
 
 from __future__ import annotations
@@ -11,15 +11,13 @@ from math import prod
 from typing import Any
 
 from minigrad.core.dtype import int64
-from minigrad.core.op import Spec
 from minigrad.core.roles import Dim, Flag, Size
 from minigrad.core.shape import as_shape
 from minigrad.declare.decorators import composed
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
 from minigrad.ops.casting import cast
-from minigrad.ops.creation import arange
 from minigrad.ops.indexing.assignment import located
-from minigrad.ops.indexing.gathering import check_positions, index_add, index_copy, index_select
+from minigrad.ops.indexing.gathering import index_add, index_copy, index_select, scatter_put
 from minigrad.ops.indexing.masks import nonzero
 from minigrad.ops.indexing.positions import order_back
 from minigrad.ops.indexing.reducing import scatter_reduce
@@ -54,19 +52,7 @@ def scatter(input: Tensor, dim: Dim, index: Tensor, src: Tensor | float, *, redu
         values = narrow(values, d, 0, n)
     if reduce is not None:
         return reshape(scatter_reduce(x, dim, positions, values, REDUCES[reduce]), input.shape)
-    row, positions, source = (reshape(y, (y.numel(),)) for y in (x, in_all(x, dim, positions), values))
-    return reshape(index_copy(row, 0, positions, source), input.shape)
-
-
-def in_all(x: Tensor, dim: int, index: Tensor) -> Tensor:
-    """The places of an index along `dim` among all elements of x, row-major."""
-    check_positions("scatter", index, Spec(x.layout, x.dtype), dim)
-    positions = remainder(cast(index, dtype=int64), max(x.shape[dim], 1)) * prod(x.shape[dim + 1 :])
-    for d, n in enumerate(index.shape):
-        if d != dim:
-            along = arange(n, device=index.device) * prod(x.shape[d + 1 :])
-            positions = positions + reshape(along, (n, *(1,) * (index.ndim - d - 1)))
-    return positions
+    return reshape(scatter_put(x, dim, positions, values), input.shape)
 
 
 @composed(in_place=True)
