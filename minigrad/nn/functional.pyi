@@ -158,7 +158,7 @@ def instance_norm(input: Tensor, running_mean: Tensor | None = ..., running_var:
     """Each channel of each input minus its mean, over sqrt(variance + eps), times weight plus bias."""
 
 def interpolate(input: Tensor, size: builtins.int | Sequence[builtins.int] | None = ..., scale_factor: builtins.float | Sequence[builtins.float] | None = ..., mode: builtins.str = ..., align_corners: builtins.bool | None = ..., recompute_scale_factor: builtins.bool | None = ..., antialias: builtins.bool = ...) -> Tensor:
-    """Return images (N, C, 1 to 3 dims) at another size, given itself or as a factor; see MODES for the modes."""
+    """Return images (N, C, 1 to 3 dims) at another size, given itself or as a factor."""
 
 def kl_div(input: Tensor, target: Tensor, size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ..., log_target: builtins.bool = ...) -> Tensor:
     """target*(log(target) - input) for log-probabilities in input; log_target: target holds logarithms, too."""

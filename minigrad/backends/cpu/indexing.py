@@ -14,7 +14,7 @@ from typing import Any
 
 from minigrad.backends.base import Launch, serves
 from minigrad.backends.cpu.family import Family, bind, headed, kind_of
-from minigrad.backends.cpu.loops import CHUNK
+from minigrad.backends.cpu.loops import CHUNK, COLUMNS, UNITS
 from minigrad.backends.cpu.texts import moving_header
 from minigrad.backends.launch import NO_POSITIONS, NO_STEPS
 from minigrad.backends.lowering.functions import SECOND
@@ -31,8 +31,6 @@ from minigrad.kernels.pasting import expression_macro, scalar_macro
 from minigrad.kernels.specialize import write_kernel
 from minigrad.kernels.store import load
 
-COLUMNS = 64  # columns of a block, where columns are all that threads can share: four cache lines of float32
-UNITS = 16  # tasks from which on the outer dims are enough to share
 Walk = tuple[tuple[int, ...], list[tuple[int, ...]], list[int]]  # dims, strides and offsets: see core/plan.py
 
 

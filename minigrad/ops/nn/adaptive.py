@@ -5,6 +5,7 @@ Window o of m is from floor(o n / m) to ceil((o + 1) n / m), so windows may over
 
 from __future__ import annotations
 
+from functools import lru_cache, reduce
 from math import prod
 from typing import Any
 
@@ -18,9 +19,9 @@ from minigrad.ops.creation import tensor
 from minigrad.ops.indexing.gathering import gather, index_select
 from minigrad.ops.nn.convolution import per_dim
 from minigrad.ops.nn.pooling import avg_pooled, max_pooled
-from minigrad.ops.pointwise.compare import where
+from minigrad.ops.nn.windows import weighted
 from minigrad.ops.reduction.extremes import max as largest
-from minigrad.ops.reduction.sums import sum, wide
+from minigrad.ops.reduction.sums import wide
 from minigrad.ops.shape.views import expand, reshape
 from minigrad.runtime.tensor import Tensor, describe
 
@@ -77,11 +78,21 @@ def adaptive_mean(name: str, dims: int, x: Tensor, output_size: Any) -> Tensor:
     if all(m and n % m == 0 for n, m in zip(image, sizes, strict=True)):
         window = tuple(n // m for n, m in zip(image, sizes, strict=True))
         return avg_pooled(name, dims, x, window, None, 0, False, True, None)
-    y = wide(x)
-    for d, m in enumerate(sizes):
-        if y.shape[d - dims] != m:
-            y = means(y.transpose(d - dims, -1), m).transpose(d - dims, -1)
-    return cast(y, dtype=x.dtype)
+    y, counts = wide(x), [np.ones(1)] * dims
+    for d, (n, m) in enumerate(zip(image, sizes, strict=True)):
+        if n != m:
+            index, ones, counts[d] = sums_of(n, m)
+            y = weighted(y, x.ndim - dims + d, index, ones)
+    share = tensor(reduce(np.multiply.outer, counts), dtype=y.dtype, device=x.device)
+    return cast(y / share, dtype=x.dtype)
+
+
+@lru_cache(64)
+def sums_of(n: int, m: int) -> tuple[Any, Any, Any]:
+    """Return the tables of sums over m windows of n elements, and how many elements each has."""
+    first, counts = spans(n, m)
+    terms = np.arange(counts.max(initial=1))[:, None]
+    return np.where(terms < counts, first + terms, -1), np.ones((len(terms), m)), counts
 
 
 def adaptive_largest(name: str, dims: int, x: Tensor, output_size: Any, return_indices: bool) -> Any:
@@ -127,18 +138,3 @@ def spans(n: int, m: int) -> tuple[Any, Any]:
     """Return where each of m windows of n elements begins, and its length."""
     first = np.arange(m) * n // max(m, 1)
     return first, -(-np.arange(1, m + 1) * n // max(m, 1)) - first
-
-
-def means(x: Tensor, m: int) -> Tensor:
-    """The means of m windows of the last dim.
-
-    Each window is gathered at the length of the longest; a product with zeros would let inf into all of them.
-    """
-    n = x.shape[-1]
-    first, counts = spans(n, m)
-    steps = np.arange(counts.max(initial=1))
-    positions = np.minimum(first[:, None] + steps, n - 1)
-    windows = index_select(x, x.ndim - 1, tensor(positions.reshape(-1), device=x.device))
-    inside = tensor(steps < counts[:, None], device=x.device)
-    total = sum(where(inside, windows.reshape(*x.shape[:-1], *positions.shape), 0.0), -1)
-    return total / tensor(counts, dtype=x.dtype, device=x.device)
