@@ -438,6 +438,9 @@ f16: DType
 f32: DType
 f64: DType
 
+def fill(input: Tensor, value: Tensor | builtins.float) -> Tensor:
+    """Return a tensor of `value`, a number or a tensor of one, with the shape and dtype of input."""
+
 def flatten(input: Tensor, start_dim: builtins.int = ..., end_dim: builtins.int = ...) -> Tensor:
     """The dims from start_dim to end_dim (included) as one; a tensor of shape () becomes (1,)."""
 
@@ -520,6 +523,15 @@ def grad(outputs: Tensor | Sequence[Tensor], inputs: Tensor | Sequence[Tensor], 
 def gradient(input: Tensor, *, spacing: Any = ..., dim: builtins.int | Sequence[builtins.int] | None = ..., edge_order: builtins.int = ...) -> Any:
     """The slopes along each dim, a tensor each: central differences, of `edge_order` 1 or 2 at both ends."""
 
+def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: builtins.int, padding_mode: builtins.int, align_corners: builtins.bool) -> Tensor:
+    """`nn.functional.grid_sample` with numbers for modes."""
+
+def grid_sampler_2d(input: Tensor, grid: Tensor, interpolation_mode: builtins.int, padding_mode: builtins.int, align_corners: builtins.bool) -> Tensor:
+    """`grid_sampler` of images with two dims."""
+
+def grid_sampler_3d(input: Tensor, grid: Tensor, interpolation_mode: builtins.int, padding_mode: builtins.int, align_corners: builtins.bool) -> Tensor:
+    """`grid_sampler` of images with three dims."""
+
 def gt(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """input > other."""
 half: DType
@@ -532,6 +544,12 @@ def heaviside(input: Tensor | builtins.float, values: Tensor | builtins.float, *
 
 def histc(input: Tensor, bins: builtins.int = ..., min: builtins.float = ..., max: builtins.float = ..., *, out: Tensor | None = ...) -> Tensor:
     """How many elements lie in each of `bins` equal parts from min to max, in input's dtype; others count nowhere."""
+
+def histogram(input: Tensor, bins: builtins.int | Tensor, *, range: Sequence[builtins.float] | None = ..., weight: Tensor | None = ..., density: builtins.bool = ..., out: Tensor | None = ...) -> Any:
+    """Count the elements in each bin, or add up their weights: (hist, bin_edges), in input's dtype."""
+
+def histogramdd(input: Tensor, bins: Any, range: Sequence[builtins.float] | None = ..., weight: Tensor | None = ..., density: builtins.bool = ...) -> Any:
+    """Count the points (..., D) in each bin of D dims, or add up their weights: (hist, D tensors of edges)."""
 
 def hsplit(input: Tensor, sections: builtins.int | Sequence[builtins.int] | Tensor) -> builtins.tuple[Tensor, ...]:
     """Views of parts of one size, or up to indices, along the second dim; of a row along its own."""
@@ -560,6 +578,9 @@ def index_fill(input: Tensor, dim: builtins.int, index: Tensor, value: Tensor | 
 
 def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
     """input with values at input[indices], which broadcast; indices: index tensors or masks, one after another."""
+
+def index_reduce(input: Tensor, dim: builtins.int, index: Tensor, source: Tensor, reduce: builtins.str, *, include_self: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
+    """Return input with each slice of source along `dim` reduced into the slice that the 1-d `index` names."""
 
 def index_select(input: Tensor, dim: builtins.int, index: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """The slices of input along `dim` that the 1-d `index` names, in its order."""
@@ -828,6 +849,9 @@ def override(**values: Any) -> Any:
 def pairwise_distance(x1: Tensor, x2: Tensor, p: builtins.float = ..., eps: builtins.float = ..., keepdim: builtins.bool = ...) -> Tensor:
     """The norm of order p of x1 - x2 + eps along the last dim; the two broadcast."""
 
+def pdist(input: Tensor, p: builtins.float = ...) -> Tensor:
+    """Return the distance of order p of each pair of rows of a matrix (n, m), as a vector of n * (n - 1) / 2."""
+
 def permute(input: Tensor, *dims: builtins.int | Sequence[builtins.int]) -> Tensor:
     """The dims in another order.  Gradient: the inverse order."""
 
@@ -860,6 +884,9 @@ def prod(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ...,
 
 def promote(a: DType, b: DType) -> DType:
     """The dtype that two operands meet in."""
+
+def put(input: Tensor, index: Tensor, source: Tensor, accumulate: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
+    """Return input with the elements of source at positions among all its elements, row-major."""
 
 def quantile(input: Tensor, q: Tensor | builtins.float, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, interpolation: builtins.str = ..., out: Tensor | None = ...) -> Tensor:
     """The element at the share q, 0 to 1, in order along `dim`, or of all; several q are a dim in front."""
@@ -941,6 +968,9 @@ def rsub(input: Tensor, other: Any, *, alpha: builtins.float = ...) -> Tensor:
 
 def scalar(function: Any) -> Any:
     """A helper that other scalar functions may call; it is expanded in place."""
+
+def scalar_tensor(s: builtins.float, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+    """Return a tensor of shape () with one number, of the default float unless a dtype is given."""
 
 def scatter(input: Tensor, dim: builtins.int, index: Tensor, src: Tensor | builtins.float, *, reduce: builtins.str | None = ..., out: Tensor | None = ...) -> Tensor:
     """input with src[i, j, k], or a number, instead of what is at [i, index[i, j, k], k] for dim 1."""
@@ -1170,6 +1200,9 @@ def unique(input: Tensor, sorted: builtins.bool = ..., return_inverse: builtins.
 
 def unique_consecutive(input: Tensor, return_inverse: builtins.bool = ..., return_counts: builtins.bool = ..., dim: builtins.int | None = ...) -> Any:
     """Return the elements of input, or its slices along `dim`, without those that equal the one before."""
+
+def unravel_index(indices: Tensor, shape: Any) -> builtins.tuple[Tensor, ...]:
+    """Return the index along each dim of a tensor of `shape`, of positions among all its elements, row-major."""
 
 def unsafe_chunk(input: Tensor, chunks: builtins.int, dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
     """`chunk`; writes into its parts are recorded here too."""

@@ -17,6 +17,7 @@ from op_rows import (
     compositions,
     convolution,
     creation,
+    indexing,
     linalg,
     losses,
     masks,
@@ -366,7 +367,8 @@ def _scatter_reduce(name: str, include: bool, domain: str = "real", **more: Any)
 INDEXING = [
     *[_scatter_reduce(name, include, dtypes=FLOATS if name == "mean" else NUMBERS, tolerance=4)
       for name in ("sum", "mean", "prod") for include in (True, False)],
-    *[_scatter_reduce(name, include, "distinct", dtypes=NUMBERS, ops=("attained",), order2=False, constant=False)
+    *[_scatter_reduce(name, include, "distinct", dtypes=NUMBERS, ops=("attained", "scatter_joined"), order2=False,
+                      constant=False)
       for name in ("amax", "amin") for include in (True, False)],
     _indexed("gather", lambda x: mg.gather(x, 1, _grid(x)), lambda x: np.take_along_axis(x[:2], GRID_INDEX % 3, 1),
              "gather", (3, 3)),
@@ -402,6 +404,7 @@ ROWS: list[Row] = [
     *shapes.ROWS,
     *pointwise.ROWS,
     *compositions.ROWS,
+    *indexing.ROWS,
 ]
 BY_NAME = {row.name: row for row in ROWS}
 DEVICES = ("reference", "cpu")

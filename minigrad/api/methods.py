@@ -145,7 +145,8 @@ def attach() -> None:
     special = {
         **POSITIONS, **COPIES, **COMPARISONS, "explain_grad": explain_grad,
         "__pow__": composed.power, "__neg__": arithmetic.neg, "__abs__": arithmetic.abs, "__matmul__": linalg.matmul,
-        "__rmatmul__": swapped(linalg.matmul), "__invert__": bits.bitwise_not, "__getitem__": subscript.get_item,
+        "__rmatmul__": swapped(linalg.matmul), "__rdiv__": swapped(arithmetic.div),
+        "__invert__": bits.bitwise_not, "__getitem__": subscript.get_item,
         "__setitem__": assignment.set_item, "as_strided": views.strided_view, "backward": backward,
         "mT": property(matrix_transpose), "mH": property(matrix_transpose),
         "H": property(matrix_adjoint), "T": property(views.full_transpose), "dims": Tensor.shape,

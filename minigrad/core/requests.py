@@ -228,7 +228,7 @@ class SolveTriangular(Request):
 class Gather(Request):
     """out[i, j, k] = a[i, index[i, j, k], k] for dim 1; operands: a, index.  Negative indices count from the end.
 
-    A launch of this record and the next four returns True if an index was out of range.  Then the result means
+    A launch of this record and the next five returns True if an index was out of range.  Then the result means
     nothing, but nothing outside of the operands was read or written, even if another thread writes to the index
     meanwhile.
     """
@@ -241,6 +241,15 @@ class ScatterAdd(Request):
     """out = a, then out[i, index[i, j, k], k] += src[i, j, k] for dim 1, in index order; operands: a, index, src."""
 
     dim: int
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ScatterJoin(Request):
+    """`ScatterAdd` with another function than a sum: out[i, index[i, j, k], k] = join(what is there, src[i, j, k]), in
+    index order where the order matters; a, src and out have one dtype."""
+
+    dim: int
+    join: ScalarFn
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -360,6 +369,19 @@ class AvgPool(Request):
     padding: Ints
     pad_counts: bool
     divisor: int | None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Resample(Request):
+    """out[i, o, j] = the sum over k of weight[k, o] * a[i, index[k, o], j] for dim 1; an index of -1 is no term.
+
+    Operands: a, and two tables of (terms, outputs), index (int64) and weight, which has the dtype of a and
+    out, float32 or float64.
+    back: 0, then out[i, index[k, o], j] += weight[k, o] * a[i, o, j]: the adjoint.
+    """
+
+    dim: int
+    back: bool
 
 
 # ---- out of nothing, and out of values ------------------------------------------------------------------------------

@@ -19,6 +19,18 @@ def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
 def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
     """The mean of each of output_size windows of the last three dims: see `adaptive_avg_pool2d`."""
 
+def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: builtins.bool = ...) -> Any:
+    """The largest element of each of output_size windows along the last dim: see `adaptive_max_pool2d`."""
+
+def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: builtins.bool = ...) -> Any:
+    """The largest element of each of output_size windows of images (N, C, H, W), or one (C, H, W)."""
+
+def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: builtins.bool = ...) -> Any:
+    """The largest element of each of output_size windows of the last three dims: see `adaptive_max_pool2d`."""
+
+def affine_grid(theta: Tensor, size: builtins.int | Sequence[builtins.int], align_corners: builtins.bool | None = ...) -> Tensor:
+    """Return the grid (N, H, W, 2) or (N, D, H, W, 3) for `grid_sample` that affine maps theta make of positions."""
+
 def alpha_dropout(input: Tensor, p: builtins.float = ..., training: builtins.bool = ..., inplace: builtins.bool = ...) -> Tensor:
     """Dropout that keeps mean 0 and variance 1: what is left out gets the value that selu has far below 0."""
 
@@ -76,6 +88,9 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: builtins.int = ..., eps: buil
 def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = ..., size_average: builtins.bool | None = ..., ignore_index: builtins.int = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ..., label_smoothing: builtins.float = ...) -> Tensor:
     """Cross entropy between the softmax of `input` and `target`, over the class dim: 1, or 0 of a single row."""
 
+def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: builtins.int = ..., reduction: builtins.str = ..., zero_infinity: builtins.bool = ...) -> Tensor:
+    """Return minus the logarithm of the probability of each target sequence, over all alignments."""
+
 def dropout(input: Tensor, p: builtins.float = ..., training: builtins.bool = ..., inplace: builtins.bool = ...) -> Tensor:
     """Each element 0 with probability p, else over 1 - p; input itself where training is False."""
 
@@ -94,6 +109,9 @@ def elu(input: Tensor, alpha: Tensor | builtins.float = ..., inplace: builtins.b
 def embedding(input: Tensor, weight: Tensor, padding_idx: builtins.int | None = ..., max_norm: builtins.float | None = ..., norm_type: builtins.float = ..., scale_grad_by_freq: builtins.bool = ..., sparse: builtins.bool = ...) -> Tensor:
     """The row of `weight` for each number in `input`: its shape, and the length of a row as a last dim."""
 
+def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = ..., max_norm: builtins.float | None = ..., norm_type: builtins.float = ..., scale_grad_by_freq: builtins.bool = ..., mode: builtins.str = ..., sparse: builtins.bool = ..., per_sample_weights: Tensor | None = ..., include_last_offset: builtins.bool = ..., padding_idx: builtins.int | None = ...) -> Tensor:
+    """Return one row per bag: the sum, the mean or the largest elements of the rows of weight that the bag names."""
+
 def feature_alpha_dropout(input: Tensor, p: builtins.float = ..., training: builtins.bool = ..., inplace: builtins.bool = ...) -> Tensor:
     """`alpha_dropout` of whole channels (dim 1)."""
 
@@ -108,6 +126,9 @@ def gelu(input: Tensor, approximate: builtins.str = ..., *, out: Tensor | None =
 
 def glu(input: Tensor, dim: builtins.int = ...) -> Tensor:
     """Half of the input, times the sigmoid of the other half along `dim`."""
+
+def grid_sample(input: Tensor, grid: Tensor, mode: builtins.str = ..., padding_mode: builtins.str = ..., align_corners: builtins.bool | None = ...) -> Tensor:
+    """Return the pixels of images at the positions of a grid."""
 
 def group_norm(input: Tensor, num_groups: builtins.int, weight: Tensor | None = ..., bias: Tensor | None = ..., eps: builtins.float = ...) -> Tensor:
     """Each group of neighbouring channels (dim 1) minus its mean, over sqrt(variance + eps), times weight plus bias."""
@@ -137,7 +158,7 @@ def instance_norm(input: Tensor, running_mean: Tensor | None = ..., running_var:
     """Each channel of each input minus its mean, over sqrt(variance + eps), times weight plus bias."""
 
 def interpolate(input: Tensor, size: builtins.int | Sequence[builtins.int] | None = ..., scale_factor: builtins.float | Sequence[builtins.float] | None = ..., mode: builtins.str = ..., align_corners: builtins.bool | None = ..., recompute_scale_factor: builtins.bool | None = ..., antialias: builtins.bool = ...) -> Tensor:
-    """Return images (N, C, 1 to 3 dims) at another size, given itself or as a factor; see MODES for the modes."""
+    """Return images (N, C, 1 to 3 dims) at another size, given itself or as a factor."""
 
 def kl_div(input: Tensor, target: Tensor, size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ..., log_target: builtins.bool = ...) -> Tensor:
     """target*(log(target) - input) for log-probabilities in input; log_target: target holds logarithms, too."""
@@ -175,6 +196,15 @@ def max_pool2d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int]
 def max_pool3d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., dilation: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., return_indices: builtins.bool = ...) -> Any:
     """The largest element of each window of the last three dims: see `max_pool2d`."""
 
+def max_unpool1d(input: Tensor, indices: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., output_size: Any = ...) -> Tensor:
+    """Zeros, with the elements of input where `max_pool1d` found them: see `max_unpool2d`."""
+
+def max_unpool2d(input: Tensor, indices: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., output_size: Any = ...) -> Tensor:
+    """Images of zeros, with the elements of input at `indices`, which `max_pool2d` returned; the last of equal ones."""
+
+def max_unpool3d(input: Tensor, indices: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., output_size: Any = ...) -> Tensor:
+    """Zeros, with the elements of input where `max_pool3d` found them: see `max_unpool2d`."""
+
 def mish(input: Tensor, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
     """x * tanh(softplus(x)).  Gradient: with t the tanh, g*(t + x*(1 - t**2)*sigmoid(x)); 0.6*g at 0."""
 
@@ -204,6 +234,9 @@ def pad(input: Tensor, pad: builtins.int | Sequence[builtins.int], mode: builtin
 
 def pairwise_distance(x1: Tensor, x2: Tensor, p: builtins.float = ..., eps: builtins.float = ..., keepdim: builtins.bool = ...) -> Tensor:
     """The norm of order p of x1 - x2 + eps along the last dim; the two broadcast."""
+
+def pdist(input: Tensor, p: builtins.float = ...) -> Tensor:
+    """Return the distance of order p of each pair of rows of a matrix (n, m), as a vector of n * (n - 1) / 2."""
 
 def pixel_shuffle(input: Tensor, upscale_factor: builtins.int) -> Tensor:
     """Images (..., C*r*r, H, W) as (..., C, H*r, W*r): each r*r channels become the pixels of a square."""
@@ -276,3 +309,12 @@ def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative
 
 def unfold(input: Tensor, kernel_size: Any, dilation: Any = ..., padding: Any = ..., stride: Any = ...) -> Tensor:
     """The windows of images (N, C, H, W), or of one without N, as columns (N, C*kernel, windows)."""
+
+def upsample(input: Tensor, size: Any = ..., scale_factor: Any = ..., mode: builtins.str = ..., align_corners: builtins.bool | None = ...) -> Tensor:
+    """`interpolate`, by the name that it had before."""
+
+def upsample_bilinear(input: Tensor, size: Any = ..., scale_factor: Any = ...) -> Tensor:
+    """`interpolate` with mode="bilinear" and align_corners=True."""
+
+def upsample_nearest(input: Tensor, size: Any = ..., scale_factor: Any = ...) -> Tensor:
+    """`interpolate` with mode="nearest"."""

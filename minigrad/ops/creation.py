@@ -85,6 +85,13 @@ def full(
     return leaf(fill(number(fill_value, kind, where), shape=as_shape((size,), "full")), requires_grad)
 
 
+@public()
+def scalar_tensor(s: float, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Return a tensor of shape () with one number, of the default float unless a dtype is given."""
+    kind = default_float() if dtype is None else dtype
+    return full((), s, dtype=kind, device=device, requires_grad=requires_grad)
+
+
 def leaf(x: Tensor, requires_grad: bool) -> Tensor:
     """x, as a Var on the same storage where it is to have a gradient."""
     return Var.of(x) if requires_grad else x

@@ -149,6 +149,9 @@ class Attached:
     def __rand__(self, other: Any) -> Tensor:
         """`bitwise_and` with the tensor as the second operand."""
 
+    def __rdiv__(self, other: Any) -> Tensor:
+        """`div` with the tensor as the second operand."""
+
     def __reduce__(self) -> builtins.tuple[Any, ...]:
         """Return how pickle makes it again: from its elements, or from its storage if another tensor shows that."""
 
@@ -891,6 +894,9 @@ class Attached:
     def histc(self, bins: builtins.int = ..., min: builtins.float = ..., max: builtins.float = ..., *, out: Tensor | None = ...) -> Tensor:
         """How many elements lie in each of `bins` equal parts from min to max, in input's dtype; others count nowhere."""
 
+    def histogram(self, bins: builtins.int | Tensor, *, range: Sequence[builtins.float] | None = ..., weight: Tensor | None = ..., density: builtins.bool = ..., out: Tensor | None = ...) -> Any:
+        """Count the elements in each bin, or add up their weights: (hist, bin_edges), in input's dtype."""
+
     def hsplit(self, sections: builtins.int | Sequence[builtins.int] | Tensor) -> builtins.tuple[Tensor, ...]:
         """Views of parts of one size, or up to indices, along the second dim; of a row along its own."""
 
@@ -932,6 +938,12 @@ class Attached:
 
     def index_put_(self, indices: Any, values: Tensor, accumulate: builtins.bool = ...) -> Tensor:
         """`index_put` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
+    def index_reduce(self, dim: builtins.int, index: Tensor, source: Tensor, reduce: builtins.str, *, include_self: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
+        """Return input with each slice of source along `dim` reduced into the slice that the 1-d `index` names."""
+
+    def index_reduce_(self, dim: builtins.int, index: Tensor, source: Tensor, reduce: builtins.str, *, include_self: builtins.bool = ...) -> Tensor:
+        """`index_reduce` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def index_select(self, dim: builtins.int, index: Tensor, *, out: Tensor | None = ...) -> Tensor:
         """The slices of input along `dim` that the 1-d `index` names, in its order."""
@@ -1374,6 +1386,12 @@ class Attached:
 
     def prod(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
         """Product over `dim`.  Gradient: g times the product of the other elements, exact with zeros too."""
+
+    def put(self, index: Tensor, source: Tensor, accumulate: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
+        """Return input with the elements of source at positions among all its elements, row-major."""
+
+    def put_(self, index: Tensor, source: Tensor, accumulate: builtins.bool = ...) -> Tensor:
+        """`put` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def quantile(self, q: Tensor | builtins.float, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, interpolation: builtins.str = ..., out: Tensor | None = ...) -> Tensor:
         """The element at the share q, 0 to 1, in order along `dim`, or of all; several q are a dim in front."""

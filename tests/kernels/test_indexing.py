@@ -8,12 +8,14 @@ import pytest
 from asking import Asking
 from strided import WAYS, arrange, blank, contents
 
+from minigrad.backends.lowering.functions import HIGHEST, LOWEST, PRODUCT, SECOND
 from minigrad.backends.registry import backend_of
 from minigrad.config import override
 from minigrad.core.device import as_device
 from minigrad.core.dtype import ALL, INTS, bfloat16, bool_, f16, f32, f64, i8, i32, i64, u8, u32
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
+from minigrad.core.requests import ScatterJoin
 
 backend = Asking(backend_of(as_device("cpu")))
 rng = np.random.default_rng(1)
@@ -55,6 +57,33 @@ def wide_or_narrow(test):
     """Loops over layouts and threads in float64, which the op table compiles anyway, and with --full in float32."""
     both = pytest.mark.parametrize("dtype", [f64, f32], ids=str)(test)
     return pytest.mark.shared(by=lambda dtype: dtype is f64)(both)
+
+
+# ---- scatters with another function than a sum
+
+
+@pytest.mark.parametrize(("join", "ufunc", "dtype", "dim"), [
+    (HIGHEST, np.maximum, f64, 0), (PRODUCT, np.multiply, i32, 1), (SECOND, lambda a, b: b, bfloat16, 1),
+    (LOWEST, np.minimum, f32, 1),
+])  # fmt: skip
+@pytest.mark.parametrize("way", ["dense", "stepped"])
+def test_scatter_join_takes_the_function_in_index_order(join, ufunc, dtype, dim, way):
+    a, src, index = whole((4, 6), dtype), whole((3, 5), dtype), positions((4, 6)[dim], (3, 5))
+    if dtype is f64:
+        a[0, 0] = src[1, 2] = np.nan
+    wanted = a.copy()
+    for place in np.ndindex(index.shape):
+        target = (index[place], place[1]) if dim == 0 else (place[0], index[place])
+        wanted[target] = ufunc(wanted[target], src[place])
+    operands = arrange(a, dtype, way), arrange(index), arrange(src, dtype, way)
+
+    def scatter(out, *specs):
+        return backend.prepare(ScatterJoin(dim, join), out, *specs)
+
+    np.testing.assert_array_equal(launch(scatter, blank((4, 6), dtype, way), *operands), wanted)
+    operands[1][0][0] = 9
+    out = blank((4, 6), dtype)
+    assert scatter(out[1], *[spec for _, spec in operands])(*[buffer for buffer, _ in operands], out[0])
 
 
 # ---- reading

@@ -36,6 +36,35 @@ def test_the_pixels_are_those_of_pytorch(given: dict[str, Any], want: list[float
     np.testing.assert_allclose(F.interpolate(ROW, **given).numpy()[0, 0], want, rtol=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("given", "want"),
+    [
+        ({"size": (1, 4), "mode": "bicubic"}, [0.19140625, 1.703125, 3.296875, 4.80859375]),
+        ({"size": (1, 4), "mode": "bicubic", "align_corners": True}, [0, 44 / 27, 91 / 27, 5]),
+        (
+            {"scale_factor": (1, 0.7), "mode": "bicubic"},
+            [0.16317419825072765, 1.6100583090379, 3.0998542274052485, 4.59375],
+        ),
+        ({"size": (1, 4), "mode": "bilinear", "antialias": True}, [0.375, 16 / 9, 29 / 9, 4.625]),
+        ({"size": (1, 3), "mode": "bicubic", "antialias": True}, [0.5439330543933054, 2.5, 4.456066945606695]),
+        (
+            {"size": (1, 4), "mode": "bicubic", "align_corners": True, "antialias": True},
+            [0.35384615384615425, 1.9718309859154932, 3.7777777777777786, 4.976190476190477],
+        ),
+    ],
+    ids=str,
+)
+def test_pixels_of_images_are_those_of_pytorch(given: dict[str, Any], want: list[float]) -> None:
+    np.testing.assert_allclose(F.interpolate(ROW.unsqueeze(2), **given).numpy()[0, 0, 0], want, rtol=1e-9)
+
+
+def test_names_that_interpolate_had_before() -> None:
+    x = ROW.reshape(1, 1, 2, 3)
+    corners = F.interpolate(x, size=4, mode="bilinear", align_corners=True)
+    assert F.upsample_bilinear(x, 4).tolist() == F.upsample(x, 4, None, "bilinear", True).tolist() == corners.tolist()
+    assert F.upsample_nearest(x, scale_factor=2).tolist() == F.interpolate(x, scale_factor=2).tolist()
+
+
 def test_dims_are_resampled_one_after_the_other() -> None:
     rows, columns = np.arange(2.0)[:, None], np.arange(3.0)
     x = mg.tensor((10 * rows + columns)[None, None], device="reference")
@@ -66,14 +95,21 @@ def test_the_dtype_stays(mode: str, dtype: str) -> None:
         ({}, ArgumentError, "either size or scale_factor, got neither"),
         ({"size": 3, "scale_factor": 2.0}, ArgumentError, "either size or scale_factor, got both"),
         ({"size": (3, 3)}, ArgumentError, r"size \(3, 3\) must have one value per spatial dim of float64\(1, 1, 6\)"),
-        ({"size": 3, "align_corners": False}, ArgumentError, "align_corners is for linear, bilinear, trilinear"),
+        (
+            {"size": 3, "align_corners": False},
+            ArgumentError,
+            "align_corners is for linear, bilinear, bicubic, trilinear",
+        ),
         (
             {"size": 3, "recompute_scale_factor": True},
             ArgumentError,
             "recompute_scale_factor=True needs a scale_factor",
         ),
-        ({"size": 3, "mode": "bicubic"}, ArgumentError, "mode='bicubic' is not implemented; use one of the modes"),
-        ({"size": 3, "mode": "linear", "antialias": True}, ArgumentError, "antialias=True is not implemented"),
+        ({"size": 3, "mode": "bicubic"}, ShapeError, r"mode='bicubic' needs 4 dims \(N, C, ...\), got"),
+        ({"size": 3, "mode": "cubic"}, ArgumentError, "mode must be one of .*'bicubic'.*, got 'cubic'"),
+        ({"size": 3, "mode": "linear", "antialias": True}, ArgumentError, "antialias=True needs mode 'bilinear' or"),
+        ({"scale_factor": "2"}, ArgumentError, "scale_factor must be a number, or one per spatial dim, got '2'"),
+        ({"scale_factor": float("nan")}, ShapeError, "channels and sizes must be at least 1"),
         ({"size": 3, "mode": "bilinear"}, ShapeError, r"mode='bilinear' needs 4 dims \(N, C, ...\), got"),
         ({"size": 0}, ShapeError, r"at the spatial sizes \(0,\): channels and sizes must be at least 1"),
         ({"scale_factor": -1.0}, ShapeError, r"at the spatial sizes \(-6,\)"),

@@ -14,24 +14,23 @@ from typing import Any
 
 from minigrad.backends.base import Launch, serves
 from minigrad.backends.cpu.family import Family, bind, headed, kind_of
-from minigrad.backends.cpu.loops import CHUNK
+from minigrad.backends.cpu.loops import CHUNK, COLUMNS, UNITS
 from minigrad.backends.cpu.texts import moving_header
 from minigrad.backends.launch import NO_POSITIONS, NO_STEPS
+from minigrad.backends.lowering.functions import SECOND
 from minigrad.backends.steps import Steps
 from minigrad.config import settings
 from minigrad.core import requests
 from minigrad.core.dtype import DType, int64
 from minigrad.core.layout import Layout, along
-from minigrad.core.op import Spec
+from minigrad.core.op import ScalarFn, Spec
 from minigrad.core.plan import pieces, still, walk, without
 from minigrad.core.strides import merge_dims
 from minigrad.kernels.cpu import indexing
-from minigrad.kernels.pasting import expression_macro
+from minigrad.kernels.pasting import expression_macro, scalar_macro
 from minigrad.kernels.specialize import write_kernel
 from minigrad.kernels.store import load
 
-COLUMNS = 64  # columns of a block, where columns are all that threads can share: four cache lines of float32
-UNITS = 16  # tasks from which on the outer dims are enough to share
 Walk = tuple[tuple[int, ...], list[tuple[int, ...]], list[int]]  # dims, strides and offsets: see core/plan.py
 
 
@@ -57,6 +56,14 @@ class Indexing(Family):
 
     @serves(requests.ScatterAdd)
     def scatter_add(self, out: Spec, a: Spec, index: Spec, src: Spec, *, dim: int) -> Launch:
+        return self._scattered(out, a, index, src, dim, None)
+
+    @serves(requests.ScatterJoin)
+    def scatter_join(self, out: Spec, a: Spec, index: Spec, src: Spec, *, dim: int, join: ScalarFn) -> Launch:
+        return self._scattered(out, a, index, src, dim, join)
+
+    def _scattered(self, out: Spec, a: Spec, index: Spec, src: Spec, dim: int, join: ScalarFn | None) -> Launch:
+        """The launch of a scatter; join: None for a sum."""
         if index.layout.numel == 0:
             return self._copied(out, a, index, src).launch
         if out.layout.shape[dim] == 0:
@@ -64,8 +71,8 @@ class Indexing(Family):
         walked = walked_by(index, out, src, dim)
         if inner(walked[1])[0] != 1:
             # Each line runs along the indexed dim on its own, which is nearer in memory.
-            return self._lines(out, a, index, src, dim)
-        return self._columns(self._copied(out, a, index, src), dim, walked, "add")
+            return self._lines(out, a, index, src, dim, join)
+        return self._columns(self._copied(out, a, index, src), dim, walked, join)
 
     @serves(requests.SelectPut)
     def index_put(self, out: Spec, index: Spec, src: Spec, *, dim: int) -> Launch:
@@ -74,9 +81,9 @@ class Indexing(Family):
             return NO_STEPS
         if out.layout.shape[dim] == 0:
             return NO_POSITIONS
-        return self._columns(Steps(self, (out,), (index, src)), dim, walked_by(index, out, src, dim), "put")
+        return self._columns(Steps(self, (out,), (index, src)), dim, walked_by(index, out, src, dim), SECOND)
 
-    def _lines(self, out: Spec, a: Spec, index: Spec, src: Spec, dim: int) -> Launch:
+    def _lines(self, out: Spec, a: Spec, index: Spec, src: Spec, dim: int, join: ScalarFn | None) -> Launch:
         whole = without(out.layout, out.shape, dim).shape == without(index.layout, index.shape, dim).shape
         fresh = whole and a.dtype == out.dtype
         start = a if fresh else out
@@ -88,7 +95,7 @@ class Indexing(Family):
             axis=axis, step=step, src_step=src_step, index_step=index_step, sizes=dims,
         )  # fmt: skip
         kind = kind_of(index.layout.numel, prod(dims))
-        kernel = self.kernel(write_scatter_lines, out.dtype, src.dtype, index.dtype, kind=kind)
+        kernel = self.kernel(write_scatter_lines, out.dtype, src.dtype, index.dtype, join, kind=kind)
         run = Steps(self, (out,), (a, index, src)) if fresh else self._copied(out, a, index, src)
         x, i, y = run.operands
         (result,) = run.outs
@@ -101,7 +108,7 @@ class Indexing(Family):
         steps.copy(steps.outs[0], steps.operands[0])
         return steps
 
-    def _columns(self, run: Steps, dim: int, walked: Walk, how: str) -> Launch:
+    def _columns(self, run: Steps, dim: int, walked: Walk, join: ScalarFn | None) -> Launch:
         """The launch that ends in a scatter over blocks of columns; the last operands of `run` are index and src."""
         (result,), (*_, i, y) = run.outs, run.operands
         out, index, src = (x.spec for x in (result, i, y))
@@ -119,7 +126,7 @@ class Indexing(Family):
         )  # fmt: skip
         way = "rows" if inner(strides) == (1, 1, 0) else "any"
         kind = kind_of(index.layout.numel, tasks)
-        kernel = self.kernel(write_scatter, out.dtype, src.dtype, index.dtype, way, how, kind=kind)
+        kernel = self.kernel(write_scatter, out.dtype, src.dtype, index.dtype, way, join, kind=kind)
         run.then(kernel, y, i, result, numbers=headed(tasks, numbers))
         return run.launch
 
@@ -225,14 +232,20 @@ def sum_text(dtype: DType) -> str:
     return {"bool": "{0} or {1}", "float": "{0} + {1}"}.get(dtype.kind, "T({0} + {1})")
 
 
-def write_scatter(dtype: DType, src: DType, index: DType, way: str, how: str) -> Any:
-    """Write, compile and import a sum by index, or with "put" what stands in its place, over blocks of columns."""
+def join_macro(dtype: DType, join: ScalarFn | None) -> Any:
+    """What `JOIN` is: a scalar function of what is there and what comes, or the sum."""
+    return expression_macro(sum_text(dtype)) if join is None else scalar_macro(join, dtype.compute)
+
+
+def write_scatter(dtype: DType, src: DType, index: DType, way: str, join: ScalarFn | None) -> Any:
+    """Write, compile and import a scatter over blocks of columns."""
+    how = "add" if join is None else join.name
     text = write_kernel(
         f"scatter_{how}: {src} by {index} into {dtype}, {way}.",
         indexing.scatter_add,
         operands=(src, dtype),
         out=dtype,
-        macros={"ADD": expression_macro(sum_text(dtype) if how == "add" else "{1}")},
+        macros={"JOIN": join_macro(dtype, join)},
         constants={"ROWS": str(int(way == "rows"))},
         arrays=(src, index, dtype),
         fields=indexing.COLUMNS,
@@ -240,18 +253,19 @@ def write_scatter(dtype: DType, src: DType, index: DType, way: str, how: str) ->
     return load(f"scatter_{how}_{src.short}_{dtype.short}_{index.short}_{way}", text)
 
 
-def write_scatter_lines(dtype: DType, src: DType, index: DType) -> Any:
-    """Write, compile and import a sum by index, line by line."""
+def write_scatter_lines(dtype: DType, src: DType, index: DType, join: ScalarFn | None) -> Any:
+    """Write, compile and import a scatter, line by line."""
+    how = "" if join is None else f"{join.name}_"
     text = write_kernel(
-        f"scatter_add: {src} by {index} into lines of {dtype}.",
+        f"scatter_{how or 'add'}: {src} by {index} into lines of {dtype}.",
         indexing.scatter_lines,
         operands=(src, dtype),
         out=dtype,
-        macros={"ADD": expression_macro(sum_text(dtype))},
+        macros={"JOIN": join_macro(dtype, join)},
         arrays=(dtype, src, index, dtype),
         fields=indexing.LINES,
     )
-    return load(f"scatter_lines_{src.short}_{dtype.short}_{index.short}", text)
+    return load(f"scatter_lines_{how}{src.short}_{dtype.short}_{index.short}", text)
 
 
 def write_view_add(dtype: DType) -> Any:

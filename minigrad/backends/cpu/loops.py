@@ -15,6 +15,8 @@ from minigrad.core.plan import Strides, pieces, walk
 from minigrad.kernels.cpu.elementwise import DENSE, NEST, TILED
 
 CHUNK = 8192  # elements a chunk: some microseconds of work, so that the parallel region's 1.1 us is paid back
+COLUMNS = 64  # columns of a block, where columns are all that threads can share: four cache lines of float32
+UNITS = 16  # tasks from which on the outer dims are enough to share
 STRIP = 8  # rows of a tile, whose lines of an operand that lies across stay in the nearest cache
 MEETING = 512  # columns so many elements apart, or a multiple of it, have their lines in the same few sets of a cache
 TILE = (64, 8)  # columns of a tile; of one whose lines meet, as many as a set holds

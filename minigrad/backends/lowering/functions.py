@@ -36,6 +36,16 @@ def product(a, b):
     return a * b
 
 
+def second(a, b):
+    """The second of two."""
+    return b
+
+
+def from_front(i, size):
+    """An index counted from the front."""
+    return i + size if i < 0 else i
+
+
 def quotient(a, b):
     """A quotient."""
     return a / b
@@ -147,6 +157,8 @@ NONZERO = parse(nonzero)
 EQUAL = parse(equal)
 CHOSEN = parse(chosen)
 PRODUCT = parse(product)
+SECOND = parse(second)
+FROM_FRONT = parse(from_front)
 QUOTIENT = parse(quotient)
 DIFFERENCE = parse(difference)
 LINE = parse(line)

@@ -7,7 +7,17 @@ from math import prod
 import numpy as np
 
 from minigrad.backends.base import Backend, Launch
-from minigrad.backends.lowering.functions import CHOSEN, DIFFERENCE, LARGEST, LAST_AT, LESSER, SMALLEST, SUM
+from minigrad.backends.lowering.functions import (
+    CHOSEN,
+    DIFFERENCE,
+    EQUAL,
+    FROM_FRONT,
+    LARGEST,
+    LAST_AT,
+    LESSER,
+    SMALLEST,
+    SUM,
+)  # fmt: skip
 from minigrad.backends.steps import Specs, Steps, lowers, numbers_of, viewed
 from minigrad.core.dtype import bool_, int64
 from minigrad.core.layout import along
@@ -19,11 +29,54 @@ from minigrad.core.requests import (
     PutBack,
     Scan,
     ScatterAdd,
+    ScatterJoin,
     Select,
     SelectAdd,
     SelectPut,
+    Sort,
     Tally,
 )
+
+
+@lowers(ScatterJoin)
+def scatter_join(backend: Backend, request: ScatterJoin, outs: Specs, operands: Specs) -> Launch:
+    """Sorted by index, elements of one position are neighbours.  Each takes in the one 1, 2, 4, ... in front of it, as
+    long as that has its position; so the last of a run is the join of all of it, and is joined with a."""
+    steps = Steps(backend, outs, operands)
+    (out,), (a, index, src), dim, join = steps.outs, steps.operands, request.dim, request.join
+    n, size = index.shape[dim], out.shape[dim]
+    if not index.layout.numel:
+        steps.copy(out, a)
+        return steps.launch
+    limits = steps.work((2,), int64)
+    steps.ask(Bounds(), limits, index)
+    steps.check(limits, -size, size - 1)
+    position, order, key = (steps.work(index.shape, int64) for _ in range(3))
+    values, last = steps.work(index.shape, out.dtype), steps.work(index.shape, bool_)
+    steps.each(FROM_FRONT, position, index, steps.constant(size, int64))
+    steps.ask(Sort(dim, False), order, position)
+    steps.ask(Gather(dim), key, position, order)
+    steps.ask(Gather(dim), values, src, order)
+    steps.fill(last, True)
+    k = 1
+    while k < n:
+        later, earlier = values.at(dim, k, n - k), values.at(dim, 0, n - k)
+        alike, joined = steps.work(later.shape, bool_), steps.work(later.shape, out.dtype)
+        steps.each(EQUAL, alike, key.at(dim, k, n - k), key.at(dim, 0, n - k), compute=int64.compute)
+        if k == 1:
+            steps.each(CHOSEN, last.at(dim, 0, n - 1), alike, steps.constant(False, bool_), steps.constant(True, bool_))
+        steps.each(join, joined, earlier, later)
+        steps.each(CHOSEN, joined, alike, joined, later)
+        steps.copy(later, joined)
+        k *= 2
+    named, total, nothing = steps.work(out.shape, bool_), steps.work(out.shape, out.dtype), steps.constant(0, out.dtype)
+    steps.each(CHOSEN, values, last, values, nothing)
+    for result, added in ((named, last), (total, values)):
+        zero = steps.constant(0, result.dtype)
+        steps.ask(ScatterAdd(dim), result, zero.seen(zero.layout.expand(out.shape)), key, added)
+    steps.each(join, total, a, total)
+    steps.each(CHOSEN, out, named, total, a)
+    return steps.launch
 
 
 @lowers(Select)

@@ -1,4 +1,4 @@
-"""Pooling: windows are a view, and what is done to them is elementwise, a sum, a gather or a scatter."""
+"""Pooling: windows are a view, and what is done to them is elementwise, a sum, a gather or a scatter; resampling."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from math import prod
 import numpy as np
 
 from minigrad.backends.base import Backend, Launch
-from minigrad.backends.lowering.functions import CHOSEN, FIRST_OF, MEETING, QUOTIENT, SUM
+from minigrad.backends.lowering.functions import CHOSEN, FIRST_OF, LINE, MEETING, QUOTIENT, SUM
 from minigrad.backends.lowering.windows import Windows
 from minigrad.backends.steps import Specs, Steps, Value, lowers, viewed
 from minigrad.core.dtype import bool_, float64, int64
-from minigrad.core.requests import AvgPool, Gather, MaxPool, PutBack, ScatterAdd
+from minigrad.core.requests import AvgPool, Gather, MaxPool, PutBack, Resample, ScatterAdd, Select, SelectAdd
 from minigrad.core.shape import window_counts
 
 
@@ -101,4 +101,34 @@ def avg_pool(backend: Backend, request: AvgPool, outs: Specs, operands: Specs) -
         steps.reducer(SUM, viewed(total, (*like.shape, *(1,) * dims)), terms, range(2 + dims, 2 + 2 * dims))
         steps.each(QUOTIENT, total, total, divisors)
         steps.copy(out, total)
+    return steps.launch
+
+
+@lowers(Resample)
+def resample(backend: Backend, request: Resample, outs: Specs, operands: Specs) -> Launch:
+    """Forward, all terms are selected, multiplied by their weights and summed; back, they are added by index."""
+    steps = Steps(backend, outs, operands)
+    (out,), (a, index, weight), dim = steps.outs, steps.operands, request.dim
+    terms, count = index.shape
+    beside = (*out.shape[:dim], terms, count, *out.shape[dim + 1 :])
+    flat, table = (
+        (*out.shape[:dim], terms * count, *out.shape[dim + 1 :]),
+        (terms, count, *(1,) * (len(beside) - dim - 2)),
+    )
+    one, there = steps.constant(1, int64), steps.work(index.shape, int64)
+    steps.each(LINE, there, index, one, one)  # 0 where there is no term
+    names = viewed(steps.dense(index), (terms * count,))
+    if request.back:
+        source = a.seen(a.layout.unsqueeze(dim).expand(beside))
+    else:
+        chosen = steps.work(flat, out.dtype)
+        steps.ask(Select(dim), chosen, a, names)  # -1 selects the last element, which does not count
+        source = viewed(chosen, beside)
+    added = steps.work(beside, out.dtype)
+    steps.each(MEETING, added, source, viewed(steps.dense(weight), table), viewed(there, table))
+    if request.back:
+        zero = steps.constant(0, out.dtype)
+        steps.ask(SelectAdd(dim), out, zero.seen(zero.layout.expand(out.shape)), names, viewed(added, flat))
+    else:
+        steps.reducer(SUM, out.seen(out.layout.unsqueeze(dim)), added, (dim,))
     return steps.launch

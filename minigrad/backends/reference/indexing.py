@@ -7,11 +7,12 @@ import numpy as np
 from minigrad.backends.base import serves
 from minigrad.backends.host import HostMemory
 from minigrad.backends.launch import Loop
+from minigrad.backends.lowering.functions import TOTAL
 from minigrad.backends.reference.elements import INT64, Buffer, positions, quiet, read, write
-from minigrad.backends.reference.scalars import compute_type
+from minigrad.backends.reference.scalars import compute_type, python_function
 from minigrad.core import requests
 from minigrad.core.layout import Layout, along
-from minigrad.core.op import Spec
+from minigrad.core.op import ScalarFn, Spec
 
 
 class Indexing(HostMemory):
@@ -30,17 +31,21 @@ class Indexing(HostMemory):
 
     @serves(requests.ScatterAdd)
     def scatter_add(self, out: Spec, a: Spec, index: Spec, src: Spec, *, dim: int) -> Loop:
-        compute = out.dtype.compute
-        number, row_major = compute_type(compute), Layout.contiguous(out.shape)
+        return self.scatter_join(out, a, index, src, dim=dim, join=TOTAL)
+
+    @serves(requests.ScatterJoin)
+    def scatter_join(self, out: Spec, a: Spec, index: Spec, src: Spec, *, dim: int, join: ScalarFn) -> Loop:
+        compute, row_major = out.dtype.compute, Layout.contiguous(out.shape)
+        function = python_function(join, compute)
 
         def launch(x: Buffer, i: Buffer, s: Buffer, z: Buffer) -> bool:
             chosen = picked(row_major, index, i, dim)
             if chosen is None:
                 return True
-            sums = read(x, a, compute)
+            results = read(x, a, compute)
             for position, value in zip(chosen, read(s, src, compute), strict=True):
-                sums[position] = number(sums[position] + value)
-            write(z, out, sums, compute)
+                results[position] = function(results[position], value)
+            write(z, out, results, compute)
             return False
 
         return quiet(launch)

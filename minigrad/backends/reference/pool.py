@@ -1,4 +1,4 @@
-"""Pooling, window by window and in row-major order."""
+"""Pooling, window by window and in row-major order; resampling, output by output."""
 
 from __future__ import annotations
 
@@ -96,6 +96,25 @@ class Pool(HostMemory):
             write(z, out, sums, FLOAT64)
 
         return quiet(back if part == "back" else values)
+
+    @serves(requests.Resample)
+    def resample(self, out: Spec, a: Spec, table: Spec, weight: Spec, *, dim: int, back: bool) -> Loop:
+        compute, number = out.dtype.compute, compute_type(out.dtype.compute)
+        terms, count = table.shape
+        beside = [range(1 if d == dim else n) for d, n in enumerate(out.shape)]
+
+        def launch(x: Buffer, i: Buffer, w: Buffer, z: Buffer) -> None:
+            elements, sums = read(x, a, compute), [number(0)] * out.layout.numel
+            named, weights = read(i, table, INT64), read(w, weight, compute)
+            for spot, t in product(product(*beside), range(terms * count)):
+                if named[t] >= 0:
+                    to, of = (int(named[t]), t % count) if back else (t % count, int(named[t]))
+                    p = index((*spot[:dim], to, *spot[dim + 1 :]), out.shape)
+                    q = index((*spot[:dim], of, *spot[dim + 1 :]), a.shape)
+                    sums[p] = number(sums[p] + number(weights[t] * elements[q]))
+            write(z, out, sums, compute)
+
+        return quiet(launch)
 
 
 def divisors(

@@ -1,6 +1,7 @@
 """Loops that read or add where an index tensor says.
 
-Free names, filled in by `specialize`: `LOAD_0`, `LOAD_1`, `STORE` and `ADD` (bools: or) for the sums, and
+Free names, filled in by `specialize`: `LOAD_0`, `LOAD_1`, `STORE`, and
+`ADD` (bools: or) for the sums, `JOIN` for them and for other functions of what is there and what comes;
 `ROWS`: the index is constant along the innermost dim and both sides step by 1 there, so whole rows move; `DENSE`: index
 and result step by 1; `LINE`: so they do, and the indexed dim is dense and the only one that moves; `LOOSE`: none of
 these; `LINE_OF_CACHE`: its elements.  `fetch` is that of `moving.py`.
@@ -138,7 +139,7 @@ def scatter_lines(a, src, index, out, N):  # type: ignore[no-untyped-def]
                 k = np.int64(chosen[c])
                 at = np.uint64(k if k >= 0 else k + size)
                 if at < top:
-                    z[at] = STORE(ADD(LOAD_1(z[at]), LOAD_0(x[c])))
+                    z[at] = STORE(JOIN(LOAD_1(z[at]), LOAD_0(x[c])))
                 else:
                     flag[0] = 1
         else:
@@ -147,7 +148,7 @@ def scatter_lines(a, src, index, out, N):  # type: ignore[no-untyped-def]
                 row = np.uint64(k if k >= 0 else k + size)
                 if row < top:
                     at = np.uint64(to) + row * np.uint64(axis)
-                    out[at] = STORE(ADD(LOAD_1(out[at]), LOAD_0(src[np.uint64(px)])))
+                    out[at] = STORE(JOIN(LOAD_1(out[at]), LOAD_0(src[np.uint64(px)])))
                 else:
                     flag[0] = 1
                 px += src_step
@@ -188,7 +189,7 @@ def scatter_add(src, index, out, N):  # type: ignore[no-untyped-def]
                     z = out[at : at + count]
                     x = src[px : px + count]
                     for c in range(count):
-                        z[c] = STORE(ADD(LOAD_1(z[c]), LOAD_0(x[c])))
+                        z[c] = STORE(JOIN(LOAD_1(z[c]), LOAD_0(x[c])))
                 else:
                     flag[0] = 1
             else:
@@ -196,7 +197,7 @@ def scatter_add(src, index, out, N):  # type: ignore[no-untyped-def]
                     k = np.int64(index[np.uint64(pi + c * index_col)])
                     if -size <= k < size:
                         at = np.uint64(to + (k if k >= 0 else k + size) * axis + c * to_col)
-                        out[at] = STORE(ADD(LOAD_1(out[at]), LOAD_0(src[np.uint64(px + c * src_col)])))
+                        out[at] = STORE(JOIN(LOAD_1(out[at]), LOAD_0(src[np.uint64(px + c * src_col)])))
                     else:
                         flag[0] = 1
             px += src_step

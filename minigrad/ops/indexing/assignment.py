@@ -21,7 +21,7 @@ from minigrad.errors import DeviceError, GradientError, ShapeError, StorageError
 from minigrad.ops.casting import cast, clone
 from minigrad.ops.creation import tensor
 from minigrad.ops.indexing.gathering import index_copy
-from minigrad.ops.indexing.masks import count_true, fill, mask_over, positions_of
+from minigrad.ops.indexing.masks import count_true, fill_masked, mask_over, positions_of
 from minigrad.ops.indexing.positions import Gathers, as_one, order_back, side_by_side
 from minigrad.ops.indexing.subscript import INDEX, entries_of, plain_view, read_index
 from minigrad.ops.pointwise.compare import where
@@ -108,7 +108,7 @@ def fill_where(y: Tensor, dim: int, mask: Tensor, value: Any, x: Tensor) -> None
     check_writable("index", x, tensors_of("index", value))
     check_writable("index", y)
     expect_fit(y, "index", x, value, (*y.shape[:dim], count_true(mask), *y.shape[dim + mask.ndim :]))
-    fill(y, dim, mask, as_source(value, x))
+    fill_masked(y, dim, mask, as_source(value, x))
 
 
 def as_source(value: Any, x: Tensor) -> Tensor:

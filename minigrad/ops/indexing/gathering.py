@@ -14,11 +14,12 @@ from typing import Any
 from minigrad.backends.base import Backend
 from minigrad.backends.launch import Launch, as_launch
 from minigrad.backends.limits import IndexLimits, bounds_of, out_of_range
+from minigrad.backends.lowering.functions import SECOND
 from minigrad.backends.registry import backend_of
 from minigrad.backends.steps import Steps, Value
 from minigrad.core.dtype import DType, int64
 from minigrad.core.op import Op, Spec
-from minigrad.core.requests import Bounds, Copy, Gather, ScatterAdd, Select, SelectAdd, SelectPut
+from minigrad.core.requests import Bounds, Copy, Gather, ScatterAdd, ScatterJoin, Select, SelectAdd, SelectPut
 from minigrad.core.roles import Dim, Front
 from minigrad.declare.decorators import kernel
 from minigrad.declare.rules import common, joint
@@ -145,6 +146,28 @@ def scatter_add(backend, out, input: Tensor, dim: Dim, index: Tensor, src: Tenso
 
 @kernel(
     dtype=_dtype,
+    shape=_scatter_shape,
+    vjp=(
+        lambda g, index, *, src_shape, dim: scatter_put(g, dim, index, zeros_of(src_shape, g)),
+        None,
+        lambda g, index, *, input_shape, dim: _last(gather(g, dim, index), index, input_shape, dim),
+    ),
+    linear=joint("input", "src"),
+    batch="along",
+    namespace=(),
+    label="scatter",
+)
+def scatter_put(backend, out, input: Tensor, dim: Dim, index: Tensor, src: Tensor):
+    """input with src[i, j, k] instead of what is at [i, index[i, j, k], k] for dim 1; of equal positions the last.
+
+    Gradient: g without these elements for input, and g gathered for src, 0 for an element that is not the last.
+    """
+    launch = backend.prepare(ScatterJoin(dim, SECOND), out, input, index, src)
+    return watched(scatter_put, backend, launch, input, index, dim)
+
+
+@kernel(
+    dtype=_dtype,
     shape=_select_shape,
     vjp=(lambda g, index, *, in_shape, dim: index_add(zeros_of(in_shape, g), dim, index, g), None),
     linear=joint("input"),
@@ -217,6 +240,14 @@ def _standing(g: Tensor, index: Tensor, size: int, dim: int) -> Tensor:
     last = index_copy(zeros_of((size,), order), 0, index, order)
     stands = eq(index_select(last, 0, index), order)
     return where(reshape(stands, (n, *(1,) * (g.ndim - dim - 1))), g, 0.0)
+
+
+def _last(g: Tensor, index: Tensor, shape: tuple[int, ...], dim: int) -> Tensor:
+    """The elements of g that are the last of those with their position along `dim`, and zeros for the others."""
+    n = index.shape[dim]
+    order = expand(reshape(arange(n, device=g.device), (n, *(1,) * (index.ndim - dim - 1))), shape=index.shape)
+    last = scatter_put(zeros_of(shape, order), dim, index, order)
+    return where(eq(gather(last, dim, index), order), g, 0.0)
 
 
 # ---- batches --------------------------------------------------------------------------------------------------------

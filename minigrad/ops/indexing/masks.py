@@ -16,6 +16,7 @@ from minigrad.core.requests import Locate, Tally
 from minigrad.core.roles import Flag, Size
 from minigrad.core.shape import broadcast_shapes, numel
 from minigrad.declare.decorators import composed, kernel, public
+from minigrad.declare.names import MG
 from minigrad.declare.rules import index_dtype
 from minigrad.errors import DTypeError, GradientError, MinigradError, ShapeError
 from minigrad.ops.casting import cast, clone
@@ -94,7 +95,7 @@ def mask_over(y: Tensor, dim: int, mask: Tensor) -> Tensor:
     return expand(whole, shape=y.shape)
 
 
-def fill(y: Tensor, dim: int, mask: Tensor, source: Tensor) -> None:
+def fill_masked(y: Tensor, dim: int, mask: Tensor, source: Tensor) -> None:
     """y[..., mask, ...] = source, which is one element, in y's memory."""
     where(mask_over(y, dim, mask), clone(cast(source, dtype=y.dtype).reshape(())), y, out=y)
 
@@ -151,6 +152,15 @@ def masked_fill(input: Tensor, mask: Tensor, value: Tensor | float) -> Tensor:
     """
     _expect_mask("masked_fill", input, mask)
     return where(mask, _filling("masked_fill", input, value), input)
+
+
+@public(namespace=MG)
+def fill(input: Tensor, value: Tensor | float) -> Tensor:
+    """Return a tensor of `value`, a number or a tensor of one, with the shape and dtype of input.
+
+    Gradient: 0 for input; the sum of g for value.
+    """
+    return masked_fill(input, number(True, bool_, input.device), value)
 
 
 @public(namespace=(), method=True)

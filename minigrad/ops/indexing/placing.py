@@ -1,28 +1,28 @@
-"""Values put at positions as functions: scatter, index_fill, index_put; take and argwhere, which read.
+"""Values put at positions as functions: scatter, index_fill, index_put, put; take and argwhere, which read.
 
-All are `index_copy` and `index_add` in a tensor whose elements, or whose indexed dims, are one dim.  Of equal positions
-the last value stands, and has the gradient.
+Those of whole slices are `index_copy` and `index_add` in a tensor whose elements, or whose indexed dims, are one dim.
+Of equal positions the last value stands, and has the gradient.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
 from minigrad.core.dtype import int64
-from minigrad.core.op import Spec
-from minigrad.core.roles import Dim, Flag
+from minigrad.core.roles import Dim, Flag, Size
+from minigrad.core.shape import as_shape
 from minigrad.declare.decorators import composed
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
 from minigrad.ops.casting import cast
-from minigrad.ops.creation import arange
 from minigrad.ops.indexing.assignment import located
-from minigrad.ops.indexing.gathering import check_positions, index_add, index_copy, index_select
+from minigrad.ops.indexing.gathering import index_add, index_copy, index_select, scatter_put
 from minigrad.ops.indexing.masks import nonzero
 from minigrad.ops.indexing.positions import order_back
 from minigrad.ops.indexing.reducing import scatter_reduce
 from minigrad.ops.indexing.subscript import entries_of
-from minigrad.ops.pointwise.arithmetic import remainder
+from minigrad.ops.pointwise.arithmetic import floor_divide, remainder
 from minigrad.ops.shape.views import basic_index, expand, narrow, permute, reshape
 from minigrad.runtime.dispatch import number
 from minigrad.runtime.tensor import Tensor, describe
@@ -52,19 +52,7 @@ def scatter(input: Tensor, dim: Dim, index: Tensor, src: Tensor | float, *, redu
         values = narrow(values, d, 0, n)
     if reduce is not None:
         return reshape(scatter_reduce(x, dim, positions, values, REDUCES[reduce]), input.shape)
-    row, positions, source = (reshape(y, (y.numel(),)) for y in (x, in_all(x, dim, positions), values))
-    return reshape(index_copy(row, 0, positions, source), input.shape)
-
-
-def in_all(x: Tensor, dim: int, index: Tensor) -> Tensor:
-    """The places of an index along `dim` among all elements of x, row-major."""
-    check_positions("scatter", index, Spec(x.layout, x.dtype), dim)
-    positions = remainder(cast(index, dtype=int64), max(x.shape[dim], 1)) * prod(x.shape[dim + 1 :])
-    for d, n in enumerate(index.shape):
-        if d != dim:
-            along = arange(n, device=index.device) * prod(x.shape[d + 1 :])
-            positions = positions + reshape(along, (n, *(1,) * (index.ndim - d - 1)))
-    return positions
+    return reshape(scatter_put(x, dim, positions, values), input.shape)
 
 
 @composed(in_place=True)
@@ -102,6 +90,35 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: Flag = Fa
     put = index_add if accumulate else index_copy
     result = reshape(put(reshape(moved, shape), dim, positions, source), moved.shape)
     return result if moved is y else permute(result, order_back(gathers, y.ndim))
+
+
+@composed(of=index_copy, in_place=True)
+def put(input: Tensor, index: Tensor, source: Tensor, accumulate: Flag = False) -> Tensor:
+    """Return input with the elements of source at positions among all its elements, row-major.
+
+    Shapes: source and index have the same number of elements.  accumulate: add to the elements that are there.
+    Gradient: g without the replaced elements for input; g at the positions for source, 0 where a later element stands.
+    Raises ShapeError for another number of elements, DTypeError for another dtype of source.
+    """
+    if source.dtype is not input.dtype:
+        raise DTypeError(f"put: {describe(source)} must have the dtype of {describe(input)}", op="put")
+    if index.numel() != source.numel():
+        raise ShapeError(f"put: {describe(source)} must have as many elements as the index {describe(index)}", op="put")
+    row, positions, values = (reshape(x, (x.numel(),)) for x in (input, index, source))
+    return reshape((index_add if accumulate else index_copy)(row, 0, positions, values), input.shape)
+
+
+@composed(method=False, out=False)
+def unravel_index(indices: Tensor, shape: Size | Sequence[int]) -> tuple[Tensor, ...]:
+    """Return the index along each dim of a tensor of `shape`, of positions among all its elements, row-major.
+
+    Returns int64 tensors with the shape of `indices`; nothing checks that the positions exist.
+    Raises DTypeError unless `indices` are integers, ArgumentError for a negative size.
+    """
+    if not indices.dtype.is_int:
+        raise DTypeError(f"unravel_index: expected integers, got {describe(indices)}", op="unravel_index")
+    sizes, position = as_shape((shape,), "unravel_index"), cast(indices, dtype=int64)
+    return tuple(remainder(floor_divide(position, prod(sizes[d + 1 :])), n) for d, n in enumerate(sizes))
 
 
 @composed()

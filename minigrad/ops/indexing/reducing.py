@@ -1,34 +1,37 @@
-"""scatter_reduce: what several elements of a source that name one position come to, by sorting them.
+"""scatter_reduce and index_reduce: what several elements of a source that name one position come to.
 
-Sums and means are `scatter_add`.  For products and extremes the source is sorted by index, so that elements of one
-position are neighbours; each then takes in the one 1, 2, 4 ... places before it, as long as that has its position, and
-the last of a run has the result of all.  That is O(n log n), and a product has the derivatives of its factors.
+Sums and means are `scatter_add`; products and extremes `scatter_joined`, a launch of the same loop.  For a product with
+a gradient the source is sorted by index, so that elements of one position are neighbours; each then takes in the one 1,
+2, 4, ... in front of it, as long as that has its position, and the last of a run has the product of all.  That is
+O(n log n), and has the derivatives of a product in every order, also where factors are 0.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from minigrad.backends.launch import remapped
+from minigrad.backends.limits import out_of_range
+from minigrad.backends.lowering.functions import HIGHEST, LOWEST, PRODUCT
 from minigrad.core.dtype import bool_, int64, uint8
-from minigrad.core.requests import Copy
+from minigrad.core.op import Spec
+from minigrad.core.requests import Copy, ScatterJoin
 from minigrad.core.roles import Choice, Dim, Flag
 from minigrad.declare.decorators import composed, kernel
-from minigrad.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.errors import ArgumentError, DTypeError, IndexOutOfRange, ShapeError
 from minigrad.ops.casting import cast
 from minigrad.ops.creation import ones_like
-from minigrad.ops.indexing.gathering import gather, scatter_add, zeros_of
+from minigrad.ops.indexing.gathering import _dtype, _scatter_shape, gather, scatter_add, scatter_put, watched, zeros_of
 from minigrad.ops.indexing.sorting import sort
-from minigrad.ops.pointwise.arithmetic import floor_divide, maximum, minimum, mul, remainder
+from minigrad.ops.pointwise.arithmetic import floor_divide, remainder
 from minigrad.ops.pointwise.compare import eq, logical_and, logical_not, where
 from minigrad.ops.reduction.sums import wide
 from minigrad.ops.shape.joining import cat
 from minigrad.ops.shape.rearranging import movedim
-from minigrad.ops.shape.views import narrow, reshape
+from minigrad.ops.shape.views import expand, narrow, reshape
 from minigrad.runtime.dispatch import number
 from minigrad.runtime.tensor import Tensor, describe
+from minigrad.runtime.tracers import derives
 
-JOINS: dict[str, Callable[..., Tensor]] = {"prod": mul, "amax": maximum, "amin": minimum}
+JOINS = {"prod": PRODUCT, "amax": HIGHEST, "amin": LOWEST}
 BOOLS = {"sum": "amax", "prod": "amin", "amax": "amax", "amin": "amin"}
 
 
@@ -44,6 +47,29 @@ def scatter_reduce(
     return reduced(*expect_scatter(input, dim, index, src, reduce), reduce, include_self).reshape(input.shape)
 
 
+@composed(in_place=True)
+def index_reduce(
+    input: Tensor, dim: Dim, index: Tensor, source: Tensor, reduce: Choice, *, include_self: Flag = True
+) -> Tensor:
+    """Return input with each slice of source along `dim` reduced into the slice that the 1-d `index` names.
+
+    reduce: "prod", "mean", "amax" or "amin".  include_self, gradient: as for `scatter_reduce`.
+    Raises ShapeError unless source has the shape of the slices that index names.
+    """
+    x, index, source = (y if y.ndim else reshape(y, (1,)) for y in (input, index, source))
+    if index.ndim != 1 or source.shape != (wanted := (*x.shape[:dim], index.numel(), *x.shape[dim + 1 :])):
+        raise ShapeError(
+            f"index_reduce: expected a 1-d index and a source with the slices of {describe(input)} that it names, got "
+            f"{describe(index)} and {describe(source)}", op="index_reduce",
+        )  # fmt: skip
+    if reduce not in (*JOINS, "mean"):
+        raise ArgumentError(
+            f"index_reduce: reduce must be 'prod', 'mean', 'amax' or 'amin', got {reduce!r}", op="index_reduce"
+        )
+    spread = expand(reshape(index, (-1, *(1,) * (x.ndim - dim - 1))), shape=wanted)
+    return scatter_reduce(x, dim, spread, source, reduce, include_self=include_self).reshape(input.shape)
+
+
 def expect_scatter(x: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str) -> tuple[Tensor, int, Tensor, Tensor]:
     """Return the operands with dims, src as long as index.  Raises for what does not fit."""
     if reduce not in (*BOOLS, "mean"):
@@ -55,6 +81,11 @@ def expect_scatter(x: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str)
         raise DTypeError(
             f"scatter_reduce: input and src must have one dtype, for a mean of numbers, got {describe(x)} and "
             f"{describe(src)}; convert one with .to(dtype)",
+            op="scatter_reduce",
+        )
+    if not index.dtype.is_int:
+        raise DTypeError(
+            f"scatter_reduce: the index into {describe(x)} must have an integer dtype, got {describe(index)}",
             op="scatter_reduce",
         )
     shown = f"got input {describe(x)}, index {describe(index)} and src {describe(src)}"
@@ -74,30 +105,29 @@ def reduced(x: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, includ
     if x.dtype is bool_:
         y = reduced(cast(x, dtype=uint8), dim, index, cast(src, dtype=uint8), BOOLS[reduce], include_self)
         return cast(y, dtype=bool_)
-    count = counted(x.shape, dim, index)
+    nothing = {"prod": 1, "amax": x.dtype.lowest, "amin": x.dtype.highest}.get(reduce, 0)
+    try:
+        count = counted(x.shape, dim, index) if reduce == "mean" or not include_self else None
+    except IndexOutOfRange as error:  # it names the counts, which are not the caller's
+        raise out_of_range("scatter_reduce", error.index, Spec(x.layout, x.dtype), dim) from None
+    kept = x if count is None or include_self else where(count > 0, number(nothing, x.dtype, x.device), x)
     if reduce in ("sum", "mean"):
-        total = scatter_add(wide(start(x, count, 0, include_self)), dim, index, wide(src))
+        total = scatter_add(wide(kept), dim, index, wide(src))
         return cast(total if reduce == "sum" else average(total, count, include_self), dtype=x.dtype)
+    if reduce == "prod" and derives(src):
+        return cast(wide(kept) * product(wide(src), dim, index, x.shape), dtype=x.dtype)
     if reduce == "prod":
-        product = joined(wide(src), dim, index, x.shape, mul)
-        kept = wide(start(x, count, 1, include_self))
-        return cast(where(count > 0, kept * product, kept), dtype=x.dtype)
-    extrema = joined(src.detach(), dim, index, x.shape, JOINS[reduce])
-    if include_self:
-        extrema = JOINS[reduce](extrema, x.detach())
-    best = where(count > 0, extrema, x.detach())
-    return attained(best, x, dim, index, src, include_self=include_self)
+        factors = wide(src.detach())
+        ones = expand(number(1, factors.dtype, x.device), shape=x.shape)
+        return cast(wide(kept) * scatter_joined(ones, dim, index, factors, reduce), dtype=x.dtype)
+    return attained(scatter_joined(kept.detach(), dim, index, src.detach(), reduce), x, dim, index, src,
+                    include_self=include_self)  # fmt: skip
 
 
 def counted(shape: tuple[int, ...], dim: int, index: Tensor) -> Tensor:
     """Return how often an index names each position of a tensor."""
     ones = ones_like(index, dtype=int64)
     return scatter_add(zeros_of(shape, ones), dim, index, ones)
-
-
-def start(x: Tensor, count: Tensor, value: int, include_self: bool) -> Tensor:
-    """Return input, without the elements that are left out of the reduction."""
-    return x if include_self else where(count > 0, number(value, x.dtype, x.device), x)
 
 
 def average(total: Tensor, count: Tensor, include_self: bool) -> Tensor:
@@ -107,28 +137,35 @@ def average(total: Tensor, count: Tensor, include_self: bool) -> Tensor:
     return total / count if total.dtype.is_float else floor_divide(total, count)
 
 
-def joined(src: Tensor, dim: int, index: Tensor, shape: tuple[int, ...], join: Callable[..., Tensor]) -> Tensor:
-    """Return what the elements of src that name a position come to; 0 where none does.
+def product(src: Tensor, dim: int, index: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """Return the product of the elements of src that name a position; 1 where none does.
 
     `dim` is first meanwhile, so that stretches of it are dense.
     """
-    index, src = movedim(remainder(index, max(shape[dim], 1)), dim, 0), movedim(src, dim, 0)
-    index, order = sort(index, 0)
-    values = gather(src, 0, order)
+    index, src = movedim(index, dim, 0), movedim(src, dim, 0)
+    position, order = sort(remainder(index, max(shape[dim], 1)), 0)
+    index, values = gather(index, 0, order), gather(src, 0, order)
     n, k, one = index.shape[0], 1, number(1, values.dtype, values.device)
     while k < n:
-        alike = eq(narrow(index, 0, k, n - k), narrow(index, 0, 0, n - k))
-        later = narrow(values, 0, k, n - k)
-        # Left out before they are joined, not after: 0 times an infinity of another position is nan in a gradient.
-        before = where(alike, narrow(values, 0, 0, n - k), one if join is mul else later)
-        values = cat([narrow(values, 0, 0, k), join(later, before)], 0)
+        alike = eq(narrow(position, 0, k, n - k), narrow(position, 0, 0, n - k))
+        # Left out before they are multiplied, not after: 0 times an infinity of another position is nan in a gradient.
+        before = where(alike, narrow(values, 0, 0, n - k), one)
+        values = cat([narrow(values, 0, 0, k), narrow(values, 0, k, n - k) * before], 0)
         k *= 2
-    if n > 1:
-        inner = eq(narrow(index, 0, 1, n - 1), narrow(index, 0, 0, n - 1))
-        zero = number(0, values.dtype, values.device)
-        values = cat([where(inner, zero, narrow(values, 0, 0, n - 1)), narrow(values, 0, n - 1, 1)], 0)
-    # One element for each position, and zeros.
-    return scatter_add(zeros_of(shape, values), dim, movedim(index, 0, dim), movedim(values, 0, dim))
+    # Of equal positions the last stands, and it has the product of all.
+    whole = expand(one, shape=shape)
+    return scatter_put(whole, dim, movedim(index, 0, dim), movedim(values, 0, dim))
+
+
+@kernel(
+    dtype=lambda op, specs, *, dim, how: _dtype(op, specs, dim=dim), batch="along", namespace=(),
+    shape=lambda op, x, index, src, *, dim, how: _scatter_shape(op, x, index, src, dim=dim),
+    label="scatter_reduce",
+)  # fmt: skip
+def scatter_joined(backend, out, input: Tensor, dim: Dim, index: Tensor, src: Tensor, how: Choice):
+    """input with each element of src joined to the one at its position: JOINS says how.  Not differentiable."""
+    launch = backend.prepare(ScatterJoin(dim, JOINS[how]), out, input, index, src)
+    return watched(scatter_joined, backend, launch, input, index, dim)
 
 
 # ---- the derivative of an extreme -----------------------------------------------------------------------------------

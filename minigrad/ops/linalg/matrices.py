@@ -9,16 +9,18 @@ from typing import Any
 from minigrad.core.roles import Dim, Flag, Int, Scalar
 from minigrad.core.shape import normalize_dim
 from minigrad.declare.decorators import composed
-from minigrad.declare.names import LINALG
+from minigrad.declare.names import FUNCTIONAL, LINALG, MG
 from minigrad.errors import ArgumentError, ShapeError
 from minigrad.ops.casting import clone
 from minigrad.ops.creation import arange, eye
+from minigrad.ops.indexing.gathering import index_select
 from minigrad.ops.linalg import vectors
 from minigrad.ops.linalg.products import matmul
 from minigrad.ops.pointwise.compare import where
 from minigrad.ops.reduction.norms import norm
 from minigrad.ops.reduction.scan import cumprod
 from minigrad.ops.reduction.sums import amax, amin
+from minigrad.ops.shape.grids import triu_indices
 from minigrad.ops.shape.views import expand, reshape
 from minigrad.runtime.tensor import Tensor, describe
 
@@ -76,6 +78,18 @@ def cdist(x1: Tensor, x2: Tensor, p: Scalar = 2.0, compute_mode: Any = "use_mm_f
     if x1.ndim < 2 or x2.ndim < 2 or x1.shape[-1] != x2.shape[-1] or p < 0:
         raise ShapeError(f"cdist: expected rows of one length and p >= 0, got {describe(x1)}, {describe(x2)} and {p}")
     return norm(x1.unsqueeze(-2) - x2.unsqueeze(-3), p if x1.shape[-1] else 2, -1)
+
+
+@composed(namespace=(MG, FUNCTIONAL), method=False, out=False)
+def pdist(input: Tensor, p: Scalar = 2.0) -> Tensor:
+    """Return the distance of order p of each pair of rows of a matrix (n, m), as a vector of n * (n - 1) / 2.
+
+    The pairs are (0, 1), (0, 2), ..., (n - 2, n - 1).  Gradient: as for `cdist`; 0 for equal rows if p is 2.
+    """
+    if input.ndim != 2 or not input.dtype.is_float or p < 0:
+        raise ShapeError(f"pdist: expected a matrix of floats and p >= 0, got {describe(input)} and {p}", op="pdist")
+    first, second = triu_indices(input.shape[0], input.shape[0], 1, device=input.device)
+    return norm(index_select(input, 0, first) - index_select(input, 0, second), p if input.shape[1] else 2, -1)
 
 
 @composed()

@@ -1,31 +1,32 @@
-"""interpolate: images at another size, one dim after the other, each by reading positions and blending neighbours.
+"""interpolate: images at another size, one dim after the other, each output a weighted sum of a few inputs.
 
-Positions and weights depend on sizes alone, so they are made in NumPy; PyTorch's are float32 for the nearest neighbour,
-and of the dtype that is computed in for linear modes.
+Which inputs and which weights depends on sizes alone, so they are tables that NumPy makes; PyTorch's are float32 for
+the nearest neighbour, and otherwise of the dtype that is computed in.  The op `resample` of `windows.py` reads them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from minigrad.core.dtype import DType, float64
 from minigrad.core.roles import Choice, Flag
 from minigrad.core.shape import as_int
-from minigrad.declare.decorators import composed
+from minigrad.declare.decorators import composed, public
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
 from minigrad.ops.casting import cast
 from minigrad.ops.creation import tensor
 from minigrad.ops.indexing.gathering import index_select
-from minigrad.ops.nn.pooling import _adaptive
+from minigrad.ops.nn.adaptive import adaptive_mean
+from minigrad.ops.nn.grids import far, near
+from minigrad.ops.nn.windows import weighted
 from minigrad.ops.reduction.sums import wide
-from minigrad.ops.shape.views import reshape
 from minigrad.runtime.tensor import Tensor, describe
 
-LINEAR = {"linear": 3, "bilinear": 4, "trilinear": 5}  # modes, and the dims that they need
-MODES = ("nearest", "nearest-exact", "area", *LINEAR)
+WEIGHTED = {"linear": 3, "bilinear": 4, "bicubic": 4, "trilinear": 5}  # modes, and the dims that they need
+MODES = ("nearest", "nearest-exact", "area", *WEIGHTED)
 Sizes = tuple[int, ...]
 
 
@@ -34,12 +35,17 @@ def interpolate(input: Tensor, size: int | Sequence[int] | None = None,
                 scale_factor: float | Sequence[float] | None = None, mode: Choice = "nearest",
                 align_corners: bool | None = None, recompute_scale_factor: bool | None = None,
                 antialias: Flag = False) -> Tensor:  # fmt: skip
-    """Return images (N, C, 1 to 3 dims) at another size, given itself or as a factor; see MODES for the modes.
+    """Return images (N, C, 1 to 3 dims) at another size, given itself or as a factor.
 
-    Gradient: g, with the weights of the pixels, to where they were read.  Raises ArgumentError for other modes.
+    mode: "nearest", "nearest-exact", "linear", "bilinear", "bicubic", "trilinear", or "area", which takes means.
+    align_corners: the centres of the outer pixels stay where they are, and not their outer edges.
+    antialias: with "bilinear" and "bicubic", a smaller image takes in all pixels, as Pillow does.
+    recompute_scale_factor: the factor is that of the two sizes, and not the one that was given.
+    Gradient: g, with the weights of the pixels, to where they were read.
+    Raises ArgumentError, ShapeError or DTypeError for arguments that do not fit.
     """
     sizes, scales = read_sizes(input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias)
-    return resampled(input, sizes, scales, mode, bool(align_corners))
+    return resampled(input, sizes, scales, mode, bool(align_corners), antialias)
 
 
 # ---- arguments ------------------------------------------------------------------------------------------------------
@@ -54,15 +60,15 @@ def read_sizes(
     x: Tensor, size: Any, factor: Any, mode: str, align: bool | None, recompute: bool | None, antialias: bool
 ) -> tuple[Sizes, list[float] | None]:
     """Return the spatial sizes of the result, and the factors where they place the pixels; raises what is wrong."""
-    if mode not in MODES or antialias:
-        what = "antialias=True" if mode in MODES else f"mode={mode!r}"
-        raise wrong(f"{what} is not implemented; use one of the modes {', '.join(MODES)}, without antialias")
-    if x.ndim != LINEAR.get(mode, x.ndim) or x.ndim not in (3, 4, 5):
-        need = LINEAR.get(mode, "3 to 5")
+    if mode not in MODES or (antialias and mode not in ("bilinear", "bicubic")):
+        what = "antialias=True needs mode 'bilinear' or 'bicubic'" if antialias else f"mode must be one of {MODES}"
+        raise wrong(f"{what}, got {mode!r}")
+    if x.ndim != WEIGHTED.get(mode, x.ndim) or x.ndim not in (3, 4, 5):
+        need = WEIGHTED.get(mode, "3 to 5")
         raise ShapeError(f"interpolate: mode={mode!r} needs {need} dims (N, C, ...), got {describe(x)}")
-    if align is not None and mode not in LINEAR:
-        raise wrong(f"align_corners is for {', '.join(LINEAR)}; leave it out for mode={mode!r}")
-    if mode in LINEAR and not x.dtype.is_float:
+    if align is not None and mode not in WEIGHTED:
+        raise wrong(f"align_corners is for {', '.join(WEIGHTED)}; leave it out for mode={mode!r}")
+    if mode in WEIGHTED and not x.dtype.is_float:
         raise DTypeError(f"interpolate: mode={mode!r} needs a floating dtype, got {describe(x)}; convert with .float()")
     if (size is None) == (factor is None):
         raise wrong(f"expected either size or scale_factor, got {'neither' if size is None else 'both'}")
@@ -71,6 +77,8 @@ def read_sizes(
     values = per_spatial_dim(x, "scale_factor" if size is None else "size", factor if size is None else size)
     scales = None
     if size is None:
+        if any(isinstance(each, bool) or not isinstance(each, (int, float, np.number)) for each in values):
+            raise wrong(f"scale_factor must be a number, or one per spatial dim, got {factor!r}")
         scales = [float(each) for each in values]
         sizes = tuple([int(n * scale) if np.isfinite(n * scale) else 0 for n, scale in zip(x.shape[2:], scales)])
     else:
@@ -95,20 +103,28 @@ def per_spatial_dim(x: Tensor, name: str, value: Any) -> Sequence[Any]:
 # ---- pixels ---------------------------------------------------------------------------------------------------------
 
 
-def resampled(x: Tensor, sizes: Sizes, scales: Sequence[float] | None, mode: str, align: bool) -> Tensor:
+def resampled(
+    x: Tensor, sizes: Sizes, scales: Sequence[float] | None, mode: str, align: bool, antialias: bool
+) -> Tensor:
     """Return images at other sizes; the last dim is first, as in PyTorch's sums."""
     if mode == "area":
-        return _adaptive(f"adaptive_avg_pool{x.ndim - 2}d", x.ndim - 2, x, sizes)
-    y = wide(x) if mode in LINEAR else x
+        return adaptive_mean(f"adaptive_avg_pool{x.ndim - 2}d", x.ndim - 2, x, sizes)
+    y = wide(x) if mode in WEIGHTED else x
     for d in range(x.ndim - 1, 1, -1):
         n, m, scale = x.shape[d], sizes[d - 2], 0.0 if scales is None else scales[d - 2]
         if mode == "nearest" and x.ndim == 4 and m in (n, 2 * n):
             scale = m / n  # PyTorch leaves the factor out here for images, and not for rows and volumes
-        if mode not in LINEAR:
+        if mode not in WEIGHTED:
             y = index_select(y, d, tensor(nearest(n, m, scale, mode), device=x.device))
-        elif n != m:  # else each pixel is read where it is
-            y = blended(y, d, *neighbours(n, m, scale, align, y.dtype))
+        elif n != m or mode == "bicubic" or antialias:  # otherwise each pixel is read where it is
+            tables = (smoothed if antialias else cubic if mode == "bicubic" else linear)(
+                n, m, scale, align, y.dtype.name, mode
+            )
+            y = weighted(y, d, *tables)
     return cast(y, dtype=x.dtype)
+
+
+# ---- tables ---------------------------------------------------------------------------------------------------------
 
 
 def nearest(n: int, m: int, scale: float, mode: str) -> Any:
@@ -118,22 +134,73 @@ def nearest(n: int, m: int, scale: float, mode: str) -> Any:
     return np.minimum(np.floor((np.arange(m).astype(np.float32) + first) * step).astype(np.int64), n - 1)
 
 
-def neighbours(n: int, m: int, scale: float, align: bool, dtype: DType) -> tuple[Any, Any, Any]:
-    """Return the two positions that each of m pixels blends of n, and the weight of the second."""
-    real: Any = np.float64 if dtype is float64 else np.float32
-    pixels = np.arange(m).astype(real)
+def step_of(n: int, m: int, scale: float, align: bool, real: Any) -> Any:
+    """Return how far the pixels of the result are from each other in the image."""
     if align:
-        positions = pixels * (real(n - 1) / real(m - 1) if m > 1 else real(0))
-    else:
-        step = real(1.0 / scale) if scale > 0 else real(n) / real(m)
-        positions = np.maximum(step * (pixels + real(0.5)) - real(0.5), real(0))
+        return real(n - 1) / real(m - 1) if m > 1 else real(0)
+    return real(1.0 / scale) if scale > 0 else real(n) / real(m)
+
+
+@lru_cache(64)
+def linear(n: int, m: int, scale: float, align: bool, dtype: str, mode: str) -> tuple[Any, Any]:
+    """Return the two positions that each of m pixels blends of n, and their weights."""
+    real: Any = np.float64 if dtype == "float64" else np.float32
+    step, pixels = step_of(n, m, scale, align, real), np.arange(m).astype(real)
+    positions = pixels * step if align else np.maximum(step * (pixels + real(0.5)) - real(0.5), real(0))
     first = np.minimum(positions.astype(np.int64), n - 1)
-    return first, np.minimum(first + 1, n - 1), np.clip(positions - first.astype(real), 0, 1).astype(real)
+    weight = np.clip(positions - first.astype(real), 0, 1).astype(real)
+    return np.stack([first, np.minimum(first + 1, n - 1)]), np.stack([1 - weight, weight])
 
 
-def blended(x: Tensor, d: int, first: Any, second: Any, weight: Any) -> Tensor:
-    """Return the elements at two positions of a dim, weighted."""
-    shape = (-1, *(1,) * (x.ndim - d - 1))
-    before, after = (index_select(x, d, tensor(positions, device=x.device)) for positions in (first, second))
-    left, right = (reshape(tensor(w, dtype=x.dtype, device=x.device), shape) for w in (1 - weight, weight))
-    return before * left + after * right
+@lru_cache(64)
+def cubic(n: int, m: int, scale: float, align: bool, dtype: str, mode: str) -> tuple[Any, Any]:
+    """Return the four positions around each of m pixels of n, and the weights of cubic convolution."""
+    real: Any = np.float64 if dtype == "float64" else np.float32
+    step, pixels = step_of(n, m, scale, align, real), np.arange(m).astype(real)
+    positions = pixels * step if align else step * (pixels + real(0.5)) - real(0.5)
+    first = np.minimum(np.floor(positions).astype(np.int64), n - 1)
+    t = np.clip(positions - first.astype(real), 0, 1).astype(real)
+    weights = np.stack([far(t + 1), near(t), near(1 - t), far(2 - t)]).astype(real)
+    return np.clip(first + np.arange(-1, 3)[:, None], 0, n - 1), weights
+
+
+@lru_cache(64)
+def smoothed(n: int, m: int, scale: float, align: bool, dtype: str, mode: str) -> tuple[Any, Any]:
+    """Return the positions under a kernel around each of m pixels of n, and their weights, which are 1 in sum.
+
+    The kernel is a triangle, or cubic with a = -0.5, and as wide as a pixel of the result.
+    """
+    real: Any = np.float64 if dtype == "float64" else np.float32
+    step, reach = step_of(n, m, scale, align, real), 2 if mode == "bicubic" else 1
+    spread = max(step, real(1))
+    centres = step * (np.arange(m).astype(real) + real(0.5))
+    low = np.maximum((centres - reach * spread + real(0.5)).astype(np.int64), 0)
+    high = np.minimum((centres + reach * spread + real(0.5)).astype(np.int64), n)
+    index = low + np.arange(max(1, int((high - low).max())))[:, None]
+    t = np.abs((index.astype(real) - centres + real(0.5)) / spread)
+    shape = np.where(t < 1, near(t, -0.5), np.where(t < 2, far(t, -0.5), 0)) if mode == "bicubic" else 1 - t
+    weights = np.where(index < high, np.maximum(shape, 0) if mode == "bilinear" else shape, 0)
+    return np.where(index < high, index, -1), (weights / weights.sum(0)).astype(real)
+
+
+# ---- names that PyTorch had before ----------------------------------------------------------------------------------
+
+
+@public()
+def upsample(
+    input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None
+) -> Tensor:
+    """`interpolate`, by the name that it had before."""
+    return interpolate(input, size, scale_factor, mode, align_corners)
+
+
+@public()
+def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+    """`interpolate` with mode="nearest"."""
+    return interpolate(input, size, scale_factor)
+
+
+@public()
+def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+    """`interpolate` with mode="bilinear" and align_corners=True."""
+    return interpolate(input, size, scale_factor, "bilinear", True)

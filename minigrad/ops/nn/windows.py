@@ -3,7 +3,8 @@
 A window's largest element is the first of equals, in row-major order, and its gradient goes there; nan is larger than
 all.  The padding counts as -inf for the largest, as 0 for the mean.  Every order of derivative follows from pairs of
 ops that are each other's adjoint: `max_pool_back` puts elements where the largest are, `max_pool_pick` takes them from
-there, `avg_pool` and `avg_pool_back` are the mean and its spreading.  `pooling.py` is what users call.
+there, `avg_pool` and `avg_pool_back` are the mean and its spreading.  `resample`, its own adjoint, takes weighted sums
+of elements that tables name.  `pooling.py`, `adaptive.py` and `resampling.py` have the functions that users call.
 """
 
 from __future__ import annotations
@@ -12,12 +13,14 @@ from typing import Any
 
 from minigrad.core.dtype import DType, int64
 from minigrad.core.op import Op, Spec
-from minigrad.core.requests import AvgPool, MaxPool
+from minigrad.core.requests import AvgPool, MaxPool, Resample
+from minigrad.core.roles import Dim, Flag, Size
 from minigrad.core.window import Window
 from minigrad.declare.decorators import kernel
 from minigrad.declare.rules import joint, twice
 from minigrad.errors import DTypeError
 from minigrad.ops.batch_rules import batch_merged
+from minigrad.ops.creation import tensor
 from minigrad.runtime.tensor import Tensor
 
 Ints = tuple[int, ...]
@@ -135,3 +138,47 @@ def avg_pool(backend, out, x: Tensor, window):
 def avg_pool_back(backend, out, output: Tensor, window):
     """Each element, divided by what its window counts, added all over the window.  Gradient: the mean of windows."""
     return backend.prepare(_avg_request("back", window), out, output)
+
+
+# ---- weighted sums ---------------------------------------------------------------------------------------------------
+
+
+def weighted(x: Tensor, d: int, index: Any, weight: Any) -> Tensor:
+    """Return weighted sums of elements along a dim, whose terms are tables (terms, outputs)."""
+    tables = tensor(index, device=x.device), tensor(weight, dtype=x.dtype, device=x.device)
+    result: Tensor = resample(x, *tables, dim=d, size=index.shape[1])
+    return result
+
+
+def _wide_floats(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
+    if not specs[0].dtype.is_float or specs[0].dtype.itemsize < 4:
+        raise DTypeError(f"{op.label}: got {specs[0]!r}; sums of products need float32 or float64", op=op.label)
+    return specs[0].dtype
+
+
+def _resampled_shape(op: Op, x: Spec, index: Spec, weight: Spec, *, dim: int, size: int, back: bool) -> Ints:
+    return (*x.shape[:dim], size, *x.shape[dim + 1 :])
+
+
+@kernel(
+    dtype=_wide_floats,
+    shape=_resampled_shape,
+    vjp=(
+        lambda g, index, weight, *, in_shape, dim, back: resample(
+            g, index, weight, dim=dim, size=in_shape[dim], back=not back
+        ),
+        None,
+        None,
+    ),
+    linear=joint("x"),
+    batch=lambda x, index, weight, *, dim, size, back, batch, flags: resample(
+        x, index, weight, dim=dim + 1, size=size, back=back
+    ),
+    namespace=(),
+)
+def resample(backend, out, x: Tensor, index: Tensor, weight: Tensor, *, dim: Dim, size: Size, back: Flag = False):
+    """Sums along `dim` of the elements that a table (terms, outputs) names, times their weights; -1 names none.
+
+    back: the adjoint, which adds elements times their weights where they are named.  Gradient: each is the other's.
+    """
+    return backend.prepare(Resample(dim, back), out, x, index, weight)

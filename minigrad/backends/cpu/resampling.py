@@ -1,0 +1,63 @@
+"""Resampling on the CPU: the numbers that the loop of `kernels/cpu/resampling.py` reads."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from minigrad.backends.base import Launch, serves
+from minigrad.backends.cpu.family import Family, headed, kind_of
+from minigrad.backends.cpu.loops import CHUNK, COLUMNS, UNITS
+from minigrad.backends.steps import Steps
+from minigrad.config import settings
+from minigrad.core import requests
+from minigrad.core.dtype import DType, int64
+from minigrad.core.op import Spec
+from minigrad.core.plan import walk, without
+from minigrad.kernels.cpu import resampling
+from minigrad.kernels.specialize import write_kernel
+from minigrad.kernels.store import load
+
+
+class Resampling(Family):
+    """The preparer of weighted sums along a dim."""
+
+    @serves(requests.Resample)
+    def resample(self, out: Spec, a: Spec, index: Spec, weight: Spec, *, dim: int, back: bool) -> Launch:
+        run = Steps(self, (out,), (a, index, weight))
+        if not out.layout.numel:
+            return run.launch
+        beside = tuple(1 if d == dim else n for d, n in enumerate(out.shape))
+        dims, strides, offsets = walk([without(x.layout, beside, dim) for x in (out, a)])
+        cols, steps = dims[-1] if dims else 1, tuple(each[-1] if each else 1 for each in strides)
+        rows, (terms, count) = steps == (1, 1) and cols > 1, index.shape
+        work = prod(beside) * max(terms * count, out.shape[dim])
+        few = rows and work >= settings.parallel_threshold and prod(dims[:-1]) < UNITS
+        block = COLUMNS if few else cols if rows else max(1, min(cols, CHUNK // max(1, terms * count)))
+        blocks = -(-cols // block)
+        tables = [run.dense(x) for x in run.operands[1:]]
+        tasks = blocks * prod(dims[:-1])
+        numbers = resampling.RESAMPLE.pack(
+            *[(offset, step, each[:-1]) for offset, each, step in zip(offsets, strides, steps, strict=False)],
+            blocks=blocks, block=block, cols=cols, size=out.shape[dim], terms=terms, count=count, back=back,
+            indices=tables[0].layout.offset, weights=tables[1].layout.offset, axis=out.layout.strides[dim],
+            step=a.layout.strides[dim], sizes=dims[:-1],
+        )  # fmt: skip
+        kernel = self.kernel(write_resample, out.dtype, rows, kind=kind_of(work, tasks))
+        run.then(kernel, run.operands[0], *tables, *run.outs, numbers=headed(tasks, numbers))
+        return run.launch
+
+
+def write_resample(dtype: DType, rows: bool) -> Any:
+    """Write, compile and import one of the loops."""
+    way = "rows" if rows else "lines"
+    text = write_kernel(
+        f"resample: {dtype}, {way}.",
+        resampling.resample,
+        operands=(dtype,),
+        out=dtype,
+        constants={"ROWS": str(int(rows))},
+        arrays=(dtype, int64, dtype, dtype),
+        fields=resampling.RESAMPLE,
+    )
+    return load(f"resample_{dtype.short}_{way}", text)

@@ -1,0 +1,75 @@
+"""The loop that resamples: each output along a dim is a weighted sum of a few inputs, which a table names.
+
+Free names: `LOAD_0`, `STORE` and `T`, and `ROWS`: the innermost dim is not the resampled one, and dense on both sides,
+so whole rows are added; otherwise one line along the dim is made after the other.
+
+The tables are dense: element k * count + o of `index` and of `weight` belongs to term k of output o; an index of -1
+stands for no term.  Forward, element o of the result takes in element `index` of a; back, element `index` of the result
+takes in element o.
+"""
+
+# ruff: noqa: F821
+import numpy as np
+
+from minigrad.kernels.fields import Fields
+
+RESAMPLE = Fields(
+    "blocks block cols size terms count back indices weights axis step rank", "sizes[rank]", "offset col strides[rank]"
+)
+
+
+def resample(a, index, weight, out, N):  # type: ignore[no-untyped-def]
+    """A task is a block of the columns beside the resampled dim.  size: of that dim of out; axis, step: its strides in
+    out and a; indices, weights: where the tables begin.  The groups are those of out and a without that dim."""
+    size = N.size
+    terms = N.terms
+    count = N.count
+    back = N.back
+    axis = N.axis
+    step = N.step
+    blocks = N.blocks
+    for unit in range(first, last):
+        rest = unit // blocks
+        left = (unit - rest * blocks) * N.block
+        cols = min(N.cols - left, N.block)
+        to = N.offset[0] + left * N.col[0]
+        pa = N.offset[1] + left * N.col[1]
+        walk(rest, N.sizes, to=N.strides[0], pa=N.strides[1])
+        if ROWS:
+            for i in range(size):
+                z = out[to + i * axis : to + i * axis + cols]
+                for c in range(cols):
+                    z[c] = STORE(T(0))
+            for o in range(count):
+                for k in range(terms):
+                    i = index[N.indices + k * count + o]
+                    if i >= 0:
+                        w = weight[N.weights + k * count + o]
+                        p = to + (i if back else o) * axis
+                        q = pa + (o if back else i) * step
+                        z = out[p : p + cols]
+                        x = a[q : q + cols]
+                        for c in range(cols):
+                            z[c] = STORE(T(z[c] + w * LOAD_0(x[c])))
+        else:
+            for c in range(cols):
+                p = to + c * N.col[0]
+                q = pa + c * N.col[1]
+                for i in range(size):
+                    out[np.uint64(p + i * axis)] = STORE(T(0))
+                for k in range(terms):
+                    chosen = index[N.indices + k * count : N.indices + (k + 1) * count]
+                    w = weight[N.weights + k * count : N.weights + (k + 1) * count]
+                    if back or axis != 1 or step != 1:
+                        for o in range(count):
+                            i = chosen[o]
+                            if i >= 0:
+                                at = np.uint64(p + (i if back else o) * axis)
+                                v = LOAD_0(a[np.uint64(q + (o if back else i) * step)])
+                                out[at] = STORE(T(out[at] + w[o] * v))
+                    else:
+                        z = out[p : p + count]
+                        for o in range(count):
+                            i = chosen[o]
+                            v = LOAD_0(a[np.uint64(q + max(i, np.int64(0)))])
+                            z[o] = STORE(T(z[o] + (w[o] * v if i >= 0 else T(0))))

@@ -1,0 +1,124 @@
+"""histogram and histogramdd: how many elements, or points, lie in each of some bins; and what these weigh.
+
+An element is in the bin whose left edge is the last one that is not above it; the right edge of the last bin is part of
+that bin.  What lies outside is left out, and so is nan.  Nothing here has a gradient.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isfinite, prod
+from typing import Any
+
+import numpy as np
+
+from minigrad.core.roles import Flag
+from minigrad.declare.decorators import composed
+from minigrad.declare.record import results_of
+from minigrad.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.ops.creation import ones, tensor, zeros
+from minigrad.ops.indexing.gathering import scatter_add
+from minigrad.ops.indexing.searching import searchsorted
+from minigrad.ops.pointwise.compare import where
+from minigrad.ops.reduction.sums import amax, amin, sum
+from minigrad.ops.shape.differences import diff
+from minigrad.ops.shape.views import reshape, select
+from minigrad.runtime.tensor import Tensor, describe
+
+RESULTS: dict[str, Any] = {name: results_of(name, ("hist", "bin_edges")) for name in ("histogram", "histogramdd")}
+
+
+@composed()
+def histogram(
+    input: Tensor, bins: int | Tensor, *, range: Sequence[float] | None = None, weight: Tensor | None = None,
+    density: Flag = False,
+) -> Any:  # fmt: skip
+    """Count the elements in each bin, or add up their weights: (hist, bin_edges), in input's dtype.
+
+    Parameters
+    ----------
+    bins : how many bins of one width there are from range[0] to range[1], or a tensor of rising edges.
+    range : from the smallest to the largest element if None; half below and above where these are equal.
+    weight : of input's shape, 1 if None.
+    density : divide by the sum of all bins and by the width of each, so that the integral is 1.
+
+    Raises
+    ------
+    DTypeError
+        If input is not a float tensor, or weight or edges have another dtype.
+    ArgumentError
+        If there is no bin, or the range is not finite or does not rise.
+    """
+    points = reshape(input, (input.numel(), 1))
+    weights = weight if weight is None or weight.shape != input.shape else reshape(weight, (-1,))
+    hist, edges = counted("histogram", points, [bins], range, weights, density)
+    return RESULTS["histogram"](hist, edges[0])
+
+
+@composed(method=False, out=False)
+def histogramdd(
+    input: Tensor, bins: Any, range: Sequence[float] | None = None, weight: Tensor | None = None, density: Flag = False
+) -> Any:
+    """Count the points (..., D) in each bin of D dims, or add up their weights: (hist, D tensors of edges).
+
+    bins: an int for all dims, or one for each, or a tensor of edges for each.  range: 2 * D numbers.
+    weight: of shape (...).  Otherwise as `histogram`.
+    """
+    if input.ndim < 2:
+        raise ShapeError(f"histogramdd: expected points (..., D), got {describe(input)}", op="histogramdd")
+    dims = input.shape[-1]
+    several = list(bins) if isinstance(bins, (list, tuple)) else [bins] * dims
+    points = reshape(input, (prod(input.shape[:-1]), dims))
+    weights = weight if weight is None or weight.shape != input.shape[:-1] else reshape(weight, (-1,))
+    return RESULTS["histogramdd"](*counted("histogramdd", points, several, range, weights, density))
+
+
+def counted(
+    name: str, points: Tensor, bins: list[Any], limits: Any, weight: Tensor | None, density: bool
+) -> tuple[Tensor, tuple[Tensor, ...]]:
+    """Return what lies in the bins of points (n, D), and the edges of each dim."""
+    n, dims = points.shape
+    points = points.detach()
+    if not points.dtype.is_float or any(isinstance(x, Tensor) and x.dtype is not points.dtype for x in (*bins, weight)):
+        raise DTypeError(f"{name}: expected floats, edges and weights of one dtype, got {describe(points)}", op=name)
+    if len(bins) != dims or (weight is not None and weight.shape != (n,)):
+        raise ShapeError(f"{name}: expected bins for {dims} dims and a weight for each point, got {bins}", op=name)
+    if limits is not None and (len(limits) != 2 * dims or any(isinstance(each, Tensor) for each in bins)):
+        raise ArgumentError(f"{name}: range needs {2 * dims} numbers and bins that are counts, got {limits}", op=name)
+    edges: list[Tensor] = []
+    position, inside = zeros(n, dtype="int64", device=points.device), ones(n, dtype="bool", device=points.device)
+    for d, each in enumerate(bins):
+        x = select(points, 1, d)
+        edge = edges_of(name, x, each, None if limits is None else limits[2 * d : 2 * d + 2])
+        count = edge.shape[0] - 1
+        inside = inside & (x >= edge[0]) & (x <= edge[-1])
+        position = position * count + (searchsorted(edge, x, right=True) - 1).clamp(0, count - 1)
+        edges.append(edge)
+    shape = tuple(edge.shape[0] - 1 for edge in edges)
+    share = ones(n, dtype=points.dtype, device=points.device) if weight is None else weight.detach()
+    start = zeros(prod(shape), dtype=points.dtype, device=points.device)
+    hist = reshape(scatter_add(start, 0, position, where(inside, share, 0.0)), shape)
+    if density:
+        hist = hist / sum(hist)
+        for d, edge in enumerate(edges):
+            hist = hist / reshape(diff(edge), (-1, *(1,) * (dims - d - 1)))
+    return hist, tuple(edges)
+
+
+def edges_of(name: str, x: Tensor, bins: Any, limits: Any) -> Tensor:
+    """Return the edges of the bins of one dim."""
+    if isinstance(bins, Tensor):
+        if bins.ndim != 1 or bins.shape[0] < 2:
+            raise ArgumentError(
+                f"{name}: expected a vector of edges of two bins or more, got {describe(bins)}", op=name
+            )
+        return bins.detach()
+    low, high = (0.0, 1.0) if limits is None else (float(limits[0]), float(limits[1]))
+    if limits is None and x.numel():
+        low, high = float(amin(x).item()), float(amax(x).item())
+    low, high = (low - 0.5, high + 0.5) if low == high else (low, high)
+    if not isinstance(bins, int) or bins < 1 or not low < high or not isfinite(high - low):
+        raise ArgumentError(
+            f"{name}: expected bins > 0 and a finite range that rises, got {bins}, {low}, {high}", op=name
+        )
+    return tensor(np.linspace(low, high, bins + 1), dtype=x.dtype, device=x.device)

@@ -1,0 +1,140 @@
+"""Pooling to a size: adaptive_avg_pool and adaptive_max_pool over 1, 2 and 3 dims.
+
+Window o of m is from floor(o n / m) to ceil((o + 1) n / m), so windows may overlap, and differ by one in length.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache, reduce
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from minigrad.declare.decorators import composed
+from minigrad.declare.names import FUNCTIONAL, MG
+from minigrad.errors import DTypeError, ShapeError
+from minigrad.ops.casting import cast
+from minigrad.ops.creation import tensor
+from minigrad.ops.indexing.gathering import gather, index_select
+from minigrad.ops.nn.convolution import per_dim
+from minigrad.ops.nn.pooling import avg_pooled, max_pooled
+from minigrad.ops.nn.windows import weighted
+from minigrad.ops.reduction.extremes import max as largest
+from minigrad.ops.reduction.sums import wide
+from minigrad.ops.shape.views import expand, reshape
+from minigrad.runtime.tensor import Tensor, describe
+
+Ints = tuple[int, ...]
+
+
+@composed(namespace=(MG, FUNCTIONAL), out=False, method=False)
+def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
+    """Means of `output_size` windows of one size, as even as can be, along the last dim: see `adaptive_avg_pool2d`."""
+    return adaptive_mean("adaptive_avg_pool1d", 1, input, output_size)
+
+
+@composed(out=False, method=False)
+def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
+    """The mean of each of output_size windows of images; window o of m is from floor(o n / m) to ceil((o + 1) n / m).
+
+    output_size: an int or one for each dim; None keeps a dim as it is.
+    """
+    return adaptive_mean("adaptive_avg_pool2d", 2, input, output_size)
+
+
+@composed(out=False, method=False)
+def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
+    """The mean of each of output_size windows of the last three dims: see `adaptive_avg_pool2d`."""
+    return adaptive_mean("adaptive_avg_pool3d", 3, input, output_size)
+
+
+@composed(out=False, method=False)
+def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+    """The largest element of each of output_size windows along the last dim: see `adaptive_max_pool2d`."""
+    return adaptive_largest("adaptive_max_pool1d", 1, input, output_size, return_indices)
+
+
+@composed(out=False, method=False)
+def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+    """The largest element of each of output_size windows of images (N, C, H, W), or one (C, H, W).
+
+    Windows, output_size: as for `adaptive_avg_pool2d`.  return_indices: also where each is in its plane, counted row by
+    row, as int64.  Gradient: g where the first largest element of the window is.
+    """
+    return adaptive_largest("adaptive_max_pool2d", 2, input, output_size, return_indices)
+
+
+@composed(out=False, method=False)
+def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+    """The largest element of each of output_size windows of the last three dims: see `adaptive_max_pool2d`."""
+    return adaptive_largest("adaptive_max_pool3d", 3, input, output_size, return_indices)
+
+
+def adaptive_mean(name: str, dims: int, x: Tensor, output_size: Any) -> Tensor:
+    """The means of windows; those of windows of one size are those of `avg_pool`."""
+    sizes = adaptive_sizes(name, dims, x, output_size)
+    image = x.shape[-dims:]
+    if all(m and n % m == 0 for n, m in zip(image, sizes, strict=True)):
+        window = tuple(n // m for n, m in zip(image, sizes, strict=True))
+        return avg_pooled(name, dims, x, window, None, 0, False, True, None)
+    y, counts = wide(x), [np.ones(1)] * dims
+    for d, (n, m) in enumerate(zip(image, sizes, strict=True)):
+        if n != m:
+            index, ones, counts[d] = sums_of(n, m)
+            y = weighted(y, x.ndim - dims + d, index, ones)
+    share = tensor(reduce(np.multiply.outer, counts), dtype=y.dtype, device=x.device)
+    return cast(y / share, dtype=x.dtype)
+
+
+@lru_cache(64)
+def sums_of(n: int, m: int) -> tuple[Any, Any, Any]:
+    """Return the tables of sums over m windows of n elements, and how many elements each has."""
+    first, counts = spans(n, m)
+    terms = np.arange(counts.max(initial=1))[:, None]
+    return np.where(terms < counts, first + terms, -1), np.ones((len(terms), m)), counts
+
+
+def adaptive_largest(name: str, dims: int, x: Tensor, output_size: Any, return_indices: bool) -> Any:
+    """The largest elements, and where they are; windows of one size are those of `max_pool`."""
+    sizes = adaptive_sizes(name, dims, x, output_size)
+    image = x.shape[-dims:]
+    if all(m and n % m == 0 for n, m in zip(image, sizes, strict=True)):
+        window = tuple(n // m for n, m in zip(image, sizes, strict=True))
+        return max_pooled(name, dims, x, window, None, 0, 1, False, return_indices)
+    # Each window is read at the length of the longest, with its last element again: the first largest stays the first.
+    position: Any = np.zeros((1,) * (2 * dims), np.int64)
+    for d, (n, m) in enumerate(zip(image, sizes, strict=True)):
+        first, counts = spans(n, m)
+        along = first[:, None] + np.minimum(np.arange(counts.max(initial=1)), counts[:, None] - 1)
+        position = position * n + np.expand_dims(along, [k for k in range(2 * dims) if k % dims != d])
+    front, taps = x.shape[:-dims], prod(position.shape[dims:])
+    planes = reshape(x, (*front, prod(image)))
+    table = tensor(position.reshape(-1), device=x.device)
+    windows = reshape(index_select(planes, planes.ndim - 1, table), (*front, *sizes, taps))
+    values, best = largest(windows, -1)
+    if not return_indices:
+        return values
+    where = reshape(table, (*(1,) * len(front), *sizes, taps))
+    indices = gather(expand(where, shape=windows.shape), windows.ndim - 1, best.unsqueeze(-1))
+    return values, indices.squeeze(-1)
+
+
+def adaptive_sizes(name: str, dims: int, x: Tensor, output_size: Any) -> Ints:
+    """The spatial sizes of the result.  Raises for what does not fit."""
+    wanted = tuple(output_size) if isinstance(output_size, (tuple, list)) else (output_size,) * dims
+    if x.ndim not in (dims + 1, dims + 2) or 0 in x.shape[-dims:] or len(wanted) != dims:
+        raise ShapeError(
+            f"{name}: expected {dims + 1} or {dims + 2} dims, no spatial size of 0, and {dims} output sizes, got "
+            f"{describe(x)} and {describe(output_size)}",
+            op=name,
+        )
+    if not x.dtype.is_float:
+        raise DTypeError(f"{name}: got {describe(x)}; expected floats", op=name)
+    return tuple(n if m is None else per_dim(name, "output_size", m, 1, 0)[0] for n, m in zip(x.shape[-dims:], wanted))
+
+
+def spans(n: int, m: int) -> tuple[Any, Any]:
+    """Return where each of m windows of n elements begins, and its length."""
+    first = np.arange(m) * n // max(m, 1)
+    return first, -(-np.arange(1, m + 1) * n // max(m, 1)) - first

@@ -1,0 +1,106 @@
+"""embedding_bag: the rows of a table that a bag of numbers names as one row, their sum, mean or largest elements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minigrad.core.dtype import int64
+from minigrad.core.roles import Flag
+from minigrad.declare.decorators import composed
+from minigrad.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.ops.casting import cast
+from minigrad.ops.creation import arange, full
+from minigrad.ops.indexing.gathering import gather, index_add, index_select, zeros_of
+from minigrad.ops.indexing.reducing import index_reduce
+from minigrad.ops.indexing.searching import searchsorted
+from minigrad.ops.nn.embedding import _padding, embedding
+from minigrad.ops.pointwise.compare import where
+from minigrad.ops.reduction.sums import wide
+from minigrad.ops.shape.views import expand, narrow, reshape
+from minigrad.runtime.tensor import Tensor, describe, host_array
+
+MODES = ("sum", "mean", "max")
+
+
+@composed(method=False, out=False)
+def embedding_bag(
+    input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: float | None = None, norm_type: float = 2,
+    scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False,
+    per_sample_weights: Tensor | None = None, include_last_offset: Flag = False, padding_idx: int | None = None,
+) -> Tensor:  # fmt: skip
+    """Return one row per bag: the sum, the mean or the largest elements of the rows of weight that the bag names.
+
+    Parameters
+    ----------
+    input : integers (B, n), a bag per row; or (L,), of which bag k begins at offsets[k].
+    offsets : integers (B,), rising from 0; with include_last_offset (B + 1,), of which the last is the end.
+    mode : "sum", "mean" or "max"; a bag without rows is 0.
+    per_sample_weights : of input's shape, a factor for each row; with mode "sum" only.
+    padding_idx : a row that counts in no bag.
+    max_norm, norm_type, scale_grad_by_freq, sparse : as for `embedding`.
+
+    Gradient: g, over the size of the bag for a mean, added to each row of the bag; for the largest elements to the
+    first row that attains them.  per_sample_weights: the product of g and the row.
+    """
+    flat, bag, count = expect_bags(input, offsets, include_last_offset)
+    if mode not in MODES or (per_sample_weights is not None and mode != "sum"):
+        raise ArgumentError(
+            f"embedding_bag: mode must be 'sum', 'mean' or 'max', with weights 'sum', got {mode!r}", op="embedding_bag"
+        )
+    if per_sample_weights is not None and (
+        per_sample_weights.shape != input.shape or per_sample_weights.dtype is not weight.dtype
+    ):
+        raise ShapeError(
+            f"embedding_bag: per_sample_weights {describe(per_sample_weights)} must have the shape of "
+            f"{describe(input)} and the dtype of {describe(weight)}", op="embedding_bag",
+        )  # fmt: skip
+    rows = embedding(flat, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
+    counts = expand(full((1,), 1, dtype=int64, device=weight.device), shape=flat.shape)
+    if padding_idx is not None:
+        skipped, n = cast(flat, dtype=int64), weight.shape[0]
+        counts = cast((skipped - _padding(weight, padding_idx)).remainder(n) != 0, dtype=int64)
+    size = index_add(zeros_of((count,), counts), 0, bag, counts).unsqueeze(1)
+    if mode == "max":
+        return where(size > 0, first_largest(rows, bag, counts > 0, count), 0.0)
+    factor = cast(counts, dtype=weight.dtype)
+    factor = factor if per_sample_weights is None else factor * reshape(per_sample_weights, flat.shape)
+    kept = wide(where((counts > 0).unsqueeze(1), rows * factor.unsqueeze(1), 0.0))
+    total = index_add(zeros_of((count, weight.shape[1]), kept), 0, bag, kept)
+    return cast(total / size.clamp(1) if mode == "mean" else total, dtype=weight.dtype)
+
+
+def first_largest(rows: Tensor, bag: Tensor, counts: Tensor, count: int) -> Tensor:
+    """Return the largest elements of the rows of each bag; they are read where the first of equal ones is."""
+    n, d = rows.shape
+    if not n:
+        return zeros_of((count, d), rows)
+    seen = where(counts.unsqueeze(1), rows.detach(), float("-inf"))
+    best = index_reduce(zeros_of((count, d), rows), 0, bag, seen, "amax", include_self=False)
+    attains = (seen == index_select(best, 0, bag)) | (seen != seen)
+    number = where(attains, arange(n, device=rows.device).unsqueeze(1), n - 1)
+    last = full((count, d), n - 1, device=rows.device)
+    return gather(rows, 0, index_reduce(last, 0, bag, number, "amin"))
+
+
+def expect_bags(input: Tensor, offsets: Tensor | None, ends: bool) -> tuple[Tensor, Tensor, int]:
+    """Return the numbers of rows in one line, the bag of each, and how many bags there are."""
+    flat = reshape(input, (input.numel(),))
+    if input.ndim == 2 and offsets is None:
+        bags, n = input.shape
+        return flat, reshape(expand(arange(bags, device=input.device).unsqueeze(1), shape=(bags, n)), (-1,)), bags
+    if input.ndim != 1 or offsets is None or offsets.ndim != 1:
+        shown = describe(offsets) if isinstance(offsets, Tensor) else offsets
+        raise ShapeError(
+            f"embedding_bag: expected input (B, n), or (L,) and offsets (B,), got {describe(input)} and {shown}",
+            op="embedding_bag",
+        )
+    if not offsets.dtype.is_int:
+        raise DTypeError(f"embedding_bag: offsets must be integers, got {describe(offsets)}", op="embedding_bag")
+    values: Any = host_array(offsets)
+    bags, length = len(values) - bool(ends), input.shape[0]
+    if bags < 0 or (values[1:] < values[:-1]).any() or values[:1].any() or (values > length).any():
+        raise ArgumentError(
+            f"embedding_bag: offsets must rise from 0 to at most {length}, got {values.tolist()}", op="embedding_bag"
+        )
+    starts = cast(narrow(offsets, 0, 0, bags), dtype=int64)
+    return flat, searchsorted(starts, arange(length, device=input.device), right=True) - 1, bags

@@ -1,0 +1,130 @@
+"""ctc_loss: how likely a sequence of labels is if outputs at each time step may repeat labels and add blanks.
+
+Source: Graves, Fernández, Gomez and Schmidhuber, Connectionist Temporal Classification (ICML 2006), section 4.1, with
+logarithms of the forward variables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from minigrad.core.roles import Flag, Int
+from minigrad.declare.decorators import composed
+from minigrad.declare.names import FUNCTIONAL
+from minigrad.errors import ArgumentError, ShapeError
+from minigrad.ops.creation import tensor
+from minigrad.ops.indexing.gathering import gather
+from minigrad.ops.nn.loss import joined, named_reduction
+from minigrad.ops.pointwise.compare import where
+from minigrad.ops.reduction.sums import logsumexp, wide
+from minigrad.ops.shape.joining import cat, stack
+from minigrad.ops.shape.views import expand, select
+from minigrad.runtime.tensor import Tensor, describe, host_array
+
+NEVER = -1e30  # the logarithm of a probability of 0: finite, so that no difference of two of them is nan
+
+
+@composed(namespace=FUNCTIONAL, method=False, out=False)
+def ctc_loss(
+    log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: Int = 0,
+    reduction: str = "mean", zero_infinity: Flag = False,
+) -> Tensor:  # fmt: skip
+    """Return minus the logarithm of the probability of each target sequence, over all alignments.
+
+    Parameters
+    ----------
+    log_probs : logarithms of probabilities (T, N, C), or (T, C) of one sequence.
+    targets : labels (N, S), or all of them one after another (sum of target_lengths,).
+    input_lengths, target_lengths : how many steps and labels of each sequence count; N ints, or a tensor of them.
+    blank : the class that stands for no label.
+    reduction : "none", "sum", or "mean": of losses over the lengths of their targets (at least 1).
+    zero_infinity : a loss of inf, of a target that is too long for its input, is 0 with a gradient of 0.
+
+    Returns
+    -------
+    Tensor
+        (N,) or (), with the dtype of log_probs.
+
+    Raises
+    ------
+    ShapeError
+        If the shapes or lengths do not fit.
+    ArgumentError
+        If a label or the blank is not a class.
+
+    Gradient
+    --------
+    Minus g times the probability that an alignment is in this class at this step, which is the derivative with respect
+    to log_probs.  PyTorch adds g * exp(log_probs); behind a log_softmax both have the same effect.
+    """
+    reduction = named_reduction("ctc_loss", reduction)
+    one = log_probs.ndim == 2
+    logs = wide(log_probs.unsqueeze(1) if one else log_probs)
+    steps, lengths, labels = expect_sequences(logs, targets, input_lengths, target_lengths, blank)
+    total = forward(logs, steps, lengths, labels, blank)
+    impossible = total < NEVER / 2
+    loss = where(impossible, 0.0 if zero_infinity else float("inf"), -total)
+    if reduction == "mean":
+        loss = loss / tensor(np.maximum(lengths, 1), dtype=loss.dtype, device=loss.device)
+    return joined(loss.squeeze(0) if one else loss, reduction).to(log_probs.dtype)
+
+
+def forward(logs: Tensor, steps: Any, lengths: Any, labels: Any, blank: int) -> Tensor:
+    """Return the logarithm of the probability of each row of labels, by the forward variables of each step."""
+    n, size = labels.shape
+    states = np.full((n, 2 * size + 1), blank)
+    states[:, 1::2] = labels
+    # A path may leave out the blank between two labels that differ.
+    skips = np.zeros(states.shape, np.bool_)
+    skips[:, 3::2] = labels[:, 1:] != labels[:, :-1]
+
+    def constant(values: Any) -> Tensor:
+        return tensor(values, device=logs.device)
+
+    index = expand(constant(states), shape=(logs.shape[0], *states.shape))
+    emitted = gather(where(logs > NEVER, logs, NEVER), 2, index)
+    allowed, never = constant(skips), constant(np.full((n, 1), NEVER)).to(logs.dtype)
+    alpha = where(constant(np.broadcast_to(np.arange(states.shape[1]) < 2, states.shape)), select(emitted, 0, 0), NEVER)
+    for t in range(1, int(steps.max(initial=0))):
+        once = cat([never, alpha[:, :-1]], 1)
+        twice = where(allowed, cat([never, once[:, :-1]], 1), NEVER)
+        following = logsumexp(stack([alpha, once, twice]), 0) + select(emitted, 0, t)
+        alpha = where(constant(t < steps[:, None]), following, alpha)
+    last = np.arange(states.shape[1]) - 2 * lengths[:, None]
+    return logsumexp(where(constant((last == 0) | (last == -1)), alpha, NEVER), 1)
+
+
+def expect_sequences(logs: Tensor, targets: Tensor, steps: Any, lengths: Any, blank: int) -> tuple[Any, Any, Any]:
+    """Return the numbers of steps and of labels as arrays, and the labels as rows.  Raises for what does not fit."""
+    shown = f"got {describe(logs)} and targets {describe(targets)}"
+    if logs.ndim != 3 or not logs.shape[0] or not logs.dtype.is_float or not targets.dtype.is_int:
+        raise ShapeError(f"ctc_loss: expected floats (T, N, C), T > 0, and integers, {shown}", op="ctc_loss")
+    longest, n, classes = logs.shape
+    steps, lengths = (np.array(values_of(x), np.int64).reshape(-1) for x in (steps, lengths))
+    flat, starts = host_array(targets), np.cumsum(lengths) - lengths
+    if targets.ndim == 1:
+        rows = np.full((len(lengths), int(lengths.max(initial=0))), blank, np.int64)
+        for row, first, count in zip(rows, starts, lengths, strict=True):
+            row[:count] = flat[first : first + count]
+    else:
+        rows = flat.astype(np.int64)
+    wrong = len(steps) != n or len(lengths) != n or len(rows) != n or rows.ndim != 2
+    if wrong or (steps > longest).any() or (lengths > rows.shape[1]).any() or min(*steps, *lengths) < 0:
+        raise ShapeError(
+            f"ctc_loss: {n} input_lengths of 0 to {longest} and target_lengths that fit are needed, {shown}, "
+            f"{steps.tolist()} and {lengths.tolist()}", op="ctc_loss",
+        )  # fmt: skip
+    rows = np.where(np.arange(rows.shape[1]) < lengths[:, None], rows, blank)
+    if rows.size and not 0 <= min(rows.min(), blank) <= max(rows.max(), blank) < classes:
+        raise ArgumentError(
+            f"ctc_loss: labels and the blank {blank} must be 0 to {classes - 1}, {shown}", op="ctc_loss"
+        )
+    return steps, lengths, rows
+
+
+def values_of(lengths: Tensor | Sequence[int]) -> Any:
+    """Return lengths as they are, or a tensor of them as an array."""
+    return host_array(lengths) if isinstance(lengths, Tensor) else lengths

@@ -1,0 +1,233 @@
+"""grid_sample and affine_grid: images read at computed positions, and the positions of an affine map.
+
+A position of the grid runs from -1 to 1 over the image.  An output is the sum of a few pixels around its position,
+times weights: a gather, whose derivative with respect to the grid is that of the weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from minigrad.core.dtype import int64
+from minigrad.core.roles import Choice, Shape
+from minigrad.declare.decorators import composed, public
+from minigrad.declare.names import MG
+from minigrad.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.ops.casting import cast
+from minigrad.ops.creation import ones, tensor
+from minigrad.ops.indexing.gathering import gather
+from minigrad.ops.pointwise.compare import where
+from minigrad.ops.pointwise.rounding import floor, round
+from minigrad.ops.reduction.sums import sum, wide
+from minigrad.ops.shape.joining import stack
+from minigrad.ops.shape.views import expand, reshape
+from minigrad.runtime.tensor import Tensor, describe
+
+MODES, PADDINGS = ("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection")
+Taps = list[tuple[Tensor, Tensor, Tensor]]  # of one dim: positions, weights, and which positions exist
+
+
+@composed(method=False, out=False)
+def grid_sample(
+    input: Tensor, grid: Tensor, mode: Choice = "bilinear", padding_mode: Choice = "zeros",
+    align_corners: bool | None = None,
+) -> Tensor:  # fmt: skip
+    """Return the pixels of images at the positions of a grid.
+
+    Parameters
+    ----------
+    input : floats (N, C, H, W) or (N, C, D, H, W).
+    grid : positions (N, ..., 2) or (N, ..., 3) of the dtype of input: x, y and z, the last dim of the image first.
+    mode : "bilinear", which blends neighbours along each dim; "nearest"; or "bicubic", of images with two dims.
+    padding_mode : of positions beyond the image: "zeros", "border", the nearest pixel of it, or "reflection" at it.
+    align_corners : -1 and 1 are the centres of the outer pixels, and not their outer edges.
+
+    Returns
+    -------
+    Tensor
+        (N, C, ...).
+
+    Gradient: g times the weights, to the pixels; for grid that of the weights, 0 where a position is moved to the
+    border, and for "nearest".
+    Raises ShapeError, DTypeError or ArgumentError for what does not fit.
+    """
+    expect_grid(input, grid, mode, padding_mode)
+    dims, size = input.ndim - 2, input.shape[2:]
+    positions = wide(grid)
+    taps = []
+    for d, n in enumerate(size):
+        at = positions.select(-1, dims - 1 - d)
+        pixel = ((at + 1.0) / 2.0) * (n - 1) if align_corners else ((at + 1.0) * n - 1.0) / 2.0
+        pad = PADS[padding_mode]
+        taps.append(TAPS[mode](pixel, partial(pad, n=n, align=bool(align_corners)), n))
+    index, weight, inside = combined(taps, size)
+    k, flat = index.shape[1], prod(index.shape[1:])
+    whole = (*input.shape[:2], flat)
+    planes = reshape(wide(input), (*input.shape[:2], prod(size)))
+    pixels = gather(planes, 2, expand(reshape(index, (-1, 1, flat)), shape=whole))
+    terms = where(reshape(inside, (-1, 1, flat)), pixels, 0.0) * reshape(weight, (-1, 1, flat))
+    return cast(sum(reshape(terms, (*input.shape[:2], k, *grid.shape[1:-1])), 2), dtype=input.dtype)
+
+
+@composed(method=False, out=False)
+def affine_grid(theta: Tensor, size: Shape, align_corners: bool | None = None) -> Tensor:
+    """Return the grid (N, H, W, 2) or (N, D, H, W, 3) for `grid_sample` that affine maps theta make of positions.
+
+    theta: (N, 2, 3) or (N, 3, 4).  size: of the images, (N, C, H, W) or (N, C, D, H, W).
+    """
+    dims = len(size) - 2
+    if not theta.dtype.is_float:
+        raise DTypeError(f"affine_grid: expected floats, got {describe(theta)}", op="affine_grid")
+    if dims not in (2, 3) or theta.shape != (size[0], dims, dims + 1) or min(size) < 1:
+        raise ShapeError(
+            f"affine_grid: expected theta (N, 2, 3) with size (N, C, H, W), or (N, 3, 4) with (N, C, D, H, W), got "
+            f"{describe(theta)} and {size}", op="affine_grid",
+        )  # fmt: skip
+    columns = []
+    for d in range(dims - 1, -1, -1):
+        n = size[2 + d]
+        along = np.linspace(-1.0, 1.0, n) * (1.0 if align_corners else (n - 1) / n) if n > 1 else np.zeros(1)
+        columns.append(np.broadcast_to(along.reshape(-1, *(1,) * (dims - d - 1)), size[2:]))
+    base = tensor(np.stack([*columns, np.ones(size[2:])], -1), dtype=theta.dtype, device=theta.device)
+    result = reshape(base, (1, prod(size[2:]), dims + 1)) @ theta.mT
+    return reshape(result, (size[0], *size[2:], dims))
+
+
+@public(namespace=MG)
+def grid_sampler(
+    input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
+) -> Tensor:
+    """`nn.functional.grid_sample` with numbers for modes.
+
+    interpolation_mode: 0 "bilinear", 1 "nearest", 2 "bicubic".  padding_mode: 0 "zeros", 1 "border", 2 "reflection".
+    """
+    if interpolation_mode not in range(3) or padding_mode not in range(3):
+        raise ArgumentError(f"grid_sampler: modes must be 0, 1 or 2, got {interpolation_mode} and {padding_mode}")
+    return grid_sample(input, grid, MODES[interpolation_mode], PADDINGS[padding_mode], align_corners)
+
+
+@public(namespace=MG)
+def grid_sampler_2d(
+    input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
+) -> Tensor:
+    """`grid_sampler` of images with two dims."""
+    return grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners)
+
+
+@public(namespace=MG)
+def grid_sampler_3d(
+    input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
+) -> Tensor:
+    """`grid_sampler` of images with three dims."""
+    return grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners)
+
+
+def expect_grid(x: Tensor, grid: Tensor, mode: str, padding_mode: str) -> None:
+    """Raise unless an image, a grid and the modes fit."""
+    shown = f"got {describe(x)} and the grid {describe(grid)}"
+    if mode not in MODES or padding_mode not in PADDINGS or (mode == "bicubic" and x.ndim != 4):
+        raise ArgumentError(
+            f"grid_sample: mode must be one of {MODES}, 'bicubic' with 4 dims, and padding_mode of {PADDINGS}, got "
+            f"{mode!r}, {padding_mode!r} and {describe(x)}", op="grid_sample",
+        )  # fmt: skip
+    if x.ndim not in (4, 5) or grid.ndim != x.ndim or grid.shape[0] != x.shape[0] or grid.shape[-1] != x.ndim - 2:
+        raise ShapeError(f"grid_sample: expected (N, C, H, W) and (N, ..., 2), or a dim more, {shown}")
+    if not x.dtype.is_float or grid.dtype is not x.dtype:
+        raise DTypeError(f"grid_sample: expected floats of one dtype, {shown}", op="grid_sample")
+    if 0 in x.shape[2:]:
+        raise ShapeError(f"grid_sample: an image without pixels cannot be read, {shown}", op="grid_sample")
+
+
+# ---- positions beyond an image ---------------------------------------------------------------------------------------
+
+
+def as_it_is(x: Tensor, n: int = 0, align: bool = False) -> Tensor:
+    """Return positions as they are."""
+    return x
+
+
+def clipped(x: Tensor, n: int, align: bool) -> Tensor:
+    """Return positions moved into 0 to n - 1, without a gradient where they were moved or are at the border; nan is
+    at 0."""
+    return where((x > 0.0) & (x < n - 1), x, where(x >= n - 1, float(n - 1), 0.0))
+
+
+def reflected(x: Tensor, n: int, align: bool) -> Tensor:
+    """Return positions reflected at the centres of the outer pixels, or at their edges, until they are inside."""
+    low, span = (0.0, float(n - 1)) if align else (-0.5, float(n))
+    if span == 0:
+        return where(x.isnan(), x, 0.0)
+    distance = (x - low).abs()
+    turns = floor(distance / span).detach()
+    rest = distance - turns * span
+    return clipped(where(turns % 2.0 == 0.0, rest + low, span - rest + low), n, align)
+
+
+PADS: dict[str, Callable[..., Tensor]] = {"zeros": as_it_is, "border": clipped, "reflection": reflected}
+
+
+# ---- pixels around a position ----------------------------------------------------------------------------------------
+
+
+def around(at: Tensor, first: Tensor, weights: list[Tensor], pad: Callable[..., Tensor], n: int) -> Taps:
+    """Return neighbouring positions from `first` on, with weights."""
+    taps = []
+    for k, weight in enumerate(weights):
+        x = pad(first + float(k)).detach()
+        inside = (x >= 0.0) & (x <= n - 1)
+        taps.append((cast(where(inside, x, 0.0), dtype=int64), weight, inside))
+    return taps
+
+
+def linear(x: Tensor, pad: Callable[..., Tensor], n: int) -> Taps:
+    """Return the two neighbours of a position."""
+    at = pad(x)
+    first = floor(at).detach()
+    return around(at, first, [1.0 - (at - first), at - first], as_it_is, n)
+
+
+def nearest(x: Tensor, pad: Callable[..., Tensor], n: int) -> Taps:
+    """Return the position itself, rounded to even."""
+    at = round(pad(x)).detach()
+    return around(at, at, [ones(at.shape, dtype=at.dtype, device=at.device)], as_it_is, n)
+
+
+def cubic(x: Tensor, pad: Callable[..., Tensor], n: int) -> Taps:
+    """Return the four neighbours of a position with the weights of cubic convolution; each is padded on its own.
+
+    Source: Keys, Cubic convolution interpolation for digital image processing, IEEE Trans. ASSP 29 (1981), a = -0.75.
+    """
+    first = floor(x).detach()
+    t = x - first
+    return around(x, first - 1.0, [far(t + 1.0), near(t), near(1.0 - t), far(2.0 - t)], pad, n)
+
+
+def near(t: Any, a: float = -0.75) -> Any:
+    """Return the weight of cubic convolution at distances up to 1."""
+    return ((a + 2.0) * t - (a + 3.0)) * t * t + 1.0
+
+
+def far(t: Any, a: float = -0.75) -> Any:
+    """Return the weight of cubic convolution at distances from 1 to 2."""
+    return ((a * t - 5.0 * a) * t + 8.0 * a) * t - 4.0 * a
+
+
+TAPS: dict[str, Callable[..., Taps]] = {"bilinear": linear, "nearest": nearest, "bicubic": cubic}
+
+
+def combined(taps: list[Taps], size: tuple[int, ...]) -> tuple[Tensor, Tensor, Tensor]:
+    """Return every choice of one tap per dim, (N, choices, ...): its row-major position, weight, whether it exists."""
+    choices: Any = [(None, None, None)]
+    for n, along in zip(size, taps, strict=True):
+        choices = [
+            (at, weight, there) if index is None else (index * n + at, product * weight, inside & there)
+            for index, product, inside in choices
+            for at, weight, there in along
+        ]
+    index, weight, inside = (stack([each[k] for each in choices], 1) for k in range(3))
+    return index, weight, inside

@@ -1,0 +1,71 @@
+"""max_unpool over 1, 2 and 3 dims: the largest elements of windows back to their positions in the image."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from minigrad.declare.decorators import composed
+from minigrad.errors import ShapeError
+from minigrad.ops.indexing.gathering import zeros_of
+from minigrad.ops.indexing.placing import scatter
+from minigrad.ops.nn.convolution import IntOrInts, per_dim
+from minigrad.ops.shape.views import reshape
+from minigrad.runtime.tensor import Tensor, describe
+
+
+@composed(out=False, method=False)
+def max_unpool1d(
+    input: Tensor, indices: Tensor, kernel_size: IntOrInts, stride: IntOrInts | None = None, padding: IntOrInts = 0,
+    output_size: Any = None,
+) -> Tensor:  # fmt: skip
+    """Zeros, with the elements of input where `max_pool1d` found them: see `max_unpool2d`."""
+    return unpooled("max_unpool1d", 1, input, indices, kernel_size, stride, padding, output_size)
+
+
+@composed(out=False, method=False)
+def max_unpool2d(
+    input: Tensor, indices: Tensor, kernel_size: IntOrInts, stride: IntOrInts | None = None, padding: IntOrInts = 0,
+    output_size: Any = None,
+) -> Tensor:  # fmt: skip
+    """Images of zeros, with the elements of input at `indices`, which `max_pool2d` returned; the last of equal ones.
+
+    The size of the images is (n - 1) * stride - 2 * padding + kernel_size, or `output_size`, which differs from that by
+    less than a stride; its other dims may be written, too.
+    Gradient: g at the indices, 0 for an element that is not the last.
+    """
+    return unpooled("max_unpool2d", 2, input, indices, kernel_size, stride, padding, output_size)
+
+
+@composed(out=False, method=False)
+def max_unpool3d(
+    input: Tensor, indices: Tensor, kernel_size: IntOrInts, stride: IntOrInts | None = None, padding: IntOrInts = 0,
+    output_size: Any = None,
+) -> Tensor:  # fmt: skip
+    """Zeros, with the elements of input where `max_pool3d` found them: see `max_unpool2d`."""
+    return unpooled("max_unpool3d", 3, input, indices, kernel_size, stride, padding, output_size)
+
+
+def unpooled(
+    name: str, dims: int, x: Tensor, indices: Tensor, window: Any, stride: Any, padding: Any, output_size: Any
+) -> Tensor:
+    """Zeros of the size of an image, with elements at positions in its plane."""
+    if x.ndim not in (dims + 1, dims + 2) or indices.shape != x.shape or not indices.dtype.is_int:
+        raise ShapeError(
+            f"{name}: expected {dims + 1} or {dims + 2} dims and an integer index for each element, got {describe(x)} "
+            f"and {describe(indices)}", op=name,
+        )  # fmt: skip
+    taps = per_dim(name, "kernel_size", window, dims, 1)
+    steps = taps if stride is None or stride in ((), []) else per_dim(name, "stride", stride, dims, 1)
+    pads = per_dim(name, "padding", padding, dims, 0)
+    size = tuple((n - 1) * s - 2 * p + k for n, s, p, k in zip(x.shape[-dims:], steps, pads, taps, strict=True))
+    if output_size is not None:
+        wanted = per_dim(name, "output_size", tuple(output_size)[-dims:], dims, 1)
+        if any(abs(m - n) >= s for m, n, s in zip(wanted, size, steps, strict=True)):
+            raise ShapeError(f"{name}: output_size {wanted} must be {size} to less than a stride {steps}", op=name)
+        size = wanted
+    if min(size) < 1:
+        raise ShapeError(f"{name}: {describe(x)} has no elements of windows {taps} with padding {pads}", op=name)
+    front = x.shape[:-dims]
+    rows = [reshape(y, (prod(front), prod(x.shape[-dims:]))) for y in (indices, x)]
+    return reshape(scatter(zeros_of((prod(front), prod(size)), x), 1, *rows), (*front, *size))

@@ -1,0 +1,153 @@
+"""Bags, histograms, label sequences and grids at edges; numbers are those of PyTorch 2.13."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad.errors import ArgumentError, DTypeError, GradientError, IndexOutOfRange, MinigradError, ShapeError
+
+F = mg.nn.functional
+RAMP = mg.arange(12, dtype=mg.float64, device="reference").reshape(1, 1, 3, 4)
+
+
+@pytest.fixture(autouse=True)
+def on_reference() -> Any:
+    before = mg.default_device()
+    mg.set_default_device("reference")
+    yield
+    mg.set_default_device(before)
+
+
+def grid(*points: tuple[float, float]) -> Any:
+    return mg.tensor([[list(map(list, points))]], dtype=mg.float64)
+
+
+def test_a_sequence_that_is_too_long_costs_infinity_or_nothing() -> None:
+    x = mg.Var(np.log(np.full((2, 1, 3), 1 / 3)))
+    twice = mg.tensor([[1, 1]])  # needs a blank in between, so 3 steps
+    assert F.ctc_loss(x, twice, (2,), (2,)).item() == math.inf
+    loss = F.ctc_loss(x, twice, (2,), (2,), zero_infinity=True)
+    assert loss.item() == 0 and mg.grad(loss, x).tolist() == [[[0, 0, 0]], [[0, 0, 0]]]
+
+
+def test_labels_of_all_sequences_may_stand_in_one_row() -> None:
+    x = mg.Var(np.log(np.random.default_rng(0).dirichlet(np.ones(4), (5, 2))))
+    rows, flat = mg.tensor([[3, 1, 1], [2, 1, 1]]), mg.tensor([3, 1, 1, 2])
+    wanted = F.ctc_loss(x, rows, mg.tensor([5, 4]), mg.tensor([3, 1]), reduction="none")
+    assert F.ctc_loss(x, flat, [5, 4], [3, 1], reduction="none").tolist() == wanted.tolist()
+    one = F.ctc_loss(x[:, 0], rows[0], mg.tensor(5), mg.tensor(3), reduction="none")
+    assert one.shape == () and one.item() == pytest.approx(wanted[0].item())
+    probability = mg.exp(x.detach())
+    assert (-mg.grad(wanted.sum(), x).sum(-1)).tolist() == pytest.approx(np.array([[1, 1]] * 4 + [[1, 0]]))
+    assert (probability > 0).all()
+
+
+def test_bags_without_rows_are_zero_and_the_last_offset_may_be_the_end() -> None:
+    w = mg.tensor([[1.0, -1.0], [2.0, -2.0], [4.0, -4.0]])
+    rows, offsets = mg.tensor([0, 1, 2]), mg.tensor([0, 2, 2, 3])
+    for mode, first in (("sum", [3, -3]), ("mean", [1.5, -1.5]), ("max", [2, -1])):
+        y = F.embedding_bag(rows, w, offsets, mode=mode, include_last_offset=True)
+        assert y.tolist() == [first, [0, 0], [4, -4]]
+    assert F.embedding_bag(rows, w, offsets, mode="sum").tolist() == [[3, -3], [0, 0], [4, -4], [0, 0]]
+
+
+def test_of_rows_that_attain_a_largest_element_the_first_has_the_gradient() -> None:
+    w = mg.Var([[1.0], [3.0], [3.0]])
+    y = F.embedding_bag(mg.tensor([[0, 2, 1]]), w, mode="max")
+    assert mg.grad(y.sum(), w).tolist() == [[0], [0], [1]]
+
+
+def test_bins_of_a_histogram_hold_their_left_edge_and_the_last_one_both() -> None:
+    x = mg.tensor([0.0, 0.5, 1.0, 2.0, 2.5, math.nan])
+    assert mg.histogram(x, 2, range=(0, 2)).hist.tolist() == [2, 2]
+    counts, edges = mg.histogram(x, mg.tensor([0.0, 0.5, 2.5]))
+    assert counts.tolist() == [1, 4] and edges.tolist() == [0, 0.5, 2.5]
+    assert mg.histogram(mg.zeros(3), 2)[1].tolist() == [-0.5, 0, 0.5] and mg.histogram(x[:0], 1)[1].tolist() == [0, 1]
+    weights = mg.tensor([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
+    assert mg.histogram(x, 2, range=(0, 2), weight=weights, density=True).hist.tolist() == pytest.approx([0.3, 0.7])
+
+
+@pytest.mark.parametrize(("padding", "mode", "aligned", "edges"), [
+    ("zeros", "bilinear", [0, 5.5, math.nan], [0, 0, math.nan]),
+    ("zeros", "bicubic", [-0.03515625, 5.875, math.nan], [0.03515625, -0.5899658203125, math.nan]),
+    ("border", "bilinear", [0, 11, 4], [0, 11, 4]),
+    ("border", "bicubic", [-0.03515625, 11.375, math.nan], [-0.375, 11.09375, math.nan]),
+    ("reflection", "bilinear", [0.75, 9, 4], [0.5, 10, 4]),
+    ("reflection", "bicubic", [0.6328125, 9.75, math.nan], [-0.34375, 10.421875, math.nan]),
+])  # fmt: skip
+def test_positions_beyond_an_image(padding: str, mode: str, aligned: list[float], edges: list[float]) -> None:
+    points = grid((-1.5, -1.0), (1.0, 1.5), (math.nan, 0.0))
+    for corners, wanted in ((True, aligned), (False, edges)):
+        y = F.grid_sample(RAMP, points, mode, padding, corners)
+        assert y.reshape(-1).tolist() == pytest.approx(wanted, nan_ok=True)
+
+
+def test_a_grid_has_no_gradient_where_positions_are_moved_to_the_border() -> None:
+    g = mg.Var(grid((-2.0, 0.25), (0.25, 0.25)).numpy())
+    dg = mg.grad(F.grid_sample(RAMP, g, padding_mode="border", align_corners=True).sum(), g)
+    assert dg.reshape(-1).tolist() == [0, 4, 1.5, 4]
+
+
+def test_the_identity_maps_an_image_to_itself() -> None:
+    identity = mg.tensor([[[1.0, 0, 0], [0, 1, 0]]], dtype=mg.float64)
+    for corners in (False, True):
+        same = F.grid_sample(RAMP, F.affine_grid(identity, RAMP.shape, corners), align_corners=corners)
+        assert np.allclose(same.numpy(), RAMP.numpy())
+    assert mg.grid_sampler_2d(RAMP, F.affine_grid(identity, RAMP.shape, True), 1, 0, True).tolist() == RAMP.tolist()
+
+
+def test_unpooling_undoes_pooling() -> None:
+    x = mg.tensor(np.random.default_rng(1).permutation(30).reshape(1, 1, 5, 6) + 1.0)
+    y, indices = F.max_pool2d(x, 2, return_indices=True)
+    back = F.max_unpool2d(y, indices, 2, output_size=(1, 1, 5, 6))
+    assert (back == x).sum().item() == 6 and (back != 0).sum().item() == 6
+    values, where = F.adaptive_max_pool2d(x, (2, 4), return_indices=True)
+    assert x.reshape(-1)[where.reshape(-1)].tolist() == values.reshape(-1).tolist()
+
+
+def test_a_number_is_divided_by_a_tensor_also_by_the_name_of_python_2() -> None:
+    assert mg.tensor([2.0, 4.0]).__rdiv__(1).tolist() == [0.5, 0.25]
+
+
+def test_functions_take_a_batch() -> None:
+    w = mg.randn(2, 4, 3, dtype=mg.float64)
+    rows, offsets = mg.tensor([0, 3, 3, 1]), mg.tensor([0, 1])
+    points = mg.rand(2, 1, 5, 2, dtype=mg.float64) * 2 - 1
+    for fn, *given in (
+        (lambda w: F.embedding_bag(rows, w, offsets, mode="max"), w),
+        (lambda x: F.ctc_loss(F.log_softmax(x, -1), mg.tensor([[1, 2]]), (4,), (2,)), w.unsqueeze(2)),
+        (lambda x: F.adaptive_max_pool1d(x, 2), w), (mg.pdist, w),
+        (lambda x, g: F.grid_sample(x[None, None], g[None], align_corners=False), w, points),
+    ):  # fmt: skip
+        wanted = mg.stack([fn(*each) for each in zip(*given)])
+        assert np.allclose(mg.func.vmap(fn)(*given).numpy(), wanted.numpy())
+
+
+@pytest.mark.parametrize(("call", "error", "words"), [
+    (lambda: F.ctc_loss(mg.zeros(2, 1, 3), mg.tensor([[3]]), (2,), (1,)), ArgumentError, "labels and the blank 0"),
+    (lambda: F.ctc_loss(mg.zeros(2, 1, 3), mg.tensor([[1]]), (3,), (1,)), ShapeError, "input_lengths of 0 to 2"),
+    (lambda: F.embedding_bag(mg.tensor([0]), mg.zeros(2, 2)), ShapeError, "offsets"),
+    (lambda: F.embedding_bag(mg.tensor([0]), mg.zeros(2, 2), mg.tensor([1])), ArgumentError, "rise from 0"),
+    (lambda: F.embedding_bag(mg.tensor([[5]]), mg.zeros(2, 2)), IndexOutOfRange, "^embedding_bag: in embedding: "),
+    (lambda: mg.histogram(mg.zeros(2), 0), ArgumentError, "bins > 0"),
+    (lambda: mg.histogram(mg.tensor([1]), 2), DTypeError, "expected floats"),
+    (lambda: mg.put(mg.zeros(3), mg.tensor([1]), mg.zeros(2)), ShapeError, "as many elements"),
+    (lambda: mg.put(mg.zeros(3), mg.tensor([3]), mg.zeros(1)), IndexOutOfRange, "3"),
+    (lambda: mg.index_reduce(mg.zeros(3), 0, mg.tensor([1]), mg.zeros(1), "sum"), ArgumentError, "'prod'"),
+    (lambda: F.max_unpool1d(mg.zeros(1, 2), mg.tensor([[0, 9]]), 2), IndexOutOfRange, "9"),
+    (lambda: F.max_unpool1d(mg.zeros(1, 2), mg.tensor([[0, 1]]), 2, output_size=(9,)), ShapeError, "a stride"),
+    (lambda: F.grid_sample(RAMP, grid((0.0, 0.0)), "linear"), ArgumentError, "'bilinear'"),
+    (lambda: F.grid_sample(RAMP, grid((0.0, 0.0)).float()), DTypeError, "one dtype"),
+    (lambda: F.affine_grid(mg.zeros(1, 2, 2), (1, 1, 2, 2)), ShapeError, "theta"),
+    (lambda: mg.unravel_index(mg.tensor([1.0]), (2,)), DTypeError, "integers"),
+    (lambda: mg.func.vmap(lambda t: F.ctc_loss(mg.zeros(2, 1, 3), t, (2,), (1,)))(mg.ones(2, 1, 1, dtype=mg.int64)),
+     (MinigradError, GradientError), ""),
+])  # fmt: skip
+def test_errors(call: Any, error: Any, words: str) -> None:
+    with pytest.raises(error, match=words):
+        call()
