@@ -46,9 +46,13 @@ from minigrad.core.dtype import (
     promote,
     set_default_float,
     u8,
+    u16,
     u32,
+    u64,
     uint8,
+    uint16,
     uint32,
+    uint64,
 )
 from minigrad.core.dtype import bool_ as bool
 from minigrad.core.dtype import float16 as half

@@ -1139,9 +1139,13 @@ def triu_indices(row: builtins.int, col: builtins.int, offset: builtins.int = ..
 
 def trunc(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """x without its fraction.  Gradient: 0."""
+u16: DType
 u32: DType
+u64: DType
 u8: DType
+uint16: DType
 uint32: DType
+uint64: DType
 uint8: DType
 
 def unbind(input: Tensor, dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:

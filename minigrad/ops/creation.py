@@ -210,7 +210,8 @@ def arange(
     where = default_device() if device is None else as_device(device)
     expect_float(dtype, requires_grad)
     wide = float64 if dtype.is_float else int64
-    first, by = (number(v if dtype.is_float else int(v), wide, where) for v in (start, step))
+    # Counting in int64 wraps as uint64 does, so its values travel as int64 of the same bits.
+    first, by = (number(v if dtype.is_float else (int(v) + 2**63) % 2**64 - 2**63, wide, where) for v in (start, step))
     return leaf(count_up(first, by, count=count, dtype=dtype), requires_grad)
 
 
