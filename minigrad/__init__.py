@@ -32,6 +32,7 @@ from minigrad.core.dtype import (
     f16,
     f32,
     f64,
+    finfo,
     float16,
     float32,
     float64,
@@ -39,6 +40,7 @@ from minigrad.core.dtype import (
     i16,
     i32,
     i64,
+    iinfo,
     int8,
     int16,
     int32,
@@ -89,7 +91,7 @@ from minigrad.runtime.tensor import Tensor
 from minigrad.runtime.var import Var
 
 if TYPE_CHECKING:
-    from minigrad import autograd, cuda, func, linalg, nn, special, testing, viz
+    from minigrad import array_api, autograd, cuda, func, linalg, nn, special, testing, viz
     from minigrad.autodiff.anomaly import detect_anomaly
     from minigrad.autodiff.checkpoint import checkpoint
     from minigrad.autodiff.custom import custom_vjp
@@ -130,7 +132,7 @@ __version__ = "0.1.0"
 # The ops and functions, as their declarations entered them.  The stub beside this file lists them for editors.
 globals().update(_namespaces[_MG])
 
-_MODULES = ("autograd", "cuda", "func", "linalg", "nn", "special", "testing", "viz")
+_MODULES = ("array_api", "autograd", "cuda", "func", "linalg", "nn", "special", "testing", "viz")
 __all__ = sorted({
     *_MODULES, *LATER,
     *[name for name, value in globals().items() if not name.startswith("_") and name not in _HIDDEN],

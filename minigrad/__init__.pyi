@@ -27,6 +27,7 @@ from minigrad.errors import ShapeError as ShapeError
 from minigrad.core.storage import Storage as Storage
 from minigrad.errors import StorageError as StorageError
 from minigrad.runtime.var import Var as Var
+from minigrad import array_api as array_api
 from minigrad import autograd as autograd
 from minigrad import cuda as cuda
 from minigrad.autodiff.custom import custom_vjp as custom_vjp
@@ -438,6 +439,9 @@ f16: DType
 f32: DType
 f64: DType
 
+def finfo(type: Any = ...) -> Any:
+    """The limits of a float dtype, that of a tensor, or the default one."""
+
 def flatten(input: Tensor, start_dim: builtins.int = ..., end_dim: builtins.int = ...) -> Tensor:
     """The dims from start_dim to end_dim (included) as one; a tensor of shape () becomes (1,)."""
 
@@ -548,6 +552,9 @@ i16: DType
 i32: DType
 i64: DType
 i8: DType
+
+def iinfo(type: Any) -> Any:
+    """The limits of an integer dtype, or that of a tensor: bits, max, min and dtype."""
 
 def index_add(input: Tensor, dim: builtins.int, index: Tensor, source: Tensor, *, alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
     """input with alpha * source added along `dim` at the 1-d `index`; repeated positions add up."""

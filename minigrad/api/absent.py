@@ -21,7 +21,7 @@ INSTEAD: Final = {
     **dict.fromkeys(("optim", "SGD", "Adam", "AdamW"), STEP),
     **dict.fromkeys(("compile", "jit", "pmap", "make_jaxpr"), COMPILED),
     **dict.fromkeys(("complex64", "complex128", "cfloat", "real", "imag", "view_as_real"), COMPLEX),
-    **dict.fromkeys(("fft", "finfo"), ARRAYS),
+    "fft": ARRAYS,
     **dict.fromkeys(("inv", "solve", "det", "slogdet", "svd", "qr", "eig", "eigh", "eigvalsh", "pinv", "lstsq",
                      "matrix_rank"), ARRAYS),
     **{name: HERE.format(name) for name in ("vmap", "jvp", "vjp", "value_and_grad", "jacfwd", "jacrev", "hessian",

@@ -45,6 +45,7 @@ from minigrad.runtime.var import Var
 OPERATORS = {
     "add": arithmetic.add, "sub": arithmetic.sub, "mul": arithmetic.mul, "truediv": arithmetic.div,
     "floordiv": arithmetic.floor_divide, "mod": arithmetic.remainder, "pow": powers.pow,
+    "lshift": bits.bitwise_left_shift, "rshift": bits.bitwise_right_shift,
     "and": compare.bitwise_and, "or": compare.bitwise_or, "xor": compare.bitwise_xor,
 }  # fmt: skip
 
@@ -144,7 +145,8 @@ def attach() -> None:
         setattr(Tensor, name, caster(name, as_dtype(dtype)))
     special = {
         **POSITIONS, **COPIES, **COMPARISONS, "explain_grad": explain_grad,
-        "__pow__": composed.power, "__neg__": arithmetic.neg, "__abs__": arithmetic.abs, "__matmul__": linalg.matmul,
+        "__pow__": composed.power, "__neg__": arithmetic.neg,
+        "__pos__": names.methods["positive"], "__abs__": arithmetic.abs, "__matmul__": linalg.matmul,
         "__rmatmul__": swapped(linalg.matmul), "__invert__": bits.bitwise_not, "__getitem__": subscript.get_item,
         "__setitem__": assignment.set_item, "as_strided": views.strided_view, "backward": backward,
         "mT": property(matrix_transpose), "mH": property(matrix_transpose),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from types import SimpleNamespace
 from typing import Any, Union
 
 import ml_dtypes
@@ -247,6 +248,35 @@ def promote_all(operands: Iterable[tuple[DType, int]]) -> DType:
 def category(dtype: DType) -> int:
     """0 for bool, 1 for integers, 2 for floats."""
     return 2 if dtype.is_float else int(dtype.is_int)
+
+
+def finfo(type: Any = None, /) -> SimpleNamespace:
+    """The limits of a float dtype, that of a tensor, or the default one.
+
+    They are bits, eps, max, min, smallest_normal, which is tiny as well, resolution (of decimal digits) and dtype.
+
+    Raises:
+        DTypeError: it is not a float dtype.
+    """
+    dtype = default_float() if type is None else as_dtype(getattr(type, "dtype", type))
+    if not dtype.is_float:
+        raise DTypeError(f"finfo: expected a float dtype, got {dtype}; iinfo has the limits of integers", dtype=dtype)
+    facts = ml_dtypes.finfo(dtype.numpy)
+    names = ("eps", "max", "min", "smallest_normal", "tiny", "resolution")
+    limits = {name: float(getattr(facts, name)) for name in names}
+    return SimpleNamespace(bits=8 * dtype.itemsize, **limits, dtype=dtype)
+
+
+def iinfo(type: Any, /) -> SimpleNamespace:
+    """The limits of an integer dtype, or that of a tensor: bits, max, min and dtype.
+
+    Raises:
+        DTypeError: it is not an integer dtype.
+    """
+    dtype = as_dtype(getattr(type, "dtype", type))
+    if not dtype.is_int:
+        raise DTypeError(f"iinfo: expected an integer dtype, got {dtype}; finfo has the limits of floats", dtype=dtype)
+    return SimpleNamespace(bits=8 * dtype.itemsize, max=dtype.highest, min=dtype.lowest, dtype=dtype)
 
 
 def promote_number(dtype: DType, number: object) -> DType:

@@ -28,6 +28,9 @@ class Attached:
     def __array__(self, dtype: Any = ..., copy: builtins.bool | None = ...) -> Any:
         """What np.asarray(x) calls: a copy for tensors that require a gradient, shared memory otherwise."""
 
+    def __array_namespace__(self, *, api_version: builtins.str | None = ...) -> Any:
+        """The module with the functions of the array API standard: `mg.array_api`."""
+
     def __bool__(self) -> builtins.bool:
         """bool(x) for one element.  Raises ShapeError for more, where it is unclear which is meant."""
 
@@ -80,6 +83,9 @@ class Attached:
     def __ifloordiv__(self, other: Tensor | builtins.float) -> Tensor:
         """`floor_divide` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
+    def __ilshift__(self, other: Tensor | builtins.float) -> Tensor:
+        """`bitwise_left_shift` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
     def __imod__(self, other: Tensor | builtins.float) -> Tensor:
         """`remainder` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
@@ -101,6 +107,9 @@ class Attached:
     def __ipow__(self, exponent: Tensor | builtins.float) -> Tensor:
         """`pow` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
+    def __irshift__(self, other: Tensor | builtins.float) -> Tensor:
+        """`bitwise_right_shift` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
     def __isub__(self, other: Tensor | builtins.float, *, alpha: builtins.float = ...) -> Tensor:
         """`sub` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
@@ -118,6 +127,9 @@ class Attached:
 
     def __len__(self) -> builtins.int:
         """The length of the first dim.  Raises TypeError for a scalar, as Python does for what has none."""
+
+    def __lshift__(self, other: Tensor | builtins.float) -> Tensor:
+        """input * 2**other, as bits; 0 where other is negative, or not below the number of bits."""
 
     def __lt__(self, other: Tensor | builtins.float) -> Tensor:
         """input < other."""
@@ -140,6 +152,9 @@ class Attached:
     def __or__(self, other: Tensor | builtins.float) -> Tensor:
         """Bits in either; for bool `or`."""
 
+    def __pos__(self) -> Tensor:
+        """The input itself; bool is refused, as by `neg`."""
+
     def __pow__(self, exponent: Tensor | builtins.float) -> Tensor:
         """x ** exponent, by the square, the root or the reciprocal where it is one."""
 
@@ -158,6 +173,9 @@ class Attached:
     def __rfloordiv__(self, other: Any) -> Tensor:
         """`floor_divide` with the tensor as the second operand."""
 
+    def __rlshift__(self, other: Any) -> Tensor:
+        """`bitwise_left_shift` with the tensor as the second operand."""
+
     def __rmatmul__(self, other: Any) -> Tensor:
         """`matmul` with the tensor as the second operand."""
 
@@ -175,6 +193,12 @@ class Attached:
 
     def __rpow__(self, other: Any) -> Tensor:
         """`pow` with the tensor as the second operand."""
+
+    def __rrshift__(self, other: Any) -> Tensor:
+        """`bitwise_right_shift` with the tensor as the second operand."""
+
+    def __rshift__(self, other: Tensor | builtins.float) -> Tensor:
+        """input / 2**other, rounded down; 0 or -1 where other is negative, or not below the number of bits."""
 
     def __rsub__(self, other: Any) -> Tensor:
         """`sub` with the tensor as the second operand."""
@@ -1665,8 +1689,8 @@ class Attached:
     def to(self, *args: Any, dtype: Any = ..., device: Any = ..., copy: builtins.bool = ..., non_blocking: builtins.bool = ...) -> Tensor:
         """x in another dtype and/or on another device: `x.to(mg.float64)`, `x.to("reference")`, `x.to(other)`."""
 
-    def to_device(self, *args: Any, dtype: Any = ..., device: Any = ..., copy: builtins.bool = ..., non_blocking: builtins.bool = ...) -> Tensor:
-        """x in another dtype and/or on another device: `x.to(mg.float64)`, `x.to("reference")`, `x.to(other)`."""
+    def to_device(self, device: Any, *, stream: None = ...) -> Tensor:
+        """x on a device, as the array API standard spells it; x itself where it is there."""
 
     def to_dtype(self, *args: Any, dtype: Any = ..., device: Any = ..., copy: builtins.bool = ..., non_blocking: builtins.bool = ...) -> Tensor:
         """x in another dtype and/or on another device: `x.to(mg.float64)`, `x.to("reference")`, `x.to(other)`."""

@@ -14,9 +14,9 @@ from minigrad.core.device import Device
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op, Spec
 from minigrad.core.shape import broadcast_shapes
-from minigrad.errors import DeviceError, DTypeError, MinigradError
+from minigrad.errors import DeviceError, MinigradError
 from minigrad.runtime.observers import Observed
-from minigrad.runtime.promises import elementwise_launch, launchable, loop_dtypes, result_specs, with_dtypes
+from minigrad.runtime.promises import dtypes_of, elementwise_launch, launchable, loop_dtypes, result_specs, with_dtypes
 from minigrad.runtime.tensor import Tensor, describe
 
 
@@ -99,16 +99,6 @@ def make_plan(op: Op, operands: tuple[Tensor, ...], params: dict[str, Any], fres
     if op.check is not None:
         plan.check = op.check(op, backend, specs, params)
     return plan
-
-
-def dtypes_of(op: Op, specs: tuple[Spec, ...], params: Any) -> Any:
-    """The result of the op's dtype rule.  Raises DTypeError, which names op and operands, where dtypes do not meet."""
-    try:
-        return op.dtype_rule(op, specs, **params)  # type: ignore[misc]
-    except DTypeError as error:
-        if str(error).startswith(op.label):
-            raise
-        raise DTypeError(f"{op.label}: got {', '.join(map(repr, specs))}; {error}", op=op.label) from None
 
 
 def plan_elementwise(op: Op, backend: Backend, device: Device, specs: tuple[Spec, ...], params: Any) -> CallPlan:
