@@ -129,20 +129,23 @@ vector_norm(x, /, *, axis=None, keepdims=False, ord=2): lin.vector_norm(x, ord, 
 # ---- the table as functions -----------------------------------------------------------------------------------------
 
 
-def spelled(lines: str) -> dict[str, Any]:
-    """The functions of a table, except those that call a function which there is not."""
-    names = {"mg": SimpleNamespace(**namespaces[MG]), "lin": SimpleNamespace(**namespaces[LINALG]), **vars(standard)}
+def spelled(lines: str, **others: Any) -> dict[str, Any]:
+    """The functions of a table, except those that call a function which there is not; others: what lines may name."""
+    names = {"mg": SimpleNamespace(**namespaces[MG]), "lin": SimpleNamespace(**namespaces[LINALG])}
+    names |= vars(standard) | others
     functions: dict[str, Any] = {}
     for line in lines.strip().splitlines():
         head, _, expression = line.partition("): ")
-        called = [part.partition("(")[0] for part in expression.split("lin.")[1:]]
-        if builtins.all(each in namespaces[LINALG] for each in called):
-            name, path = head.partition("(")[0], f"<minigrad.array_api {head.partition('(')[0]}>"
-            text = f"def {name}{head.removeprefix(name)}):\n    return {expression}\n"
+        name, _, parameters = head.partition("(")
+        scope: dict[str, Any] = {}
+        needed = [part.partition("(")[0] for part in expression.split("lin.")[1:]]
+        if builtins.all(each in namespaces[LINALG] for each in needed):
+            last, path = name.rpartition(".")[2], f"<minigrad {name}({parameters})>"
+            text = f"def {last}({parameters}):\n    return {expression}\n"
             linecache.cache[path] = (len(text), None, text.splitlines(True), path)  # for tracebacks and debuggers
-            exec(compile(text, path, "exec"), names, functions)
+            exec(compile(text, path, "exec"), names, scope)
+            functions[name] = scope[last]
             functions[name].__doc__ = f"`{expression}`."
-            functions[name].__module__ = __name__
     return functions
 
 

@@ -160,11 +160,33 @@ def array_interface(x: Tensor) -> dict[str, Any]:
     return result
 
 
+def array_function(x: Tensor, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+    """Serve a function of NumPy that is called on tensors: see `numpy_calls.py`."""
+    from minigrad.api import numpy_calls
+
+    return numpy_calls.array_function(x, function, types, args, kwargs)
+
+
+class ArrayUfunc:
+    """`__array_ufunc__`: of the class, where ufuncs look for it, a function; of a tensor None.
+
+    Masked arrays look at the tensor; with a function there they would convert it and lose its gradient, with None they
+    let the tensor's own operator refuse them.
+    """
+
+    def __get__(self, x: Tensor | None, kind: type) -> Any:
+        if x is not None:
+            return None
+        from minigrad.api import numpy_calls
+
+        return numpy_calls.ufunc
+
+
 HOST = 1  # DLPack's number of the CPU
 NAMES: dict[str, Any] = {
     "numpy": numpy, "__array__": to_array, "__dlpack__": dlpack, "__dlpack_device__": dlpack_device,
     "__cuda_array_interface__": property(array_interface), "__array_namespace__": array_namespace,
-    "to_device": to_device,
+    "to_device": to_device, "__array_function__": array_function, "__array_ufunc__": ArrayUfunc(),
 }  # fmt: skip
 for _name, _function in NAMES.items():
     setattr(Tensor, _name, _function)
