@@ -76,6 +76,7 @@ from minigrad.errors import (
     DeclarationError,
     DeviceError,
     DTypeError,
+    FileError,
     GradientError,
     IndexOutOfRange,
     KernelError,
@@ -92,6 +93,7 @@ from minigrad.runtime.var import Var
 
 if TYPE_CHECKING:
     from minigrad import array_api, autograd, cuda, func, linalg, nn, special, testing, viz
+    from minigrad.api.files import load, save
     from minigrad.autodiff.anomaly import detect_anomaly
     from minigrad.autodiff.checkpoint import checkpoint
     from minigrad.autodiff.custom import custom_vjp
@@ -106,7 +108,8 @@ _HIDDEN |= {"TYPE_CHECKING", "Any", "LATER"}
 # Names that are imported at their first use, and where from: few runs need them.
 LATER = {
     "Function": "autodiff.function", "checkpoint": "autodiff.checkpoint", "custom_vjp": "autodiff.custom",
-    "detect_anomaly": "autodiff.anomaly", "explain": "viz.explain", "tape": "diagnostics",
+    "detect_anomaly": "autodiff.anomaly", "explain": "viz.explain", "load": "api.files", "save": "api.files",
+    "tape": "diagnostics",
 }  # fmt: skip
 
 if "IPython" in sys.modules:  # a notebook, most likely: its errors are shown without the way through this package
