@@ -92,7 +92,8 @@ from minigrad.runtime.tensor import Tensor
 from minigrad.runtime.var import Var
 
 if TYPE_CHECKING:
-    from minigrad import array_api, autograd, cuda, func, linalg, nn, special, testing, viz
+    from minigrad import autograd, cuda, func, linalg, nn, special, testing, viz
+    from minigrad.api import array_api
     from minigrad.api.files import load, save
     from minigrad.autodiff.anomaly import detect_anomaly
     from minigrad.autodiff.checkpoint import checkpoint
@@ -107,7 +108,8 @@ _HIDDEN |= {"TYPE_CHECKING", "Any", "LATER"}
 
 # Names that are imported at their first use, and where from: few runs need them.
 LATER = {
-    "Function": "autodiff.function", "checkpoint": "autodiff.checkpoint", "custom_vjp": "autodiff.custom",
+    "Function": "autodiff.function", "array_api": "api.array_api", "checkpoint": "autodiff.checkpoint",
+    "custom_vjp": "autodiff.custom",
     "detect_anomaly": "autodiff.anomaly", "explain": "viz.explain", "load": "api.files", "save": "api.files",
     "tape": "diagnostics",
 }  # fmt: skip
@@ -121,7 +123,7 @@ if "IPython" in sys.modules:  # a notebook, most likely: its errors are shown wi
 def __getattr__(name: str) -> Any:
     """What is imported at its first use: `mg.func`, `mg.nn`, `mg.viz` and other folders, and the names of LATER."""
     if name in _MODULES:
-        return importlib.import_module(f"minigrad.{name}")
+        return importlib.import_module(f"minigrad.{LATER.get(name, name)}")
     if name not in LATER:
         from minigrad.api.absent import absent
 

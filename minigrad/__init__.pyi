@@ -15,6 +15,7 @@ from minigrad.errors import DTypeError as DTypeError
 from minigrad.errors import DeclarationError as DeclarationError
 from minigrad.core.device import Device as Device
 from minigrad.errors import DeviceError as DeviceError
+from minigrad.errors import FileError as FileError
 from minigrad.autodiff.function import Function as Function
 from minigrad.ops.random import Generator as Generator
 from minigrad.errors import GradientError as GradientError
@@ -27,7 +28,7 @@ from minigrad.errors import ShapeError as ShapeError
 from minigrad.core.storage import Storage as Storage
 from minigrad.errors import StorageError as StorageError
 from minigrad.runtime.var import Var as Var
-from minigrad import array_api as array_api
+from minigrad.api import array_api as array_api
 from minigrad import autograd as autograd
 from minigrad import cuda as cuda
 from minigrad.autodiff.custom import custom_vjp as custom_vjp
@@ -645,6 +646,9 @@ def lgamma(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
 def linspace(start: builtins.float, end: builtins.float, steps: builtins.int, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
     """`steps` values from start to end, both included."""
 
+def load(f: Any, map_location: Any = ...) -> Any:
+    """Read the file of `save`, or another file in its formats, as a dict of tensors by name."""
+
 def log(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Natural logarithm; -inf at 0, nan below.  Gradient: g/x."""
 
@@ -859,7 +863,7 @@ def pow(input: Tensor | builtins.float, exponent: Tensor | builtins.float, *, ou
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """input above 0, else weight * input, with one weight, or one for each channel, which are the second dim."""
 
-def printoptions(precision: builtins.int | None = ..., threshold: builtins.int | None = ..., edgeitems: builtins.int | None = ..., linewidth: builtins.int | None = ...) -> Iterator[None]:
+def printoptions(precision: builtins.int | None = ..., threshold: builtins.float | None = ..., edgeitems: builtins.int | None = ..., linewidth: builtins.int | None = ..., profile: builtins.str | None = ..., sci_mode: builtins.bool | None = ...) -> Iterator[None]:
     """`set_printoptions` for a `with` block, in this thread or task."""
 
 def prod(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
@@ -943,6 +947,9 @@ def rsqrt(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
 def rsub(input: Tensor, other: Any, *, alpha: builtins.float = ...) -> Tensor:
     """other - alpha * input.  Gradient: -g*alpha, and g for other."""
 
+def save(obj: Any, f: Any) -> None:
+    """Write tensors, and dicts, lists and tuples of them, of numbers and of texts, to a file."""
+
 def scalar(function: Any) -> Any:
     """A helper that other scalar functions may call; it is expanded in place."""
 
@@ -986,8 +993,8 @@ def set_grad_enabled(enabled: builtins.bool) -> Any:
 def set_num_threads(num: builtins.int) -> None:
     """Share kernels between `num` threads from this Python thread on.  Raises ArgumentError out of range."""
 
-def set_printoptions(precision: builtins.int | None = ..., threshold: builtins.int | None = ..., edgeitems: builtins.int | None = ..., linewidth: builtins.int | None = ...) -> None:
-    """Set how tensors are printed in this process; what is left out stays."""
+def set_printoptions(precision: builtins.int | None = ..., threshold: builtins.float | None = ..., edgeitems: builtins.int | None = ..., linewidth: builtins.int | None = ..., profile: builtins.str | None = ..., sci_mode: builtins.bool | None = ...) -> None:
+    """Set how tensors are printed in this process; what is left out stays, but for sci_mode."""
 settings: Any
 short: DType
 

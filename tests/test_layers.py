@@ -23,7 +23,7 @@ LAYERS = (
     ("ops",),
     ("autodiff",),
     ("diagnostics",),
-    ("api", "array_api"),
+    ("api",),
     ("autograd", "cuda", "func", "jit", "linalg", "nn", "optim", "special", "data", "viz", "testing"),
     ("__init__", "cli", "__main__"),
 )

@@ -1,8 +1,8 @@
 """Files of tensors: `mg.save(obj, "model.safetensors")` and `mg.load`.
 
 A tree of dicts, lists and tuples is written as tensors by name, `"model.layers.0.weight"`, and a JSON text that
-specifies how they belong together.  A plain dict of tensors needs no such text: its file is that of any other library.  Nothing is
-pickled, and nothing in a file is executed.
+specifies how they belong together.  A plain dict of tensors needs no such text: its file is that of any other library.
+Nothing is pickled, and nothing in a file is executed.
 """
 
 from __future__ import annotations

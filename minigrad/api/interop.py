@@ -130,7 +130,7 @@ def array_namespace(x: Tensor, *, api_version: str | None = None) -> Any:
 
     Raises ArgumentError, a ValueError, for a version that it does not have.
     """
-    from minigrad import array_api
+    from minigrad.api import array_api
 
     if api_version not in (None, "2021.12", "2022.12", "2023.12", array_api.__array_api_version__):
         raise ArgumentError(f"__array_namespace__: version {api_version!r} of the standard is not there; leave it out")
@@ -180,6 +180,9 @@ class ArrayUfunc:
         from minigrad.api import numpy_calls
 
         return numpy_calls.ufunc
+
+    def __set__(self, x: Tensor, value: Any) -> None:
+        raise AttributeError("__array_ufunc__ cannot be set")
 
 
 HOST = 1  # DLPack's number of the CPU

@@ -28,6 +28,9 @@ class Attached:
     def __array__(self, dtype: Any = ..., copy: builtins.bool | None = ...) -> Any:
         """What np.asarray(x) calls: a copy for tensors that require a gradient, shared memory otherwise."""
 
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        """Serve a function of NumPy that is called on tensors: see `numpy_calls.py`."""
+
     def __array_namespace__(self, *, api_version: builtins.str | None = ...) -> Any:
         """The module with the functions of the array API standard: `mg.array_api`."""
 
