@@ -63,6 +63,7 @@ from minigrad.core.dtype import float64 as double
 from minigrad.core.dtype import int16 as short
 from minigrad.core.dtype import int32 as int
 from minigrad.core.dtype import int64 as long
+from minigrad.core.formats import channels_last, channels_last_3d, contiguous_format, preserve_format
 from minigrad.core.layout import Layout
 from minigrad.core.storage import Storage
 from minigrad.declare import rules

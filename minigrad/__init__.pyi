@@ -234,6 +234,8 @@ def celu(input: Tensor, alpha: Tensor | builtins.float = ..., inplace: builtins.
 
 def channel_shuffle(input: Tensor, groups: builtins.int) -> Tensor:
     """Images (N, C, ...) with the channels of each group spread: the first of all groups, the second, and so on."""
+channels_last: Any
+channels_last_3d: Any
 
 def checkpoint(fn: Any, *args: Any, preserve_rng_state: builtins.bool = ..., use_reentrant: builtins.bool | None = ..., **kwargs: Any) -> Any:
     """`fn(*args, **kwargs)`, which keeps nothing for its gradient but its arguments and is run again for it."""
@@ -250,7 +252,7 @@ def clamp_max(input: Tensor, max: Any, *, out: Tensor | None = ...) -> Tensor:
 def clamp_min(input: Tensor, min: Any, *, out: Tensor | None = ...) -> Tensor:
     """input, not below min.  Gradient: g there and at the bound, 0 below, where the bound gets it."""
 
-def clone(input: Tensor) -> Tensor:
+def clone(input: Tensor, *, memory_format: Any = ...) -> Tensor:
     """A row-major copy in storage of its own.  Gradient: g."""
 
 def column_stack(tensors: Sequence[Tensor], *, out: Tensor | None = ...) -> Tensor:
@@ -265,8 +267,9 @@ def composed(*, namespace: Any = ..., method: builtins.bool = ..., in_place: bui
 def constant_pad_nd(input: Tensor, pad: builtins.int | Sequence[builtins.int], value: builtins.float = ...) -> Tensor:
     """The tensor with pad[0] and pad[1] elements of one value before and behind the last dim, and so on."""
 
-def contiguous(input: Tensor) -> Tensor:
+def contiguous(input: Tensor, memory_format: Any = ...) -> Tensor:
     """The tensor itself if its elements lie row-major without gaps, else a copy that does."""
+contiguous_format: Any
 
 def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] | builtins.str = ..., dilation: builtins.int | Sequence[builtins.int] = ..., groups: builtins.int = ...) -> Tensor:
     """Convolution along one dim: `conv2d` with input (N, C, W) and weight (out, C / groups, kW)."""
@@ -389,13 +392,13 @@ def elementwise(*, dtype: Any, vjp: Any = ..., linear: Any = ..., jvp: Any = ...
 def elu(input: Tensor, alpha: Tensor | builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
     """input above 0, else alpha * (exp(input) - 1).  inplace: in the memory of input, which is returned."""
 
-def empty(*size: builtins.int | Sequence[builtins.int], dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
+def empty(*size: builtins.int | Sequence[builtins.int], dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: Any = ..., out: Tensor | None = ...) -> Tensor:
     """Memory as it comes; read it only after writing it."""
 
 def empty_cache(device: builtins.str = ...) -> None:
     """Give the device's cached blocks back to the system; what is in use stays."""
 
-def empty_like(input: Tensor, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+def empty_like(input: Tensor, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: Any = ...) -> Tensor:
     """`empty` with the shape, dtype and device of x."""
 
 def enable_grad() -> Any:
@@ -498,7 +501,7 @@ def from_numpy(ndarray: Any) -> Tensor:
 def full(size: builtins.int | Sequence[builtins.int], fill_value: builtins.float, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
     """A tensor of one value; the dtype follows the value when omitted."""
 
-def full_like(input: Tensor, fill_value: builtins.float, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+def full_like(input: Tensor, fill_value: builtins.float, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: Any = ...) -> Tensor:
     """One value with the shape, dtype and device of x."""
 
 def gather(input: Tensor, dim: builtins.int, index: Tensor, *, sparse_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
@@ -827,7 +830,7 @@ def numel(input: Tensor) -> builtins.int:
 def ones(*size: builtins.int | Sequence[builtins.int], dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
     """Ones, of the default float unless a dtype is given."""
 
-def ones_like(input: Tensor, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+def ones_like(input: Tensor, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: Any = ...) -> Tensor:
     """Ones with the shape, dtype and device of x."""
 
 def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = ...) -> Tensor:
@@ -862,6 +865,7 @@ def pow(input: Tensor | builtins.float, exponent: Tensor | builtins.float, *, ou
 
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """input above 0, else weight * input, with one weight, or one for each channel, which are the second dim."""
+preserve_format: Any
 
 def printoptions(precision: builtins.int | None = ..., threshold: builtins.float | None = ..., edgeitems: builtins.int | None = ..., linewidth: builtins.int | None = ..., profile: builtins.str | None = ..., sci_mode: builtins.bool | None = ...) -> Iterator[None]:
     """`set_printoptions` for a `with` block, in this thread or task."""
@@ -881,7 +885,7 @@ def rad2deg(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
 def rand(*size: builtins.int | Sequence[builtins.int], generator: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
     """Uniform in [0, 1)."""
 
-def rand_like(input: Tensor, *, generator: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+def rand_like(input: Tensor, *, generator: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: Any = ...) -> Tensor:
     """`rand` with the shape, dtype and device of the input."""
 
 def randint(low: builtins.int, high: builtins.int | None = ..., size: builtins.int | Sequence[builtins.int] = ..., *, generator: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
@@ -890,7 +894,7 @@ def randint(low: builtins.int, high: builtins.int | None = ..., size: builtins.i
 def randn(*size: builtins.int | Sequence[builtins.int], generator: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
     """Normal with mean 0 and deviation 1."""
 
-def randn_like(input: Tensor, *, generator: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+def randn_like(input: Tensor, *, generator: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: Any = ...) -> Tensor:
     """`randn` with the shape, dtype and device of the input."""
 
 def randperm(n: builtins.int, *, generator: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
@@ -1234,5 +1238,5 @@ def xlogy(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out
 def zeros(*size: builtins.int | Sequence[builtins.int], dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
     """Zeros, of the default float unless a dtype is given."""
 
-def zeros_like(input: Tensor, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+def zeros_like(input: Tensor, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: Any = ...) -> Tensor:
     """Zeros with the shape, dtype and device of x."""

@@ -30,6 +30,7 @@ from minigrad.core.dtype import (
     int64,
     uint8,
 )  # fmt: skip
+from minigrad.core.formats import expect_format
 from minigrad.core.shape import as_shape
 from minigrad.declare import names
 from minigrad.declare.decorators import public
@@ -108,10 +109,11 @@ def swapped(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     return method
 
 
-def caster(name: str, dtype: DType) -> Callable[[Tensor], Tensor]:
+def caster(name: str, dtype: DType) -> Callable[..., Tensor]:
     """x.float(), x.long() ...: PyTorch's short casts."""
 
-    def method(x: Tensor) -> Tensor:
+    def method(x: Tensor, memory_format: Any = None) -> Tensor:
+        expect_format(name, memory_format)
         return casting.to(x, dtype)
 
     method.__name__ = method.__qualname__ = name

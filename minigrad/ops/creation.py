@@ -15,6 +15,7 @@ import numpy as np
 from minigrad.backends.registry import backend_of
 from minigrad.core.device import as_device, default_device
 from minigrad.core.dtype import DType, as_dtype, default_float, fit_number, float64, int64
+from minigrad.core.formats import expect_format
 from minigrad.core.layout import Layout
 from minigrad.core.requests import Arange, Fill
 from minigrad.core.roles import Shape, Size
@@ -125,8 +126,15 @@ def expect_fit(name: str, value: float, dtype: DType) -> None:
 
 
 @public(out=True)
-def empty(*size: int | Sequence[int], dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def empty(
+    *size: int | Sequence[int],
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
     """Memory as it comes; read it only after writing it."""
+    expect_format("empty", memory_format)
     kind = default_float() if dtype is None else as_dtype(dtype)
     where = default_device() if device is None else as_device(device)
     layout = Layout.contiguous(as_shape(size, "empty"))
@@ -149,29 +157,45 @@ def ones(*size: int | Sequence[int], dtype: Any = None, device: Any = None, requ
 
 
 @public()
-def empty_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def empty_like(
+    input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None
+) -> Tensor:
     """`empty` with the shape, dtype and device of x."""
+    expect_format("empty_like", memory_format)
     expect_tensors("empty_like", input)
     return empty(input.shape, dtype=dtype or input.dtype, device=device or input.device, requires_grad=requires_grad)
 
 
 @public()
-def zeros_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def zeros_like(
+    input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None
+) -> Tensor:
     """Zeros with the shape, dtype and device of x."""
+    expect_format("zeros_like", memory_format)
     return full_like(input, 0.0, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
 @public()
-def ones_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def ones_like(
+    input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None
+) -> Tensor:
     """Ones with the shape, dtype and device of x."""
+    expect_format("ones_like", memory_format)
     return full_like(input, 1.0, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
 @public()
 def full_like(
-    input: Tensor, fill_value: float, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    input: Tensor,
+    fill_value: float,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    memory_format: Any = None,
 ) -> Tensor:
     """One value with the shape, dtype and device of x."""
+    expect_format("full_like", memory_format)
     expect_tensors("full_like", input)
     kind, where = dtype or input.dtype, device or input.device
     return full(input.shape, fill_value, dtype=kind, device=where, requires_grad=requires_grad)

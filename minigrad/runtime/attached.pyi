@@ -374,7 +374,7 @@ class Attached:
     def asinh_(self) -> Tensor:
         """`asinh` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def astype(self, *args: Any, dtype: Any = ..., device: Any = ..., copy: builtins.bool = ..., non_blocking: builtins.bool = ...) -> Tensor:
+    def astype(self, *args: Any, dtype: Any = ..., device: Any = ..., copy: builtins.bool = ..., non_blocking: builtins.bool = ..., memory_format: Any = ...) -> Tensor:
         """x in another dtype and/or on another device: `x.to(mg.float64)`, `x.to("reference")`, `x.to(other)`."""
 
     def atan(self, *, out: Tensor | None = ...) -> Tensor:
@@ -407,7 +407,7 @@ class Attached:
     def bernoulli(self, p: Any = ..., *, generator: Any = ..., out: Tensor | None = ...) -> Tensor:
         """1 with the probability that each element is, else 0, in input's dtype; with p all have this one."""
 
-    def bfloat16(self) -> Tensor:
+    def bfloat16(self, memory_format: Any = ...) -> Tensor:
         """x as bfloat16."""
 
     def bincount(self, weights: Tensor | None = ..., minlength: builtins.int = ...) -> Tensor:
@@ -452,7 +452,7 @@ class Attached:
     def bmm(self, mat2: Tensor, *, out: Tensor | None = ...) -> Tensor:
         """The products of two batches of matrices, one by one; the batch is the first of three dims."""
 
-    def bool(self) -> Tensor:
+    def bool(self, memory_format: Any = ...) -> Tensor:
         """x as bool."""
 
     def broadcast_add(self, other: Tensor | builtins.float, *, alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
@@ -503,7 +503,7 @@ class Attached:
     def broadcast_to(self, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
         """Dims of length 1 stretched, new ones in front, by strides of 0.  Gradient: summed over what was stretched."""
 
-    def byte(self) -> Tensor:
+    def byte(self, memory_format: Any = ...) -> Tensor:
         """x as uint8."""
 
     def ceil(self, *, out: Tensor | None = ...) -> Tensor:
@@ -518,7 +518,7 @@ class Attached:
     def celu_(self, alpha: Tensor | builtins.float = ...) -> Tensor:
         """`celu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def char(self) -> Tensor:
+    def char(self, memory_format: Any = ...) -> Tensor:
         """x as int8."""
 
     def chunk(self, chunks: builtins.int, dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
@@ -545,16 +545,16 @@ class Attached:
     def clip(self, min: Any = ..., max: Any = ..., *, out: Tensor | None = ...) -> Tensor:
         """input, not below min and not above max; either may be None, a number or a tensor."""
 
-    def clone(self) -> Tensor:
+    def clone(self, *, memory_format: Any = ...) -> Tensor:
         """A row-major copy in storage of its own.  Gradient: g."""
 
     def const_set(self, value: builtins.float) -> Tensor:
         """Every element becomes `value`, in place."""
 
-    def contiguous(self) -> Tensor:
+    def contiguous(self, memory_format: Any = ...) -> Tensor:
         """The tensor itself if its elements lie row-major without gaps, else a copy that does."""
 
-    def copy(self) -> Tensor:
+    def copy(self, *, memory_format: Any = ...) -> Tensor:
         """A row-major copy in storage of its own.  Gradient: g."""
 
     def copy_(self, source: Any, non_blocking: builtins.bool = ...) -> Tensor:
@@ -670,7 +670,7 @@ class Attached:
     def dot(self, tensor: Tensor, *, out: Tensor | None = ...) -> Tensor:
         """The inner product of two vectors of one length."""
 
-    def double(self) -> Tensor:
+    def double(self, memory_format: Any = ...) -> Tensor:
         """x as float64."""
 
     def dsplit(self, sections: builtins.int | Sequence[builtins.int] | Tensor) -> builtins.tuple[Tensor, ...]:
@@ -769,7 +769,7 @@ class Attached:
     def flipud(self) -> Tensor:
         """A view with the rows, the first dim, in reverse order."""
 
-    def float(self) -> Tensor:
+    def float(self, memory_format: Any = ...) -> Tensor:
         """x as float32."""
 
     def float_power(self, exponent: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
@@ -808,7 +808,7 @@ class Attached:
     def fmod_(self, other: Tensor | builtins.float) -> Tensor:
         """`fmod` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def force_contiguous(self) -> Tensor:
+    def force_contiguous(self, *, memory_format: Any = ...) -> Tensor:
         """A row-major copy in storage of its own.  Gradient: g."""
 
     def frac(self, *, out: Tensor | None = ...) -> Tensor:
@@ -870,7 +870,7 @@ class Attached:
     def gt_(self, other: Tensor | builtins.float) -> Tensor:
         """`gt` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def half(self) -> Tensor:
+    def half(self, memory_format: Any = ...) -> Tensor:
         """x as float16."""
 
     def hardshrink(self, lambd: Tensor | builtins.float = ..., *, out: Tensor | None = ...) -> Tensor:
@@ -954,7 +954,7 @@ class Attached:
     def inner(self, other: Tensor, *, out: Tensor | None = ...) -> Tensor:
         """The inner products of rows, which are the last dims; of a number it is the product with it."""
 
-    def int(self) -> Tensor:
+    def int(self, memory_format: Any = ...) -> Tensor:
         """x as int32."""
 
     @property
@@ -1144,7 +1144,7 @@ class Attached:
     def logsumexp(self, dim: builtins.int | Sequence[builtins.int] | None, keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
         """log(sum(exp(x))) over `dim`; nothing overflows.  Gradient: g times the softmax."""
 
-    def long(self) -> Tensor:
+    def long(self, memory_format: Any = ...) -> Tensor:
         """x as int64."""
 
     def lt(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
@@ -1506,7 +1506,7 @@ class Attached:
     def selu_(self) -> Tensor:
         """`selu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def short(self) -> Tensor:
+    def short(self, memory_format: Any = ...) -> Tensor:
         """x as int16."""
 
     def sigmoid(self, *, out: Tensor | None = ...) -> Tensor:
@@ -1689,13 +1689,13 @@ class Attached:
     def tile(self, *dims: builtins.int | Sequence[builtins.int]) -> Tensor:
         """The tensor repeated dims[d] times along each dim; counts or dims that are missing in front are 1."""
 
-    def to(self, *args: Any, dtype: Any = ..., device: Any = ..., copy: builtins.bool = ..., non_blocking: builtins.bool = ...) -> Tensor:
+    def to(self, *args: Any, dtype: Any = ..., device: Any = ..., copy: builtins.bool = ..., non_blocking: builtins.bool = ..., memory_format: Any = ...) -> Tensor:
         """x in another dtype and/or on another device: `x.to(mg.float64)`, `x.to("reference")`, `x.to(other)`."""
 
     def to_device(self, device: Any, *, stream: None = ...) -> Tensor:
         """x on a device, as the array API standard spells it; x itself where it is there."""
 
-    def to_dtype(self, *args: Any, dtype: Any = ..., device: Any = ..., copy: builtins.bool = ..., non_blocking: builtins.bool = ...) -> Tensor:
+    def to_dtype(self, *args: Any, dtype: Any = ..., device: Any = ..., copy: builtins.bool = ..., non_blocking: builtins.bool = ..., memory_format: Any = ...) -> Tensor:
         """x in another dtype and/or on another device: `x.to(mg.float64)`, `x.to("reference")`, `x.to(other)`."""
 
     def to_scalar(self) -> Any:
