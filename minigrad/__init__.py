@@ -32,6 +32,7 @@ from minigrad.core.dtype import (
     f16,
     f32,
     f64,
+    finfo,
     float16,
     float32,
     float64,
@@ -39,6 +40,7 @@ from minigrad.core.dtype import (
     i16,
     i32,
     i64,
+    iinfo,
     int8,
     int16,
     int32,
@@ -46,9 +48,13 @@ from minigrad.core.dtype import (
     promote,
     set_default_float,
     u8,
+    u16,
     u32,
+    u64,
     uint8,
+    uint16,
     uint32,
+    uint64,
 )
 from minigrad.core.dtype import bool_ as bool
 from minigrad.core.dtype import float16 as half
@@ -57,6 +63,7 @@ from minigrad.core.dtype import float64 as double
 from minigrad.core.dtype import int16 as short
 from minigrad.core.dtype import int32 as int
 from minigrad.core.dtype import int64 as long
+from minigrad.core.formats import channels_last, channels_last_3d, contiguous_format, preserve_format
 from minigrad.core.layout import Layout
 from minigrad.core.storage import Storage
 from minigrad.declare import rules
@@ -70,6 +77,7 @@ from minigrad.errors import (
     DeclarationError,
     DeviceError,
     DTypeError,
+    FileError,
     GradientError,
     IndexOutOfRange,
     KernelError,
@@ -86,6 +94,8 @@ from minigrad.runtime.var import Var
 
 if TYPE_CHECKING:
     from minigrad import autograd, cuda, func, linalg, nn, special, testing, viz
+    from minigrad.api import array_api
+    from minigrad.api.files import load, save
     from minigrad.autodiff.anomaly import detect_anomaly
     from minigrad.autodiff.checkpoint import checkpoint
     from minigrad.autodiff.custom import custom_vjp
@@ -99,8 +109,10 @@ _HIDDEN |= {"TYPE_CHECKING", "Any", "LATER"}
 
 # Names that are imported at their first use, and where from: few runs need them.
 LATER = {
-    "Function": "autodiff.function", "checkpoint": "autodiff.checkpoint", "custom_vjp": "autodiff.custom",
-    "detect_anomaly": "autodiff.anomaly", "explain": "viz.explain", "tape": "diagnostics",
+    "Function": "autodiff.function", "array_api": "api.array_api", "checkpoint": "autodiff.checkpoint",
+    "custom_vjp": "autodiff.custom",
+    "detect_anomaly": "autodiff.anomaly", "explain": "viz.explain", "load": "api.files", "save": "api.files",
+    "tape": "diagnostics",
 }  # fmt: skip
 
 if "IPython" in sys.modules:  # a notebook, most likely: its errors are shown without the way through this package
@@ -112,7 +124,7 @@ if "IPython" in sys.modules:  # a notebook, most likely: its errors are shown wi
 def __getattr__(name: str) -> Any:
     """What is imported at its first use: `mg.func`, `mg.nn`, `mg.viz` and other folders, and the names of LATER."""
     if name in _MODULES:
-        return importlib.import_module(f"minigrad.{name}")
+        return importlib.import_module(f"minigrad.{LATER.get(name, name)}")
     if name not in LATER:
         from minigrad.api.absent import absent
 
@@ -126,7 +138,7 @@ __version__ = "0.1.0"
 # The ops and functions, as their declarations entered them.  The stub beside this file lists them for editors.
 globals().update(_namespaces[_MG])
 
-_MODULES = ("autograd", "cuda", "func", "linalg", "nn", "special", "testing", "viz")
+_MODULES = ("array_api", "autograd", "cuda", "func", "linalg", "nn", "special", "testing", "viz")
 __all__ = sorted({
     *_MODULES, *LATER,
     *[name for name, value in globals().items() if not name.startswith("_") and name not in _HIDDEN],

@@ -15,6 +15,7 @@ from minigrad.errors import DTypeError as DTypeError
 from minigrad.errors import DeclarationError as DeclarationError
 from minigrad.core.device import Device as Device
 from minigrad.errors import DeviceError as DeviceError
+from minigrad.errors import FileError as FileError
 from minigrad.autodiff.function import Function as Function
 from minigrad.ops.random import Generator as Generator
 from minigrad.errors import GradientError as GradientError
@@ -27,6 +28,7 @@ from minigrad.errors import ShapeError as ShapeError
 from minigrad.core.storage import Storage as Storage
 from minigrad.errors import StorageError as StorageError
 from minigrad.runtime.var import Var as Var
+from minigrad.api import array_api as array_api
 from minigrad import autograd as autograd
 from minigrad import cuda as cuda
 from minigrad.autodiff.custom import custom_vjp as custom_vjp
@@ -232,6 +234,8 @@ def celu(input: Tensor, alpha: Tensor | builtins.float = ..., inplace: builtins.
 
 def channel_shuffle(input: Tensor, groups: builtins.int) -> Tensor:
     """Images (N, C, ...) with the channels of each group spread: the first of all groups, the second, and so on."""
+channels_last: Any
+channels_last_3d: Any
 
 def checkpoint(fn: Any, *args: Any, preserve_rng_state: builtins.bool = ..., use_reentrant: builtins.bool | None = ..., **kwargs: Any) -> Any:
     """`fn(*args, **kwargs)`, which keeps nothing for its gradient but its arguments and is run again for it."""
@@ -248,7 +252,7 @@ def clamp_max(input: Tensor, max: Any, *, out: Tensor | None = ...) -> Tensor:
 def clamp_min(input: Tensor, min: Any, *, out: Tensor | None = ...) -> Tensor:
     """input, not below min.  Gradient: g there and at the bound, 0 below, where the bound gets it."""
 
-def clone(input: Tensor) -> Tensor:
+def clone(input: Tensor, *, memory_format: Any = ...) -> Tensor:
     """A row-major copy in storage of its own.  Gradient: g."""
 
 def column_stack(tensors: Sequence[Tensor], *, out: Tensor | None = ...) -> Tensor:
@@ -263,8 +267,9 @@ def composed(*, namespace: Any = ..., method: builtins.bool = ..., in_place: bui
 def constant_pad_nd(input: Tensor, pad: builtins.int | Sequence[builtins.int], value: builtins.float = ...) -> Tensor:
     """The tensor with pad[0] and pad[1] elements of one value before and behind the last dim, and so on."""
 
-def contiguous(input: Tensor) -> Tensor:
+def contiguous(input: Tensor, memory_format: Any = ...) -> Tensor:
     """The tensor itself if its elements lie row-major without gaps, else a copy that does."""
+contiguous_format: Any
 
 def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] | builtins.str = ..., dilation: builtins.int | Sequence[builtins.int] = ..., groups: builtins.int = ...) -> Tensor:
     """Convolution along one dim: `conv2d` with input (N, C, W) and weight (out, C / groups, kW)."""
@@ -387,13 +392,13 @@ def elementwise(*, dtype: Any, vjp: Any = ..., linear: Any = ..., jvp: Any = ...
 def elu(input: Tensor, alpha: Tensor | builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
     """input above 0, else alpha * (exp(input) - 1).  inplace: in the memory of input, which is returned."""
 
-def empty(*size: builtins.int | Sequence[builtins.int], dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
+def empty(*size: builtins.int | Sequence[builtins.int], dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: Any = ..., out: Tensor | None = ...) -> Tensor:
     """Memory as it comes; read it only after writing it."""
 
 def empty_cache(device: builtins.str = ...) -> None:
     """Give the device's cached blocks back to the system; what is in use stays."""
 
-def empty_like(input: Tensor, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+def empty_like(input: Tensor, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: Any = ...) -> Tensor:
     """`empty` with the shape, dtype and device of x."""
 
 def enable_grad() -> Any:
@@ -440,6 +445,9 @@ f64: DType
 
 def fill(input: Tensor, value: Tensor | builtins.float) -> Tensor:
     """Return a tensor of `value`, a number or a tensor of one, with the shape and dtype of input."""
+
+def finfo(type: Any = ...) -> Any:
+    """The limits of a float dtype, that of a tensor, or the default one."""
 
 def flatten(input: Tensor, start_dim: builtins.int = ..., end_dim: builtins.int = ...) -> Tensor:
     """The dims from start_dim to end_dim (included) as one; a tensor of shape () becomes (1,)."""
@@ -496,7 +504,7 @@ def from_numpy(ndarray: Any) -> Tensor:
 def full(size: builtins.int | Sequence[builtins.int], fill_value: builtins.float, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
     """A tensor of one value; the dtype follows the value when omitted."""
 
-def full_like(input: Tensor, fill_value: builtins.float, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+def full_like(input: Tensor, fill_value: builtins.float, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: Any = ...) -> Tensor:
     """One value with the shape, dtype and device of x."""
 
 def gather(input: Tensor, dim: builtins.int, index: Tensor, *, sparse_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
@@ -566,6 +574,9 @@ i16: DType
 i32: DType
 i64: DType
 i8: DType
+
+def iinfo(type: Any) -> Any:
+    """The limits of an integer dtype, or that of a tensor: bits, max, min and dtype."""
 
 def index_add(input: Tensor, dim: builtins.int, index: Tensor, source: Tensor, *, alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
     """input with alpha * source added along `dim` at the 1-d `index`; repeated positions add up."""
@@ -658,6 +669,9 @@ def lgamma(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
 
 def linspace(start: builtins.float, end: builtins.float, steps: builtins.int, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
     """`steps` values from start to end, both included.  Ends may be tensors without dims; they get no gradient."""
+
+def load(f: Any, map_location: Any = ...) -> Any:
+    """Read the file of `save`, or another file in its formats, as a dict of tensors by name."""
 
 def log(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Natural logarithm; -inf at 0, nan below.  Gradient: g/x."""
@@ -837,7 +851,7 @@ def numel(input: Tensor) -> builtins.int:
 def ones(*size: builtins.int | Sequence[builtins.int], dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
     """Ones, of the default float unless a dtype is given."""
 
-def ones_like(input: Tensor, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+def ones_like(input: Tensor, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: Any = ...) -> Tensor:
     """Ones with the shape, dtype and device of x."""
 
 def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = ...) -> Tensor:
@@ -875,8 +889,9 @@ def pow(input: Tensor | builtins.float, exponent: Tensor | builtins.float, *, ou
 
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """input above 0, else weight * input, with one weight, or one for each channel, which are the second dim."""
+preserve_format: Any
 
-def printoptions(precision: builtins.int | None = ..., threshold: builtins.int | None = ..., edgeitems: builtins.int | None = ..., linewidth: builtins.int | None = ...) -> Iterator[None]:
+def printoptions(precision: builtins.int | None = ..., threshold: builtins.float | None = ..., edgeitems: builtins.int | None = ..., linewidth: builtins.int | None = ..., profile: builtins.str | None = ..., sci_mode: builtins.bool | None = ...) -> Iterator[None]:
     """`set_printoptions` for a `with` block, in this thread or task."""
 
 def prod(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
@@ -897,7 +912,7 @@ def rad2deg(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
 def rand(*size: builtins.int | Sequence[builtins.int], generator: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
     """Uniform in [0, 1)."""
 
-def rand_like(input: Tensor, *, generator: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+def rand_like(input: Tensor, *, generator: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: Any = ...) -> Tensor:
     """`rand` with the shape, dtype and device of the input."""
 
 def randint(low: builtins.int, high: builtins.int | None = ..., size: builtins.int | Sequence[builtins.int] = ..., *, generator: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
@@ -909,7 +924,7 @@ def randint_like(input: Tensor, low: builtins.int, high: builtins.int | None = .
 def randn(*size: builtins.int | Sequence[builtins.int], generator: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
     """Normal with mean 0 and deviation 1."""
 
-def randn_like(input: Tensor, *, generator: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+def randn_like(input: Tensor, *, generator: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: Any = ...) -> Tensor:
     """`randn` with the shape, dtype and device of the input."""
 
 def randperm(n: builtins.int, *, generator: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
@@ -966,6 +981,9 @@ def rsqrt(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
 def rsub(input: Tensor, other: Any, *, alpha: builtins.float = ...) -> Tensor:
     """other - alpha * input.  Gradient: -g*alpha, and g for other."""
 
+def save(obj: Any, f: Any) -> None:
+    """Write tensors, and dicts, lists and tuples of them, of numbers and of texts, to a file."""
+
 def scalar(function: Any) -> Any:
     """A helper that other scalar functions may call; it is expanded in place."""
 
@@ -1012,8 +1030,8 @@ def set_grad_enabled(enabled: builtins.bool) -> Any:
 def set_num_threads(num: builtins.int) -> None:
     """Share kernels between `num` threads from this Python thread on.  Raises ArgumentError out of range."""
 
-def set_printoptions(precision: builtins.int | None = ..., threshold: builtins.int | None = ..., edgeitems: builtins.int | None = ..., linewidth: builtins.int | None = ...) -> None:
-    """Set how tensors are printed in this process; what is left out stays."""
+def set_printoptions(precision: builtins.int | None = ..., threshold: builtins.float | None = ..., edgeitems: builtins.int | None = ..., linewidth: builtins.int | None = ..., profile: builtins.str | None = ..., sci_mode: builtins.bool | None = ...) -> None:
+    """Set how tensors are printed in this process; what is left out stays, but for sci_mode."""
 settings: Any
 short: DType
 
@@ -1172,9 +1190,13 @@ def triu_indices(row: builtins.int, col: builtins.int, offset: builtins.int = ..
 
 def trunc(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """x without its fraction.  Gradient: 0."""
+u16: DType
 u32: DType
+u64: DType
 u8: DType
+uint16: DType
 uint32: DType
+uint64: DType
 uint8: DType
 
 def unbind(input: Tensor, dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
@@ -1252,5 +1274,5 @@ def xlogy(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out
 def zeros(*size: builtins.int | Sequence[builtins.int], dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
     """Zeros, of the default float unless a dtype is given."""
 
-def zeros_like(input: Tensor, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+def zeros_like(input: Tensor, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: Any = ...) -> Tensor:
     """Zeros with the shape, dtype and device of x."""

@@ -61,6 +61,10 @@ class ArgumentError(MinigradError, ValueError):
     """An argument has a value that makes no sense for the op."""
 
 
+class FileError(MinigradError, ValueError):
+    """A file is damaged, cut off, or of another kind."""
+
+
 class StorageError(MinigradError, RuntimeError):
     """Memory is used in a way that would give wrong numbers: overlap, a stale version, a foreign buffer."""
 

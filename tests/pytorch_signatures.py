@@ -15,8 +15,8 @@ from typing import Any
 import minigrad as mg
 
 TABLE = Path(__file__).with_suffix(".json")
-# Arguments for sparse, named, complex and pinned tensors, and for memory formats: minigrad has none of these.
-ABSENT = {"layout", "pin_memory", "names", "memory_format", "is_coalesced", "_stacklevel"}
+# Arguments for sparse, named, complex and pinned tensors: minigrad has none of these.
+ABSENT = {"layout", "pin_memory", "names", "is_coalesced", "_stacklevel"}
 MODULES = {"torch": mg, "torch.nn.functional": mg.nn.functional, "torch.linalg": mg.linalg,
            "torch.special": mg.special}  # fmt: skip
 

@@ -150,3 +150,61 @@ def test_a_masked_array_is_refused_wherever_data_comes_in(name: str) -> None:
     with pytest.raises(DTypeError, match=r"a masked array would lose its mask; give array\.data, or"):
         ENTRANCES[name](x)
     assert x.tolist() == [5.0, 6.0]
+
+
+X = np.array([[1.0, 2.0], [3.0, 5.0]])
+NUMPY_CALLS: dict[str, Any] = {
+    "sin": lambda x: np.sin(x), "an array first": lambda x: X - x, "power": lambda x: np.power(x, 3),
+    "invert": lambda x: np.invert(x > 2), "rint": lambda x: np.rint(x / 2), "maximum": lambda x: np.maximum(2.0, x),
+    "a NumPy number first": lambda x: np.float64(2.0) * x, "matmul": lambda x: X @ x,
+    "reduce": lambda x: np.add.reduce(x), "outer": lambda x: np.multiply.outer(x, X),
+    "accumulate": lambda x: np.add.accumulate(x), "mean": lambda x: np.mean(x, 0),
+    "mean of ints": lambda x: np.mean(x > 2), "std": lambda x: np.std(x, ddof=1),
+    "var": lambda x: np.var(x, axis=(0, 1), keepdims=True), "sum": lambda x: np.sum(x, axis=-1),
+    "max": lambda x: np.max(x), "argmax": lambda x: np.argmax(x, axis=1), "median": lambda x: np.median(x, axis=1),
+    "cumsum": lambda x: np.cumsum(x), "concatenate": lambda x: np.concatenate([x, X]),
+    "stack": lambda x: np.stack([X, x], 1), "vstack": lambda x: np.vstack([x, x]),
+    "transpose": lambda x: np.transpose(x), "reshape": lambda x: np.reshape(x, (4,)), "ravel": lambda x: np.ravel(x),
+    "where": lambda x: np.where(X > 1, x, 0.0), "sort": lambda x: np.sort(-x, axis=None),
+    "take": lambda x: np.take(x, [0, 1]), "clip": lambda x: np.clip(x, 1.5, None), "dot": lambda x: np.dot(x, X),
+    "dot of vectors": lambda x: np.dot(x[0], X[1]), "einsum": lambda x: np.einsum("ij,ij->i", x, X),
+    "norm": lambda x: np.linalg.norm(x), "trace": lambda x: np.trace(x), "squeeze": lambda x: np.squeeze(x[:1]),
+    "expand_dims": lambda x: np.expand_dims(x, 1), "tile": lambda x: np.tile(x, 2),
+    "split": lambda x: np.split(x, 2)[1], "diag": lambda x: np.diag(x), "zeros_like": lambda x: np.zeros_like(x),
+    "permute_dims": lambda x: np.permute_dims(x, (1, 0)), "flip": lambda x: np.flip(x, 0),
+    "outer product": lambda x: np.outer(x, x),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NUMPY_CALLS)
+def test_numpys_functions_give_tensors(name: str) -> None:
+    call, x = NUMPY_CALLS[name], mg.Var(X, device="reference")
+    if name == "take":
+        call = lambda x: np.take(x, mg.tensor([0, 1], device="reference") if isinstance(x, mg.Tensor) else [0, 1])
+    result, expected = call(x), np.asarray(call(X))
+    assert isinstance(result, mg.Tensor) and result.dtype.name == expected.dtype.name
+    np.testing.assert_allclose(result.detach().numpy(), expected, rtol=1e-12)
+    assert result.requires_grad == (result.dtype.is_float and name not in ("zeros_like", "mean of ints"))
+
+
+def test_facts_that_numpy_asks_for() -> None:
+    x = mg.Var(X, device="reference")
+    assert (np.shape(x), np.ndim(x), np.size(x), np.size(x, 1)) == ((2, 2), 2, 4, 2)
+    assert np.allclose(x, X) and np.array_equal(X, x) and not np.array_equal(x, X.T)
+    assert mg.func.vmap(lambda row: np.sin(row).sum())(x).shape == (2,)
+
+
+def test_numpys_functions_never_lose_a_gradient_unnoticed() -> None:
+    x, a = mg.Var([1.0, 2.0], device="reference"), np.ones(2)
+    for call in (lambda x: np.spacing(x), lambda x: np.fft.fft(x), lambda x: np.interp(x, a, a)):
+        with pytest.raises(GradientError, match=r"np\.[\w.]+: no function of mg serves it.*x\.detach\(\)"):
+            call(x)
+        assert isinstance(call(x.detach()), np.ndarray), "without a gradient it is NumPy's result"
+    with pytest.raises(
+        mg.ArgumentError, match=r"np\.add: an array cannot take the result of float32\(2,\).*a = a \+ x"
+    ):
+        a += x
+    with pytest.raises(mg.ArgumentError, match=r"np\.sum: got an unexpected keyword argument 'where'"):
+        np.sum(x, where=a > 0)
+    y = mg.zeros(2, device="reference")
+    assert np.exp(x.detach(), out=y) is y and y.tolist() == x.exp().tolist()

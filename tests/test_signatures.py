@@ -41,8 +41,9 @@ def public() -> Iterator[tuple[str, Any]]:
 
 
 def is_public(name: str) -> bool:
-    """Whether an editor shows it: Python's own names are, but for those of making classes and objects."""
-    return not name.startswith("_") or (name.startswith("__") and not name.startswith(("__init", "__sub")))
+    """Whether an editor shows it: Python's own names are, but for those of making classes and objects, and ufuncs."""
+    hidden = ("__init", "__sub", "__array_ufunc")
+    return not name.startswith("_") or (name.startswith("__") and not name.startswith(hidden))
 
 
 PUBLIC = dict(public())

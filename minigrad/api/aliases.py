@@ -25,7 +25,7 @@ ALIASES = {
     "copy": "clone", "to_vec0": "item", "to_scalar": "item", "to_vec1": "tolist", "to_vec2": "tolist",
     "to_vec3": "tolist", "i": "__getitem__", "get_on_dim": "select", "flatten_all": "flatten",
     "log_sum_exp": "logsumexp", "broadcast_matmul": "matmul",
-    "gelu_erf": "gelu", "elem_count": "numel", "to_device": "to", "mul_scalar": "mul",
+    "gelu_erf": "gelu", "elem_count": "numel", "mul_scalar": "mul",
     "multiply": "mul", "subtract": "sub", "divide": "div", "true_divide": "div", "negative": "neg", "absolute": "abs",
     "swapaxes": "transpose", "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arcsinh": "asinh",
     "arccosh": "acosh", "arctanh": "atanh", "clip": "clamp", "fix": "trunc",

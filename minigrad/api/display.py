@@ -1,8 +1,14 @@
-"""How a tensor prints: the numbers as NumPy lays them out, then what it is."""
+"""How a tensor prints: the numbers as PyTorch lays them out, then what it is.
+
+All elements have one width: whole numbers as `3.`, others with `precision` digits behind the point, or with an exponent
+where the largest is 1000 times the smallest or more than 1e8, or the smallest less than 1e-4.
+Source: these thresholds and the breaks of lines are those of PyTorch's `_tensor_str.py`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -11,38 +17,52 @@ import numpy as np
 from minigrad.autodiff.grads import GradStore
 from minigrad.config import OfContext
 from minigrad.core.dtype import bool_, default_float, int64
+from minigrad.errors import ArgumentError
 from minigrad.runtime.tensor import Tensor, host_array
 from minigrad.runtime.tracers import Tracer
 
-_options: dict[str, Any] = {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80}
+_options: dict[str, Any] = {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80, "sci_mode": None}
+PROFILES: dict[str, dict[str, Any]] = {
+    "default": dict(_options), "short": _options | {"precision": 2, "edgeitems": 2},
+    "full": _options | {"threshold": math.inf},
+}  # fmt: skip
 _blocks = OfContext({})
 
 
 def set_printoptions(
-    precision: int | None = None, threshold: int | None = None, edgeitems: int | None = None,
-    linewidth: int | None = None,
+    precision: int | None = None, threshold: float | None = None, edgeitems: int | None = None,
+    linewidth: int | None = None, profile: str | None = None, sci_mode: bool | None = None,
 ) -> None:  # fmt: skip
-    """Set how tensors are printed in this process; what is left out stays.
+    """Set how tensors are printed in this process; what is left out stays, but for sci_mode.
 
     precision: digits after the point; threshold: elements from which the middle is left out; edgeitems: how many are
-    shown at each end then; linewidth: characters of a line.
+    shown at each end then; linewidth: characters of a line; sci_mode: True for exponents, False for none, None where
+    the numbers need them; profile: "default", "short" or "full", which the others then change.
+    Raises ArgumentError for another profile.
     """
-    options = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
-    _options.update({name: value for name, value in options.items() if value is not None})
+    _options.update(changed(precision, threshold, edgeitems, linewidth, profile) | {"sci_mode": sci_mode})
 
 
 @contextmanager
 def printoptions(
-    precision: int | None = None, threshold: int | None = None, edgeitems: int | None = None,
-    linewidth: int | None = None,
+    precision: int | None = None, threshold: float | None = None, edgeitems: int | None = None,
+    linewidth: int | None = None, profile: str | None = None, sci_mode: bool | None = None,
 ) -> Iterator[None]:  # fmt: skip
     """`set_printoptions` for a `with` block, in this thread or task."""
-    options = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
-    block = _blocks.begin({name: value for name, value in options.items() if value is not None})
+    own = changed(precision, threshold, edgeitems, linewidth, profile)
+    block = _blocks.begin(own if sci_mode is None else own | {"sci_mode": sci_mode})
     try:
         yield
     finally:
         _blocks.end(block)
+
+
+def changed(precision: Any, threshold: Any, edgeitems: Any, linewidth: Any, profile: str | None) -> dict[str, Any]:
+    """The options that a call names, on top of a profile."""
+    if profile is not None and profile not in PROFILES:
+        raise ArgumentError(f"set_printoptions: profile must be one of {', '.join(PROFILES)}, got {profile!r}")
+    own = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
+    return PROFILES.get(profile or "", {}) | {name: value for name, value in own.items() if value is not None}
 
 
 def option(name: str) -> Any:
@@ -50,13 +70,61 @@ def option(name: str) -> Any:
     return next((block.value[name] for block in reversed(_blocks.blocks) if name in block.value), _options[name])
 
 
-def hides_digits(array: Any) -> bool:
-    """Whether a number that is nearly whole would print as if it were: 1.0000001 as `1.`.  Then all get their zeros."""
+def number_format(array: Any) -> Callable[[Any], str]:
+    """How all elements of an array are written, which depends on the smallest and the largest of them."""
+    precision, mode = option("precision"), option("sci_mode")
     if array.dtype.kind != "f":
-        return False
-    large = array[np.isfinite(array) & (np.abs(array) >= 0.5)]
-    whole = np.rint(large)
-    return bool(((whole != large) & (np.abs(large - whole) < 0.5 * 10.0 ** -option("precision"))).any())
+        return lambda value: str(value.item())
+    values = np.abs(array[np.isfinite(array) & (array != 0)].astype(np.float64))
+    whole = bool((values == np.ceil(values)).all())
+    low, high = (values.min(), values.max()) if values.size else (1.0, 1.0)
+    with np.errstate(over="ignore"):
+        wide = bool(high / low > 1000.0 or high > 1e8 or (low < 1e-4 and not whole))
+    if wide if mode is None else mode:
+        return lambda value: f"{value:.{precision}e}"
+    if whole:
+        return lambda value: f"{value:.0f}" + ("." if math.isfinite(value) else "")
+    return lambda value: f"{value:.{precision}f}"
+
+
+def shown_part(array: Any, edge: int) -> Any:
+    """The elements that are shown of a long array: those at both ends of each dim."""
+    for dim, length in enumerate(array.shape):
+        if length > 2 * edge:
+            array = np.take(array, [*range(edge), *range(length - edge, length)], dim)
+    return array
+
+
+def laid_out(array: Any, indent: int) -> str:
+    """The elements in nested brackets, lines broken behind a comma; `indent`: characters in front of the first."""
+    if not array.size:
+        return "[]"
+    edge = option("edgeitems") if array.size > option("threshold") else None
+    seen = array if edge is None else shown_part(array, edge)
+    written = number_format(seen)
+    # Of numbers that are all 0 or not finite the width is that of one digit, as in PyTorch.
+    counted = seen[np.isfinite(seen) & (seen != 0)] if seen.dtype.kind == "f" else seen
+    width = max([len(written(value)) for value in counted.reshape(-1)], default=1)
+    return nested(array, lambda value: written(value).rjust(width), width, indent, edge)
+
+
+def nested(array: Any, written: Callable[[Any], str], width: int, indent: int, edge: int | None) -> str:
+    """The elements of one dim after the other; edge: how many are shown at each end, None for all."""
+    if array.ndim == 0:
+        return written(array[()])
+    cut = edge is not None and len(array) > 2 * edge
+    parts = [*array[:edge], *array[len(array) - edge :]] if cut and edge is not None else list(array)
+    if array.ndim > 1:
+        texts = [nested(part, written, width, indent + 1, edge) for part in parts]
+        if cut:
+            texts.insert(len(texts) // 2, "...")
+        return "[" + ("," + "\n" * (array.ndim - 1) + " " * (indent + 1)).join(texts) + "]"
+    texts = [written(value) for value in parts]
+    if cut:
+        texts.insert(len(texts) // 2, " ...")
+    count = max(1, (option("linewidth") - indent) // (width + 2))
+    lines = [", ".join(texts[k : k + count]) for k in range(0, len(texts), count)]
+    return "[" + (",\n" + " " * (indent + 1)).join(lines) + "]"
 
 
 def represent(x: Tensor) -> str:
@@ -66,15 +134,13 @@ def represent(x: Tensor) -> str:
     kind = "Var" if x.is_variable else "tensor"
     array = host_array(x)
     if x.dtype.itemsize == 2 and x.dtype.is_float:
-        array = array.astype(np.float32)  # NumPy prints bfloat16 as integers
-    options = {"max_line_width" if name == "linewidth" else name: option(name) for name in _options}
-    if hides_digits(array):
-        options["floatmode"] = "fixed"
-    body = np.array2string(array, separator=", ", prefix=kind + "(", **options)
+        array = array.astype(np.float32)  # Python formats no bfloat16
+    indent = len(kind) + 1
+    text = laid_out(array, indent)
     notes = []
-    if x.numel() == 0:
+    if x.numel() == 0 and x.ndim != 1:
         notes.append(f"shape={x.shape}")
-    if x.dtype not in (default_float(), int64, bool_):
+    if x.dtype is not default_float() and (x.numel() == 0 or x.dtype not in (int64, bool_)):
         notes.append(f"dtype={x.dtype}")
     if str(x.device) != "cpu":
         notes.append(f"device={str(x.device)!r}")
@@ -82,7 +148,12 @@ def represent(x: Tensor) -> str:
         notes.append(f"name={name!r}")
     if x.op is not None:
         notes.append(f"op={x.op.op.label}")
-    return f"{kind}({', '.join([body, *notes])})"
+    length = len(text) - text.rfind("\n") + 1 + (indent if "\n" not in text else 0)
+    for note in notes:  # behind the numbers, or in a line of its own
+        apart = length + len(note) + 2 > option("linewidth")
+        text += f",\n{' ' * indent}{note}" if apart else f", {note}"
+        length = indent + len(note) if apart else length + len(note) + 2
+    return f"{kind}({text})"
 
 
 def as_html(x: Tensor) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 from minigrad.backends.registry import ACCELERATOR, backend_of, device_of_dlpack
 from minigrad.core.device import as_device
 from minigrad.errors import ArgumentError, DeviceError, DTypeError, GradientError, ShapeError
+from minigrad.ops.casting import to
 from minigrad.ops.creation import from_numpy
 from minigrad.runtime.data import refuse_masked
 from minigrad.runtime.journal import note_left
@@ -124,6 +125,28 @@ def shared_by_dlpack(source: Any) -> Tensor:
     return Tensor(*backend_of(where).adopt(source, where))
 
 
+def array_namespace(x: Tensor, *, api_version: str | None = None) -> Any:
+    """The module with the functions of the array API standard: `mg.array_api`.
+
+    Raises ArgumentError, a ValueError, for a version that it does not have.
+    """
+    from minigrad.api import array_api
+
+    if api_version not in (None, "2021.12", "2022.12", "2023.12", array_api.__array_api_version__):
+        raise ArgumentError(f"__array_namespace__: version {api_version!r} of the standard is not there; leave it out")
+    return array_api
+
+
+def to_device(x: Tensor, device: Any, /, *, stream: None = None) -> Tensor:
+    """x on a device, as the array API standard spells it; x itself where it is there.
+
+    Raises ArgumentError for a stream: work on a device is in order here.
+    """
+    if stream is not None:
+        raise ArgumentError(f"to_device: expected stream=None, got {stream!r}; leave it out", op="to_device")
+    return to(x, device=device)
+
+
 def array_interface(x: Tensor) -> dict[str, Any]:
     """The description that CuPy, Numba and others read of a tensor in a CUDA device's memory, which they share.
 
@@ -137,10 +160,36 @@ def array_interface(x: Tensor) -> dict[str, Any]:
     return result
 
 
+def array_function(x: Tensor, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+    """Serve a function of NumPy that is called on tensors: see `numpy_calls.py`."""
+    from minigrad.api import numpy_calls
+
+    return numpy_calls.array_function(x, function, types, args, kwargs)
+
+
+class ArrayUfunc:
+    """`__array_ufunc__`: of the class, where ufuncs look for it, a function; of a tensor None.
+
+    Masked arrays look at the tensor; with a function there they would convert it and lose its gradient, with None they
+    let the tensor's own operator refuse them.
+    """
+
+    def __get__(self, x: Tensor | None, kind: type) -> Any:
+        if x is not None:
+            return None
+        from minigrad.api import numpy_calls
+
+        return numpy_calls.ufunc
+
+    def __set__(self, x: Tensor, value: Any) -> None:
+        raise AttributeError("__array_ufunc__ cannot be set")
+
+
 HOST = 1  # DLPack's number of the CPU
 NAMES: dict[str, Any] = {
     "numpy": numpy, "__array__": to_array, "__dlpack__": dlpack, "__dlpack_device__": dlpack_device,
-    "__cuda_array_interface__": property(array_interface),
+    "__cuda_array_interface__": property(array_interface), "__array_namespace__": array_namespace,
+    "to_device": to_device, "__array_function__": array_function, "__array_ufunc__": ArrayUfunc(),
 }  # fmt: skip
 for _name, _function in NAMES.items():
     setattr(Tensor, _name, _function)

@@ -30,6 +30,7 @@ from minigrad.core.dtype import (
     int64,
     uint8,
 )  # fmt: skip
+from minigrad.core.formats import expect_format
 from minigrad.core.shape import as_shape
 from minigrad.declare import names
 from minigrad.declare.decorators import public
@@ -45,6 +46,7 @@ from minigrad.runtime.var import Var
 OPERATORS = {
     "add": arithmetic.add, "sub": arithmetic.sub, "mul": arithmetic.mul, "truediv": arithmetic.div,
     "floordiv": arithmetic.floor_divide, "mod": arithmetic.remainder, "pow": powers.pow,
+    "lshift": bits.bitwise_left_shift, "rshift": bits.bitwise_right_shift,
     "and": compare.bitwise_and, "or": compare.bitwise_or, "xor": compare.bitwise_xor,
 }  # fmt: skip
 
@@ -107,10 +109,11 @@ def swapped(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     return method
 
 
-def caster(name: str, dtype: DType) -> Callable[[Tensor], Tensor]:
+def caster(name: str, dtype: DType) -> Callable[..., Tensor]:
     """x.float(), x.long() ...: PyTorch's short casts."""
 
-    def method(x: Tensor) -> Tensor:
+    def method(x: Tensor, memory_format: Any = None) -> Tensor:
+        expect_format(name, memory_format)
         return casting.to(x, dtype)
 
     method.__name__ = method.__qualname__ = name
@@ -144,9 +147,9 @@ def attach() -> None:
         setattr(Tensor, name, caster(name, as_dtype(dtype)))
     special = {
         **POSITIONS, **COPIES, **COMPARISONS, "explain_grad": explain_grad,
-        "__pow__": composed.power, "__neg__": arithmetic.neg, "__abs__": arithmetic.abs, "__matmul__": linalg.matmul,
-        "__rmatmul__": swapped(linalg.matmul), "__rdiv__": swapped(arithmetic.div),
-        "__invert__": bits.bitwise_not, "__getitem__": subscript.get_item,
+        "__pow__": composed.power, "__neg__": arithmetic.neg, "__pos__": names.methods["positive"],
+        "__abs__": arithmetic.abs, "__matmul__": linalg.matmul, "__rmatmul__": swapped(linalg.matmul),
+        "__rdiv__": swapped(arithmetic.div), "__invert__": bits.bitwise_not, "__getitem__": subscript.get_item,
         "__setitem__": assignment.set_item, "as_strided": views.strided_view, "backward": backward,
         "mT": property(matrix_transpose), "mH": property(matrix_transpose),
         "H": property(matrix_adjoint), "T": property(views.full_transpose), "dims": Tensor.shape,

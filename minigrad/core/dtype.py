@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from types import SimpleNamespace
 from typing import Any, Union
 
 import ml_dtypes
@@ -101,18 +102,20 @@ _TABLE: tuple[tuple[str, str, str, Any], ...] = (
     ("bool", "bool", "bool", np.bool_),
     ("uint8", "u8", "uint", np.uint8),
     ("int8", "i8", "int", np.int8),
+    ("uint16", "u16", "uint", np.uint16),
     ("int16", "i16", "int", np.int16),
     ("uint32", "u32", "uint", np.uint32),
     ("int32", "i32", "int", np.int32),
     ("int64", "i64", "int", np.int64),
+    ("uint64", "u64", "uint", np.uint64),
     ("float16", "f16", "float", np.float16),
     ("bfloat16", "bf16", "float", ml_dtypes.bfloat16),
     ("float32", "f32", "float", np.float32),
     ("float64", "f64", "float", np.float64),
 )
 ALL: tuple[DType, ...] = tuple(_make_dtype(code, *row) for code, row in enumerate(_TABLE))
-bool_, uint8, int8, int16, uint32, int32, int64, float16, bfloat16, float32, float64 = ALL
-u8, i8, i16, u32, i32, i64, f16, bf16, f32, f64 = ALL[1:]
+bool_, uint8, int8, uint16, int16, uint32, int32, int64, uint64, float16, bfloat16, float32, float64 = ALL
+u8, i8, u16, i16, u32, i32, i64, u64, f16, bf16, f32, f64 = ALL[1:]
 FLOATS: tuple[DType, ...] = tuple(dtype for dtype in ALL if dtype.is_float)
 INTS: tuple[DType, ...] = tuple(dtype for dtype in ALL if dtype.is_int)
 
@@ -182,8 +185,11 @@ def set_default_float(dtype: DTypeLike) -> None:
     announce()
 
 
-def _join(a: DType, b: DType) -> DType:
-    """The smallest dtype of the wider kind that holds both: one step of the lattice bool < integers < floats."""
+def _join(a: DType, b: DType) -> DType | None:
+    """The smallest dtype of the wider kind that holds both: one step of the lattice bool < integers < floats.
+
+    None for uint64 with a signed integer: no integer dtype holds both.
+    """
     if a is b or b.kind == "bool":
         return a
     if a.kind == "bool" or (b.is_float and not a.is_float):
@@ -194,26 +200,27 @@ def _join(a: DType, b: DType) -> DType:
         # The two halves do not contain each other: one has the digits, the other the range.
         return float32 if a.itemsize == b.itemsize else max(a, b, key=lambda dtype: dtype.itemsize)
     lowest, highest = min(a.lowest, b.lowest), max(a.highest, b.highest)
-    return next(c for c in INTS if c.lowest <= lowest and highest <= c.highest)
+    return next((c for c in INTS if c.lowest <= lowest and highest <= c.highest), None)
 
 
-_promotions: dict[tuple[DType, DType], DType] = {(a, b): _join(a, b) for a in ALL for b in ALL}
+_joins = {(a, b): _join(a, b) for a in ALL for b in ALL}
+_promotions: dict[tuple[DType, DType], DType] = {pair: dtype for pair, dtype in _joins.items() if dtype is not None}
 
 
 def promote(a: DType, b: DType) -> DType:
     """The dtype that two operands meet in.
 
     bool < integers < floats; two integers give the smallest integer dtype that holds both; an integer with a float
-    gives that float; float16 with bfloat16 gives float32. The operation is a lattice join, so order never matters.
-
-    Example:
         >>> promote(uint8, int8), promote(int64, float16), promote(float16, bfloat16)
         (mg.int16, mg.float16, mg.float32)
     """
     try:
         return _promotions[a, b]
     except KeyError:
-        return _promotions[as_dtype(a), as_dtype(b)]
+        a, b = as_dtype(a), as_dtype(b)
+    if (a, b) not in _promotions:
+        raise DTypeError(f"no integer dtype holds both {a} and {b}; convert one, as in x.to(mg.int64)", lhs=a, rhs=b)
+    return _promotions[a, b]
 
 
 def promote_all(operands: Iterable[tuple[DType, int]]) -> DType:
@@ -241,6 +248,35 @@ def promote_all(operands: Iterable[tuple[DType, int]]) -> DType:
 def category(dtype: DType) -> int:
     """0 for bool, 1 for integers, 2 for floats."""
     return 2 if dtype.is_float else int(dtype.is_int)
+
+
+def finfo(type: Any = None, /) -> SimpleNamespace:
+    """The limits of a float dtype, that of a tensor, or the default one.
+
+    They are bits, eps, max, min, smallest_normal, which is tiny as well, resolution (of decimal digits) and dtype.
+
+    Raises:
+        DTypeError: it is not a float dtype.
+    """
+    dtype = default_float() if type is None else as_dtype(getattr(type, "dtype", type))
+    if not dtype.is_float:
+        raise DTypeError(f"finfo: expected a float dtype, got {dtype}; iinfo has the limits of integers", dtype=dtype)
+    facts = ml_dtypes.finfo(dtype.numpy)
+    names = ("eps", "max", "min", "smallest_normal", "tiny", "resolution")
+    limits = {name: float(getattr(facts, name)) for name in names}
+    return SimpleNamespace(bits=8 * dtype.itemsize, **limits, dtype=dtype)
+
+
+def iinfo(type: Any, /) -> SimpleNamespace:
+    """The limits of an integer dtype, or that of a tensor: bits, max, min and dtype.
+
+    Raises:
+        DTypeError: it is not an integer dtype.
+    """
+    dtype = as_dtype(getattr(type, "dtype", type))
+    if not dtype.is_int:
+        raise DTypeError(f"iinfo: expected an integer dtype, got {dtype}; finfo has the limits of floats", dtype=dtype)
+    return SimpleNamespace(bits=8 * dtype.itemsize, max=dtype.highest, min=dtype.lowest, dtype=dtype)
 
 
 def promote_number(dtype: DType, number: object) -> DType:
@@ -327,7 +363,7 @@ def cast_array(array: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any
         if dtype.is_int:
             return _saturate(array, dtype) if source.is_float else array.astype(dtype.numpy)
         if dtype is bfloat16:
-            array = _sticky(array) if source is int64 else array
+            array = _sticky(array) if source.is_int and source.itemsize == 8 else array
             array = _round_to_odd(array) if array.dtype.itemsize >= 4 else array.astype(np.float32)
         elif source is bfloat16:
             array = array.astype(np.float32)
@@ -347,7 +383,7 @@ def _saturate(array: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any]
 
 
 def _sticky(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Large int64 with the low 24 bits folded into one, so that float64 holds them and a later rounding is right."""
+    """Large integers of 64 bits, the low 24 folded into one: float64 holds them, and a later rounding is right."""
     low = array & 0xFFFFFF
     reduced = ((array >> 24) | (low != 0)) << 24
     return np.asarray(np.where(np.abs(array >> 1) >= 1 << 40, reduced, array))

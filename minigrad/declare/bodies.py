@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from minigrad.core.op import Op
-from minigrad.core.roles import AS_IT_COMES, Cast, Front, role_of
+from minigrad.core.roles import AS_IT_COMES, Cast, Format, Front, role_of
 from minigrad.declare.signature import HIDDEN, KEYWORD, plain_test
 
 CAST = role_of(Cast)
-FRONT_ROLES = (CAST, role_of(Front))  # of parameters that the public function reads, and not the op
+FORMAT = role_of(Format)
+FRONT_ROLES = (CAST, FORMAT, role_of(Front))  # of parameters that the public function reads, and not the op
 PARAMS = "{'dims': dim, 'keepdim': keepdim}"
 
 
@@ -78,6 +79,9 @@ def kernel_body(op: Op, out: bool, floats: bool, otherwise: Any) -> list[str]:
             f"if {HIDDEN}found is not None:",
             f"    return {HIDDEN}found",
         ]
+    for key in given:
+        if signature.role(key) is FORMAT:
+            lines.append(f"if {key} is not None: {HIDDEN}format({HIDDEN}op.label, {key})")
     first = op.operands[0] if op.operands else ""
     if floats:  # after a look at the other parameters, so that nothing is made before an error
         tests = [f"not {first}.dtype.is_float", *[f"{key} is not None" for key in casts]]
@@ -106,7 +110,9 @@ def composed_body(op: Op, out: bool, floats: bool) -> list[str]:
         named = operands.replace("*", "")
         lines += [f"if not ({test}):", f"    {named}= {HIDDEN}check({HIDDEN}op, ({named}))"]
     for key, role in op.roles.items():
-        if role.read is not AS_IT_COMES:
+        if role is FORMAT:
+            lines.append(f"if {key} is not None: {HIDDEN}format({HIDDEN}op.label, {key})")
+        elif role.read is not AS_IT_COMES:
             lines.append(f"{key} = {HIDDEN}read_{key}({key}, {HIDDEN}op.label, {key!r}, ({operands}))")
     casts = [p.name for p in signature.parameters if role_of(p.annotation) is CAST]
     if floats:

@@ -81,11 +81,17 @@ def along_a_scalar(op: Op, operands: tuple[Any, ...], params: dict[str, Any]) ->
 
 
 def tensor_list(op: Op, tensors: Any) -> tuple[Tensor, ...]:
-    """The operands that are given as a sequence.  Raises ArgumentError for none, and for others than tensors."""
+    """The operands that are given as a sequence, a NumPy array next to a tensor as a tensor on its device.
+
+    Raises ArgumentError for none, and for others than these.
+    """
     items: list[Any] = list(tensors) if isinstance(tensors, (list, tuple)) else [tensors]
     several = bool(items) and isinstance(tensors, (list, tuple))
-    if several and (PLAIN.issuperset(map(type, items)) or all(isinstance(x, Tensor) for x in items)):
+    if several and PLAIN.issuperset(map(type, items)):
         return tuple(items)
+    like = next((x for x in items if isinstance(x, Tensor)), None) if several else None
+    if like is not None and all(isinstance(x, (Tensor, np.ndarray)) for x in items):
+        return tuple([x if isinstance(x, Tensor) else weak_number(op, x, like.dtype, like) for x in items])
     shown = ", ".join(describe(x) for x in items) or "nothing"
     raise ArgumentError(f"{op.label}: expected one tensor or more in a list, got {shown}", op=op.label)
 

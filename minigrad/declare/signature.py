@@ -26,6 +26,7 @@ KEYWORD, EITHER = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_O
 EMPTY = inspect.Parameter.empty
 FRONT = role_of(Front)
 OUT = inspect.Parameter("out", KEYWORD, default=None, annotation="Tensor | None")
+NUMPY = {"dim": "axis", "keepdim": "keepdims"}  # a parameter of PyTorch's -> NumPy's name of it
 _TEXT = re.compile(
     r"(?:Layout|(?:mg\.)?Tensor)(?P<number>\s*\|\s*(?:float|Any))?(?P<none>\s*\|\s*None)?$"
     r"|Sequence\[(?:mg\.)?Tensor\]$"
@@ -156,6 +157,7 @@ def write_function(
 def written(name: str, signature: Signature, body: Sequence[str], names: dict[str, Any], out: bool) -> Any:
     """The function that `write_function` promises, made among some names."""
     spelled, lines, star = [], [], False
+    other_names = numpys_names(signature)
     for p in [*signature.parameters, *([OUT] if out else ())]:
         role = role_of(p.annotation)
         if role is not None and role.several:
@@ -168,16 +170,49 @@ def written(name: str, signature: Signature, body: Sequence[str], names: dict[st
         if p.kind is KEYWORD and not star:
             spelled.append("*")
         star = star or p.kind in (KEYWORD, p.VAR_POSITIONAL)
-        if p.default is EMPTY or p.kind is p.VAR_POSITIONAL:
+        if p.name in other_names and p.default is EMPTY:
+            spelled.append(f"{p.name}={HIDDEN}missing")
+        elif p.default is EMPTY or p.kind is p.VAR_POSITIONAL:
             spelled.append(f"*{p.name}" if p.kind is p.VAR_POSITIONAL else p.name)
         else:
             names[f"{HIDDEN}default_{p.name}"] = p.default
             spelled.append(f"{p.name}={HIDDEN}default_{p.name}")
+    if other_names:
+        names[f"{HIDDEN}renamed"] = renamed
+        spelled += [*(() if star else ("*",)), *[f"{other}={HIDDEN}missing" for other in other_names.values()]]
+    for key, other in other_names.items():
+        needed = signature.params[key] is EMPTY
+        lines.append(
+            f"if {other} is not {HIDDEN}missing{f' or {key} is {HIDDEN}missing' * needed}:\n"
+            f"        {key} = {HIDDEN}renamed({name!r}, {key!r}, {key}, {other!r}, {other}, "
+            f"{f'{HIDDEN}missing' if needed else f'{HIDDEN}default_{key}'})"
+        )
     text = f"def {name}({', '.join(spelled)}):\n" + "".join(f"    {line}\n" for line in (*lines, *body))
     path = f"<minigrad {name}({', '.join(p.name for p in signature.parameters)})>"
     linecache.cache[path] = (len(text), None, text.splitlines(True), path)  # for tracebacks and debuggers
     exec(compile(text, path, "exec"), names)
     return names[name]
+
+
+def numpys_names(signature: Signature) -> dict[str, str]:
+    """The parameters that take NumPy's name as well, as in PyTorch: `axis` for `dim`, `keepdims` for `keepdim`.
+
+    One without a default does if no parameter without a default follows it.
+    """
+    parameters = [p for p in signature.parameters if p.kind is not KEYWORD]
+    needed = [p.name for p in parameters if p.default is EMPTY]
+    able = {p.name for p in signature.parameters if p.name not in needed[:-1] and p.kind is not p.VAR_POSITIONAL}
+    taken = {p.name for p in signature.parameters}
+    return {key: other for key, other in NUMPY.items() if key in able - {*signature.operands} and other not in taken}
+
+
+def renamed(function: str, key: str, value: Any, other: str, argument: Any, default: Any) -> Any:
+    """A parameter that may be given by another name.  Raises TypeError where it is given twice, or not at all."""
+    if argument is EMPTY:
+        raise TypeError(f"{function}() missing 1 required positional argument: {key!r}")
+    if value is not default:
+        raise TypeError(f"{function}() got {key} and {other}, which are one parameter")
+    return argument
 
 
 def shown(signature: Signature, out: bool, returned: Any = EMPTY) -> inspect.Signature:

@@ -7,9 +7,10 @@ from typing import Any
 from minigrad.backends.pace import without_waiting
 from minigrad.core.device import Device, as_device
 from minigrad.core.dtype import DType, as_dtype
+from minigrad.core.formats import expect_format
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Copy
-from minigrad.core.roles import Target
+from minigrad.core.roles import Format, Target
 from minigrad.declare.decorators import composed, kernel, public
 from minigrad.declare.rules import same_shape
 from minigrad.errors import ArgumentError, DeviceError, DTypeError
@@ -45,20 +46,26 @@ def cast(backend, out, input: Tensor, dtype):
 @kernel(
     dtype=same_dtype, shape=same_shape, vjp=(lambda g: g,), linear=True, batch="elementwise", method=True, out=False
 )
-def clone(backend, out, input: Tensor):
+def clone(backend, out, input: Tensor, *, memory_format: Format = None):
     """A row-major copy in storage of its own.  Gradient: g."""
     return backend.prepare(Copy(), out, input)
 
 
 @composed(out=False)
-def contiguous(input: Tensor) -> Tensor:
+def contiguous(input: Tensor, memory_format: Format = None) -> Tensor:
     """The tensor itself if its elements lie row-major without gaps, else a copy that does."""
     return input if input.is_contiguous() else clone(input)
 
 
 @public(namespace=(), method=True)
 def to(
-    x: Tensor, *args: Any, dtype: Any = None, device: Any = None, copy: bool = False, non_blocking: bool = False
+    x: Tensor,
+    *args: Any,
+    dtype: Any = None,
+    device: Any = None,
+    copy: bool = False,
+    non_blocking: bool = False,
+    memory_format: Any = None,
 ) -> Tensor:
     """x in another dtype and/or on another device: `x.to(mg.float64)`, `x.to("reference")`, `x.to(other)`.
 
@@ -66,8 +73,16 @@ def to(
     under way when this returns: what uses the result comes after it, but x must not be written meanwhile.  Raises
     DTypeError for an argument that is neither.
     """
-    if len(args) == 1 and args[0].__class__ is DType and dtype is None and device is None and not copy:
+    if (
+        len(args) == 1
+        and args[0].__class__ is DType
+        and dtype is None
+        and device is None
+        and not copy
+        and memory_format is None
+    ):
         return x if x.dtype is args[0] else cast(x, dtype=args[0])
+    expect_format("to", memory_format)
     for arg in args:
         new_dtype, new_device = _target(arg)
         if (dtype is not None and new_dtype is not None) or (device is not None and new_device is not None):

@@ -15,6 +15,7 @@ import numpy as np
 from minigrad.backends.registry import backend_of
 from minigrad.core.device import as_device, default_device
 from minigrad.core.dtype import DType, as_dtype, default_float, fit_number, float64, int64
+from minigrad.core.formats import expect_format
 from minigrad.core.layout import Layout
 from minigrad.core.requests import Arange, Fill
 from minigrad.core.roles import Shape, Size
@@ -137,8 +138,15 @@ def expect_fit(name: str, value: float, dtype: DType) -> None:
 
 
 @public(out=True)
-def empty(*size: int | Sequence[int], dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def empty(
+    *size: int | Sequence[int],
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
     """Memory as it comes; read it only after writing it."""
+    expect_format("empty", memory_format)
     kind = default_float() if dtype is None else as_dtype(dtype)
     where = default_device() if device is None else as_device(device)
     layout = Layout.contiguous(as_shape(size, "empty"))
@@ -161,29 +169,45 @@ def ones(*size: int | Sequence[int], dtype: Any = None, device: Any = None, requ
 
 
 @public()
-def empty_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def empty_like(
+    input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None
+) -> Tensor:
     """`empty` with the shape, dtype and device of x."""
+    expect_format("empty_like", memory_format)
     expect_tensors("empty_like", input)
     return empty(input.shape, dtype=dtype or input.dtype, device=device or input.device, requires_grad=requires_grad)
 
 
 @public()
-def zeros_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def zeros_like(
+    input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None
+) -> Tensor:
     """Zeros with the shape, dtype and device of x."""
+    expect_format("zeros_like", memory_format)
     return full_like(input, 0.0, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
 @public()
-def ones_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def ones_like(
+    input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None
+) -> Tensor:
     """Ones with the shape, dtype and device of x."""
+    expect_format("ones_like", memory_format)
     return full_like(input, 1.0, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
 @public()
 def full_like(
-    input: Tensor, fill_value: float, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    input: Tensor,
+    fill_value: float,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    memory_format: Any = None,
 ) -> Tensor:
     """One value with the shape, dtype and device of x."""
+    expect_format("full_like", memory_format)
     expect_tensors("full_like", input)
     kind, where = dtype or input.dtype, device or input.device
     return full(input.shape, fill_value, dtype=kind, device=where, requires_grad=requires_grad)
@@ -222,7 +246,8 @@ def arange(
     where = default_device() if device is None else as_device(device)
     expect_float(dtype, requires_grad)
     wide = float64 if dtype.is_float else int64
-    first, by = (number(v if dtype.is_float else int(v), wide, where) for v in (start, step))
+    # Counting in int64 wraps as uint64 does, so its values travel as int64 of the same bits.
+    first, by = (number(v if dtype.is_float else (int(v) + 2**63) % 2**64 - 2**63, wide, where) for v in (start, step))
     return leaf(count_up(first, by, count=count, dtype=dtype), requires_grad)
 
 

@@ -21,6 +21,7 @@ from minigrad.backends.registry import backend_of
 from minigrad.config import listeners
 from minigrad.core.device import Device, as_device, default_device
 from minigrad.core.dtype import DType, as_dtype, bool_, default_float, int64
+from minigrad.core.formats import expect_format
 from minigrad.core.layout import Layout
 from minigrad.core.requests import Random
 from minigrad.core.roles import Shape
@@ -320,9 +321,10 @@ def randint_like(
 @public()
 def rand_like(
     input: Tensor, *, generator: Generator | None = None, dtype: Any = None, device: Any = None,
-    requires_grad: bool = False,
+    requires_grad: bool = False, memory_format: Any = None,
 ) -> Tensor:  # fmt: skip
     """`rand` with the shape, dtype and device of the input."""
+    expect_format("rand_like", memory_format)
     expect_tensors("rand_like", input)
     return rand(
         input.shape, generator=generator, dtype=dtype or input.dtype, device=device or input.device,
@@ -333,9 +335,10 @@ def rand_like(
 @public()
 def randn_like(
     input: Tensor, *, generator: Generator | None = None, dtype: Any = None, device: Any = None,
-    requires_grad: bool = False,
+    requires_grad: bool = False, memory_format: Any = None,
 ) -> Tensor:  # fmt: skip
     """`randn` with the shape, dtype and device of the input."""
+    expect_format("randn_like", memory_format)
     expect_tensors("randn_like", input)
     return randn(
         input.shape, generator=generator, dtype=dtype or input.dtype, device=device or input.device,

@@ -28,6 +28,12 @@ class Attached:
     def __array__(self, dtype: Any = ..., copy: builtins.bool | None = ...) -> Any:
         """What np.asarray(x) calls: a copy for tensors that require a gradient, shared memory otherwise."""
 
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        """Serve a function of NumPy that is called on tensors: see `numpy_calls.py`."""
+
+    def __array_namespace__(self, *, api_version: builtins.str | None = ...) -> Any:
+        """The module with the functions of the array API standard: `mg.array_api`."""
+
     def __bool__(self) -> builtins.bool:
         """bool(x) for one element.  Raises ShapeError for more, where it is unclear which is meant."""
 
@@ -80,6 +86,9 @@ class Attached:
     def __ifloordiv__(self, other: Tensor | builtins.float) -> Tensor:
         """`floor_divide` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
+    def __ilshift__(self, other: Tensor | builtins.float) -> Tensor:
+        """`bitwise_left_shift` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
     def __imod__(self, other: Tensor | builtins.float) -> Tensor:
         """`remainder` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
@@ -101,6 +110,9 @@ class Attached:
     def __ipow__(self, exponent: Tensor | builtins.float) -> Tensor:
         """`pow` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
+    def __irshift__(self, other: Tensor | builtins.float) -> Tensor:
+        """`bitwise_right_shift` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
     def __isub__(self, other: Tensor | builtins.float, *, alpha: builtins.float = ...) -> Tensor:
         """`sub` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
@@ -118,6 +130,9 @@ class Attached:
 
     def __len__(self) -> builtins.int:
         """The length of the first dim.  Raises TypeError for a scalar, as Python does for what has none."""
+
+    def __lshift__(self, other: Tensor | builtins.float) -> Tensor:
+        """input * 2**other, as bits; 0 where other is negative, or not below the number of bits."""
 
     def __lt__(self, other: Tensor | builtins.float) -> Tensor:
         """input < other."""
@@ -140,6 +155,9 @@ class Attached:
     def __or__(self, other: Tensor | builtins.float) -> Tensor:
         """Bits in either; for bool `or`."""
 
+    def __pos__(self) -> Tensor:
+        """The input itself; bool is refused, as by `neg`."""
+
     def __pow__(self, exponent: Tensor | builtins.float) -> Tensor:
         """x ** exponent, by the square, the root or the reciprocal where it is one."""
 
@@ -161,6 +179,9 @@ class Attached:
     def __rfloordiv__(self, other: Any) -> Tensor:
         """`floor_divide` with the tensor as the second operand."""
 
+    def __rlshift__(self, other: Any) -> Tensor:
+        """`bitwise_left_shift` with the tensor as the second operand."""
+
     def __rmatmul__(self, other: Any) -> Tensor:
         """`matmul` with the tensor as the second operand."""
 
@@ -178,6 +199,12 @@ class Attached:
 
     def __rpow__(self, other: Any) -> Tensor:
         """`pow` with the tensor as the second operand."""
+
+    def __rrshift__(self, other: Any) -> Tensor:
+        """`bitwise_right_shift` with the tensor as the second operand."""
+
+    def __rshift__(self, other: Tensor | builtins.float) -> Tensor:
+        """input / 2**other, rounded down; 0 or -1 where other is negative, or not below the number of bits."""
 
     def __rsub__(self, other: Any) -> Tensor:
         """`sub` with the tensor as the second operand."""
@@ -350,7 +377,7 @@ class Attached:
     def asinh_(self) -> Tensor:
         """`asinh` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def astype(self, *args: Any, dtype: Any = ..., device: Any = ..., copy: builtins.bool = ..., non_blocking: builtins.bool = ...) -> Tensor:
+    def astype(self, *args: Any, dtype: Any = ..., device: Any = ..., copy: builtins.bool = ..., non_blocking: builtins.bool = ..., memory_format: Any = ...) -> Tensor:
         """x in another dtype and/or on another device: `x.to(mg.float64)`, `x.to("reference")`, `x.to(other)`."""
 
     def atan(self, *, out: Tensor | None = ...) -> Tensor:
@@ -386,7 +413,7 @@ class Attached:
     def bernoulli_(self, p: Any = ..., *, generator: Any = ...) -> Tensor:
         """1 with probability p, a number or a tensor that broadcasts, else 0; in place."""
 
-    def bfloat16(self) -> Tensor:
+    def bfloat16(self, memory_format: Any = ...) -> Tensor:
         """x as bfloat16."""
 
     def bincount(self, weights: Tensor | None = ..., minlength: builtins.int = ...) -> Tensor:
@@ -431,7 +458,7 @@ class Attached:
     def bmm(self, mat2: Tensor, *, out: Tensor | None = ...) -> Tensor:
         """The products of two batches of matrices, one by one; the batch is the first of three dims."""
 
-    def bool(self) -> Tensor:
+    def bool(self, memory_format: Any = ...) -> Tensor:
         """x as bool."""
 
     def broadcast_add(self, other: Tensor | builtins.float, *, alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
@@ -482,7 +509,7 @@ class Attached:
     def broadcast_to(self, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
         """Dims of length 1 stretched, new ones in front, by strides of 0.  Gradient: summed over what was stretched."""
 
-    def byte(self) -> Tensor:
+    def byte(self, memory_format: Any = ...) -> Tensor:
         """x as uint8."""
 
     def cauchy_(self, median: builtins.float = ..., sigma: builtins.float = ..., *, generator: Any = ...) -> Tensor:
@@ -500,7 +527,7 @@ class Attached:
     def celu_(self, alpha: Tensor | builtins.float = ...) -> Tensor:
         """`celu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def char(self) -> Tensor:
+    def char(self, memory_format: Any = ...) -> Tensor:
         """x as int8."""
 
     def chunk(self, chunks: builtins.int, dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
@@ -527,16 +554,16 @@ class Attached:
     def clip(self, min: Any = ..., max: Any = ..., *, out: Tensor | None = ...) -> Tensor:
         """input, not below min and not above max; either may be None, a number or a tensor."""
 
-    def clone(self) -> Tensor:
+    def clone(self, *, memory_format: Any = ...) -> Tensor:
         """A row-major copy in storage of its own.  Gradient: g."""
 
     def const_set(self, value: builtins.float) -> Tensor:
         """Every element becomes `value`, in place."""
 
-    def contiguous(self) -> Tensor:
+    def contiguous(self, memory_format: Any = ...) -> Tensor:
         """The tensor itself if its elements lie row-major without gaps, else a copy that does."""
 
-    def copy(self) -> Tensor:
+    def copy(self, *, memory_format: Any = ...) -> Tensor:
         """A row-major copy in storage of its own.  Gradient: g."""
 
     def copy_(self, source: Any, non_blocking: builtins.bool = ...) -> Tensor:
@@ -652,7 +679,7 @@ class Attached:
     def dot(self, tensor: Tensor, *, out: Tensor | None = ...) -> Tensor:
         """The inner product of two vectors of one length."""
 
-    def double(self) -> Tensor:
+    def double(self, memory_format: Any = ...) -> Tensor:
         """x as float64."""
 
     def dsplit(self, sections: builtins.int | Sequence[builtins.int] | Tensor) -> builtins.tuple[Tensor, ...]:
@@ -754,7 +781,7 @@ class Attached:
     def flipud(self) -> Tensor:
         """A view with the rows, the first dim, in reverse order."""
 
-    def float(self) -> Tensor:
+    def float(self, memory_format: Any = ...) -> Tensor:
         """x as float32."""
 
     def float_power(self, exponent: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
@@ -793,7 +820,7 @@ class Attached:
     def fmod_(self, other: Tensor | builtins.float) -> Tensor:
         """`fmod` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def force_contiguous(self) -> Tensor:
+    def force_contiguous(self, *, memory_format: Any = ...) -> Tensor:
         """A row-major copy in storage of its own.  Gradient: g."""
 
     def frac(self, *, out: Tensor | None = ...) -> Tensor:
@@ -858,7 +885,7 @@ class Attached:
     def gt_(self, other: Tensor | builtins.float) -> Tensor:
         """`gt` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def half(self) -> Tensor:
+    def half(self, memory_format: Any = ...) -> Tensor:
         """x as float16."""
 
     def hardshrink(self, lambd: Tensor | builtins.float = ..., *, out: Tensor | None = ...) -> Tensor:
@@ -951,7 +978,7 @@ class Attached:
     def inner(self, other: Tensor, *, out: Tensor | None = ...) -> Tensor:
         """The inner products of rows, which are the last dims; of a number it is the product with it."""
 
-    def int(self) -> Tensor:
+    def int(self, memory_format: Any = ...) -> Tensor:
         """x as int32."""
 
     @property
@@ -1144,7 +1171,7 @@ class Attached:
     def logsumexp(self, dim: builtins.int | Sequence[builtins.int] | None, keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
         """log(sum(exp(x))) over `dim`; nothing overflows.  Gradient: g times the softmax."""
 
-    def long(self) -> Tensor:
+    def long(self, memory_format: Any = ...) -> Tensor:
         """x as int64."""
 
     def lt(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
@@ -1518,7 +1545,7 @@ class Attached:
     def selu_(self) -> Tensor:
         """`selu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def short(self) -> Tensor:
+    def short(self, memory_format: Any = ...) -> Tensor:
         """x as int16."""
 
     def sigmoid(self, *, out: Tensor | None = ...) -> Tensor:
@@ -1701,13 +1728,13 @@ class Attached:
     def tile(self, *dims: builtins.int | Sequence[builtins.int]) -> Tensor:
         """The tensor repeated dims[d] times along each dim; counts or dims that are missing in front are 1."""
 
-    def to(self, *args: Any, dtype: Any = ..., device: Any = ..., copy: builtins.bool = ..., non_blocking: builtins.bool = ...) -> Tensor:
+    def to(self, *args: Any, dtype: Any = ..., device: Any = ..., copy: builtins.bool = ..., non_blocking: builtins.bool = ..., memory_format: Any = ...) -> Tensor:
         """x in another dtype and/or on another device: `x.to(mg.float64)`, `x.to("reference")`, `x.to(other)`."""
 
-    def to_device(self, *args: Any, dtype: Any = ..., device: Any = ..., copy: builtins.bool = ..., non_blocking: builtins.bool = ...) -> Tensor:
-        """x in another dtype and/or on another device: `x.to(mg.float64)`, `x.to("reference")`, `x.to(other)`."""
+    def to_device(self, device: Any, *, stream: None = ...) -> Tensor:
+        """x on a device, as the array API standard spells it; x itself where it is there."""
 
-    def to_dtype(self, *args: Any, dtype: Any = ..., device: Any = ..., copy: builtins.bool = ..., non_blocking: builtins.bool = ...) -> Tensor:
+    def to_dtype(self, *args: Any, dtype: Any = ..., device: Any = ..., copy: builtins.bool = ..., non_blocking: builtins.bool = ..., memory_format: Any = ...) -> Tensor:
         """x in another dtype and/or on another device: `x.to(mg.float64)`, `x.to("reference")`, `x.to(other)`."""
 
     def to_scalar(self) -> Any:

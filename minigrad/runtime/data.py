@@ -8,7 +8,7 @@ import numpy as np
 
 from minigrad.backends.registry import backend_of
 from minigrad.core.device import as_device, default_device
-from minigrad.core.dtype import DType, as_dtype, cast_array, fit_number
+from minigrad.core.dtype import DType, as_dtype, cast_array, fit_number, uint64
 from minigrad.core.layout import Layout
 from minigrad.core.storage import Storage
 from minigrad.errors import DTypeError, ShapeError
@@ -33,7 +33,7 @@ def store(data: Any, dtype: Any = None, device: Any = None, name: str = "tensor"
         values, source = np.asarray(data), as_dtype(data.dtype)
     else:
         shape = nested_shape(data)
-        values, source = host_numbers(data, shape)
+        values, source = host_numbers(data, shape, None if dtype is None else as_dtype(dtype))
         if dtype is not None and source.is_int and values.size:
             for extreme in (values.min(), values.max()):
                 fit_number(int(extreme), as_dtype(dtype))
@@ -68,8 +68,8 @@ def nested_shape(data: Any) -> tuple[int, ...]:
     return (len(data), *(shapes[0] if shapes else ()))
 
 
-def host_numbers(data: Any, shape: tuple[int, ...]) -> tuple[Any, DType]:
-    """Nested Python numbers (or 0-d tensors) as an array, and the dtype that they ask for."""
+def host_numbers(data: Any, shape: tuple[int, ...], wanted: DType | None = None) -> tuple[Any, DType]:
+    """Nested Python numbers (or 0-d tensors) as an array, and their dtype: ints are uint64 if that is `wanted`."""
     leaves = [data]
     for _ in shape:
         leaves = [leaf for item in leaves for leaf in item]
@@ -84,10 +84,10 @@ def host_numbers(data: Any, shape: tuple[int, ...]) -> tuple[Any, DType]:
         wrong = next(leaf for leaf in leaves if type(leaf) not in (bool, int, float))
         raise DTypeError(f"tensor: {describe(wrong)} is no number; give bool, int or float")
     kind = float if float in kinds or not leaves else int if int in kinds else bool
-    dtype = as_dtype(kind)
+    dtype = uint64 if kind is int and wanted is uint64 else as_dtype(kind)
     try:
-        array = np.array(leaves, np.float64 if kind is float else np.int64 if kind is int else np.bool_)
+        array = np.array(leaves, np.float64 if kind is float else dtype.numpy)
     except OverflowError as error:
-        widest = describe(max(leaves, key=abs))
+        widest = describe(min(leaves) if dtype is uint64 and min(leaves) < 0 else max(leaves, key=abs))
         raise DTypeError(f"tensor: {widest} does not fit {dtype}; give numbers that do") from error
     return array.reshape(shape), dtype

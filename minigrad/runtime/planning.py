@@ -16,7 +16,7 @@ from minigrad.core.op import Op, Spec
 from minigrad.core.shape import broadcast_shapes
 from minigrad.errors import DeviceError, MinigradError
 from minigrad.runtime.observers import Observed
-from minigrad.runtime.promises import elementwise_launch, launchable, loop_dtypes, result_specs, with_dtypes
+from minigrad.runtime.promises import dtypes_of, elementwise_launch, launchable, loop_dtypes, result_specs, with_dtypes
 from minigrad.runtime.tensor import Tensor, describe
 
 
@@ -103,7 +103,7 @@ def make_plan(op: Op, operands: tuple[Tensor, ...], params: dict[str, Any], fres
 
 def plan_elementwise(op: Op, backend: Backend, device: Device, specs: tuple[Spec, ...], params: Any) -> CallPlan:
     """Shapes broadcast, operands are expanded, the results are fresh and contiguous."""
-    compute, dtypes = loop_dtypes(op, op.dtype_rule(op, specs, **params))  # type: ignore[misc]
+    compute, dtypes = loop_dtypes(op, dtypes_of(op, specs, params))
     try:
         shape = broadcast_shapes(op.label, *[s.shape for s in specs])
     except MinigradError as error:
@@ -125,7 +125,7 @@ def plan_view(op: Op, backend: Backend, device: Device, specs: tuple[Spec, ...],
 
 def plan_kernel(op: Op, backend: Backend, device: Device, specs: tuple[Spec, ...], params: Any) -> CallPlan:
     """The op's own rules say dtype and shape, for several results one of each; its body asks for the launch."""
-    dtypes = op.dtype_rule(op, specs, **params)  # type: ignore[misc]
+    dtypes = dtypes_of(op, specs, params)
     shapes = op.shape_rule(op, *specs, **params)  # type: ignore[misc]
     outs = result_specs(op, dtypes, shapes)
     target = device if op.target is None else params[op.target]
@@ -144,7 +144,7 @@ def plan_kernel(op: Op, backend: Backend, device: Device, specs: tuple[Spec, ...
 
 def plan_write(op: Op, backend: Backend, device: Device, specs: tuple[Spec, ...], params: Any) -> CallPlan:
     """What an op with a kernel would give, without a launch."""
-    dtype = op.dtype_rule(op, specs, **params)  # type: ignore[misc]
+    dtype = dtypes_of(op, specs, params)
     shape = op.shape_rule(op, *specs, **params)  # type: ignore[misc]
     return CallPlan(backend, device, specs, None, *result_specs(op, dtype, shape))
 

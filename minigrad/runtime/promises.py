@@ -18,7 +18,17 @@ from minigrad.core.dtype import DType
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Elementwise, ElementwiseTuple
-from minigrad.errors import DeclarationError, MinigradError
+from minigrad.errors import DeclarationError, DTypeError, MinigradError
+
+
+def dtypes_of(op: Op, specs: tuple[Spec, ...], params: Any) -> Any:
+    """The result of the op's dtype rule.  Raises DTypeError, which names op and operands, where dtypes do not meet."""
+    try:
+        return op.dtype_rule(op, specs, **params)  # type: ignore[misc]
+    except DTypeError as error:
+        if str(error).startswith(op.label):
+            raise
+        raise DTypeError(f"{op.label}: got {', '.join(map(repr, specs))}; {error}", op=op.label) from None
 
 
 def result_specs(op: Op, dtypes: Any, shapes: Any) -> list[Spec]:

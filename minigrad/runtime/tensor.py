@@ -38,8 +38,6 @@ class Tensor(Attached):
     # `_grad` and `name` are those of a Var: with them here a tensor can become one, and a Var a tensor.
     __slots__ = ("__weakref__", "_grad", "base", "device", "dtype", "id", "layout", "name", "op", "storage")
     is_variable = False
-    # NumPy must hand `array * tensor` over to __rmul__ instead of looping over the tensor.
-    __array_ufunc__ = None
 
     def __init__(self, storage: Storage, layout: Layout | None = None, op: BackpropOp | None = None) -> None:
         if layout is None:

@@ -9,6 +9,7 @@ import itertools
 import numpy as np
 import pytest
 from asking import Asking
+from compiled_dtypes import ALL
 from selection import BASE, runs_in
 from strided import WAYS, arrange, blank, broadcast, check_gaps, contents
 
@@ -18,7 +19,7 @@ from minigrad.backends.registry import backend_of, registered_kinds
 from minigrad.config import override
 from minigrad.core import requests
 from minigrad.core.device import as_device
-from minigrad.core.dtype import ALL, bf16, bool_, cast_array, f16, f32, f64, i16, i32, i64, u8, u32
+from minigrad.core.dtype import bf16, bool_, cast_array, f16, f32, f64, i16, i32, i64, u8, u32
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 from minigrad.declare import rules

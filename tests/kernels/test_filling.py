@@ -4,11 +4,12 @@ import numba
 import numpy as np
 import pytest
 from asking import Asking
+from compiled_dtypes import ALL, INTS
 
 from minigrad.backends.registry import backend_of
 from minigrad.config import override
 from minigrad.core.device import as_device
-from minigrad.core.dtype import ALL, FLOATS, INTS, bfloat16, bool_, f16, f32, f64, i8, i32, i64, to_logical, u8, u32
+from minigrad.core.dtype import FLOATS, bfloat16, bool_, f16, f32, f64, i8, i32, i64, to_logical, u8, u32
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 from minigrad.kernels import philox

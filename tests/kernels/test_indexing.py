@@ -6,13 +6,14 @@ import numba
 import numpy as np
 import pytest
 from asking import Asking
+from compiled_dtypes import ALL, INTS
 from strided import WAYS, arrange, blank, contents
 
 from minigrad.backends.lowering.functions import HIGHEST, LOWEST, PRODUCT, SECOND
 from minigrad.backends.registry import backend_of
 from minigrad.config import override
 from minigrad.core.device import as_device
-from minigrad.core.dtype import ALL, INTS, bfloat16, bool_, f16, f32, f64, i8, i32, i64, u8, u32
+from minigrad.core.dtype import bfloat16, bool_, f16, f32, f64, i8, i32, i64, u8, u32
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 from minigrad.core.requests import ScatterJoin

@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 from asking import Asking
+from compiled_dtypes import ALL
 from strided import WAYS, arrange, blank, contents
 
 from minigrad.backends.registry import backend_of
 from minigrad.config import override
 from minigrad.core.device import as_device
-from minigrad.core.dtype import ALL, bool_, f32, f64, i32
+from minigrad.core.dtype import bool_, f32, f64, i32
 
 backend = Asking(backend_of(as_device("cpu")))
 rng = np.random.default_rng(2)

@@ -4,6 +4,7 @@ import numba
 import numpy as np
 import pytest
 from asking import Asking
+from compiled_dtypes import ALL
 from numpy.lib.stride_tricks import as_strided
 
 from minigrad.backends.cpu.matmul import PACKED
@@ -11,7 +12,7 @@ from minigrad.backends.cpu.product import Panels, Problem, is_inner_products, pa
 from minigrad.backends.registry import backend_of
 from minigrad.config import override
 from minigrad.core.device import as_device
-from minigrad.core.dtype import ALL, bfloat16, bool_, f16, f32, f64, i8, i32, i64, to_logical, u8
+from minigrad.core.dtype import bfloat16, bool_, f16, f32, f64, i8, i32, i64, to_logical, u8
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 

@@ -4,6 +4,7 @@ import numba
 import numpy as np
 import pytest
 from asking import Asking
+from compiled_dtypes import ALL
 from selection import runs_in
 
 import minigrad as mg
@@ -12,7 +13,6 @@ from minigrad.backends.registry import backend_of
 from minigrad.config import override
 from minigrad.core.device import as_device
 from minigrad.core.dtype import (
-    ALL,
     FLOATS,
     bfloat16,
     bool_,

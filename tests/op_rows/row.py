@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.core import dtype as engine
+
 FLOATS = ("float16", "bfloat16", "float32", "float64")
-INTS = ("uint8", "int8", "int16", "uint32", "int32", "int64")
+INTS = tuple(dtype.name for dtype in engine.INTS)
 NUMBERS = INTS + FLOATS
 ALL = ("bool", *NUMBERS)
 

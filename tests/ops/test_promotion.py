@@ -11,8 +11,8 @@ import pytest
 import minigrad as mg
 from minigrad.core import dtype as engine
 
-# PyTorch 2.13's `result_type` has no rules for uint32 with a signed integer, which meet in int64 here.
-NAMES = [dtype.name for dtype in engine.ALL if dtype.name != "uint32"]
+# PyTorch 2.13's `result_type` has no rules for wide unsigned integers, which tests/core/test_dtype.py covers.
+NAMES = [dtype.name for dtype in engine.ALL if dtype.name not in ("uint16", "uint32", "uint64")]
 ORDER = ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64")
 # torch.promote_types, a row an operand, a letter an index into ORDER.
 TABLE = """

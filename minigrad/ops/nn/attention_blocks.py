@@ -270,8 +270,9 @@ def add(steps: Steps, out: Value, a: Value, b: Value, factor: float, more: bool)
 def attention_kept(backend, out, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None,
                    state: Tensor | None = None, limits: Tensor | None = None, *, scale, causal, dropout):  # fmt: skip
     """What dropout multiplies the weights by, as one tensor: 0 or 1/(1 - p).  For derivatives of higher order."""
-    steps = Steps(backend, (out,), tuple([x for x in (query, key, value, mask, state, limits) if x is not None]))
-    ways = Attending(steps, (query, key, value), mask, True, scale, causal, dropout)
+    operands: Any = tuple([x for x in (query, key, value, mask, state, limits) if x is not None])
+    steps = Steps(backend, (out,), operands)
+    ways = Attending(steps, operands[:3], operands[3] if mask is not None else None, True, scale, causal, dropout)
     (result,) = steps.outs
     steps.fill(result, 0)
     one, (memory,) = steps.constant(1.0, out.dtype), ways.memory(1)

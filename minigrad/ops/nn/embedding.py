@@ -8,7 +8,7 @@ import numpy as np
 
 from minigrad.backends.launch import remapped
 from minigrad.backends.limits import out_of_range
-from minigrad.core.dtype import float32, int64
+from minigrad.core.dtype import float32, int64, uint64
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Select
 from minigrad.core.roles import Int
@@ -122,7 +122,8 @@ def one_hot(tensor: Tensor, num_classes: Int = -1) -> Tensor:
         num_classes = high + 1 if num_classes == -1 else num_classes
         if low < 0 or high >= num_classes:
             raise IndexOutOfRange(f"one_hot: classes from {low} to {high}, and there are {num_classes} from 0 on")
-    return cast(eq(unsqueeze(tensor, -1), arange(num_classes, device=tensor.device)), dtype=int64)
+    classes = tensor.long() if tensor.dtype is uint64 else tensor  # which does not meet the signed integers of arange
+    return cast(eq(unsqueeze(classes, -1), arange(num_classes, device=tensor.device)), dtype=int64)
 
 
 def _padding(weight: Tensor, padding_idx: int) -> int:

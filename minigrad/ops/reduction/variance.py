@@ -10,10 +10,10 @@ passes are requests of one op, and the second has two operands, the elements and
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from math import prod
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from minigrad.core.dtype import as_dtype
 from minigrad.core.op import ScalarFn, Spec
 from minigrad.core.reducer import Reducer
 from minigrad.core.requests import Elementwise, Reduce, reducing
-from minigrad.core.roles import Dims, Flag, Scalar
+from minigrad.core.roles import Dims, Flag, Role, Scalar, role_of
 from minigrad.declare.decorators import composed, kernel
 from minigrad.declare.partials import average, declared
 from minigrad.declare.rules import floating, joint, same_shape, shape_of_reduction, twice, with_kept_dims
@@ -191,6 +191,23 @@ def deviation_and_mean(
     return from_mean(backend, (std, mean), x, dims, correction, DEVIATION)
 
 
+def spread_dims(value: Any, op: str, name: str, operands: Sequence[Any]) -> Any:
+    """The dims of a spread, or a truth value, which stands for unbiased."""
+    return value if isinstance(value, bool) else DIMS.read(value, op, name, operands)
+
+
+DIMS: Any = role_of(Dims)
+SpreadDims = Annotated[Any, Role("Dims", DIMS.doc, DIMS.type, spread_dims)]
+
+
+def spread_of(function: Any, x: Tensor, dim: Any, correction: float, unbiased: Any, keepdim: bool) -> Any:
+    """The result for the arguments of a spread, of which unbiased may be the only one, as in PyTorch."""
+    if isinstance(dim, bool):
+        dim, unbiased = tuple(range(x.ndim)), dim
+    correction = divisor(function.op.label, x, correction, unbiased)
+    return function(x, dims=dim, keepdim=keepdim, correction=correction)
+
+
 def divisor(name: str, x: Tensor, correction: float, unbiased: Any) -> float:
     """The correction of n, which PyTorch also calls unbiased.  Raises DTypeError for a dtype without fractions."""
     if not x.dtype.is_float:
@@ -204,38 +221,54 @@ def divisor(name: str, x: Tensor, correction: float, unbiased: Any) -> float:
 
 @composed()
 def var(
-    input: Tensor, dim: Dims = None, correction: Scalar = 1, keepdim: Flag = False, *, unbiased: bool | None = None
+    input: Tensor,
+    dim: SpreadDims = None,
+    correction: Scalar = 1,
+    keepdim: Flag = False,
+    *,
+    unbiased: bool | None = None,
 ) -> Tensor:
     """Variance over `dim`, in two passes: the mean of squared deviations times n / (n - correction).
 
     unbiased: PyTorch's older name of correction, True for 1 and False for 0.
     """
-    correction = divisor("var", input, correction, unbiased)
-    return variance(input, dims=dim, keepdim=keepdim, correction=correction)
+    return spread_of(variance, input, dim, correction, unbiased, keepdim)
 
 
 @composed()
 def std(
-    input: Tensor, dim: Dims = None, correction: Scalar = 1, keepdim: Flag = False, *, unbiased: bool | None = None
+    input: Tensor,
+    dim: SpreadDims = None,
+    correction: Scalar = 1,
+    keepdim: Flag = False,
+    *,
+    unbiased: bool | None = None,
 ) -> Tensor:
     """Standard deviation over `dim`: the square root of `var`.  Gradient: 0 where all elements are equal."""
-    correction = divisor("std", input, correction, unbiased)
-    return deviation(input, dims=dim, keepdim=keepdim, correction=correction)
+    return spread_of(deviation, input, dim, correction, unbiased, keepdim)
 
 
 @composed(out=False)
 def var_mean(
-    input: Tensor, dim: Dims = None, *, correction: Scalar = 1, keepdim: Flag = False, unbiased: bool | None = None
+    input: Tensor,
+    dim: SpreadDims = None,
+    *,
+    correction: Scalar = 1,
+    keepdim: Flag = False,
+    unbiased: bool | None = None,
 ) -> Any:
     """Return the variance and the mean over `dim`, in the two passes of `var`."""
-    correction = divisor("var_mean", input, correction, unbiased)
-    return variance_and_mean(input, dims=dim, keepdim=keepdim, correction=correction)
+    return spread_of(variance_and_mean, input, dim, correction, unbiased, keepdim)
 
 
 @composed(out=False)
 def std_mean(
-    input: Tensor, dim: Dims = None, *, correction: Scalar = 1, keepdim: Flag = False, unbiased: bool | None = None
+    input: Tensor,
+    dim: SpreadDims = None,
+    *,
+    correction: Scalar = 1,
+    keepdim: Flag = False,
+    unbiased: bool | None = None,
 ) -> Any:
     """Return the standard deviation and the mean over `dim`, in the two passes of `std`."""
-    correction = divisor("std_mean", input, correction, unbiased)
-    return deviation_and_mean(input, dims=dim, keepdim=keepdim, correction=correction)
+    return spread_of(deviation_and_mean, input, dim, correction, unbiased, keepdim)

@@ -1,0 +1,173 @@
+"""The functions of the array API standard, version 2024.12: `xp = x.__array_namespace__()`.
+
+Libraries that are written against the standard, such as SciPy and scikit-learn, take tensors through this module.
+Names and arguments are the standard's (`axis`, `keepdims`, `correction=0`); values, views and gradients are those of
+the functions of `mg`, which keep PyTorch's meanings.  Complex numbers and Fourier transforms are absent.
+Source: https://data-apis.org/array-api/2024.12.
+"""
+
+from __future__ import annotations
+
+import builtins
+import linecache
+import math
+from collections.abc import Callable
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+from minigrad.api import standard
+from minigrad.api.aliases import ALIASES
+from minigrad.api.interop import from_dlpack
+from minigrad.core.device import Device
+from minigrad.core.dtype import finfo, iinfo
+from minigrad.declare.names import LINALG, MG, listed, namespaces
+from minigrad.runtime.tensor import Tensor
+
+__array_api_version__ = "2024.12"
+__array_namespace_info__ = standard.namespace_info
+# Functions of `mg` that serve as they are, under the same name or under an alias.
+UNARY = """abs acos acosh asin asinh atan atanh bitwise_invert ceil cos cosh exp expm1 floor isfinite isinf isnan log
+    log1p log2 log10 logical_not negative positive reciprocal round sign signbit sin sinh sqrt square tan tanh trunc"""
+BINARY = """add atan2 bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor copysign divide equal
+    floor_divide greater greater_equal hypot less less_equal logaddexp logical_and logical_or logical_xor maximum
+    minimum multiply nextafter not_equal pow remainder subtract"""
+OURS = ALIASES | {"bitwise_invert": "bitwise_not", "equal": "eq"}
+
+# Functions that spell their arguments in another way, each with the expression of ours that it stands for.
+SPELLED = """
+all(x, /, *, axis=None, keepdims=False): mg.all(x, axis, keepdims)
+any(x, /, *, axis=None, keepdims=False): mg.any(x, axis, keepdims)
+argmax(x, /, *, axis=None, keepdims=False): mg.argmax(x, axis, keepdims)
+argmin(x, /, *, axis=None, keepdims=False): mg.argmin(x, axis, keepdims)
+max(x, /, *, axis=None, keepdims=False): mg.amax(x, axis, keepdims)
+min(x, /, *, axis=None, keepdims=False): mg.amin(x, axis, keepdims)
+mean(x, /, *, axis=None, keepdims=False): mg.mean(x, axis, keepdims)
+sum(x, /, *, axis=None, dtype=None, keepdims=False): mg.sum(x, axis, keepdims, dtype=wide(x, dtype))
+prod(x, /, *, axis=None, dtype=None, keepdims=False): mg.prod(x, axis, keepdims, dtype=wide(x, dtype))
+std(x, /, *, axis=None, correction=0.0, keepdims=False): mg.std(x, axis, correction, keepdims)
+var(x, /, *, axis=None, correction=0.0, keepdims=False): mg.var(x, axis, correction, keepdims)
+count_nonzero(x, /, *, axis=None, keepdims=False): mg.sum(x != 0, axis, keepdims)
+cumulative_sum(x, /, *, axis=None, dtype=None, include_initial=False): scan(0, x, axis, dtype, include_initial)
+cumulative_prod(x, /, *, axis=None, dtype=None, include_initial=False): scan(1, x, axis, dtype, include_initial)
+argsort(x, /, *, axis=-1, descending=False, stable=True): mg.argsort(x, axis, descending, stable)
+sort(x, /, *, axis=-1, descending=False, stable=True): mg.sort(x, axis, descending, stable)[0]
+searchsorted(x1, x2, /, *, side="left", sorter=None): mg.searchsorted(x1, x2, side=side, sorter=sorter)
+isin(x1, x2, /, *, invert=False): mg.isin(x1, x2, invert=invert)
+where(condition, x1, x2, /): mg.where(condition, *joined(x1, x2))
+clip(x, /, min=None, max=None): mg.clone(x) if min is None and max is None else mg.clamp(x, min, max)
+diff(x, /, *, axis=-1, n=1, prepend=None, append=None): mg.diff(x, n, axis, prepend, append)
+take(x, indices, /, *, axis=None): mg.index_select(x, only_axis("take", x, axis), indices)
+take_along_axis(x, indices, /, *, axis=-1): mg.take_along_dim(x, indices, axis)
+broadcast_arrays(*arrays): mg.broadcast_tensors(*arrays)
+broadcast_to(x, /, shape): mg.broadcast_to(x, shape)
+concat(arrays, /, *, axis=0): mg.cat(joined(*[mg.ravel(x) if axis is None else x for x in arrays]), axis or 0)
+expand_dims(x, /, axis=0): mg.unsqueeze(x, axis)
+flip(x, /, *, axis=None): mg.flip(x, *axes(x, axis))
+moveaxis(x, source, destination, /): mg.movedim(x, source, destination)
+permute_dims(x, /, axes): mg.permute(x, *axes)
+repeat(x, repeats, /, *, axis=None): mg.repeat_interleave(x, repeats, axis)
+reshape(x, /, shape, *, copy=None): (mg.view if copy is False else mg.reshape)(x.clone() if copy else x, shape)
+roll(x, /, shift, *, axis=None): mg.roll(x, shift, () if axis is None else axis)
+squeeze(x, /, axis): mg.squeeze(x, only_ones(x, axis))
+stack(arrays, /, *, axis=0): mg.stack(joined(*arrays), axis)
+tile(x, repetitions, /): mg.tile(x, *repetitions)
+unstack(x, /, *, axis=0): mg.unbind(x, axis)
+meshgrid(*arrays, indexing="xy"): list(mg.meshgrid(*arrays, indexing=indexing))
+tril(x, /, *, k=0): mg.tril(x, k)
+triu(x, /, *, k=0): mg.triu(x, k)
+unique_all(x, /): grouped(x, "values indices inverse_indices counts")
+unique_counts(x, /): grouped(x, "values counts")
+unique_inverse(x, /): grouped(x, "values inverse_indices")
+unique_values(x, /): mg.unique(x)
+matmul(x1, x2, /): mg.matmul(*joined(x1, x2))
+matrix_transpose(x, /): x.mT
+tensordot(x1, x2, /, *, axes=2): mg.tensordot(*joined(x1, x2), axes)
+vecdot(x1, x2, /, *, axis=-1): lin.vecdot(*joined(x1, x2), dim=axis)
+conj(x, /): x
+real(x, /): x
+arange(start, /, stop=None, step=1, *, dtype=None, device=None): mg.arange(start, stop, step, **made(dtype, device))
+empty(shape, *, dtype=None, device=None): mg.empty(shape, **made(dtype, device))
+empty_like(x, /, *, dtype=None, device=None): mg.empty_like(x, **made(dtype, device))
+eye(n_rows, n_cols=None, /, *, k=0, dtype=None, device=None): diagonal_ones(n_rows, n_cols, k, dtype, device)
+full(shape, fill_value, *, dtype=None, device=None): mg.full(shape, fill_value, **made(dtype, device))
+full_like(x, /, fill_value, *, dtype=None, device=None): mg.full_like(x, fill_value, **made(dtype, device))
+linspace(start, stop, /, num, *, dtype=None, device=None, endpoint=True): row(start, stop, num, endpoint, dtype, device)
+ones(shape, *, dtype=None, device=None): mg.ones(shape, **made(dtype, device))
+ones_like(x, /, *, dtype=None, device=None): mg.ones_like(x, **made(dtype, device))
+zeros(shape, *, dtype=None, device=None): mg.zeros(shape, **made(dtype, device))
+zeros_like(x, /, *, dtype=None, device=None): mg.zeros_like(x, **made(dtype, device))
+"""
+
+# The extension for linear algebra: a line counts if `mg.linalg`, or `mg`, has the function that it calls.
+SPELLED_LINALG = """
+cholesky(x, /, *, upper=False): lin.cholesky(x, upper=upper)
+cross(x1, x2, /, *, axis=-1): lin.cross(*joined(x1, x2), dim=axis)
+det(x, /): lin.det(x)
+diagonal(x, /, *, offset=0): mg.diagonal(x, offset, -2, -1)
+eigh(x, /): lin.eigh(x)
+eigvalsh(x, /): lin.eigvalsh(x)
+inv(x, /): lin.inv(x)
+matmul(x1, x2, /): mg.matmul(*joined(x1, x2))
+matrix_norm(x, /, *, keepdims=False, ord="fro"): lin.matrix_norm(x, ord, keepdim=keepdims)
+matrix_power(x, n, /): lin.matrix_power(x, n)
+matrix_rank(x, /, *, rtol=None): lin.matrix_rank(x, rtol=rtol)
+matrix_transpose(x, /): x.mT
+outer(x1, x2, /): mg.outer(*joined(x1, x2))
+pinv(x, /, *, rtol=None): lin.pinv(x, rtol=rtol)
+qr(x, /, *, mode="reduced"): lin.qr(x, mode)
+slogdet(x, /): lin.slogdet(x)
+solve(x1, x2, /): lin.solve(*joined(x1, x2))
+svd(x, /, *, full_matrices=True): lin.svd(x, full_matrices)
+svdvals(x, /): lin.svdvals(x)
+tensordot(x1, x2, /, *, axes=2): mg.tensordot(*joined(x1, x2), axes)
+trace(x, /, *, offset=0, dtype=None): total(mg.diagonal(x, offset, -2, -1), dtype)
+vecdot(x1, x2, /, *, axis=-1): lin.vecdot(*joined(x1, x2), dim=axis)
+vector_norm(x, /, *, axis=None, keepdims=False, ord=2): lin.vector_norm(x, ord, axis, keepdims)
+"""
+
+
+# ---- the table as functions -----------------------------------------------------------------------------------------
+
+
+def spelled(lines: str, **others: Any) -> dict[str, Any]:
+    """The functions of a table, except those that call a function which there is not; others: what lines may name."""
+    names = {"mg": SimpleNamespace(**namespaces[MG]), "lin": SimpleNamespace(**namespaces[LINALG])}
+    names |= vars(standard) | others
+    functions: dict[str, Any] = {}
+    for line in lines.strip().splitlines():
+        head, _, expression = line.partition("): ")
+        name, _, parameters = head.partition("(")
+        scope: dict[str, Any] = {}
+        needed = [part.partition("(")[0] for part in expression.split("lin.")[1:]]
+        if builtins.all(each in namespaces[LINALG] for each in needed):
+            last, path = name.rpartition(".")[2], f"<minigrad {name}({parameters})>"
+            text = f"def {last}({parameters}):\n    return {expression}\n"
+            linecache.cache[path] = (len(text), None, text.splitlines(True), path)  # for tracebacks and debuggers
+            exec(compile(text, path, "exec"), names, scope)
+            functions[name] = scope[last]
+            functions[name].__doc__ = f"`{expression}`."
+    return functions
+
+
+def meeting(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """A function of two operands, of which one without dims counts as any other for the dtype."""
+
+    def call(x1: Any, x2: Any, /) -> Tensor:
+        return function(*standard.joined(x1, x2))
+
+    call.__name__ = call.__qualname__ = function.__name__
+    call.__doc__ = function.__doc__
+    return call
+
+
+linalg = ModuleType(f"{__name__}.linalg", "The functions of the array API's extension for linear algebra.")
+linalg.__dict__.update(spelled(SPELLED_LINALG))
+NAMES: dict[str, Any] = {name: namespaces[MG][OURS.get(name, name)] for name in UNARY.split()}
+NAMES |= {name: meeting(namespaces[MG][OURS.get(name, name)]) for name in BINARY.split()}
+NAMES |= {function.__name__: function for function in standard.FUNCTIONS} | spelled(SPELLED)
+NAMES |= {"e": math.e, "pi": math.pi, "inf": math.inf, "nan": math.nan, "newaxis": None, "linalg": linalg}
+NAMES |= {"Device": Device, "from_dlpack": from_dlpack, "finfo": finfo, "iinfo": iinfo}
+NAMES |= {dtype.name: dtype for dtype in standard.DTYPES}
+globals().update(NAMES)
+__all__ = sorted(NAMES)
+__dir__ = listed([*__all__, "__array_api_version__", "__array_namespace_info__"])

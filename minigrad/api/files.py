@@ -1,0 +1,254 @@
+"""Files of tensors: `mg.save(obj, "model.safetensors")` and `mg.load`.
+
+A tree of dicts, lists and tuples is written as tensors by name, `"model.layers.0.weight"`, and a JSON text that
+specifies how they belong together.  A plain dict of tensors needs no such text: its file is that of any other library.
+Nothing is pickled, and nothing in a file is executed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, BinaryIO
+
+import ml_dtypes
+import numpy as np
+
+from minigrad.api import safetensors
+from minigrad.core.device import as_device, default_device
+from minigrad.errors import ArgumentError, FileError, MinigradError
+from minigrad.ops.creation import from_numpy, tensor
+from minigrad.runtime.tensor import Tensor, describe, host_array
+from minigrad.runtime.writing import overlap
+
+STRUCTURE = "minigrad"  # of the metadata: how the tensors of a file belong together
+PLAIN = (bool, int, float, str, type(None))
+RESERVED = (STRUCTURE, "__metadata__")
+HALVES = "bfloat16"  # of the structure of an .npz: names of arrays whose 16 bits are bfloat16
+
+
+def save(obj: Any, f: Any) -> None:
+    """Write tensors, and dicts, lists and tuples of them, of numbers and of texts, to a file.
+
+    Parameters
+    ----------
+    obj : Any
+        Tensors are written with their values, wherever they are and however they are strided.  Tensors with the same
+        memory and layout are written once, and are one tensor after `load`.
+    f : str, path or binary file
+        A path that ends in ".npz" gives NumPy's format, any other path or file safetensors.  A path is replaced when
+        the new file is whole and on disk, so that an interruption leaves the old one.
+
+    Raises
+    ------
+    ArgumentError
+        If obj has something else in it, or tensors that share a part of their memory; `clone()` one of those.
+
+    Examples
+    --------
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> mg.save({"weight": mg.ones(2), "epoch": 3}, file)
+    >>> mg.load(io.BytesIO(file.getvalue()))
+    {'weight': tensor([1., 1.]), 'epoch': 3}
+    """
+    packer = Packer()
+    structure = packer.packed(obj, "")
+    arrays = {name: host_array(x.detach()) for name, x in packer.tensors.items()}
+    if structure == ["dict", [[name, ["tensor", name]] for name in arrays]]:
+        structure = None
+    if hasattr(f, "write"):
+        write(f, arrays, structure, npz=False)
+        return
+    with replaced(os.fspath(f)) as file:
+        write(file, arrays, structure, npz=os.fspath(f).endswith(".npz"))
+
+
+def load(f: Any, map_location: Any = None) -> Any:
+    """Read the file of `save`, or another file in its formats, as a dict of tensors by name.
+
+    Parameters
+    ----------
+    f : str, path or binary file
+        Its first bytes tell the format.
+    map_location : device, optional
+        Device of the tensors; by default `mg.default_device()`.
+
+    Returns
+    -------
+    Any
+        The tree that was saved.  Its tensors have no gradient and memory of their own.
+
+    Raises
+    ------
+    FileError
+        If the file is damaged, cut off, or of another kind, such as a pickle, which could execute code when read.
+    """
+    device = default_device() if map_location is None else as_device(map_location)
+    if hasattr(f, "read"):
+        return read(f, "the file", device)
+    with open(f, "rb") as file:
+        return read(file, os.fspath(f), device)
+
+
+# ---- writing --------------------------------------------------------------------------------------------------------
+
+
+class Packer:
+    """The tensors of a tree by name, and the tree with their names in their place."""
+
+    def __init__(self) -> None:
+        self.tensors: dict[str, Tensor] = {}
+        self.names: dict[Any, str] = {}  # by storage and layout
+
+    def packed(self, value: Any, path: str) -> Any:
+        """A part of the tree as JSON: a list for each container and tensor, with its kind first."""
+        if isinstance(value, np.ndarray):
+            value = tensor(value, device="cpu")
+        if isinstance(value, Tensor):
+            return ["tensor", self.named(value, path or "tensor")]
+        if isinstance(value, np.generic):
+            value = value.item()
+        if isinstance(value, dict):
+            for key in value:
+                if not isinstance(key, PLAIN):
+                    raise ArgumentError(f"save: {path or 'the dict'} has the key {describe(key)}; use texts or numbers")
+            return ["dict", [[key, self.packed(each, joined(path, key))] for key, each in value.items()]]
+        if type(value) in (list, tuple):
+            return [type(value).__name__, [self.packed(each, joined(path, k)) for k, each in enumerate(value)]]
+        if type(value) in PLAIN:
+            return value
+        raise ArgumentError(
+            f"save: {path or 'the object'} is {describe(value)}; expected tensors, numbers, texts, and dicts, lists or "
+            f"tuples of them"
+        )
+
+    def named(self, x: Tensor, path: str) -> str:
+        """The name of a tensor, that of an earlier one with its memory.  Raises ArgumentError for a part of such."""
+        key = (id(x.storage), x.layout)
+        if key not in self.names:
+            for name, other in self.tensors.items():
+                if other.storage is x.storage and overlap(other.layout, x.layout):
+                    raise ArgumentError(
+                        f"save: {path} and {name} share a part of their memory, which a file cannot keep; "
+                        f"save {path}.clone()"
+                    )
+            while path in (*self.tensors, *RESERVED):
+                path += "_"
+            self.names[key] = path
+            self.tensors[path] = x
+        return self.names[key]
+
+
+def joined(path: str, key: Any) -> str:
+    """The name of a part."""
+    return f"{path}.{key}" if path else str(key)
+
+
+def write(file: BinaryIO, arrays: dict[str, Any], structure: Any, npz: bool) -> None:
+    """Write arrays by name and, unless it is None, the structure."""
+    if not npz:
+        safetensors.write(file, arrays, {} if structure is None else {STRUCTURE: json.dumps(structure)})
+        return
+    halves = [name for name, array in arrays.items() if array.dtype == ml_dtypes.bfloat16]
+    stored = {name: array.view(np.uint16) if name in halves else array for name, array in arrays.items()}
+    if structure is not None or halves:
+        stored[STRUCTURE] = np.array(json.dumps({"tree": structure, HALVES: halves}))
+    np.savez(file, **stored)
+
+
+@contextmanager
+def replaced(path: str) -> Iterator[Any]:
+    """A file that replaces the one at `path` when it is whole and on disk; after an error there is none."""
+    folder = os.path.dirname(os.path.abspath(path))
+    number, temporary = tempfile.mkstemp(prefix=f".{os.path.basename(path)}.", dir=folder)
+    try:
+        with os.fdopen(number, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o666 & ~umask())
+        os.replace(temporary, path)
+    finally:
+        if os.path.exists(temporary):
+            os.unlink(temporary)
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(opened)  # the new name is on disk too
+    finally:
+        os.close(opened)
+
+
+def umask() -> int:
+    """The rights that new files do not have; Python can read it only by setting it."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+# ---- reading --------------------------------------------------------------------------------------------------------
+
+
+def read(file: BinaryIO, path: str, device: Any) -> Any:
+    """The tree of a file on a device.  Raises FileError, which names the file."""
+    begin = file.tell()
+    start = file.read(8)
+    size = file.seek(0, os.SEEK_END) - begin
+    file.seek(begin)
+    try:
+        if start[:2] == b"PK":
+            arrays, structure = read_npz(file)
+        elif start[:1] == b"\x80":
+            raise FileError("it is a pickle, which could execute code when read; save it as safetensors")
+        else:
+            arrays, metadata = safetensors.read(file, size)
+            structure = json.loads(metadata[STRUCTURE]) if STRUCTURE in metadata else None
+        tensors = {name: from_numpy(native(array)).to(device) for name, array in arrays.items()}
+        return tensors if structure is None else unpacked(structure, tensors)
+    except MinigradError as error:
+        raise FileError(f"load: {path}: {error}") from None
+    except Exception as error:  # damaged bytes make the readers of archives and of JSON raise whatever there is
+        raise FileError(f"load: {path}: it is damaged ({type(error).__name__}: {error})") from None
+
+
+def native(array: Any) -> Any:
+    """An array in the byte order of this machine; of truth values each byte is 0 or 1, as no kernel checks."""
+    if array.dtype == np.bool_:
+        return np.ascontiguousarray(array).reshape(array.shape).view(np.uint8) != 0
+    return array.astype(array.dtype.newbyteorder("=")) if not array.dtype.isnative else array
+
+
+def read_npz(file: BinaryIO) -> tuple[dict[str, Any], Any]:
+    """The arrays of NumPy's format and their structure, or None.  Raises FileError for a file of torch.save."""
+    with zipfile.ZipFile(file) as archive:
+        names = archive.namelist()
+    if any(name.endswith("data.pkl") for name in names):
+        raise FileError(
+            "it is a file of torch.save, which has a pickle in it; load it with PyTorch and save the state dict with "
+            "safetensors.torch.save_file"
+        )
+    file.seek(0)
+    with np.load(file, allow_pickle=False) as archive:
+        arrays = {name: archive[name] for name in archive.files}
+    if STRUCTURE not in arrays:
+        return arrays, None
+    facts = json.loads(str(arrays.pop(STRUCTURE)))
+    for name in facts[HALVES]:
+        arrays[name] = arrays[name].view(ml_dtypes.bfloat16)
+    return arrays, facts["tree"]
+
+
+def unpacked(value: Any, tensors: dict[str, Tensor]) -> Any:
+    """The part of a tree that its JSON describes."""
+    if not isinstance(value, list):
+        return value
+    kind, parts = value
+    if kind == "tensor":
+        return tensors[parts]
+    if kind == "dict":
+        return {key: unpacked(each, tensors) for key, each in parts}
+    return {"list": list, "tuple": tuple}[kind]([unpacked(each, tensors) for each in parts])

@@ -1,0 +1,202 @@
+"""NumPy's functions on tensors: `np.sin(x)`, `np.mean(x, axis=0)`, `np.ones(3) + x`.
+
+NumPy hands a call with a tensor among its arguments to `__array_ufunc__` or `__array_function__` (NEPs 13 and 18).  The
+function of `mg` or of `mg.array_api` with the same meaning serves it, so the result is a tensor and gradients flow.
+Where there is none, tensors without a gradient are converted to arrays; with one the call is an error.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from minigrad.api import array_api
+from minigrad.api.aliases import ALIASES
+from minigrad.api.array_api import spelled
+from minigrad.api.interop import shared_array
+from minigrad.declare.names import MG, namespaces
+from minigrad.errors import ArgumentError, GradientError
+from minigrad.runtime.tensor import Tensor, describe
+from minigrad.runtime.tracers import Tracer
+
+# NumPy's name of a ufunc -> ours, where neither `mg` nor an alias has that name.
+UFUNCS = ALIASES | {
+    "power": "pow", "invert": "bitwise_not", "left_shift": "bitwise_left_shift", "rint": "round",
+    "right_shift": "bitwise_right_shift", "degrees": "rad2deg", "radians": "deg2rad", "equal": "eq", "fabs": "abs",
+    "conjugate": "positive",
+}  # fmt: skip
+# What a method of a ufunc is as a function of its own.
+METHODS = {
+    "reduce": {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_and": "all",
+               "logical_or": "any"},
+    "accumulate": {"add": "cumulative_sum", "multiply": "cumulative_prod"},
+}  # fmt: skip
+
+# Functions of NumPy whose arguments are not those of the array API.
+SPELLED = """
+all(a, axis=None, out=None, keepdims=False): xp.all(a, axis=axis, keepdims=keepdims)
+any(a, axis=None, out=None, keepdims=False): xp.any(a, axis=axis, keepdims=keepdims)
+max(a, axis=None, out=None, keepdims=False): xp.max(a, axis=axis, keepdims=keepdims)
+min(a, axis=None, out=None, keepdims=False): xp.min(a, axis=axis, keepdims=keepdims)
+sum(a, axis=None, dtype=None, out=None, keepdims=False): xp.sum(a, axis=axis, dtype=dtype, keepdims=keepdims)
+prod(a, axis=None, dtype=None, out=None, keepdims=False): xp.prod(a, axis=axis, dtype=dtype, keepdims=keepdims)
+mean(a, axis=None, dtype=None, out=None, keepdims=False): mg.mean(floats(a), axis, keepdims, dtype=dtype)
+std(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False): mg.std(floats(a, dtype), axis, ddof, keepdims)
+var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False): mg.var(floats(a, dtype), axis, ddof, keepdims)
+argmax(a, axis=None, out=None, *, keepdims=False): mg.argmax(a, axis, keepdims)
+argmin(a, axis=None, out=None, *, keepdims=False): mg.argmin(a, axis, keepdims)
+median(a, axis=None, out=None, *, keepdims=False): mg.quantile(a, 0.5, axis, keepdims)
+quantile(a, q, axis=None, *, method="linear", keepdims=False): mg.quantile(a, q, axis, keepdims, interpolation=method)
+nansum(a, axis=None, dtype=None, out=None, keepdims=False): mg.nansum(a, axis, keepdims, dtype=dtype)
+nanmean(a, axis=None, dtype=None, out=None, keepdims=False): mg.nanmean(a, axis, keepdims, dtype=dtype)
+count_nonzero(a, axis=None, *, keepdims=False): xp.count_nonzero(a, axis=axis, keepdims=keepdims)
+cumsum(a, axis=None, dtype=None, out=None): mg.cumsum(flat(a, axis), axis or 0, dtype=dtype)
+cumprod(a, axis=None, dtype=None, out=None): mg.cumprod(flat(a, axis), axis or 0, dtype=dtype)
+sort(a, axis=-1, kind=None): mg.sort(flat(a, axis), axis or 0, stable=True)[0]
+argsort(a, axis=-1, kind=None): mg.argsort(flat(a, axis), axis or 0, stable=True)
+diff(a, n=1, axis=-1, prepend=None, append=None): mg.diff(a, n, axis, prepend, append)
+clip(a, a_min=None, a_max=None, out=None, *, min=None, max=None): xp.clip(a, first(a_min, min), first(a_max, max))
+round(a, decimals=0, out=None): mg.round(a, decimals=decimals)
+concatenate(arrays, /, axis=0, out=None): xp.concat(list(arrays), axis=axis)
+stack(arrays, axis=0, out=None): xp.stack(list(arrays), axis=axis)
+vstack(tup): mg.vstack(list(tup))
+hstack(tup): mg.hstack(list(tup))
+column_stack(tup): mg.column_stack(list(tup))
+split(ary, indices_or_sections, axis=0): list(mg.tensor_split(ary, indices_or_sections, axis))
+transpose(a, axes=None): mg.permute(a, *(range(a.ndim)[::-1] if axes is None else axes))
+swapaxes(a, axis1, axis2): mg.swapaxes(a, axis1, axis2)
+expand_dims(a, axis): mg.unsqueeze(a, axis)
+squeeze(a, axis=None): mg.squeeze(a) if axis is None else xp.squeeze(a, axis)
+reshape(a, /, shape=None, order="C", *, copy=None): xp.reshape(rows(a, order), shape, copy=copy)
+ravel(a, order="C"): mg.ravel(rows(a, order))
+flip(m, axis=None): xp.flip(m, axis=axis)
+roll(a, shift, axis=None): xp.roll(a, shift, axis=axis)
+repeat(a, repeats, axis=None): xp.repeat(a, repeats, axis=axis)
+tile(A, reps): mg.tile(A, *(reps if isinstance(reps, (tuple, list)) else (reps,)))
+broadcast_to(array, shape): mg.broadcast_to(array, shape)
+where(condition, x, y, /): mg.where(condition, x, y)
+take(a, indices, axis=None, out=None): mg.take(a, indices) if axis is None else xp.take(a, indices, axis=axis)
+searchsorted(a, v, side="left", sorter=None): mg.searchsorted(a, v, side=side, sorter=sorter)
+dot(a, b, out=None): a * b if not (np.ndim(a) and np.ndim(b)) else mg.tensordot(a, b, ([-1], [max(-2, -b.ndim)]))
+inner(a, b, /): mg.inner(a, b)
+outer(a, b, out=None): mg.outer(mg.ravel(a), mg.ravel(b))
+tensordot(a, b, axes=2): mg.tensordot(a, b, axes)
+einsum(subscripts, *operands): mg.einsum(subscripts, *operands)
+kron(a, b): mg.kron(a, b)
+trace(a, offset=0, axis1=0, axis2=1): mg.diagonal(a, offset, axis1, axis2).sum(-1)
+diagonal(a, offset=0, axis1=0, axis2=1): mg.diagonal(a, offset, axis1, axis2)
+diag(v, k=0): mg.diag(v, k)
+tril(m, k=0): mg.tril(m, k)
+triu(m, k=0): mg.triu(m, k)
+zeros_like(a, dtype=None): mg.zeros_like(a, dtype=dtype)
+ones_like(a, dtype=None): mg.ones_like(a, dtype=dtype)
+full_like(a, fill_value, dtype=None): mg.full_like(a, fill_value, dtype=dtype)
+isclose(a, b, rtol=1e-5, atol=1e-8, equal_nan=False): mg.isclose(a, b, rtol, atol, equal_nan)
+allclose(a, b, rtol=1e-5, atol=1e-8, equal_nan=False): np.allclose(array(a), array(b), rtol, atol, equal_nan)
+array_equal(a1, a2, equal_nan=False): np.array_equal(array(a1), array(a2), equal_nan)
+atleast_1d(*arys): mg.atleast_1d(*arys)
+atleast_2d(*arys): mg.atleast_2d(*arys)
+nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None): mg.nan_to_num(x, nan, posinf, neginf)
+copy(a): mg.clone(a)
+shape(a): tuple(a.shape)
+ndim(a): a.ndim
+size(a, axis=None): a.numel() if axis is None else a.shape[axis]
+linalg.norm(x, ord=None, axis=None, keepdims=False): mg.norm(x, 2 if ord is None else ord, axis, keepdims)
+"""
+
+
+def floats(x: Tensor, dtype: Any = None) -> Tensor:
+    """A tensor of floats: in `dtype`, or integers in float64, as in NumPy."""
+    return x.to(dtype) if dtype is not None else x if x.dtype.is_float else x.double()
+
+
+def flat(x: Tensor, axis: int | None) -> Tensor:
+    """x in one dim where no axis is named."""
+    return x if axis is not None else x.reshape(-1)
+
+
+def first(value: Any, other: Any) -> Any:
+    """The value that was given, of two names for one argument."""
+    return other if value is None else value
+
+
+def array(x: Any) -> Any:
+    """A tensor as an array, for answers that have no gradient."""
+    return shared_array(x.detach()) if isinstance(x, Tensor) else x
+
+
+def rows(x: Tensor, order: str) -> Tensor:
+    """x, in row-major order only."""
+    if order not in ("C", "A", "K"):
+        raise ArgumentError(f"reshape: expected order='C', got {order!r}; transpose {describe(x)} first", op="reshape")
+    return x
+
+
+HELPERS = {function.__name__: function for function in (floats, flat, first, array, rows)}
+FUNCTIONS = spelled(SPELLED, xp=SimpleNamespace(**array_api.NAMES), np=np, max=max, list=list, **HELPERS)
+
+
+def ufunc(x: Tensor, function: Any, method: str, *inputs: Any, **named: Any) -> Any:
+    """Serve a call of a NumPy ufunc, or of its `reduce`, `accumulate` or `outer`.
+
+    Raises ArgumentError for arguments that the function of ours does not take; GradientError as `unserved`.
+    """
+    out = named.pop("out", (None,))
+    if any(isinstance(each, np.ndarray) for each in out):
+        raise ArgumentError(
+            f"np.{function.__name__}: an array cannot take the result of {describe(x)}, whose gradient would be lost; "
+            f"write a = a + x instead of a += x, or pass a tensor as out="
+        )
+    if method in METHODS and function.__name__ in METHODS[method]:
+        named = {"axis": 0} | named
+        return tried(function, array_api.NAMES[METHODS[method][function.__name__]], inputs, named)
+    ours: Any = namespaces[MG].get(UFUNCS.get(function.__name__, function.__name__))
+    if ours is None or method not in ("__call__", "outer"):
+        return unserved(f"np.{function.__name__}", getattr(function, method), inputs, named)
+    if method == "outer":
+        inputs = (inputs[0].reshape(*np.shape(inputs[0]), *(1,) * np.ndim(inputs[1])), inputs[1])
+    results = out[0] if len(out) == 1 else out
+    return tried(function, ours, inputs, named if results is None else named | {"out": results})
+
+
+def array_function(x: Tensor, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+    """Serve a call of another function of NumPy.  Raises as `ufunc`."""
+    name = f"{function.__module__}.{function.__name__}".removeprefix("numpy.")
+    ours = FUNCTIONS.get(name) or (array_api.NAMES.get(name) if function.__module__ == "numpy" else None)
+    if name == "broadcast_arrays":  # plotting calls it on numbers, lists and None as well
+        ours = None
+    if ours is None:
+        return unserved(f"np.{name}", function, args, kwargs)
+    return tried(function, ours, args, kwargs)
+
+
+def tried(function: Any, ours: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
+    """Call a function of ours.  Raises ArgumentError for arguments that only NumPy's takes."""
+    out = kwargs.pop("out", None) if "out" in kwargs and kwargs["out"] is None else kwargs.get("out")
+    try:
+        inspect.signature(ours).bind(*args, **kwargs)
+    except TypeError as error:
+        raise ArgumentError(f"np.{function.__name__}: {error}, for tensors", op=function.__name__) from None
+    if out is not None and not hasattr(ours, "op"):
+        raise ArgumentError(f"np.{function.__name__}: expected no out= next to tensors", op=function.__name__)
+    return ours(*args, **kwargs)
+
+
+def unserved(name: str, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """NumPy's own result, of tensors that have no gradient.  Raises GradientError for others."""
+
+    def converted(value: Any) -> Any:
+        if isinstance(value, (tuple, list)):
+            return type(value)(map(converted, value))
+        if isinstance(value, Tensor) and (isinstance(value, Tracer) or value.requires_grad):
+            raise GradientError(
+                f"{name}: no function of mg serves it, and NumPy's would lose the gradient of {describe(value)}; "
+                f"use x.detach() if that is meant"
+            )
+        return array(value)
+
+    return function(*map(converted, args), **{key: converted(value) for key, value in kwargs.items()})

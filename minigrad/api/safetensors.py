@@ -1,0 +1,118 @@
+"""The safetensors format: the length of a JSON header in 8 bytes, the header, and the elements of all tensors.
+
+The header has dtype, shape and the first and last byte of each tensor, and a table of texts, `__metadata__`.  Files are
+written as the reference implementation does: the widest dtypes first, so that elements are aligned.  Every number of
+a header is checked before it is used.  Source: https://github.com/huggingface/safetensors, section "Format".
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from minigrad.core.dtype import ALL, DType
+from minigrad.errors import FileError
+
+LIMIT = 100 << 20  # bytes of a header that the reference implementation reads
+LETTERS = {"float": "F", "int": "I", "uint": "U"}
+
+
+def code_of(dtype: DType) -> str:
+    """A dtype as the format names it: F32, BF16, BOOL."""
+    if dtype.name in ("bool", "bfloat16"):
+        return "BOOL" if dtype.kind == "bool" else "BF16"
+    return f"{LETTERS[dtype.kind]}{8 * dtype.itemsize}"
+
+
+DTYPES = {code_of(dtype): dtype for dtype in ALL}
+CODES = {dtype.numpy: code for code, dtype in DTYPES.items()}
+
+
+def write(file: BinaryIO, arrays: Mapping[str, Any], metadata: Mapping[str, str]) -> None:
+    """Write arrays by name; bfloat16 is that of ml_dtypes."""
+    names = sorted(arrays, key=lambda name: (-arrays[name].dtype.itemsize, name))
+    header: dict[str, Any] = {"__metadata__": dict(metadata)} if metadata else {}
+    header |= dict.fromkeys(arrays)  # their order is that of the caller, wherever their bytes are
+    end = 0
+    for name in names:
+        begin, end = end, end + arrays[name].nbytes
+        entry = {"dtype": CODES[arrays[name].dtype], "shape": list(arrays[name].shape), "data_offsets": [begin, end]}
+        header[name] = entry
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    file.write(len(text).to_bytes(8, "little") + text)
+    for name in names:
+        array = np.ascontiguousarray(arrays[name]).reshape(-1).view(np.uint8)
+        size = arrays[name].itemsize
+        file.write((array if np.little_endian else array.reshape(-1, size)[:, ::-1].copy()).data if array.size else b"")
+
+
+def read(file: BinaryIO, size: int) -> tuple[dict[str, Any], dict[str, str]]:
+    """The arrays by name, over one buffer that can be written, and the metadata.  Raises FileError if it is damaged."""
+    length = int.from_bytes(file.read(8), "little")
+    if size < 8 or not 2 <= length <= min(LIMIT, size - 8):
+        raise FileError(f"its header should have {length} bytes, and {max(size - 8, 0)} follow: it is cut off or no "
+                        f"safetensors file")  # fmt: skip
+    try:
+        header = json.loads(file.read(length), object_pairs_hook=without_repeats)
+        metadata = header.pop("__metadata__", {})
+        texts = all(isinstance(text, str) for text in metadata.values())
+    except (ValueError, AttributeError, RecursionError) as error:
+        raise FileError(f"its header is damaged ({error})") from None
+    if not texts:
+        raise FileError("its header is damaged: the metadata are not texts")
+    data = np.empty(size - 8 - length, np.uint8)
+    data = data[: file.readinto(data)]  # type: ignore[attr-defined]
+    entries = {name: checked(name, entry, len(data)) for name, entry in header.items()}
+    expect_no_gap(sorted((begin, end, name) for name, (_, _, begin, end) in entries.items()), len(data))
+    return {
+        name: elements(data[begin:end], dtype, shape) for name, (dtype, shape, begin, end) in entries.items()
+    }, metadata
+
+
+def without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object.  Raises ValueError for a name that is there twice."""
+    result = dict(pairs)
+    if len(result) < len(pairs):
+        raise ValueError("a name is there twice")
+    return result
+
+
+def checked(name: str, entry: Any, available: int) -> tuple[DType, tuple[int, ...], int, int]:
+    """The dtype, shape and bytes of a tensor.  Raises FileError unless they agree."""
+    try:
+        code, shape, (begin, end) = entry["dtype"], tuple(entry["shape"]), entry["data_offsets"]
+        whole = all(type(number) is int and number >= 0 for number in (*shape, begin, end))
+    except (TypeError, KeyError, ValueError):
+        raise FileError(f"its entry for {name!r} is damaged") from None
+    dtype = DTYPES.get(code) if isinstance(code, str) else None
+    if dtype is None:
+        raise FileError(f"{name!r} has dtype {code!r}, which minigrad does not have")
+    if not whole or len(shape) > 64 or end - begin != math.prod(shape) * dtype.itemsize:
+        raise FileError(f"{name!r} should be {dtype}{shape} in bytes {begin} to {end}, which does not agree")
+    if end > available:
+        raise FileError(f"it is cut off: {name!r} should end at byte {end}, and there are {available}")
+    return dtype, shape, begin, end
+
+
+def expect_no_gap(spans: list[tuple[int, int, str]], available: int) -> None:
+    """Raise FileError unless each byte of the data belongs to one tensor."""
+    last = 0
+    for begin, end, name in spans:
+        if begin != last:
+            raise FileError(f"there is {'a gap' if begin > last else 'an overlap'} in front of {name!r}")
+        last = end
+    if last != available:
+        raise FileError(f"there are {available - last} bytes behind the last tensor")
+
+
+def elements(data: Any, dtype: DType, shape: tuple[int, ...]) -> Any:
+    """Bytes as an array; a copy where they are not aligned."""
+    if not np.little_endian:
+        data = data.reshape(-1, dtype.itemsize)[:, ::-1].copy().reshape(-1)
+    aligned = data.ctypes.data % dtype.itemsize == 0
+    return (data if aligned else data.copy()).view(dtype.numpy).reshape(shape)

@@ -1,0 +1,197 @@
+"""Functions of the array API standard that need more than another name: `mg.array_api` has them and the others.
+
+The meanings that differ from those of `mg`: a tensor without dims counts for the dtype as any other, sums of unsigned
+integers are unsigned, an axis may be left out for one dim only, and a copy is made or refused on request.
+"""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minigrad.core import dtype as engine
+from minigrad.core.device import default_device
+from minigrad.core.dtype import DType
+from minigrad.declare.names import MG, namespaces
+from minigrad.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.ops import casting, creation
+from minigrad.runtime.tensor import Tensor, describe, expect_tensors
+
+OURS = namespaces[MG]
+# The dtypes of the standard; float16 and bfloat16 are not among them.
+DTYPES = [dtype for dtype in engine.ALL if dtype.itemsize > 2 or not dtype.is_float]
+KINDS = {
+    "bool": ("bool",), "signed integer": ("int",), "unsigned integer": ("uint",), "integral": ("int", "uint"),
+    "real floating": ("float",), "complex floating": (), "numeric": ("int", "uint", "float"),
+}  # fmt: skip
+
+
+def joined(*operands: Any) -> tuple[Any, ...]:
+    """The operands, a tensor without dims in the dtype of all: in the standard it counts as any other."""
+    tensors = [x for x in operands if isinstance(x, Tensor)]
+    if len({x.dtype for x in tensors}) < 2 or all(x.ndim for x in tensors):
+        return operands
+    dtype = result_type(*tensors)
+    return tuple(x.to(dtype) if isinstance(x, Tensor) else x for x in operands)
+
+
+def wide(x: Tensor, dtype: Any) -> Any:
+    """The dtype of a sum or product: that which is named, or uint64 for unsigned integers."""
+    return engine.uint64 if dtype is None and x.dtype.kind == "uint" else dtype
+
+
+def total(x: Tensor, dtype: Any) -> Tensor:
+    """The sums along the last dim."""
+    result: Tensor = x.sum(-1, dtype=wide(x, dtype))
+    return result
+
+
+def axes(x: Tensor, axis: Any) -> Any:
+    """One axis, several, or all as a tuple."""
+    return range(x.ndim) if axis is None else axis if isinstance(axis, (tuple, list)) else (axis,)
+
+
+def only_axis(name: str, x: Tensor, axis: int | None) -> int:
+    """An axis that may be left out for a tensor of one dim."""
+    if axis is None and x.ndim != 1:
+        raise ArgumentError(f"{name}: {describe(x)} needs axis=; only a tensor of one dim does without", op=name)
+    return 0 if axis is None else axis
+
+
+def only_ones(x: Tensor, axis: Any) -> tuple[int, ...]:
+    """Axes whose length is 1.  Raises ShapeError, a ValueError, for others."""
+    results = tuple(axes(x, axis))
+    if any(-x.ndim <= d < x.ndim and x.shape[d] != 1 for d in results):
+        raise ShapeError(f"squeeze: {describe(x)} is not of length 1 along {axis}", op="squeeze")
+    return results
+
+
+def scan(first: int, x: Tensor, axis: int | None, dtype: Any, initial: Any) -> Tensor:
+    """A cumulative sum or product, which begins with 0 or 1; that comes first if `initial` is true."""
+    function = OURS["cumprod" if first else "cumsum"]
+    axis = only_axis(function.__name__, x, axis)
+    y: Tensor = function(x, axis, dtype=wide(x, dtype))
+    if not initial:
+        return y
+    front = creation.full((*y.shape[:axis], 1, *y.shape[axis:][1:]), first, dtype=y.dtype, device=y.device)
+    return OURS["cat"]([front, y], axis)
+
+
+def grouped(x: Tensor, fields: str) -> Any:
+    """The distinct elements with what the fields name; `indices` are those of the first of each."""
+    kind = RESULTS[fields]
+    values, inverse, counts = OURS["unique"](x, return_inverse=True, return_counts=True)
+    results = {"values": values, "inverse_indices": inverse, "counts": counts}
+    if "indices" in kind._fields:
+        order = OURS["argsort"](inverse.reshape(-1), stable=True)
+        results["indices"] = order[counts.cumsum(0) - counts]
+    return kind(**{name: results[name] for name in kind._fields})
+
+
+RESULTS: dict[str, Any] = {
+    fields: NamedTuple("unique", [(field, Tensor) for field in fields.split()])
+    for fields in ("values indices inverse_indices counts", "values counts", "values inverse_indices")
+}
+
+
+def made(dtype: Any, device: Any) -> dict[str, Any]:
+    """The keywords of a function that makes a tensor."""
+    return {"dtype": dtype, "device": device}
+
+
+def diagonal_ones(rows: int, columns: int | None, k: int, dtype: Any, device: Any) -> Tensor:
+    """Ones on the k-th diagonal."""
+    values = np.eye(rows, columns, k)
+    return creation.tensor(values, dtype or engine.default_float(), device)
+
+
+def row(start: float, stop: float, num: int, endpoint: Any, dtype: Any, device: Any) -> Tensor:
+    """`num` values from start to stop, with or without the last."""
+    values = np.linspace(start, stop, num, endpoint=bool(endpoint))
+    return creation.tensor(values, dtype or engine.default_float(), device)
+
+
+# ---- arrays and dtypes ----------------------------------------------------------------------------------------------
+
+
+def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: Any = None) -> Tensor:
+    """A tensor of numbers, nested lists, an array, or a tensor, which is shared where that is possible.
+
+    copy: True for memory of its own; False raises ArgumentError, a ValueError, where only a copy would do.
+    """
+    if copy:
+        return creation.tensor(obj, dtype, device) if not isinstance(obj, Tensor) else obj.to(
+            dtype or obj.dtype, device or obj.device, copy=True)  # fmt: skip
+    if isinstance(obj, Tensor):
+        result: Tensor = obj.to(dtype or obj.dtype, device or obj.device)
+    else:
+        result = OURS["as_tensor"](obj, dtype=dtype, device=device or default_device())
+    same = result is obj or (isinstance(obj, np.ndarray) and result.data_ptr() == obj.ctypes.data)
+    if copy is False and not same:
+        raise ArgumentError(f"asarray: {describe(obj)} needs a copy here, and copy=False forbids it", op="asarray")
+    return result
+
+
+def astype(x: Tensor, dtype: Any, /, *, copy: Any = True, device: Any = None) -> Tensor:
+    """x in another dtype; a copy also where nothing changes, unless copy=False."""
+    expect_tensors("astype", x)
+    return casting.to(x, dtype, device or x.device, copy=bool(copy))
+
+
+def nonzero(x: Tensor, /) -> Any:
+    """The positions of elements that are not 0, a tensor for each dim.  Raises ShapeError for a tensor without dims."""
+    if not x.ndim:
+        raise ShapeError(f"nonzero: {describe(x)} has no dim that a position could count along", op="nonzero")
+    return OURS["nonzero"](x, as_tuple=True)
+
+
+def result_type(*arrays_and_dtypes: Any) -> DType:
+    """The dtype in which tensors, dtypes and Python numbers meet; a tensor without dims counts as any other."""
+    dtypes = [x if isinstance(x, DType) else x.dtype for x in arrays_and_dtypes if isinstance(x, (Tensor, DType))]
+    if not dtypes:
+        raise ArgumentError("result_type: expected one tensor or dtype at least", op="result_type")
+    result = dtypes[0]
+    for dtype in dtypes[1:]:
+        result = engine.promote(result, dtype)
+    for number in arrays_and_dtypes:
+        if not isinstance(number, (Tensor, DType)):
+            result = engine.promote_number(result, number)
+    return result
+
+
+def can_cast(from_: Any, to: DType, /) -> bool:
+    """Whether every value of a dtype, or of that of a tensor, can be of another one of the same kind."""
+    dtype: DType = getattr(from_, "dtype", from_)
+    try:
+        return dtype is to or (engine.category(dtype) == engine.category(to) and engine.promote(dtype, to) is to)
+    except DTypeError:
+        return False
+
+
+def isdtype(dtype: DType, kind: Any) -> bool:
+    """Whether a dtype is another one, of a kind such as "real floating", or one of several."""
+    if isinstance(kind, tuple):
+        return any(isdtype(dtype, each) for each in kind)
+    if isinstance(kind, str) and kind not in KINDS:
+        raise ArgumentError(f"isdtype: expected a dtype or one of {', '.join(KINDS)}, got {kind!r}", op="isdtype")
+    return dtype.kind in KINDS[kind] if isinstance(kind, str) else dtype is kind
+
+
+def namespace_info() -> SimpleNamespace:
+    """What the standard lets a library ask: capabilities, devices, dtypes and defaults."""
+
+    def dtypes(*, device: Any = None, kind: Any = None) -> dict[str, DType]:
+        return {each.name: each for each in DTYPES if kind is None or isdtype(each, kind)}
+
+    def default_dtypes(*, device: Any = None) -> dict[str, DType]:
+        return {"real floating": engine.default_float(), "integral": engine.int64, "indexing": engine.int64}
+
+    return SimpleNamespace(
+        capabilities=lambda: {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64},
+        default_device=default_device, default_dtypes=default_dtypes, devices=lambda: [default_device()], dtypes=dtypes,
+    )  # fmt: skip
+
+
+FUNCTIONS = (asarray, astype, nonzero, result_type, can_cast, isdtype)

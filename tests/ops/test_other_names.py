@@ -1,0 +1,117 @@
+"""NumPy's names of parameters, memory formats, and old positions: what PyTorch's users also write."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad.declare.names import namespaces
+from minigrad.errors import ArgumentError
+
+X = np.array([[3.0, 1.0, 2.0], [2.0, 5.0, -1.0]])
+# Functions with `dim` that take more than one tensor, or more than a dim.
+MORE: dict[str, tuple[Any, ...]] = {
+    "cat": ([X, X],), "stack": ([X, X],), "cross": (X, X), "vecdot": (X, X), "cosine_similarity": (X, X),
+    "kthvalue": (X, 1), "quantile": (X, 0.5), "nanquantile": (X, 0.5), "topk": (X, 1), "tensor_split": (X, 1),
+    "split": (X, 1), "chunk": (X, 2), "diff": (X, 1), "take_along_dim": (X, np.array([[0, 1, 0]])),
+    "repeat_interleave": (X, 2), "norm": (X, 2), "matrix_norm": (), "glu": (np.ones((2, 4)),),
+}  # fmt: skip
+
+
+def values(result: Any) -> Any:
+    return [values(y) for y in result] if isinstance(result, (tuple, list)) else result.tolist()
+
+
+def as_tensors(arguments: Any) -> Any:
+    if isinstance(arguments, (tuple, list)):
+        return type(arguments)(map(as_tensors, arguments))
+    return mg.tensor(arguments, device="reference") if isinstance(arguments, np.ndarray) else arguments
+
+
+def taking_axis() -> dict[str, Any]:
+    """Functions whose only required arguments are tensors and `dim`, or that MORE has arguments for."""
+    result = {}
+    for space in ("mg", "linalg", "special", "nn.functional"):
+        for name, function in namespaces[space].items():
+            parameters = inspect.signature(function).parameters
+            needed = [p for p in parameters.values() if p.default is p.empty and p.name != "dim"]
+            arguments = MORE.get(name, (X,) if len(needed) == 1 else ())
+            if "dim" in parameters and arguments and hasattr(function, "op") and "axis" not in parameters:
+                result[f"{space}.{name}"] = function, as_tensors(arguments)
+    return result
+
+
+AXIS = taking_axis()
+
+
+@pytest.mark.parametrize("name", AXIS)
+def test_axis_is_dim(name: str) -> None:
+    function, arguments = AXIS[name]
+    assert "gumbel" in name or values(function(*arguments, axis=1)) == values(function(*arguments, dim=1))
+
+
+def test_most_functions_with_a_dim_take_axis() -> None:
+    assert len(AXIS) > 60
+
+
+def test_keepdims_is_keepdim() -> None:
+    x = mg.tensor(X, device="reference")
+    for name in "sum mean prod amax amin all any argmax std var logsumexp median max".split():
+        kept = getattr(x if name not in ("all", "any") else x > 0, name)(axis=1, keepdims=True)
+        assert (kept[0] if isinstance(kept, tuple) else kept).shape == (2, 1), name
+    assert mg.linalg.vector_norm(x, axis=0, keepdims=True).shape == (1, 3)
+
+
+def test_one_parameter_by_two_names_or_none_is_an_error() -> None:
+    x = mg.tensor(X, device="reference")
+    with pytest.raises(TypeError, match=r"sum\(\) got dim and axis, which are one parameter"):
+        x.sum(0, axis=1)
+    with pytest.raises(TypeError, match=r"cumsum\(\) missing 1 required positional argument: 'dim'"):
+        x.cumsum()
+    assert "axis" not in inspect.signature(mg.sum).parameters, "an editor shows PyTorch's names"
+
+
+def test_unbiased_may_be_the_only_argument() -> None:
+    x = mg.tensor(X, device="reference")
+    assert x.var(True).item() == x.var().item() and x.std(False).item() == x.std(correction=0).item()
+    assert values(mg.var_mean(x, False)) == values(mg.var_mean(x, correction=0))
+    assert values(x.var(0, False, True)) == values(x.var(0, correction=0, keepdim=True))
+
+
+FORMATTED = {
+    "clone": lambda x, f: x.clone(memory_format=f), "contiguous": lambda x, f: x.contiguous(memory_format=f),
+    "to": lambda x, f: x.to(mg.float32, memory_format=f), "float": lambda x, f: x.float(memory_format=f),
+    "long": lambda x, f: x.long(memory_format=f),
+    "empty": lambda x, f: mg.empty(2, 3, memory_format=f, device=x.device),
+    "empty_like": lambda x, f: mg.empty_like(x, memory_format=f),
+    "zeros_like": lambda x, f: mg.zeros_like(x, memory_format=f),
+    "ones_like": lambda x, f: mg.ones_like(x, memory_format=f),
+    "full_like": lambda x, f: mg.full_like(x, 2.0, memory_format=f),
+    "rand_like": lambda x, f: mg.rand_like(x, memory_format=f),
+    "randn_like": lambda x, f: mg.randn_like(x, memory_format=f),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FORMATTED)
+def test_memory_formats(name: str) -> None:
+    x = mg.tensor(X, device="reference")
+    for row_major in (None, mg.contiguous_format, mg.preserve_format):
+        assert FORMATTED[name](x, row_major).is_contiguous()
+    with pytest.raises(ArgumentError, match=f"{name}: expected memory_format=.*got mg.channels_last; elements lie"):
+        FORMATTED[name](x, mg.channels_last)
+
+
+@pytest.mark.parametrize(
+    "name", ["add", "mul", "maximum", "atan2", "where", "lerp", "addcmul", "clamp", "pow", "hypot"]
+)
+def test_a_tensor_without_dims_does_not_widen_one_with_dims(name: str) -> None:
+    x, one = mg.tensor(X, dtype="float32", device="reference"), mg.tensor(1.0, dtype="float64", device="reference")
+    calls = {
+        "where": lambda: mg.where(x > 0, x, one), "clamp": lambda: mg.clamp(x, one, None),
+        "lerp": lambda: mg.lerp(x, x, one), "addcmul": lambda: mg.addcmul(x, x, one),
+    }  # fmt: skip
+    assert calls.get(name, lambda: getattr(mg, name)(x, one))().dtype is mg.float32

@@ -1,0 +1,177 @@
+"""mg.save and mg.load: what comes back, what other libraries read, and what a damaged file gives."""
+
+from __future__ import annotations
+
+import io
+import os
+import pickle
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad.core import dtype as engine
+from minigrad.errors import ArgumentError, FileError
+
+SUFFIXES = ("safetensors", "npz")
+
+
+def made(*shape: int, dtype: str = "float32") -> mg.Tensor:
+    return mg.arange(int(np.prod(shape)), device="reference").reshape(shape).to(dtype)
+
+
+def hold(loaded: Any, saved: Any) -> None:
+    assert type(loaded) is (mg.Tensor if isinstance(saved, mg.Tensor) else type(saved))
+    if isinstance(saved, dict):
+        assert list(loaded) == list(saved)
+        for key in saved:
+            hold(loaded[key], saved[key])
+    elif isinstance(saved, (list, tuple)):
+        assert len(loaded) == len(saved)
+        for one, other in zip(loaded, saved, strict=True):
+            hold(one, other)
+    elif isinstance(saved, mg.Tensor):
+        assert loaded.dtype is saved.dtype and loaded.shape == saved.shape and loaded.tolist() == saved.tolist()
+    else:
+        assert repr(loaded) == repr(saved)
+
+
+TREES: dict[str, Any] = {
+    "every dtype": {dtype.name: made(2, 3, dtype=dtype.name) for dtype in engine.ALL},
+    "shapes": {"scalar": mg.tensor(1.5, device="reference"), "empty": made(0, 3), "transposed": made(3, 2).T,
+               "stepped": made(4, 6)[::2, 1::3], "flipped": made(5).flip(0), "expanded": made(1, 3).expand(2, 3)},
+    "a tree": {"model": {"layers": [{"weight": made(2, 2)}, {"weight": made(2)}]}, "epoch": 3, "rate": 0.1, 7: None,
+               "shape": (2, (True, "text"), []), "end": float("inf"), "big": 2**70, "nothing": {}},
+    "one tensor": made(3), "a list": [made(2), made(1)], "no tensor": {"a": 1},
+    "names that meet": {"a.b": made(1), "a": {"b": made(2)}, "__metadata__": made(3), "minigrad": made(4)},
+    "a Var and a result": [mg.Var([1.0], device="reference").detach(), mg.tensor([2.0], device="reference").exp()],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("name", TREES)
+def test_a_tree_comes_back(tmp_path: Path, name: str, suffix: str) -> None:
+    path = tmp_path / f"file.{suffix}"
+    mg.save(TREES[name], path)
+    hold(mg.load(path, "reference"), TREES[name])
+    assert os.listdir(tmp_path) == [path.name]
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_tied_tensors_are_one_tensor_again(tmp_path: Path, suffix: str) -> None:
+    x = mg.Var([1.0, 2.0], device="reference")
+    mg.save({"in": x, "out": x.detach(), "other": made(2)}, tmp_path / f"tied.{suffix}")
+    loaded = mg.load(tmp_path / f"tied.{suffix}")
+    assert loaded["in"] is loaded["out"] is not loaded["other"] and not loaded["in"].requires_grad
+    loaded["in"].mul_(3.0)
+    assert loaded["out"].tolist() == [3.0, 6.0]
+
+
+def test_what_a_file_cannot_keep_is_refused(tmp_path: Path) -> None:
+    x = made(6)
+    with pytest.raises(ArgumentError, match=r"part and whole share a part of their memory.*part\.clone\(\)"):
+        mg.save({"whole": x, "part": x[2:]}, tmp_path / "a")
+    mg.save({"first": x[:3], "last": x[3:]}, tmp_path / "a")
+    assert mg.load(tmp_path / "a")["last"].tolist() == [3.0, 4.0, 5.0]
+    for wrong in ({"a": object()}, {"a": [{1}]}, {(1, 2): made(1)}, lambda: 1):
+        with pytest.raises(ArgumentError, match="save: "):
+            mg.save(wrong, tmp_path / "b")
+    assert not (tmp_path / "b").exists()
+
+
+def test_an_error_while_writing_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "model"
+    mg.save({"a": made(2)}, path)
+
+    def fail(number: int) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OSError, match="no space"):
+        mg.save({"a": made(3)}, path)
+    assert os.listdir(tmp_path) == ["model"] and mg.load(path)["a"].shape == (2,)
+
+
+def whole(suffix: str) -> bytes:
+    tree = {"weight": made(4, 3, dtype="bfloat16"), "bias": made(3), "mask": made(5, dtype="bool"), "steps": [made(2)]}
+    file = io.BytesIO()
+    if suffix == "safetensors":
+        mg.save(tree, file)
+    else:
+        np.savez(file, a=np.arange(6.0).reshape(2, 3), b=np.ones(3, bool))
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_damaged_file_gives_a_sentence_or_tensors(suffix: str) -> None:
+    data, rng = whole(suffix), random.Random(0)
+    for k in range(len(data)):
+        if suffix == "safetensors" or k < len(data) - 22:  # behind the end of an archive is a comment, at most
+            with pytest.raises(FileError, match="load: the file: "):
+                mg.load(io.BytesIO(data[:k]))
+    read = 0
+    for _ in range(1000):
+        damaged = bytearray(data)
+        for _ in range(rng.randint(1, 3)):
+            damaged[rng.randrange(len(damaged))] = rng.randrange(256)
+        try:
+            mg.load(io.BytesIO(bytes(damaged)))
+            read += 1
+        except FileError as error:
+            assert str(error).startswith("load: the file: ")
+    assert 0 < read < 1000
+
+
+def test_files_of_other_kinds_say_what_to_do(tmp_path: Path) -> None:
+    other = io.BytesIO()
+    np.savez(other, a=np.array([object()], object))
+    cases = {
+        "it is a pickle": pickle.dumps({"a": 1}), "allow_pickle=False": other.getvalue(), "cut off or no": b"hello",
+        "complex128": saved_by_numpy(np.ones(2, complex)), "dtype 'F8_E4M3'": by_hand("F8_E4M3", [2], [0, 2], 2),
+        "does not agree": by_hand("F32", [2], [0, 4], 4), "a gap": by_hand("F32", [1], [4, 8], 8),
+        "behind the last": by_hand("F32", [1], [0, 4], 9), "cut off: 'a'": by_hand("F32", [2], [0, 8], 4),
+    }  # fmt: skip
+    for match, data in cases.items():
+        with pytest.raises(FileError, match=match):
+            mg.load(io.BytesIO(data))
+    with pytest.raises(FileNotFoundError):
+        mg.load(tmp_path / "absent")
+
+
+def saved_by_numpy(array: np.ndarray) -> bytes:
+    file = io.BytesIO()
+    np.savez(file, a=array)
+    return file.getvalue()
+
+
+def by_hand(dtype: str, shape: list[int], offsets: list[int], count: int) -> bytes:
+    header = f'{{"a":{{"dtype":"{dtype}","shape":{shape},"data_offsets":{offsets}}}}}'.encode()
+    return len(header).to_bytes(8, "little") + header + bytes(count)
+
+
+@pytest.mark.arrays
+def test_the_library_of_the_format_reads_and_writes_the_same(tmp_path: Path) -> None:
+    library = pytest.importorskip("safetensors", reason="safetensors is not installed: no other reader")
+    numpys = pytest.importorskip("safetensors.numpy")
+    tree = TREES["every dtype"] | TREES["shapes"]
+    mg.save(tree, tmp_path / "ours")
+    with library.safe_open(tmp_path / "ours", framework="np") as file:
+        assert set(file.keys()) == set(tree)
+        for name, x in tree.items():
+            array = file.get_tensor(name)
+            assert array.dtype.name == x.dtype.name and array.tolist() == np.asarray(x).tolist()
+    numpys.save_file({name: np.ascontiguousarray(np.asarray(x)).reshape(x.shape) for name, x in tree.items()},
+                     tmp_path / "theirs", {"format": "np"})  # fmt: skip
+    loaded = mg.load(tmp_path / "theirs", "reference")
+    hold({name: loaded[name] for name in tree}, tree)
+
+
+@pytest.mark.torch
+def test_a_file_of_torch_save_is_refused_with_advice(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed: none of its files")
+    torch.save({"a": torch.ones(2)}, tmp_path / "model.pt")
+    with pytest.raises(FileError, match=r"torch\.save.*safetensors\.torch\.save_file"):
+        mg.load(tmp_path / "model.pt")
