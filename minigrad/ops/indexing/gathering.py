@@ -266,8 +266,8 @@ def _standing(g: Tensor, index: Tensor, size: int, dim: int) -> Tensor:
 
 def _last(g: Tensor, index: Tensor, shape: tuple[int, ...], dim: int) -> Tensor:
     """The elements of g that are the last of those with their position along `dim`, and zeros for the others."""
-    n = index.shape[dim]
-    order = expand(reshape(arange(n, device=g.device), (n, *(1,) * (index.ndim - dim - 1))), shape=index.shape)
+    order = arange(index.shape[dim], device=g.device)
+    order = expand(order, shape=index.transpose(dim, -1).shape).transpose(dim, -1)
     last = scatter_put(zeros_of(shape, order), dim, index, order)
     return where(eq(gather(last, dim, index), order), g, 0.0)
 
