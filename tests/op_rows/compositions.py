@@ -177,6 +177,16 @@ def _filled(x: np.ndarray) -> np.ndarray:
     return y
 
 
+AGAIN = np.array([[0, 1, 1], [0, 0, 1]])
+
+
+def _last(x: np.ndarray, v: np.ndarray) -> np.ndarray:
+    y = x.copy()
+    for i, j in np.ndindex(AGAIN.shape):
+        y[AGAIN[i, j], j] = v[i, j]
+    return y
+
+
 PRODUCTS = [
     _row("inner", mg.inner, np.inner, ("real", (2, 4)), A),
     _row("vdot", mg.vdot, np.vdot, B, B),
@@ -224,8 +234,8 @@ STATISTICS = [
          dtypes=FLOATS, result="bool", smooth=False),
 ]  # fmt: skip
 PLACES = [
-    _row("scatter", lambda x, v: mg.scatter(x, 1, _index(x, COLUMNS), v), lambda x, v: _along(x, v[:, :2]), REAL, REAL,
-         ops=("scatter_put",)),
+    _row("scatter", lambda x, v: mg.scatter(x, 1, _index(x, COLUMNS), v), lambda x, v: _along(x, v[:, :2]), REAL, REAL),
+    _row("scatter-again", lambda x, v: mg.scatter(x, 0, _index(x, AGAIN), v), _last, REAL, REAL, ops=("scatter_put",)),
     _row("scatter-value", lambda x: mg.scatter(x, 1, _index(x, COLUMNS), 2.0), lambda x: _along(x, 2.0), REAL),
     _row("index_fill", lambda x: mg.index_fill(x, 1, _index(x, CLASSES), 1.5), _filled, REAL),
     _row("index_put", lambda x, v: mg.index_put(x, (None, _index(x, CLASSES)), v, True), _put, REAL, ("real", (2, 2))),

@@ -88,7 +88,7 @@ ROWS = [
     _backward("mean", lambda g, x: g * _slopes(x) / VALID.sum(), ()),
     Row("interpolate", lambda x: F.interpolate(x, size=(3, 4), mode="bilinear", align_corners=True),
         lambda x: np.einsum("am,ncmk,bk->ncab", np.array([[1, 0], [0.5, 0.5], [0, 1]]), x, np.array(
-            [[1, 0, 0], [1 / 3, 2 / 3, 0], [0, 2 / 3, 1 / 3], [0, 0, 1]])), ("real",), ("resample",), ((2, 1, 2, 3),),
+            [[1, 0, 0], [1 / 3, 2 / 3, 0], [0, 2 / 3, 1 / 3], [0, 0, 1]])), ("real",), (), ((2, 1, 2, 3),),
         dtypes=FLOATS, refuses=False, tolerance=8, kernels=False),
     Row("interpolate-bicubic", lambda x: F.interpolate(x, size=(2, 4), mode="bicubic"),
         lambda x: x @ np.array([[2195, -147, 0], [738, 1535, -225], [-225, 1535, 738], [0, -147, 2195]]).T / 2048,

@@ -114,6 +114,51 @@ def test_a_number_is_divided_by_a_tensor_also_by_the_name_of_python_2() -> None:
     assert mg.tensor([2.0, 4.0]).__rdiv__(1).tolist() == [0.5, 0.25]
 
 
+def test_an_index_that_names_nothing_may_have_any_shape() -> None:
+    x, nothing, none = mg.Var([1.0, 2.0]), mg.zeros(3, 0, dtype=mg.int64), mg.zeros(3, 0)
+    assert mg.gather(x, 0, nothing).shape == (3, 0) and mg.grad(mg.gather(x, 0, nothing).sum(), x).tolist() == [0, 0]
+    for y in (x.scatter_add(0, nothing, none), x.scatter(0, nothing, none), x.scatter_reduce(0, nothing, none, "amax")):
+        assert y.tolist() == [1, 2] and mg.grad(y.sum(), x).tolist() == [1, 1]
+    out = mg.zeros(2)
+    assert mg.scatter_add(x.detach(), 0, nothing, none, out=out).tolist() == out.tolist() == [1, 2]
+    assert mg.gather(mg.tensor(5.0), 0, mg.tensor([0, -1])).tolist() == [5, 5]
+    assert mg.gather(x, 0, mg.tensor(1)).item() == 2
+    with pytest.raises(ShapeError, match=r"^gather: "):
+        mg.gather(x, 0, mg.tensor([[1]]))
+
+
+def test_errors_of_scatter_reduce_name_what_the_caller_gave() -> None:
+    for reduce, include in (("mean", True), ("amax", False), ("prod", True)):
+        words = r"^scatter_reduce: index 7 is out of range for dim 0 of size 2 of float32\(2,\)"
+        with pytest.raises(IndexOutOfRange, match=words):
+            mg.scatter_reduce(mg.ones(2), 0, mg.tensor([7]), mg.ones(1), reduce, include_self=include)
+    with pytest.raises(DTypeError, match=r"the index into float32\(2,\) must have an integer dtype"):
+        mg.scatter_reduce(mg.ones(2), 0, mg.tensor([0.5]), mg.ones(1), "amax")
+
+
+def test_padding_sees_the_elements_that_it_takes_away() -> None:
+    x = mg.arange(4.0).reshape(1, 1, 4)
+    assert F.pad(x, (-2, 2), "reflect").tolist() == [[[2, 3, 2, 1]]]
+    assert F.pad(x, (-4, 5), "replicate").tolist() == [[[3, 3, 3, 3, 3]]]
+    assert F.pad(x, (3, -1), "circular").tolist() == [[[0, 1, 2, 0, 1, 2]]]
+    with pytest.raises(ShapeError, match="an element must be left"):
+        F.pad(x, (-4, 0), "replicate")
+
+
+def test_margin_losses_take_a_score_without_dims() -> None:
+    one, target = mg.Var(0.5), mg.tensor(0)
+    assert F.multi_margin_loss(one, target, reduction="none").shape == ()
+    assert F.multi_margin_loss(one.reshape(1), mg.tensor([0]), reduction="none").shape == (1,)
+    loss = F.multilabel_margin_loss(one, target)
+    assert loss.item() == 0 and mg.grad(loss, one).item() == 0
+
+
+def test_nothing_is_counted_in_whole_numbers() -> None:
+    nothing = mg.zeros(0, dtype=mg.int64)
+    assert mg.bincount(nothing, mg.zeros(0), minlength=2).dtype is mg.int64
+    assert mg.histc(mg.tensor([0.0, 1.0, 2.0]), 2, 1, 1).tolist() == [1, 2]
+
+
 def test_functions_take_a_batch() -> None:
     w = mg.randn(2, 4, 3, dtype=mg.float64)
     rows, offsets = mg.tensor([0, 3, 3, 1]), mg.tensor([0, 1])

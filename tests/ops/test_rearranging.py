@@ -295,7 +295,7 @@ ERRORS = [
     (lambda o: F.pad(o["x"], (1,)), ArgumentError, r"^pad: in constant_pad_nd: pad \(1,\)|two counts for each dim"),
     (lambda o: F.pad(o["x"], (-4, 0)), ShapeError, r"takes more than dim 1"),
     (lambda o: F.pad(o["x"], (3, 0), "reflect"), ShapeError, r"^pad: reflect by \(3, 0\) .* at most 2 fit"),
-    (lambda o: F.pad(o["x"], (1, 1), "mirror"), ArgumentError, r"^pad: mode='mirror' is none of"),
+    (lambda o: F.pad(o["x"], (1, 1), "mirror"), ArgumentError, r"^pad: mode='mirror' is not one of"),
     (lambda o: F.pad(o["x"], (1, 1), "reflect", 2.0), ArgumentError, r"^pad: value=2.0 is for mode='constant'"),
     (lambda o: F.pad(o["x"], (1, 1, 1, 1), "reflect"), ShapeError, r"^pad: reflect of 2 dims needs one"),
     (lambda o: F.pixel_shuffle(o["image"], 2), ShapeError, r"^pixel_shuffle: the channels .* 2\*\*2"),

@@ -25,11 +25,13 @@ from minigrad.declare.decorators import kernel
 from minigrad.declare.rules import common, joint
 from minigrad.errors import DTypeError, ShapeError
 from minigrad.ops.batch_rules import Flags, cut, stretched, to_front
+from minigrad.ops.casting import clone
 from minigrad.ops.creation import arange
 from minigrad.ops.pointwise.arithmetic import remainder
 from minigrad.ops.pointwise.compare import eq, where
-from minigrad.ops.shape.views import expand, permute, reshape
+from minigrad.ops.shape.views import expand, narrow, permute, reshape
 from minigrad.runtime.dispatch import number
+from minigrad.runtime.into import copy_result
 from minigrad.runtime.tensor import Tensor
 from minigrad.runtime.tracers import Tracer
 
@@ -107,6 +109,20 @@ def zeros_of(shape: tuple[int, ...], like: Tensor) -> Tensor:
     return expand(number(0.0, like.dtype, like.device), shape=shape)
 
 
+def gathered(x: Tensor, index: Tensor, out: Any) -> Tensor | None:
+    """The result of an index with another number of dims than x, if it names nothing or one of the two is a scalar."""
+    if index.numel() and {index.ndim, x.ndim} != {0, 1}:
+        return None
+    row = reshape(x, (x.numel(),))
+    y = gather(row, 0, reshape(index, (-1,))) if index.numel() else clone(narrow(row, 0, 0, 0))
+    return reshape(y, index.shape) if out is None else copy_result("gather", reshape(y, index.shape), out)
+
+
+def unchanged(x: Tensor, out: Any) -> Any:
+    """The result of `scatter_add` for an index that names nothing."""
+    return clone(x) if out is None else copy_result("scatter_add", x, out)
+
+
 # ---- gathers and their adjoints -------------------------------------------------------------------------------------
 
 
@@ -117,6 +133,9 @@ def zeros_of(shape: tuple[int, ...], like: Tensor) -> Tensor:
     linear=joint("input"),
     batch="along",
     method=True,
+    otherwise=lambda input, dim, index, sparse_grad, out: (
+        None if index.ndim == input.ndim else gathered(input, index, out)
+    ),
 )
 def gather(backend, out, input: Tensor, dim: Dim, index: Tensor, *, sparse_grad: Front = False):
     """out[i, j, k] = input[i, index[i, j, k], k] for dim 1, and alike for others.  Gradient: g added where it was read.
@@ -134,6 +153,9 @@ def gather(backend, out, input: Tensor, dim: Dim, index: Tensor, *, sparse_grad:
     batch="along",
     method=True,
     in_place=True,
+    otherwise=lambda input, dim, index, src, out: (
+        None if index.ndim == input.ndim or index.numel() else unchanged(input, out)
+    ),
 )
 def scatter_add(backend, out, input: Tensor, dim: Dim, index: Tensor, src: Tensor):
     """input with src[i, j, k] added at [i, index[i, j, k], k] for dim 1; repeated positions add up.
@@ -244,8 +266,8 @@ def _standing(g: Tensor, index: Tensor, size: int, dim: int) -> Tensor:
 
 def _last(g: Tensor, index: Tensor, shape: tuple[int, ...], dim: int) -> Tensor:
     """The elements of g that are the last of those with their position along `dim`, and zeros for the others."""
-    n = index.shape[dim]
-    order = expand(reshape(arange(n, device=g.device), (n, *(1,) * (index.ndim - dim - 1))), shape=index.shape)
+    order = arange(index.shape[dim], device=g.device)
+    order = expand(order, shape=index.transpose(dim, -1).shape).transpose(dim, -1)
     last = scatter_put(zeros_of(shape, order), dim, index, order)
     return where(eq(gather(last, dim, index), order), g, 0.0)
 

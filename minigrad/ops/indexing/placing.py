@@ -15,7 +15,7 @@ from minigrad.core.roles import Dim, Flag, Size
 from minigrad.core.shape import as_shape
 from minigrad.declare.decorators import composed
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
-from minigrad.ops.casting import cast
+from minigrad.ops.casting import cast, clone
 from minigrad.ops.indexing.assignment import located
 from minigrad.ops.indexing.gathering import index_add, index_copy, index_select, scatter_put
 from minigrad.ops.indexing.masks import nonzero
@@ -36,6 +36,8 @@ def scatter(input: Tensor, dim: Dim, index: Tensor, src: Tensor | float, *, redu
 
     reduce: "add" or "multiply" what is there.  Gradient: g where nothing was put, and to each value that stands.
     """
+    if not index.numel():  # it names nothing, in any shape
+        return clone(input)
     x, positions = (y if y.ndim else reshape(y, (1,)) for y in (input, index))
     values = src if isinstance(src, Tensor) else expand(number(src, x.dtype, x.device), shape=positions.shape)
     values = values if values.ndim else reshape(values, (1,))

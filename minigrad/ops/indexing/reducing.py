@@ -88,6 +88,9 @@ def expect_scatter(x: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str)
             f"scatter_reduce: the index into {describe(x)} must have an integer dtype, got {describe(index)}",
             op="scatter_reduce",
         )
+    if not index.numel() and index.ndim != x.ndim:  # it names nothing, in any shape
+        nothing = (0, *(1,) * (max(x.ndim, 1) - 1))
+        index, src = reshape(index, nothing), reshape(narrow(reshape(src, (src.numel(),)), 0, 0, 0), nothing)
     shown = f"got input {describe(x)}, index {describe(index)} and src {describe(src)}"
     x, index, src = (y if y.ndim else reshape(y, (1,)) for y in (x, index, src))
     if not x.ndim == index.ndim == src.ndim or any(n > m for n, m in zip(index.shape, src.shape)):

@@ -31,6 +31,7 @@ def multi_margin_loss(
     reduction = named_reduction(name, reduction, size_average, reduce)
     if p not in (1, 2):
         raise ArgumentError(f"{name}: p must be 1 or 2, got {p}", op=name)
+    shape = target.shape
     rows, target = expect_rows(name, input, target, input.shape[:-1])
     check_classes(name, target, rows.shape[1])
     wanted = target.unsqueeze(1)
@@ -38,7 +39,7 @@ def multi_margin_loss(
     gap = gap if p == 1 else gap * gap
     gap = gap if weight is None else gap * weight[target].unsqueeze(1)
     others = arange(rows.shape[1], device=rows.device) != wanted
-    return joined(mean(where(others, gap, 0.0), 1).reshape(input.shape[:-1]), reduction)
+    return joined(mean(where(others, gap, 0.0), 1).reshape(shape), reduction)
 
 
 @composed(method=False, out=False)
@@ -75,10 +76,10 @@ def multilabel_soft_margin_loss(
 
 
 def expect_rows(name: str, x: Tensor, target: Tensor, shape: tuple[int, ...]) -> tuple[Tensor, Tensor]:
-    """Scores as a matrix, and the classes flat in int64.  Raises for what does not fit."""
-    if x.ndim not in (1, 2) or target.shape != shape:
-        raise ShapeError(f"{name}: {describe(x)} needs 1 or 2 dims, and target {describe(target)} {shape}", op=name)
+    """Scores as a matrix, and the classes flat in int64; a scalar is one class.  Raises for what does not fit."""
+    if x.ndim > 2 or (target.shape != shape and (shape, target.shape) != ((), (1,))):
+        raise ShapeError(f"{name}: {describe(x)} needs 2 dims at most, and target {describe(target)} {shape}", op=name)
     if not x.dtype.is_float or not target.dtype.is_int:
         raise DTypeError(f"{name}: expected floats and class numbers, got {describe(x)}, {describe(target)}", op=name)
-    rows = x if x.ndim == 2 else x.unsqueeze(0)
+    rows = x if x.ndim == 2 else x.reshape(1, x.numel())
     return rows, cast(target.reshape(target.numel()), dtype=int64)

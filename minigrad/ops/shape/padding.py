@@ -20,7 +20,7 @@ from minigrad.ops.shape.views import expand, narrow
 from minigrad.runtime.dispatch import number
 from minigrad.runtime.tensor import Tensor, describe
 
-MODES = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}  # PyTorch's words, and NumPy's
+MODES = ("reflect", "replicate", "circular")
 
 
 @composed(out=False, method=False)
@@ -58,7 +58,7 @@ def pad(input: Tensor, pad: Ints, mode: Choice = "constant", value: float | None
     if mode == "constant":
         return constant_pad_nd(input, pad, 0 if value is None else value)
     if mode not in MODES or value:
-        wrong = f"value={value} is for mode='constant'" if mode in MODES else f"mode={mode!r} is none of {list(MODES)}"
+        wrong = f"value={value} is for mode='constant'" if mode in MODES else f"mode={mode!r} is not one of {MODES}"
         raise ArgumentError(f"pad: {wrong}", op="pad")
     if input.ndim - len(pad) // 2 not in (1, 2):
         raise ShapeError(f"pad: {mode} of {len(pad) // 2} dims needs one or two in front, got {describe(input)}")
@@ -81,13 +81,18 @@ def pairs_of(name: str, x: Tensor, pad: Sequence[int]) -> list[tuple[int, tuple[
 
 
 def around(x: Tensor, d: int, counts: tuple[int, int], mode: str) -> Any:
-    """The positions of the elements along a dim that is padded."""
+    """The positions of the elements along a dim that is padded; reflect and replicate see what is taken away."""
     before, behind = counts
-    kept = np.arange(x.shape[d])[max(-before, 0) : x.shape[d] - max(-behind, 0)]  # what is taken away goes first
-    n = len(kept)
-    limit = {"reflect": n - 1, "circular": n}.get(mode, max(before, behind) if n else 0)
-    if max(before, behind) > limit or n < 1:
+    n, kept = x.shape[d], np.arange(x.shape[d])
+    if mode == "circular":
+        kept = kept[max(-before, 0) : n - max(-behind, 0)]  # what is taken away goes first
+    limit = {"reflect": n - 1, "circular": len(kept)}.get(mode, max(before, behind))
+    if max(before, behind) > limit or n + before + behind < 1 or not kept.size:
         raise ShapeError(
-            f"pad: {mode} by {counts} does not fit dim {d} of {describe(x)}; at most {limit} fit", op="pad"
-        )
-    return np.pad(kept, (max(before, 0), max(behind, 0)), mode=MODES[mode])  # type: ignore[call-overload]
+            f"pad: {mode} by {counts} does not fit dim {d} of {describe(x)}; at most {limit} fit, and an element must "
+            f"be left", op="pad",
+        )  # fmt: skip
+    if mode == "circular":
+        return np.pad(kept, (max(before, 0), max(behind, 0)), mode="wrap")
+    position = np.arange(-before, n + behind)
+    return np.clip(position, 0, n - 1) if mode == "replicate" else n - 1 - abs(n - 1 - abs(position))
