@@ -285,3 +285,29 @@ def test_a_mistake_in_the_gather_of_rows_is_noticed(cuda, simulator, monkeypatch
         mg.index_select(x, 0, index)
     announce()
     assert caught.value.kind in notice.split()
+
+
+def test_scatters_with_other_functions_and_resampling_are_made_of_what_is_served(cuda):
+    x, src = np.arange(12.0).reshape(3, 4) - 5, np.arange(8.0).reshape(2, 4) / 2 - 1.5
+    index, image = np.array([[0, 2, -1, 2], [0, 2, 1, 0]]), np.arange(30.0).reshape(1, 2, 3, 5)
+
+    def results(device):
+        a, b, i, p = (mg.tensor(v, device=device) for v in (x, src, index, image))
+        v = mg.Var(p)
+        pooled = mg.nn.functional.adaptive_avg_pool2d(v, 2)
+        return [
+            mg.scatter(a, 0, i, b),
+            mg.scatter_reduce(a, 1, i, b, "prod"),
+            mg.scatter_reduce(a, 0, i, b, "amax"),
+            mg.scatter_reduce(a, 0, i, b, "amin", include_self=False),
+            pooled.detach(),
+            mg.grad((pooled * pooled).sum(), v),
+            mg.nn.functional.interpolate(p, size=(4, 3), mode="bicubic"),
+            mg.nn.functional.interpolate(p, size=(4, 3), mode="bilinear", antialias=True),
+        ]
+
+    for mine, wanted in zip(results("cuda"), results("reference")):
+        np.testing.assert_allclose(mine.numpy(), wanted.numpy(), rtol=1e-12)
+    with pytest.raises(IndexOutOfRange, match="index 3"):
+        mg.scatter_reduce(mg.tensor(x, device="cuda"), 0, mg.tensor(index + 1, device="cuda"),
+                          mg.tensor(src, device="cuda"), "prod").tolist()  # fmt: skip
