@@ -7,6 +7,8 @@ The message is one sentence; the facts in it (op, shapes, dim, ...) are attribut
 
 from __future__ import annotations
 
+import sys
+import warnings
 from typing import Any
 
 
@@ -79,6 +81,14 @@ def check(condition: object, error_type: type[MinigradError], *parts: object, **
     """
     if not condition:
         raise error_type("".join(str(part) for part in parts), **facts)
+
+
+def warn(message: str) -> None:
+    """Warn at the line of the caller that is not in this package, however many of our functions lie between."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "minigrad":
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, stacklevel=level)
 
 
 def quantity(count: int, noun: str) -> str:

@@ -17,13 +17,13 @@ The batch dim of an operand is its first, always.  `vmap` is what will keep trac
 from __future__ import annotations
 
 import inspect
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from minigrad.core.op import Op
+from minigrad.errors import warn
 from minigrad.ops.batch_rules import batched_product, promoted, ranked, stretched
 from minigrad.ops.creation import zeros
 from minigrad.ops.shape.joining import stack
@@ -148,7 +148,7 @@ def by_looping(call: Batch) -> Any:
     op = call.op
     if op not in _looped:
         _looped.add(op)
-        warnings.warn(f"{op.label}: there is no rule for a batch, so it is called once for each of it", stacklevel=3)
+        warn(f"{op.label}: there is no rule for a batch, so it is called once for each of it")
     if call.size == 0:
         like = [zeros(shape, dtype=x.dtype, device=x.device) for shape, x in zip(call.shapes, call.operands)]
         plan = plan_of(op, tuple(like), call.params)

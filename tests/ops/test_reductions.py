@@ -73,7 +73,7 @@ def test_a_mean_squared_error_reads_its_arguments_as_pytorch_does():
     assert loss(x, t, weight=reference([1.0, 2.0, 1.0])).item() == 17 / 4
     with pytest.warns(UserWarning, match="deprecated; write reduction='sum'"):
         assert loss(x, t, size_average=False).item() == 13.0
-    with pytest.warns(UserWarning, match="differ in shape and are stretched to"):
+    with pytest.warns(UserWarning, match="differ in shape and become"):
         assert loss(reference([[1.0], [2.0]]), reference([1.0, 2.0])).item() == 0.5
     with pytest.raises(mg.ArgumentError, match="reduction must be one of none, mean, sum, got 'max'"):
         loss(x, t, reduction="max")

@@ -6,12 +6,11 @@ The numbers come from the default generator, so `mg.manual_seed` repeats them; g
 from __future__ import annotations
 
 import math
-import warnings
 
 from minigrad.core.dtype import float32
 from minigrad.core.roles import Dim, Flag, Scalar
 from minigrad.declare.decorators import composed
-from minigrad.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.errors import ArgumentError, DTypeError, ShapeError, warn
 from minigrad.ops.casting import cast
 from minigrad.ops.creation import arange
 from minigrad.ops.nn.softmax import softmax
@@ -53,7 +52,7 @@ def dropout2d(input: Tensor, p: Scalar = 0.5, training: Flag = True, inplace: Fl
 def dropout3d(input: Tensor, p: Scalar = 0.5, training: Flag = True, inplace: Flag = False) -> Tensor:
     """`dropout` of whole channels of (N, C, D, H, W) or (C, D, H, W)."""
     if input.ndim not in (4, 5):
-        warnings.warn(f"dropout3d: expected 4 or 5 dims, got {describe(input)}", stacklevel=3)
+        warn(f"dropout3d: expected 4 or 5 dims, got {describe(input)}")
     return dropped("dropout3d", input, channels(input, 2 if input.ndim == 5 else 1), p, training, inplace)
 
 

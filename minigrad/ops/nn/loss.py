@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import inspect
 import math
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
 from typing import Any
@@ -20,7 +19,7 @@ from minigrad.declare.decorators import composed, elementwise, reduction
 from minigrad.declare.record import enter_rules
 from minigrad.declare.rules import Pair, accumulate, common, floating
 from minigrad.declare.signature import where_of
-from minigrad.errors import ArgumentError, ShapeError
+from minigrad.errors import ArgumentError, ShapeError, warn
 from minigrad.ops.reduction.sums import mean, restore, sum, wide
 from minigrad.ops.shape.views import expand
 from minigrad.runtime.dispatch import number
@@ -165,10 +164,7 @@ def alike(name: str, tensors: list[Tensor]) -> list[Tensor]:
     shape = tensors[0].shape
     for x in tensors[1:]:
         shape = broadcast_shapes(name, shape, x.shape)
-    warnings.warn(
-        f"{name}: {' and '.join(map(describe, tensors))} differ in shape and are stretched to {shape}; give all one "
-        f"shape", stacklevel=4,
-    )  # fmt: skip
+    warn(f"{name}: {' and '.join(map(describe, tensors))} differ in shape and become {shape}; give all one shape")
     return [expand(x, shape=shape) for x in tensors]
 
 
@@ -196,7 +192,7 @@ def named_reduction(name: str, reduction: str, size_average: bool | None = None,
         return reduction
     mean = size_average is None or size_average
     chosen = "none" if not (reduce is None or reduce) else "mean" if mean else "sum"
-    warnings.warn(f"{name}: size_average and reduce are deprecated; write reduction={chosen!r}", stacklevel=4)
+    warn(f"{name}: size_average and reduce are deprecated; write reduction={chosen!r}")
     return chosen
 
 

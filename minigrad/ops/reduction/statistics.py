@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
-
 from minigrad.core.roles import Cast, Dims, Flag, Int
 from minigrad.declare.decorators import composed
 from minigrad.declare.forms import as_float
-from minigrad.errors import DTypeError, ShapeError
+from minigrad.errors import DTypeError, ShapeError, warn
 from minigrad.ops.linalg.products import matmul
 from minigrad.ops.pointwise.clamping import clamp
 from minigrad.ops.pointwise.compare import isnan, logical_not, where
@@ -58,7 +56,7 @@ def cov(
         other = counts if aweights is None else sum(weights * aweights).to(x.dtype) / counts
     divisor = counts - correction * (other if weights is not None and aweights is not None else 1.0)
     if not divisor.detach().item() > 0:
-        warnings.warn(f"cov: {describe(input)} has too few observations for correction={correction}", stacklevel=3)
+        warn(f"cov: {describe(input)} has too few observations for correction={correction}")
         divisor = divisor * 0.0
     x = x - center
     return (matmul(x, (x if weights is None else x * weights).mT) / divisor).squeeze()
