@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 import minigrad as mg
 from minigrad.nn import functional
 from minigrad.ops.linalg import products as linalg
+from minigrad.ops.linalg.systems import cofactors
 
 from .row import ALL, FLOATS, NUMBERS, Row
 
@@ -41,7 +44,64 @@ def _linear(name: str, *shapes: tuple[int, ...]) -> Row:
     )
 
 
+def _regular(x: Any) -> Any:
+    """Matrices of full rank, whose largest elements are on the other diagonal."""
+    far = 4 * np.eye(*x.shape[-2:])[::-1]
+    return x + (far if isinstance(x, np.ndarray) else mg.tensor(far, dtype=x.dtype, device=x.device))
+
+
+def _factored(name: str, fn: Any, numpy: Any, *ops: str, shapes: Any = ((2, 3, 3),), **more: Any) -> Row:
+    """A row of a function of matrices, which float32 and float64 have."""
+    return Row(
+        name, lambda a, *others: fn(_regular(a), *others), lambda a, *others: numpy(_regular(a), *others),
+        ("real",) * len(shapes), ops, shapes, dtypes=("float32", "float64"), tolerance=100, kernels=False,
+        refuses=False, **more,
+    )  # fmt: skip
+
+
+def _lu(a: np.ndarray) -> np.ndarray:
+    """The packed factors of matrices, row by row."""
+    a = a.astype(np.float64)
+    for matrix in a.reshape(-1, *a.shape[-2:]):
+        for j in range(min(matrix.shape)):
+            p = j + int(np.argmax(abs(matrix[j:, j])))
+            matrix[[j, p]] = matrix[[p, j]]
+            matrix[j + 1 :, j] /= matrix[j, j]
+            matrix[j + 1 :, j + 1 :] -= np.outer(matrix[j + 1 :, j], matrix[j, j + 1 :])
+    return a
+
+
+FACTORED = [
+    *[_factored(f"lu_factor-{kind}", lambda x: mg.linalg.lu_factor(x).LU, _lu, "lu_factor", shapes=(shape,))
+      for kind, shape in (("square", (2, 3, 3)), ("tall", (4, 2)), ("wide", (2, 4)))],
+    _factored("lu", lambda x: mg.linalg.lu(x).L, lambda x: np.tril(_lu(x), -1) + np.eye(3)),
+    _factored("lu-upper", lambda x: mg.linalg.lu(x).U, lambda x: np.triu(_lu(x))),
+    _factored("lu_factor_ex", lambda x: mg.linalg.lu_factor_ex(x).LU, _lu),
+    _factored("lu_solve", lambda a, b: mg.linalg.lu_solve(*mg.linalg.lu_factor(a), b),
+              lambda a, b: np.linalg.solve(a, b), shapes=((2, 3, 3), (3, 2))),
+    _factored("lu_solve-adjoint", lambda a, b: mg.linalg.lu_solve(*mg.linalg.lu_factor(a), b, adjoint=True),
+              lambda a, b: np.linalg.solve(a.swapaxes(-1, -2), b), shapes=((2, 3, 3), (3, 2))),
+    _factored("solve", lambda a, b: mg.linalg.solve(a, b), lambda a, b: np.linalg.solve(a, b),
+              "solve", shapes=((2, 3, 3), (3, 2))),
+    _factored("solve-right", lambda a, b: mg.linalg.solve(a, b, left=False),
+              lambda a, b: b @ np.linalg.inv(a), "solve", shapes=((2, 3, 3), (2, 4, 3))),
+    _factored("solve_ex", lambda a, b: mg.linalg.solve_ex(a, b).result,
+              lambda a, b: np.linalg.solve(a, b[:, None])[:, 0], shapes=((3, 3), (3,))),
+    _factored("inv", mg.linalg.inv, np.linalg.inv),
+    _factored("inv_ex", lambda a: mg.linalg.inv_ex(a).inverse, lambda a: np.linalg.inv(a)),
+    _factored("det", mg.linalg.det, np.linalg.det, "det", "cofactors"),
+    _factored("cofactors", cofactors, lambda x: np.linalg.det(x)[..., None, None] * np.linalg.inv(x).swapaxes(-1, -2),
+              "cofactors"),
+    _factored("slogdet", lambda a: mg.linalg.slogdet(a).logabsdet,
+              lambda a: np.linalg.slogdet(a)[1], "slogdet"),
+    *[_factored(f"qr-{kind}-{k}", lambda x, k=k: mg.linalg.qr(x)[k], lambda x, k=k: np.linalg.qr(x)[k], "qr",
+                shapes=(shape,))
+      for kind, shape in (("square", (2, 3, 3)), ("tall", (4, 2)), ("wide", (2, 4))) for k in (0, 1)],
+    _factored("qr-complete", lambda x: mg.linalg.qr(x, "complete").R, lambda x: np.linalg.qr(x, "complete")[1], "qr"),
+]  # fmt: skip
+
 ROWS = [
+    *FACTORED,
     _product("matmul", (3, 4), (4, 5)),
     _product("matmul-batch", (2, 1, 3, 4), (3, 4, 2)),
     _product("matmul-shared", (2, 3, 4), (4, 5)),

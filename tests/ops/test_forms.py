@@ -24,6 +24,7 @@ X, Y = (2, 3), (3, 2)
 ABOVE = np.array([[0.5, 1.5, 2.5], [3.0, 0.3, 8.0]])
 POSITIONS = np.array([1, 0])
 COLUMNS = np.array([[1, 0, 1], [0, 0, 1]])
+SQUARE = np.array([[4.0, 1.0], [1.0, 2.0]])
 MASK = np.array([[True, False, True], [False, True, True]])
 
 # Operands as shapes or arrays, in the order of the parameters, and the values of parameters without a default.
@@ -48,8 +49,10 @@ CALLS: dict[str, dict[str, Any]] = {
     "addmm": {"input": (2, 2), "mat1": X, "mat2": Y},
     "baddbmm": {"input": (2, 2, 2), "batch1": (2, 2, 3), "batch2": (2, 3, 2)},
     "addmv": {"input": (2,), "mat": X, "vec": (3,)},
-    "cholesky": {"A": np.array([[4.0, 1.0], [1.0, 2.0]])},
-    "solve_triangular": {"A": np.array([[4.0, 1.0], [1.0, 2.0]]), "B": X, "upper": True},
+    "cholesky": {"A": SQUARE}, "solve_triangular": {"A": SQUARE, "B": X, "upper": True},
+    **{name: {"A": SQUARE} for name in ("lu", "lu_factor", "lu_factor_ex", "inv", "inv_ex", "det", "slogdet", "qr")},
+    **{name: {"A": SQUARE, "B": X} for name in ("solve", "solve_ex")},
+    "lu_solve": {"LU": SQUARE, "pivots": np.array([1, 2]), "B": X},
     "linear": {"input": X, "weight": (4, 3), "bias": (4,)},
     "cast": {"input": X, "dtype": mg.float64},
     **{name: {"tensors": [X, X]} for name in ("hstack", "vstack", "row_stack", "dstack", "column_stack")},

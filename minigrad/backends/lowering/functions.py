@@ -100,6 +100,16 @@ def picked_gradient(y, hit, ignored, dy, share):
     return 0 if ignored != 0 else (y - hit) * (dy * share)
 
 
+def is_zero(x):
+    """Whether a pivot is 0."""
+    return 1 if x == 0 else 0
+
+
+def not_finite(x):
+    """Whether a result is nan or infinite."""
+    return 0 if x - x == 0 else 1
+
+
 def over_root(x, pivot):
     """An element of a row over the root of its pivot."""
     return x / math.sqrt(pivot)
@@ -108,6 +118,92 @@ def over_root(x, pivot):
 def not_positive(x):
     """Whether a pivot is not positive, which nan is not."""
     return 0 if x > 0 else 1
+
+
+def larger(best, x):
+    """Whether a number is farther from 0 than the best so far."""
+    return abs(x) > abs(best)
+
+
+def exchanged(x, i, j, p, first, other):
+    """The element of row i after rows j and p have changed places: `first` came from row j, `other` from row p."""
+    return other if i == j else (first if i == p else x)
+
+
+def over_pivot(x, pivot):
+    """An element of a column over its pivot; of a pivot of 0, which is the largest, all of them are 0."""
+    return x / pivot if pivot != 0 else x
+
+
+def less_product(rest, a, b):
+    """A number less a product."""
+    return rest - a * b
+
+
+def magnitude(x):
+    """An absolute value."""
+    return abs(x)
+
+
+def square_over(x, size):
+    """The square of a number over the largest of its column, so that it neither overflows nor vanishes."""
+    return (x / size) * (x / size) if size != 0 else x
+
+
+def reflected(x, size, below):
+    """The only element that a reflection leaves of a column: x is the first, `below` the sum of squares of the others.
+
+    Where nothing lies below there is no reflection; else the sign is that which no digits are lost with.
+    """
+    length = size * math.sqrt((x / size) * (x / size) + below)
+    return x if below == 0 else (-length if x >= 0 else length)
+
+
+def reflection(x, first, kept):
+    """An element of the vector of a reflection, whose first element is 1."""
+    return x / (first - kept) if first != kept else 0
+
+
+def reflection_factor(first, kept):
+    """The factor of a reflection, or 0 for none."""
+    return (kept - first) / kept if first != kept else 0
+
+
+def upper(x, i, j):
+    """An element of an upper triangle."""
+    return x if i <= j else 0
+
+
+def symmetric(x, mirrored, i, j):
+    """An element of a symmetric matrix, of its upper triangle."""
+    return x if i <= j else mirrored
+
+
+def angle(p, q, r):
+    """The cosine and the sine of the rotation that makes the symmetric matrix of p, r and q diagonal.
+
+    Source: Golub and Van Loan, Matrix Computations, 4th edition, section 8.5.2: the smaller of the two angles.
+    """
+    slope = (q - p) / (2 * r)
+    steep = math.sqrt(slope * slope + 1)
+    t = (1 / (slope + steep) if slope >= 0 else 1 / (slope - steep)) if r != 0 else 0 * p
+    c = 1 / math.sqrt(t * t + 1)
+    return c, t * c
+
+
+def turned(x, y, c, s):
+    """A pair after a rotation."""
+    return c * x - s * y, s * x + c * y
+
+
+def scaled_root(x, size):
+    """The root of a number, times a scale."""
+    return math.sqrt(x) * size
+
+
+def signed(x, sign):
+    """A number, or minus it where another is negative."""
+    return -x if sign < 0 else x
 
 
 def total(acc, x):
@@ -159,8 +255,25 @@ UNLESS = parse(unless)
 LAST_AT = parse(last_at)
 NEGATIVE_UNLESS = parse(negative_unless)
 PICKED_GRADIENT = parse(picked_gradient)
+IS_ZERO = parse(is_zero)
+NOT_FINITE = parse(not_finite)
 OVER_ROOT = parse(over_root)
 NOT_POSITIVE = parse(not_positive)
+LARGER = parse(larger)
+EXCHANGED = parse(exchanged)
+OVER_PIVOT = parse(over_pivot)
+LESS_PRODUCT = parse(less_product)
+MAGNITUDE = parse(magnitude)
+SQUARE_OVER = parse(square_over)
+REFLECTED = parse(reflected)
+REFLECTION = parse(reflection)
+REFLECTION_FACTOR = parse(reflection_factor)
+UPPER = parse(upper)
+SYMMETRIC = parse(symmetric)
+ANGLE = parse(angle, results=2)
+TURNED = parse(turned, results=2)
+SCALED_ROOT = parse(scaled_root)
+SIGNED = parse(signed)
 TOTAL = parse(total)
 HIGHEST = parse(highest)
 LOWEST = parse(lowest)

@@ -22,7 +22,6 @@ from minigrad.core.roles import Flag
 from minigrad.core.shape import broadcast_shapes
 from minigrad.declare.decorators import composed, kernel
 from minigrad.declare.names import LINALG
-from minigrad.declare.rules import common
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
 from minigrad.ops.batch_rules import Flags, ranked, stretched
 from minigrad.ops.shape.triangles import tril, triu
@@ -30,12 +29,12 @@ from minigrad.runtime.tensor import Tensor
 
 
 def real_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
-    """float32 or float64."""
-    dtype = common(specs)
-    if not dtype.is_float or dtype.itemsize < 4:
-        shown = ", ".join(map(repr, specs))
+    """float32 or float64, the same for all operands."""
+    dtype = specs[0].dtype
+    if not dtype.is_float or dtype.itemsize < 4 or any(spec.dtype is not dtype for spec in specs):
+        shown, one = ", ".join(map(repr, specs)), " for all" if len(specs) > 1 else ""
         raise DTypeError(
-            f"{op.label}: expected float32 or float64, got {shown}; convert with .to(mg.float32)", op=op.label
+            f"{op.label}: expected float32 or float64{one}, got {shown}; convert with .to(mg.float32)", op=op.label
         )
     return dtype
 
