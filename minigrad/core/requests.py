@@ -230,21 +230,21 @@ class QR(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Eigh(Request):
-    """Two results of batches of symmetric matrices, of which the upper triangle is read, dense: eigenvalues (n), rising,
-    and orthonormal eigenvectors as columns (n, n).  Eigenvalues that are not found are nan."""
+    """Two results of batches of symmetric matrices, of which the upper triangle is read, dense: eigenvalues (n),
+    rising, and orthonormal eigenvectors as columns (n, n).  Eigenvalues that are not found are nan."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SVD(Request):
-    """Three results of batches of matrices (m, n), dense: u (m, p), s (k) and vh (q, n), k = min(m, n), with orthonormal
-    columns of u and rows of vh, s falling, and u[:, :k] * s @ vh[:k] = a.  p is m or k, q is n or k.  Singular values
-    that are not found are nan."""
+    """Three results of batches of matrices (m, n), dense: u (m, p), s (k) and vh (q, n), k = min(m, n), with
+    orthonormal columns of u and rows of vh, s falling, and u[:, :k] * s @ vh[:k] = a.  p is m or k, q is n or k.
+    Singular values that are not found are nan."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TurnRows(Request):
-    """Three results of batches of matrices (k, n), k <= n, dense: an orthogonal j (k, k), rows y = j @ a (k, n) that are
-    orthogonal to one another, and their lengths (k), falling.  Lengths that are not found are nan."""
+    """Three results of batches of matrices (k, n), k <= n, dense: an orthogonal j (k, k), rows y = j @ a (k, n), each
+    orthogonal to the others, and their lengths (k), falling.  Lengths that are not found are nan."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

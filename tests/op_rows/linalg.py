@@ -45,8 +45,9 @@ def _linear(name: str, *shapes: tuple[int, ...]) -> Row:
 
 
 def _regular(x: Any) -> Any:
-    """Matrices of full rank, whose largest elements are on the other diagonal."""
-    far = 4 * np.eye(*x.shape[-2:])[::-1]
+    """Matrices of full rank, with singular values apart, whose largest elements are on the other diagonal."""
+    m, n = x.shape[-2:]
+    far = np.eye(m, n)[::-1] * np.arange(4, 4 + 2 * m, 2)[:, None]
     return x + (far if isinstance(x, np.ndarray) else mg.tensor(far, dtype=x.dtype, device=x.device))
 
 
@@ -98,6 +99,38 @@ FACTORED = [
                 shapes=(shape,))
       for kind, shape in (("square", (2, 3, 3)), ("tall", (4, 2)), ("wide", (2, 4))) for k in (0, 1)],
     _factored("qr-complete", lambda x: mg.linalg.qr(x, "complete").R, lambda x: np.linalg.qr(x, "complete")[1], "qr"),
+    _factored("eigh", lambda x: mg.linalg.eigh(x + x.mT).eigenvectors ** 2,
+              lambda x: np.linalg.eigh(x + x.swapaxes(-1, -2))[1] ** 2, "eigh"),
+    _factored("eigvalsh", lambda x: mg.linalg.eigvalsh(x + x.mT), lambda x: np.linalg.eigvalsh(x + x.swapaxes(-1, -2)),
+              "eigh"),
+    *[_factored(f"svd-{kind}-{k}", lambda x, k=k: mg.linalg.svd(x, False)[k] ** 2,
+                lambda x, k=k: np.linalg.svd(x, False)[k] ** 2, "svd", shapes=(shape,))
+      for kind, shape in (("square", (2, 3, 3)), ("tall", (4, 2)), ("wide", (2, 4))) for k in (0, 1, 2)],
+    _factored("svdvals", mg.linalg.svdvals, lambda x: np.linalg.svd(x, compute_uv=False), "svd", shapes=((3, 2),)),
+    *[_factored(f"pinv-{kind}", mg.linalg.pinv, np.linalg.pinv, "pinv", shapes=(shape,))
+      for kind, shape in (("square", (2, 3, 3)), ("tall", (4, 2)), ("wide", (2, 4)))],
+    _factored("matrix_rank", lambda x: mg.linalg.matrix_rank(x), np.linalg.matrix_rank, shapes=((3, 2),),
+              result="int64", smooth=False),
+    _factored("cond", mg.linalg.cond, np.linalg.cond, "svd"),
+    _factored("cond-fro", lambda x: mg.linalg.cond(x, "fro"), lambda x: np.linalg.cond(x, "fro"), "solve"),
+    *[_factored(f"lstsq{'-' * bool(driver)}{driver or ''}-{kind}",
+                lambda a, b, d=driver: mg.linalg.lstsq(a, b, driver=d).solution,
+                lambda a, b: np.linalg.pinv(a) @ b, shapes=shapes)
+      for driver in (None, "gels") for kind, shapes in (("tall", ((4, 2), (4, 3))), ("wide", ((2, 4), (2, 3))))],
+    *[_factored(f"matrix_norm{order}", lambda x, p=order: mg.linalg.matrix_norm(x, p),
+                lambda x, p=order: np.linalg.norm(x, p), shapes=((3, 2),)) for order in ("nuc", 2, -2)],
+    _factored("norm-matrix", lambda x: mg.linalg.norm(x, 1), lambda x: np.linalg.norm(x, 1), shapes=((3, 2),)),
+    _factored("matrix_power-negative", lambda x: mg.linalg.matrix_power(x, -2),
+              lambda x: np.linalg.matrix_power(x, -2)),
+    _factored("cholesky_ex", lambda x: mg.linalg.cholesky_ex(x @ x.mT).L,
+              lambda x: np.linalg.cholesky(x @ x.swapaxes(-1, -2)), "cholesky"),
+    _factored("cholesky_solve", lambda a, b: mg.cholesky_solve(b, a), lambda a, b: np.linalg.solve(
+        np.tril(a) @ np.tril(a).swapaxes(-1, -2), b), "solve_triangular", shapes=((2, 3, 3), (3, 2))),
+    _factored("cholesky_inverse", lambda a: mg.cholesky_inverse(a, True), lambda a: np.linalg.inv(
+        np.triu(a).swapaxes(-1, -2) @ np.triu(a)), "solve_triangular"),
+    _factored("logdet", lambda a: mg.logdet(a @ a.mT), lambda a: np.linalg.slogdet(a)[1] * 2, "slogdet"),
+    _factored("inverse", mg.inverse, np.linalg.inv),
+    _factored("pinverse", mg.pinverse, np.linalg.pinv, shapes=((4, 2),)),
 ]  # fmt: skip
 
 ROWS = [

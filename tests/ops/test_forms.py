@@ -50,8 +50,11 @@ CALLS: dict[str, dict[str, Any]] = {
     "baddbmm": {"input": (2, 2, 2), "batch1": (2, 2, 3), "batch2": (2, 3, 2)},
     "addmv": {"input": (2,), "mat": X, "vec": (3,)},
     "cholesky": {"A": SQUARE}, "solve_triangular": {"A": SQUARE, "B": X, "upper": True},
-    **{name: {"A": SQUARE} for name in ("lu", "lu_factor", "lu_factor_ex", "inv", "inv_ex", "det", "slogdet", "qr")},
-    **{name: {"A": SQUARE, "B": X} for name in ("solve", "solve_ex")},
+    **{name: {"A": SQUARE} for name in ("lu", "lu_factor", "lu_factor_ex", "inv", "inv_ex", "qr", "eigh", "eigvalsh",
+                                     "svdvals", "pinv", "matrix_rank", "det", "slogdet", "svd", "cond", "cholesky_ex")},
+    **{name: {"input": SQUARE} for name in ("logdet", "inverse", "pinverse")},
+    **{name: {"A": SQUARE, "B": X} for name in ("solve", "solve_ex", "lstsq")},
+    "cholesky_solve": {"B": X, "L": SQUARE}, "cholesky_inverse": {"L": SQUARE},
     "lu_solve": {"LU": SQUARE, "pivots": np.array([1, 2]), "B": X},
     "linear": {"input": X, "weight": (4, 3), "bias": (4,)},
     "cast": {"input": X, "dtype": mg.float64},
@@ -313,7 +316,7 @@ def test_a_wrong_out_raises_before_anything_is_written(name: str) -> None:
     several = isinstance(wanted, tuple)
     for what, (place, error) in BAD_PLACES.items():
         last = parts(wanted)[-1]
-        if (what == "shared" and last.ndim == 0) or (what == "none of several" and not several):
+        if (what == "shared" and not (last.ndim and last.numel())) or (what == "none of several" and not several):
             continue
         outs = [lying(y, "contiguous") for y in parts(wanted)]
         outs[-1] = place(last)

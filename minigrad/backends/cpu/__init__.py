@@ -16,12 +16,26 @@ from minigrad.backends.cpu.masks import Masks
 from minigrad.backends.cpu.matmul import Matmul
 from minigrad.backends.cpu.pool import Pool
 from minigrad.backends.cpu.reduction import Reduction
+from minigrad.backends.cpu.rotations import Rotations
 from minigrad.backends.cpu.rows import Rows
 from minigrad.backends.cpu.scan import Scan
 from minigrad.backends.cpu.sorting import Sorting
 
 
 class CpuBackend(
-    Conv, Elementwise, Factors, Filling, Indexing, Joining, Masks, Matmul, Pool, Reduction, Rows, Scan, Sorting
+    Conv,
+    Elementwise,
+    Factors,
+    Filling,
+    Indexing,
+    Joining,
+    Masks,
+    Matmul,
+    Pool,
+    Reduction,
+    Rotations,
+    Rows,
+    Scan,
+    Sorting,
 ):
     """Everything that `Backend` asks for, on the host's threads."""

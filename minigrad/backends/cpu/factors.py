@@ -10,7 +10,7 @@ from math import prod
 from typing import Any
 
 from minigrad.backends.base import Launch, serves
-from minigrad.backends.cpu.family import Family, bind, headed, kind_of
+from minigrad.backends.cpu.family import Family, begins, bind, headed, kind_of, matrices
 from minigrad.backends.launch import NO_STEPS
 from minigrad.core import requests
 from minigrad.core.dtype import DType, int64
@@ -63,17 +63,6 @@ class Factors(Family):
         numbers = qr.QR.pack(*begins(a, q, r), matrices(a), m=m, n=n, p=p, sizes=a.shape[:-2])
         kernel = self.kernel(write_qr, a.dtype, kind=kind_of(tasks * m * max(n, p), tasks, 4 * min(m, n)))
         return bind(kernel, headed(tasks, numbers), 1, 2)
-
-
-def begins(a: Spec, *outs: Spec) -> list[tuple[int, int, int, tuple[int, ...]]]:
-    """As `matrices`, of dense results, of which the loops read no more than the offset."""
-    return [(out.layout.offset, 0, 0, (0,) * (len(a.shape) - 2)) for out in outs]
-
-
-def matrices(x: Spec) -> tuple[int, int, int, tuple[int, ...]]:
-    """Where the matrices of a batch begin, and the steps to the next row, column and matrix."""
-    *batch, row, col = x.layout.strides
-    return x.layout.offset, row, col, tuple(batch)
 
 
 def write_factor(template: Callable[..., Any], dtype: DType) -> Any:

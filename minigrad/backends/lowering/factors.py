@@ -130,19 +130,21 @@ def qr(backend: Backend, request: QR, outs: Specs, operands: Specs) -> Launch:
 def reflection(steps: Steps, x: Value) -> tuple[Value, Value]:
     """The vector and the factor of the reflection that leaves one element of the first column, which is applied."""
     d = len(x.shape) - 2
-    column, first = x.at(d + 1, 0), x.at(d, 0).at(d + 1, 0)
-    size, total, kept, factor = (steps.work(first.shape, x.dtype) for _ in range(4))
+    column, start = x.at(d + 1, 0), x.at(d, 0).at(d + 1, 0)
+    size, first, total, kept, factor = (steps.work(start.shape, x.dtype) for _ in range(5))
     v, squares = steps.work(column.shape, x.dtype), steps.work(column.shape, x.dtype)
     steps.each(F.MAGNITUDE, v, column)
     steps.reducer(LARGEST, size, v, (d,))
-    steps.each(F.SQUARE_OVER, squares, column, size)
+    steps.each(F.OVER_PIVOT, v, column, size)
+    steps.copy(first, v.at(d, 0))
+    steps.each(F.PRODUCT, squares, v, v)
     steps.fill(squares.at(d, 0), 0)
     steps.reducer(SUM, total, squares, (d,))
-    steps.each(F.REFLECTED, kept, first, size, total)
-    steps.each(F.REFLECTION, v, column, first, kept)
+    steps.each(F.REFLECTED, kept, first, total)
+    steps.each(F.REFLECTION, v, v, first, kept)
     steps.fill(v.at(d, 0), 1)
     steps.each(F.REFLECTION_FACTOR, factor, first, kept)
-    steps.copy(first, kept)
+    steps.each(F.PRODUCT, start, kept, size)
     if x.shape[d + 1] > 1:
         reflect(steps, block(x, 0, 1), v, factor)
     return v, factor

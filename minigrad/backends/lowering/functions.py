@@ -145,17 +145,12 @@ def magnitude(x):
     return abs(x)
 
 
-def square_over(x, size):
-    """The square of a number over the largest of its column, so that it neither overflows nor vanishes."""
-    return (x / size) * (x / size) if size != 0 else x
-
-
-def reflected(x, size, below):
+def reflected(x, below):
     """The only element that a reflection leaves of a column: x is the first, `below` the sum of squares of the others.
 
     Where nothing lies below there is no reflection; else the sign is that which no digits are lost with.
     """
-    length = size * math.sqrt((x / size) * (x / size) + below)
+    length = math.sqrt(x * x + below)
     return x if below == 0 else (-length if x >= 0 else length)
 
 
@@ -179,16 +174,20 @@ def symmetric(x, mirrored, i, j):
     return x if i <= j else mirrored
 
 
-def angle(p, q, r):
+def angle(p, q, r, order, close):
     """The cosine and the sine of the rotation that makes the symmetric matrix of p, r and q diagonal.
 
-    Source: Golub and Van Loan, Matrix Computations, 4th edition, section 8.5.2: the smaller of the two angles.
+    order: 1 for p to become the smaller one, -1 for the larger, 0 for the smaller of the two angles.  close: the
+    relative difference of two numbers that count as equal; rotations by rounding errors would undo others.
+    Source: Golub and Van Loan, Matrix Computations, 4th edition, section 8.5.2.
     """
-    slope = (q - p) / (2 * r)
-    steep = math.sqrt(slope * slope + 1)
-    t = (1 / (slope + steep) if slope >= 0 else 1 / (slope - steep)) if r != 0 else 0 * p
+    ratio = (q - p) / (2 * r)
+    steep = math.sqrt(ratio * ratio + 1)
+    small = abs(r) <= close * math.sqrt(abs(p)) * math.sqrt(abs(q))
+    t = 0 * p * r if small else (1 / (ratio + steep) if ratio >= 0 else 1 / (ratio - steep))
     c = 1 / math.sqrt(t * t + 1)
-    return c, t * c
+    across = order * (q - p + 2 * t * r) < -8 * close * (abs(p) + abs(q))
+    return (t * c if across else c), (-c if across else t * c)
 
 
 def turned(x, y, c, s):
@@ -264,7 +263,6 @@ EXCHANGED = parse(exchanged)
 OVER_PIVOT = parse(over_pivot)
 LESS_PRODUCT = parse(less_product)
 MAGNITUDE = parse(magnitude)
-SQUARE_OVER = parse(square_over)
 REFLECTED = parse(reflected)
 REFLECTION = parse(reflection)
 REFLECTION_FACTOR = parse(reflection_factor)

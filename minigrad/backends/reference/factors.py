@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import math
-from math import prod
 
 import numpy as np
 
 from minigrad.backends.base import serves
 from minigrad.backends.host import HostMemory
 from minigrad.backends.launch import Loop
-from minigrad.backends.reference.elements import FLOAT64, INT64, Buffer, collect, quiet, write
+from minigrad.backends.reference.elements import FLOAT64, INT64, Buffer, collect, matrices_of, quiet, write
 from minigrad.core import requests
 from minigrad.core.op import Spec
-
-
-def matrices_of(buffer: Buffer, a: Spec) -> list[list[list[float]]]:
-    """The matrices of a batch as lists of rows."""
-    matrices: list[list[list[float]]] = collect(buffer, a, FLOAT64).reshape(prod(a.shape[:-2]), *a.shape[-2:]).tolist()
-    return matrices
 
 
 class Factors(HostMemory):
@@ -113,14 +106,14 @@ def reflection(rows: list[list[float]], j: int) -> tuple[list[float], float]:
     """The vector and the factor of the reflection that leaves one element of column j from row j on; it is applied."""
     column = [row[j] for row in rows[j:]]
     size = max(map(abs, column)) if all(x == x for x in column) else math.nan
-    below = sum((x / size) ** 2 for x in column[1:]) if size else 0.0
+    scaled = [x / size if size else x for x in column]
+    first, below = scaled[0], sum(x * x for x in scaled[1:])
     if below == 0:
         return [0.0] * len(column), 0.0
-    first = column[0]
-    kept = math.copysign(size * math.sqrt((first / size) ** 2 + below), -1.0 if first >= 0 else 1.0)
-    v, factor = [1.0, *[x / (first - kept) for x in column[1:]]], (kept - first) / kept
+    kept = math.copysign(math.sqrt(first * first + below), -1.0 if first >= 0 else 1.0)
+    v, factor = [1.0, *[x / (first - kept) for x in scaled[1:]]], (kept - first) / kept
     reflect(rows, j, j + 1, v, factor)
-    rows[j][j] = kept
+    rows[j][j] = kept * size
     return v, factor
 
 

@@ -2,7 +2,7 @@
 
 A task is one matrix of a batch.  Eight columns are factored at a time, then the rest loses the product of these columns
 and their rows: each of its rows is read and written once per eight columns, along memory.
-Source: Golub and Van Loan, Matrix Computations, 4th edition, sections 3.4.1 and 3.2.11 (right-looking blocks).
+Source: Golub and Van Loan, Matrix Computations, 4th edition, sections 3.2 and 3.4 (right-looking, in blocks).
 """
 
 # ruff: noqa: F821

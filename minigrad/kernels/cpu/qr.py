@@ -61,16 +61,15 @@ def factor(in_0, q, r, N):  # type: ignore[no-untyped-def]
                 total += y * y
             taus[j] = T(0)
             if not (size == T(0) or total == T(0)):
-                alpha = x[j * n + j]
-                y = alpha / size
-                beta = size * np.sqrt(y * y + total)
+                alpha = x[j * n + j] / size  # over the largest, for small ones have few digits
+                beta = np.sqrt(alpha * alpha + total)
                 beta = -beta if alpha >= T(0) else beta
                 taus[j] = (beta - alpha) / beta
                 v[0] = T(1)
                 for i in range(j + 1, m):
-                    v[i - j] = x[i * n + j] / (alpha - beta)
+                    v[i - j] = x[i * n + j] / size / (alpha - beta)
                     x[i * n + j] = v[i - j]
-                x[j * n + j] = beta
+                x[j * n + j] = beta * size
                 reflect(x[j * n : m * n], n, m - j, j + 1, v, taus[j], w)
         to = N.offset[1] + u * p * n
         for i in range(p):

@@ -18,14 +18,14 @@ from minigrad.declare.decorators import composed, kernel
 from minigrad.declare.names import LINALG
 from minigrad.declare.record import results_of
 from minigrad.errors import ArgumentError, ShapeError
-from minigrad.ops.creation import arange, eye, zeros
+from minigrad.ops.creation import arange, eye
 from minigrad.ops.indexing.sorting import argsort
-from minigrad.ops.linalg.factors import real_dtype, square_shape, triangular
+from minigrad.ops.linalg.factors import first_step, real_dtype, square_shape, triangular
 from minigrad.ops.linalg.lu import factors, rows_of, solved
 from minigrad.ops.linalg.products import matmul
 from minigrad.ops.pointwise.compare import where
 from minigrad.ops.pointwise.explog import log
-from minigrad.ops.reduction.sums import amin, prod, sum
+from minigrad.ops.reduction.sums import prod, sum
 from minigrad.ops.shape.diagonals import diag_embed
 from minigrad.ops.shape.triangles import tril, triu
 from minigrad.runtime.tensor import Tensor, describe
@@ -58,15 +58,6 @@ def identity(A: Tensor) -> Tensor:
 def pivots_of(LU: Tensor) -> Tensor:
     """Return the diagonal of U."""
     return LU.diagonal(0, -2, -1)
-
-
-def info_of(LU: Tensor) -> Tensor:
-    """Return the first step, counted from 1, whose pivot is 0, or 0 (int32)."""
-    k = min(LU.shape[-2:])
-    if not k:
-        return zeros(LU.shape[:-2], dtype=int32, device=LU.device)
-    step = amin(where(pivots_of(LU) == 0, arange(1, k + 1, device=LU.device), k + 1), -1)
-    return where(step > k, 0, step).to(int32)
 
 
 # ---- factors --------------------------------------------------------------------------------------------------------
@@ -107,7 +98,7 @@ def lu_factor_ex(A: Tensor, *, pivot: Flag = True, check_errors: Flag = False) -
     """
     expect_pivots("lu_factor_ex", pivot)
     LU, exchanges, _ = factors(A, regular=check_errors)
-    return RESULTS["lu_factor_ex"](LU, (exchanges + 1).to(int32), info_of(LU.detach()))
+    return RESULTS["lu_factor_ex"](LU, (exchanges + 1).to(int32), first_step(pivots_of(LU.detach()) == 0))
 
 
 @composed(namespace=LINALG, method=False)
@@ -161,7 +152,7 @@ def solve_ex(A: Tensor, B: Tensor, *, left: Flag = True, check_errors: Flag = Fa
     check_errors: raise ArgumentError for such a pivot.
     """
     LU, _, order = factors(A.detach(), regular=check_errors)
-    return RESULTS["solve_ex"](solution("solve_ex", A, B, left, LU, order), info_of(LU))
+    return RESULTS["solve_ex"](solution("solve_ex", A, B, left, LU, order), first_step(pivots_of(LU) == 0))
 
 
 @composed(namespace=LINALG, method=False)
@@ -183,7 +174,7 @@ def inv_ex(A: Tensor, *, check_errors: Flag = False) -> Any:
     """
     expect_square("inv_ex", A)
     LU, _, order = factors(A.detach(), regular=check_errors)
-    return RESULTS["inv_ex"](solved(A, LU, order, identity(A), adjoint=False), info_of(LU))
+    return RESULTS["inv_ex"](solved(A, LU, order, identity(A), adjoint=False), first_step(pivots_of(LU) == 0))
 
 
 # ---- determinants ---------------------------------------------------------------------------------------------------
