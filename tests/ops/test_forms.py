@@ -54,7 +54,7 @@ CALLS: dict[str, dict[str, Any]] = {
                                      "svdvals", "pinv", "matrix_rank", "det", "slogdet", "svd", "cond", "cholesky_ex")},
     **{name: {"input": SQUARE} for name in ("logdet", "inverse", "pinverse")},
     **{name: {"A": SQUARE, "B": X} for name in ("solve", "solve_ex", "lstsq")},
-    "cholesky_solve": {"B": X, "L": SQUARE}, "cholesky_inverse": {"L": SQUARE},
+    "cholesky_solve": {"input": X, "input2": SQUARE}, "cholesky_inverse": {"input": SQUARE},
     "lu_solve": {"LU": SQUARE, "pivots": np.array([1, 2]), "B": X},
     "linear": {"input": X, "weight": (4, 3), "bias": (4,)},
     "cast": {"input": X, "dtype": mg.float64},

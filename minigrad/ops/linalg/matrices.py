@@ -74,16 +74,16 @@ def matrix_norm(
 
 
 @composed(of=norms.norm, namespace=LINALG, method=False)
-def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: Flag = False, *, dtype: Any = None) -> Tensor:
+def norm(input: Tensor, ord: Any = None, dim: Any = None, keepdim: Flag = False, *, dtype: Any = None) -> Tensor:
     """`vector_norm` over one dim, or of all elements without `ord` and `dim`; `matrix_norm` over two dims.
 
     Without `dim`, a tensor of two dims is a matrix if `ord` is given.
     """
-    if ord is None or isinstance(dim, int) or (dim is None and A.ndim == 1) or (dim is not None and len(dim) == 1):
-        return norms.norm(A, 2 if ord is None else ord, dim, keepdim, dtype=dtype)
-    if dim is None and A.ndim != 2:
-        raise ShapeError(f"norm: ord without dim needs 1 or 2 dims, got {describe(A)}; give dim", op="norm")
-    return matrix_norm(A, ord, (0, 1) if dim is None else dim, keepdim, dtype=dtype)
+    if ord is None or isinstance(dim, int) or (dim is None and input.ndim == 1) or (dim is not None and len(dim) == 1):
+        return norms.norm(input, 2 if ord is None else ord, dim, keepdim, dtype=dtype)
+    if dim is None and input.ndim != 2:
+        raise ShapeError(f"norm: ord without dim needs 1 or 2 dims, got {describe(input)}; give dim", op="norm")
+    return matrix_norm(input, ord, (0, 1) if dim is None else dim, keepdim, dtype=dtype)
 
 
 @composed(method=False, out=False)

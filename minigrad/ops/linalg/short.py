@@ -24,18 +24,18 @@ def cholesky(input: Tensor, upper: Flag = False) -> Tensor:
 
 
 @composed()
-def cholesky_solve(B: Tensor, L: Tensor, upper: Flag = False) -> Tensor:
-    """Return X with A @ X = B by the factor L of `cholesky`, L @ L.mT = A; upper: L.mT @ L = A."""
-    lower = L.mT if upper else L
-    Y = factors.triangular(lower, B, upper=False, unit=False)
+def cholesky_solve(input: Tensor, input2: Tensor, upper: Flag = False) -> Tensor:
+    """Return X with A @ X = input by the factor of A that `cholesky` returned, input2; upper: by an upper one."""
+    lower = input2.mT if upper else input2
+    Y = factors.triangular(lower, input, upper=False, unit=False)
     return factors.triangular(lower.mT, Y, upper=True, unit=False)
 
 
 @composed()
-def cholesky_inverse(L: Tensor, upper: Flag = False) -> Tensor:
+def cholesky_inverse(input: Tensor, upper: Flag = False) -> Tensor:
     """Return the inverse of a matrix by its factor of `cholesky`."""
-    systems.expect_square("cholesky_inverse", L)
-    return cholesky_solve(systems.identity(L), L, upper)
+    systems.expect_square("cholesky_inverse", input)
+    return cholesky_solve(systems.identity(input), input, upper)
 
 
 @composed(of=systems.determinant, out=False)
@@ -44,7 +44,7 @@ def det(input: Tensor) -> Tensor:
     return systems.det(input)
 
 
-@composed(of=systems.logarithm, out=False)
+@composed(of=systems.logarithm)
 def slogdet(input: Tensor) -> Any:
     """`mg.linalg.slogdet`: (sign, logabsdet) of the determinants of square matrices."""
     return systems.slogdet(input)
@@ -65,9 +65,9 @@ def inverse(input: Tensor) -> Tensor:
 
 
 @composed(of=systems.lu_solve)
-def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
+def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
     """`mg.linalg.lu_solve`: the solutions of systems by factors of `mg.linalg.lu_factor`."""
-    return systems.lu_solve(LU_data, LU_pivots, b)
+    return systems.lu_solve(LU_data, LU_pivots, input)
 
 
 @composed(of=qr_ops.reflections)
