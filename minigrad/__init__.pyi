@@ -240,6 +240,15 @@ channels_last_3d: Any
 def checkpoint(fn: Any, *args: Any, preserve_rng_state: builtins.bool = ..., use_reentrant: builtins.bool | None = ..., **kwargs: Any) -> Any:
     """`fn(*args, **kwargs)`, which keeps nothing for its gradient but its arguments and is run again for it."""
 
+def cholesky(input: Tensor, upper: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
+    """`mg.linalg.cholesky`: the triangle whose product with its transpose is a positive definite matrix."""
+
+def cholesky_inverse(input: Tensor, upper: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
+    """Return the inverse of a matrix by its factor of `cholesky`."""
+
+def cholesky_solve(input: Tensor, input2: Tensor, upper: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
+    """Return X with A @ X = input by the factor of A that `cholesky` returned, input2; upper: by an upper one."""
+
 def chunk(input: Tensor, chunks: builtins.int, dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
     """At most `chunks` views of equal size along `dim`; the last may be smaller.  Of nothing, `chunks` empty ones."""
 
@@ -339,6 +348,9 @@ def default_float() -> DType:
 
 def deg2rad(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Degrees as radians, x*pi/180.  Gradient: g*pi/180."""
+
+def det(input: Tensor) -> Tensor:
+    """`mg.linalg.det`: the determinants of square matrices."""
 
 def device(device: Any) -> Any:
     """The device of that name: "cpu", "reference", "cuda" (which is "cuda:0"), "cuda:1", ..."""
@@ -604,6 +616,9 @@ int32: DType
 int64: DType
 int8: DType
 
+def inverse(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
+    """`mg.linalg.inv`: the inverses of square matrices."""
+
 def is_floating_point(input: Tensor) -> builtins.bool:
     """Whether the dtype is a float."""
 
@@ -700,6 +715,9 @@ def logaddexp2(input: Tensor | builtins.float, other: Tensor | builtins.float, *
 def logcumsumexp(input: Tensor, dim: builtins.int, *, out: Tensor | None = ...) -> Tensor:
     """log(cumsum(exp(input))) along `dim`, without overflow.  Floats only."""
 
+def logdet(input: Tensor) -> Tensor:
+    """Return the logarithms of the determinants of square matrices: -inf for 0, nan for a negative one."""
+
 def logical_and(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """Whether both are not zero."""
 
@@ -725,6 +743,9 @@ long: DType
 def lt(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """input < other."""
 
+def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = ...) -> Tensor:
+    """`mg.linalg.lu_solve`: the solutions of systems by factors of `mg.linalg.lu_factor`."""
+
 def manual_seed(seed: builtins.int) -> Any:
     """Restart the default generator: the same seed gives the same numbers, for any number of threads."""
 
@@ -739,6 +760,9 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = ...) -> T
 
 def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Matrix product; a 1-d operand is a row on the left, a column on the right, and its dim goes from the result."""
+
+def matrix_power(input: Tensor, n: builtins.int, *, out: Tensor | None = ...) -> Tensor:
+    """`mg.linalg.matrix_power`: a power of square matrices, also a negative one."""
 
 def max(input: Tensor, dim: builtins.int | Tensor | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
     """Largest of all elements; with an int `dim`, (values, indices) along it; with a second tensor, `maximum`."""
@@ -872,6 +896,9 @@ def permute(input: Tensor, *dims: builtins.int | Sequence[builtins.int]) -> Tens
 def permute_copy(input: Tensor, *dims: builtins.int | Sequence[builtins.int], out: Tensor | None = ...) -> Tensor:
     """A copy of what `permute` sees, in memory of its own."""
 
+def pinverse(input: Tensor, rcond: builtins.float = ...) -> Tensor:
+    """`mg.linalg.pinv` with rtol=rcond: the Moore-Penrose inverses of matrices."""
+
 def pixel_shuffle(input: Tensor, upscale_factor: builtins.int) -> Tensor:
     """Images (..., C*r*r, H, W) as (..., C, H*r, W*r): each r*r channels become the pixels of a square."""
 
@@ -902,6 +929,9 @@ def promote(a: DType, b: DType) -> DType:
 
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
     """Return input with the elements of source at positions among all its elements, row-major."""
+
+def qr(input: Tensor, some: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
+    """`mg.linalg.qr` with mode="reduced", or "complete" with some=False."""
 
 def quantile(input: Tensor, q: Tensor | builtins.float, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, interpolation: builtins.str = ..., out: Tensor | None = ...) -> Tensor:
     """The element at the share q, 0 to 1, in order along `dim`, or of all; several q are a dim in front."""
@@ -1062,6 +1092,9 @@ def slice_copy(input: Tensor, dim: builtins.int = ..., start: builtins.int | Non
 def slice_scatter(input: Tensor, src: Tensor, dim: builtins.int = ..., start: builtins.int | None = ..., end: builtins.int | None = ..., step: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
     """The tensor with src instead of input[start:end:step] along `dim`; both are differentiated."""
 
+def slogdet(input: Tensor, *, out: Tensor | None = ...) -> Any:
+    """`mg.linalg.slogdet`: (sign, logabsdet) of the determinants of square matrices."""
+
 def softmax(input: Tensor, dim: builtins.int, dtype: Any = ..., *, out: Tensor | None = ...) -> Tensor:
     """exp(input) / sum(exp(input)) along `dim`, shifted by the maximum so that nothing overflows."""
 
@@ -1112,6 +1145,9 @@ def sub(input: Tensor | builtins.float, other: Tensor | builtins.float, *, alpha
 
 def sum(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
     """Sum over `dim`."""
+
+def svd(input: Tensor, some: builtins.bool = ..., compute_uv: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
+    """Return (U, S, V) with U * S @ V.mT = input; some: min(m, n) columns each.  See `mg.linalg.svd`."""
 
 def swapaxes(input: Tensor, axis0: builtins.int, axis1: builtins.int) -> Tensor:
     """`transpose` under NumPy's name."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import inspect
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -134,6 +135,7 @@ def of_docstring(function: Any) -> Signature:
     """The parameters of a function that has a signature in the first line of its docstring only."""
     line = inspect.getdoc(function).partition("\n")[0].partition("(")[2]  # type: ignore[union-attr]
     given = line.partition(") ->")[0] if ") ->" in line else line.rpartition(")")[0]
+    given = re.sub(r"\bbool (?=\w)", "", given)  # a type as in C++, in front of a name
     node = ast.parse(f"def f({given}): ...").body[0]
     assert isinstance(node, ast.FunctionDef)
     return of_definition(node)

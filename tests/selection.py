@@ -39,7 +39,7 @@ TEMPLATES = {
     "scatter": "scatter_add index_add index_copy",
     "copy": "clone cast transfer cat as_strided expand view attained",
     "product": "matmul addmm linear",
-    "triangle": "cholesky solve_triangular",
+    "factor": "cholesky solve_triangular lu_factor solve cofactors det slogdet qr eigh svd pinv",
     "convolution": "conv conv_input conv_weight",
     "largest of a window": "max_pool max_pool_indices max_pool_pick max_pool_back",
     "mean of a window": "avg_pool avg_pool_back",

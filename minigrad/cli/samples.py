@@ -40,6 +40,7 @@ SHAPES: Mapping[str, Mapping[str, str]] = {
     "max_pool_indices": {"x": "nkss", "size": "hh"},
     "max_pool_pick": {"h": "nkss", "x": "nkss", "size": "hh"},
     "put": {"size": "rc", "stride": "c1"},
+    "resample": {"index": "1r", "weight": "1r"},
     "rms_norm": ROW,
     "rms_norm_backward": ROW,
     "rms_norm_gradients": ROW,
@@ -85,7 +86,7 @@ def params_of(op: Op, device: Device, large: bool) -> dict[str, object]:
     matrix = (sizes["r"], sizes["c"])
     known = {"dims": (1,), "keepdim": False, "dim": 0, "dtype": mg.float64, "device": device, "shape": matrix,
              "view": schema["permute"], "params": (("dims", (0, 1)),)}  # fmt: skip
-    needed = {"alpha": 1, "beta": 1, "count": 8, "parts": 1, "k": 2, "how": "amax"}
+    needed = {"alpha": 1, "beta": 1, "count": 8, "parts": 1, "k": 2, "how": "amax", "size": sizes["r"]}
     params = {}
     for name, default in op.params.items():
         value = needed.get(name, np.nan) if default is inspect.Parameter.empty else default

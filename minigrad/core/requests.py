@@ -213,6 +213,41 @@ class Cholesky(Request):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class LU(Request):
+    """Three results of batches of matrices (m, n), dense: L below the diagonal, where it is 1, and U from the diagonal
+    on; for each of the min(m, n) steps the row that it exchanged with its own; and for each row of L @ U the row of a
+    that it is (both int64).  A pivot is the first of the largest absolute values of its column.
+
+    A column whose pivot is 0 is left as it is, so U has a 0 on its diagonal, and no other result is disturbed.
+    """
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class QR(Request):
+    """Two results of batches of matrices (m, n), dense: q (m, p) with orthonormal columns, and r (p, n), upper
+    triangular, with q @ r = a; p is m or min(m, n).  By Householder reflections: the diagonal of r may be negative."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Eigh(Request):
+    """Two results of batches of symmetric matrices, of which the upper triangle is read, dense: eigenvalues (n),
+    rising, and orthonormal eigenvectors as columns (n, n).  Eigenvalues that are not found are nan."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SVD(Request):
+    """Three results of batches of matrices (m, n), dense: u (m, p), s (k) and vh (q, n), k = min(m, n), with
+    orthonormal columns of u and rows of vh, s falling, and u[:, :k] * s @ vh[:k] = a.  p is m or k, q is n or k.
+    Singular values that are not found are nan."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TurnRows(Request):
+    """Three results of batches of matrices (k, n), k <= n, dense: an orthogonal j (k, k), rows y = j @ a (k, n), each
+    orthogonal to the others, and their lengths (k), falling.  Lengths that are not found are nan."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class SolveTriangular(Request):
     """out (dense) with a @ out = b; operands: triangular matrices a, of which the other triangle is not read, and b;
     batch dims are those of out.  unit: the diagonal of a is 1 and not read."""

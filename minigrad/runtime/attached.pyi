@@ -530,6 +530,15 @@ class Attached:
     def char(self, memory_format: Any = ...) -> Tensor:
         """x as int8."""
 
+    def cholesky(self, upper: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
+        """`mg.linalg.cholesky`: the triangle whose product with its transpose is a positive definite matrix."""
+
+    def cholesky_inverse(self, upper: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
+        """Return the inverse of a matrix by its factor of `cholesky`."""
+
+    def cholesky_solve(self, input2: Tensor, upper: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
+        """Return X with A @ X = input by the factor of A that `cholesky` returned, input2; upper: by an upper one."""
+
     def chunk(self, chunks: builtins.int, dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
         """At most `chunks` views of equal size along `dim`; the last may be smaller.  Of nothing, `chunks` empty ones."""
 
@@ -632,6 +641,9 @@ class Attached:
 
     def deg2rad_(self) -> Tensor:
         """`deg2rad` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
+    def det(self) -> Tensor:
+        """`mg.linalg.det`: the determinants of square matrices."""
 
     def detach_(self) -> Tensor:
         """Cut x off from its history, in place: what is computed from it from now on passes no gradient to it; gives x."""
@@ -981,6 +993,9 @@ class Attached:
     def int(self, memory_format: Any = ...) -> Tensor:
         """x as int32."""
 
+    def inverse(self, *, out: Tensor | None = ...) -> Tensor:
+        """`mg.linalg.inv`: the inverses of square matrices."""
+
     @property
     def is_cuda(self) -> builtins.bool:
         """Whether it is on a CUDA device."""
@@ -1138,6 +1153,9 @@ class Attached:
     def logcumsumexp(self, dim: builtins.int, *, out: Tensor | None = ...) -> Tensor:
         """log(cumsum(exp(input))) along `dim`, without overflow.  Floats only."""
 
+    def logdet(self) -> Tensor:
+        """Return the logarithms of the determinants of square matrices: -inf for 0, nan for a negative one."""
+
     def logical_and(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """Whether both are not zero."""
 
@@ -1180,6 +1198,9 @@ class Attached:
     def lt_(self, other: Tensor | builtins.float) -> Tensor:
         """`lt` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
+    def lu_solve(self, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = ...) -> Tensor:
+        """`mg.linalg.lu_solve`: the solutions of systems by factors of `mg.linalg.lu_factor`."""
+
     @property
     def mH(self) -> Tensor:
         """A view with the last two dims swapped."""
@@ -1202,6 +1223,9 @@ class Attached:
 
     def matmul(self, other: Tensor, *, out: Tensor | None = ...) -> Tensor:
         """Matrix product; a 1-d operand is a row on the left, a column on the right, and its dim goes from the result."""
+
+    def matrix_power(self, n: builtins.int, *, out: Tensor | None = ...) -> Tensor:
+        """`mg.linalg.matrix_power`: a power of square matrices, also a negative one."""
 
     def max(self, dim: builtins.int | Tensor | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
         """Largest of all elements; with an int `dim`, (values, indices) along it; with a second tensor, `maximum`."""
@@ -1393,6 +1417,9 @@ class Attached:
     def pin_memory(self, device: Any = ...) -> Tensor:
         """A copy in pinned memory of the host, which the device reads by itself: `to` with non_blocking does not wait then."""
 
+    def pinverse(self, rcond: builtins.float = ...) -> Tensor:
+        """`mg.linalg.pinv` with rtol=rcond: the Moore-Penrose inverses of matrices."""
+
     def polygamma(self, n: builtins.int) -> Tensor:
         """The n-th derivative of digamma.  `mg.polygamma(n, input)` has the order first."""
 
@@ -1419,6 +1446,9 @@ class Attached:
 
     def put_(self, index: Tensor, source: Tensor, accumulate: builtins.bool = ...) -> Tensor:
         """`put` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
+    def qr(self, some: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
+        """`mg.linalg.qr` with mode="reduced", or "complete" with some=False."""
 
     def quantile(self, q: Tensor | builtins.float, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, interpolation: builtins.str = ..., out: Tensor | None = ...) -> Tensor:
         """The element at the share q, 0 to 1, in order along `dim`, or of all; several q are a dim in front."""
@@ -1599,6 +1629,9 @@ class Attached:
     def slice_set(self, source: Tensor, dim: builtins.int, offset: builtins.int) -> Tensor:
         """Write source into x from position `offset` along `dim`, in place."""
 
+    def slogdet(self, *, out: Tensor | None = ...) -> Any:
+        """`mg.linalg.slogdet`: (sign, logabsdet) of the determinants of square matrices."""
+
     def softmax(self, dim: builtins.int, dtype: Any = ..., *, out: Tensor | None = ...) -> Tensor:
         """exp(input) / sum(exp(input)) along `dim`, shifted by the maximum so that nothing overflows."""
 
@@ -1682,6 +1715,9 @@ class Attached:
 
     def sum_to_size(self, *size: builtins.int | Sequence[builtins.int]) -> Tensor:
         """The sum over the dims along which a tensor of that size was stretched to the shape of x; see `expand`."""
+
+    def svd(self, some: builtins.bool = ..., compute_uv: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
+        """Return (U, S, V) with U * S @ V.mT = input; some: min(m, n) columns each.  See `mg.linalg.svd`."""
 
     def swapaxes(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
         """Two dims swapped.  Gradient: swapped back."""

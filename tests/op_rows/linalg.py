@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 import minigrad as mg
 from minigrad.nn import functional
 from minigrad.ops.linalg import products as linalg
+from minigrad.ops.linalg.systems import cofactors
 
 from .row import ALL, FLOATS, NUMBERS, Row
 
@@ -41,7 +44,97 @@ def _linear(name: str, *shapes: tuple[int, ...]) -> Row:
     )
 
 
+def _regular(x: Any) -> Any:
+    """Matrices of full rank, with singular values apart, whose largest elements are on the other diagonal."""
+    m, n = x.shape[-2:]
+    far = np.eye(m, n)[::-1] * np.arange(4, 4 + 2 * m, 2)[:, None]
+    return x + (far if isinstance(x, np.ndarray) else mg.tensor(far, dtype=x.dtype, device=x.device))
+
+
+def _factored(name: str, fn: Any, numpy: Any, *ops: str, shapes: Any = ((2, 3, 3),), **more: Any) -> Row:
+    """A row of a function of matrices, which float32 and float64 have."""
+    return Row(
+        name, lambda a, *others: fn(_regular(a), *others), lambda a, *others: numpy(_regular(a), *others),
+        ("real",) * len(shapes), ops, shapes, dtypes=("float32", "float64"), tolerance=100, kernels=False,
+        refuses=False, **more,
+    )  # fmt: skip
+
+
+def _lu(a: np.ndarray) -> np.ndarray:
+    """The packed factors of matrices, row by row."""
+    a = a.astype(np.float64)
+    for matrix in a.reshape(-1, *a.shape[-2:]):
+        for j in range(min(matrix.shape)):
+            p = j + int(np.argmax(abs(matrix[j:, j])))
+            matrix[[j, p]] = matrix[[p, j]]
+            matrix[j + 1 :, j] /= matrix[j, j]
+            matrix[j + 1 :, j + 1 :] -= np.outer(matrix[j + 1 :, j], matrix[j, j + 1 :])
+    return a
+
+
+FACTORED = [
+    *[_factored(f"lu_factor-{kind}", lambda x: mg.linalg.lu_factor(x).LU, _lu, "lu_factor", shapes=(shape,))
+      for kind, shape in (("square", (2, 3, 3)), ("tall", (4, 2)), ("wide", (2, 4)))],
+    _factored("lu", lambda x: mg.linalg.lu(x).L, lambda x: np.tril(_lu(x), -1) + np.eye(3)),
+    _factored("lu-upper", lambda x: mg.linalg.lu(x).U, lambda x: np.triu(_lu(x))),
+    _factored("lu_factor_ex", lambda x: mg.linalg.lu_factor_ex(x).LU, _lu),
+    _factored("lu_solve", lambda a, b: mg.linalg.lu_solve(*mg.linalg.lu_factor(a), b),
+              lambda a, b: np.linalg.solve(a, b), shapes=((2, 3, 3), (3, 2))),
+    _factored("lu_solve-adjoint", lambda a, b: mg.linalg.lu_solve(*mg.linalg.lu_factor(a), b, adjoint=True),
+              lambda a, b: np.linalg.solve(a.swapaxes(-1, -2), b), shapes=((2, 3, 3), (3, 2))),
+    _factored("solve", lambda a, b: mg.linalg.solve(a, b), lambda a, b: np.linalg.solve(a, b),
+              "solve", shapes=((2, 3, 3), (3, 2))),
+    _factored("solve-right", lambda a, b: mg.linalg.solve(a, b, left=False),
+              lambda a, b: b @ np.linalg.inv(a), "solve", shapes=((2, 3, 3), (2, 4, 3))),
+    _factored("solve_ex", lambda a, b: mg.linalg.solve_ex(a, b).result,
+              lambda a, b: np.linalg.solve(a, b[:, None])[:, 0], shapes=((3, 3), (3,))),
+    _factored("inv", mg.linalg.inv, np.linalg.inv),
+    _factored("inv_ex", lambda a: mg.linalg.inv_ex(a).inverse, lambda a: np.linalg.inv(a)),
+    _factored("det", mg.linalg.det, np.linalg.det, "det", "cofactors"),
+    _factored("cofactors", cofactors, lambda x: np.linalg.det(x)[..., None, None] * np.linalg.inv(x).swapaxes(-1, -2),
+              "cofactors"),
+    _factored("slogdet", lambda a: mg.linalg.slogdet(a).logabsdet,
+              lambda a: np.linalg.slogdet(a)[1], "slogdet"),
+    *[_factored(f"qr-{kind}-{k}", lambda x, k=k: mg.linalg.qr(x)[k], lambda x, k=k: np.linalg.qr(x)[k], "qr",
+                shapes=(shape,))
+      for kind, shape in (("square", (2, 3, 3)), ("tall", (4, 2)), ("wide", (2, 4))) for k in (0, 1)],
+    _factored("qr-complete", lambda x: mg.linalg.qr(x, "complete").R, lambda x: np.linalg.qr(x, "complete")[1], "qr"),
+    _factored("eigh", lambda x: mg.linalg.eigh(x + x.mT).eigenvectors ** 2,
+              lambda x: np.linalg.eigh(x + x.swapaxes(-1, -2))[1] ** 2, "eigh"),
+    _factored("eigvalsh", lambda x: mg.linalg.eigvalsh(x + x.mT), lambda x: np.linalg.eigvalsh(x + x.swapaxes(-1, -2)),
+              "eigh"),
+    *[_factored(f"svd-{kind}-{k}", lambda x, k=k: mg.linalg.svd(x, False)[k] ** 2,
+                lambda x, k=k: np.linalg.svd(x, False)[k] ** 2, "svd", shapes=(shape,))
+      for kind, shape in (("square", (2, 3, 3)), ("tall", (4, 2)), ("wide", (2, 4))) for k in (0, 1, 2)],
+    _factored("svdvals", mg.linalg.svdvals, lambda x: np.linalg.svd(x, compute_uv=False), "svd", shapes=((3, 2),)),
+    *[_factored(f"pinv-{kind}", mg.linalg.pinv, np.linalg.pinv, "pinv", shapes=(shape,))
+      for kind, shape in (("square", (2, 3, 3)), ("tall", (4, 2)), ("wide", (2, 4)))],
+    _factored("matrix_rank", lambda x: mg.linalg.matrix_rank(x), np.linalg.matrix_rank, shapes=((3, 2),),
+              result="int64", smooth=False),
+    _factored("cond", mg.linalg.cond, np.linalg.cond, "svd"),
+    _factored("cond-fro", lambda x: mg.linalg.cond(x, "fro"), lambda x: np.linalg.cond(x, "fro"), "solve"),
+    *[_factored(f"lstsq{'-' * bool(driver)}{driver or ''}-{kind}",
+                lambda a, b, d=driver: mg.linalg.lstsq(a, b, driver=d).solution,
+                lambda a, b: np.linalg.pinv(a) @ b, shapes=shapes)
+      for driver in (None, "gels") for kind, shapes in (("tall", ((4, 2), (4, 3))), ("wide", ((2, 4), (2, 3))))],
+    *[_factored(f"matrix_norm{order}", lambda x, p=order: mg.linalg.matrix_norm(x, p),
+                lambda x, p=order: np.linalg.norm(x, p), shapes=((3, 2),)) for order in ("nuc", 2, -2)],
+    _factored("norm-matrix", lambda x: mg.linalg.norm(x, 1), lambda x: np.linalg.norm(x, 1), shapes=((3, 2),)),
+    _factored("matrix_power-negative", lambda x: mg.linalg.matrix_power(x, -2),
+              lambda x: np.linalg.matrix_power(x, -2)),
+    _factored("cholesky_ex", lambda x: mg.linalg.cholesky_ex(x @ x.mT).L,
+              lambda x: np.linalg.cholesky(x @ x.swapaxes(-1, -2)), "cholesky"),
+    _factored("cholesky_solve", lambda a, b: mg.cholesky_solve(b, a), lambda a, b: np.linalg.solve(
+        np.tril(a) @ np.tril(a).swapaxes(-1, -2), b), "solve_triangular", shapes=((2, 3, 3), (3, 2))),
+    _factored("cholesky_inverse", lambda a: mg.cholesky_inverse(a, True), lambda a: np.linalg.inv(
+        np.triu(a).swapaxes(-1, -2) @ np.triu(a)), "solve_triangular"),
+    _factored("logdet", lambda a: mg.logdet(a @ a.mT), lambda a: np.linalg.slogdet(a)[1] * 2, "slogdet"),
+    _factored("inverse", mg.inverse, np.linalg.inv),
+    _factored("pinverse", mg.pinverse, np.linalg.pinv, shapes=((4, 2),)),
+]  # fmt: skip
+
 ROWS = [
+    *FACTORED,
     _product("matmul", (3, 4), (4, 5)),
     _product("matmul-batch", (2, 1, 3, 4), (3, 4, 2)),
     _product("matmul-shared", (2, 3, 4), (4, 5)),

@@ -24,6 +24,7 @@ X, Y = (2, 3), (3, 2)
 ABOVE = np.array([[0.5, 1.5, 2.5], [3.0, 0.3, 8.0]])
 POSITIONS = np.array([1, 0])
 COLUMNS = np.array([[1, 0, 1], [0, 0, 1]])
+SQUARE = np.array([[4.0, 1.0], [1.0, 2.0]])
 MASK = np.array([[True, False, True], [False, True, True]])
 
 # Operands as shapes or arrays, in the order of the parameters, and the values of parameters without a default.
@@ -48,8 +49,13 @@ CALLS: dict[str, dict[str, Any]] = {
     "addmm": {"input": (2, 2), "mat1": X, "mat2": Y},
     "baddbmm": {"input": (2, 2, 2), "batch1": (2, 2, 3), "batch2": (2, 3, 2)},
     "addmv": {"input": (2,), "mat": X, "vec": (3,)},
-    "cholesky": {"A": np.array([[4.0, 1.0], [1.0, 2.0]])},
-    "solve_triangular": {"A": np.array([[4.0, 1.0], [1.0, 2.0]]), "B": X, "upper": True},
+    "cholesky": {"A": SQUARE}, "solve_triangular": {"A": SQUARE, "B": X, "upper": True},
+    **{name: {"A": SQUARE} for name in ("lu", "lu_factor", "lu_factor_ex", "inv", "inv_ex", "qr", "eigh", "eigvalsh",
+                                     "svdvals", "pinv", "matrix_rank", "det", "slogdet", "svd", "cond", "cholesky_ex")},
+    **{name: {"input": SQUARE} for name in ("logdet", "inverse", "pinverse")},
+    **{name: {"A": SQUARE, "B": X} for name in ("solve", "solve_ex", "lstsq")},
+    "cholesky_solve": {"input": X, "input2": SQUARE}, "cholesky_inverse": {"input": SQUARE},
+    "lu_solve": {"LU": SQUARE, "pivots": np.array([1, 2]), "B": X},
     "linear": {"input": X, "weight": (4, 3), "bias": (4,)},
     "cast": {"input": X, "dtype": mg.float64},
     **{name: {"tensors": [X, X]} for name in ("hstack", "vstack", "row_stack", "dstack", "column_stack")},
@@ -312,7 +318,7 @@ def test_a_wrong_out_raises_before_anything_is_written(name: str) -> None:
     several = isinstance(wanted, tuple)
     for what, (place, error) in BAD_PLACES.items():
         last = parts(wanted)[-1]
-        if (what == "shared" and last.ndim == 0) or (what == "none of several" and not several):
+        if (what == "shared" and not (last.ndim and last.numel())) or (what == "none of several" and not several):
             continue
         outs = [lying(y, "contiguous") for y in parts(wanted)]
         outs[-1] = place(last)

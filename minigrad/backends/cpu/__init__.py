@@ -17,6 +17,7 @@ from minigrad.backends.cpu.matmul import Matmul
 from minigrad.backends.cpu.pool import Pool
 from minigrad.backends.cpu.reduction import Reduction
 from minigrad.backends.cpu.resampling import Resampling
+from minigrad.backends.cpu.rotations import Rotations
 from minigrad.backends.cpu.rows import Rows
 from minigrad.backends.cpu.scan import Scan
 from minigrad.backends.cpu.sorting import Sorting
@@ -34,6 +35,7 @@ class CpuBackend(
     Pool,
     Reduction,
     Resampling,
+    Rotations,
     Rows,
     Scan,
     Sorting,

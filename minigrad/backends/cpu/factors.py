@@ -1,6 +1,6 @@
 """Factors and triangular systems on the CPU: one matrix of a batch per task.
 
-The loops are in `kernels/cpu/factors.py`.
+The loops are in `kernels/cpu`: `factors.py`, `lu.py`, `qr.py`.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from math import prod
 from typing import Any
 
 from minigrad.backends.base import Launch, serves
-from minigrad.backends.cpu.family import Family, bind, headed, kind_of
+from minigrad.backends.cpu.family import Family, begins, bind, headed, kind_of, matrices
 from minigrad.backends.launch import NO_STEPS
 from minigrad.core import requests
 from minigrad.core.dtype import DType, int64
 from minigrad.core.op import Spec
-from minigrad.kernels.cpu import factors
+from minigrad.kernels.cpu import factors, lu, qr
 from minigrad.kernels.specialize import write_kernel
 from minigrad.kernels.store import load
 
@@ -44,11 +44,25 @@ class Factors(Family):
         kernel = self.kernel(write_factor, factors.solve, a.dtype, kind=kind_of(tasks * n * k, tasks, n))
         return bind(kernel, headed(tasks, numbers), 2)
 
+    @serves(requests.LU)
+    def lu(self, out: Spec, pivots: Spec, order: Spec, a: Spec) -> Launch:
+        m, n = a.shape[-2:]
+        tasks = prod(a.shape[:-2])
+        if not m * tasks:
+            return NO_STEPS
+        numbers = lu.LU.pack(*begins(a, out, pivots, order), matrices(a), m=m, n=n, sizes=a.shape[:-2])
+        kernel = self.kernel(write_lu, a.dtype, kind=kind_of(tasks * m * n, tasks, min(m, n)))
+        return bind(kernel, headed(tasks, numbers), 1, 3)
 
-def matrices(x: Spec) -> tuple[int, int, int, tuple[int, ...]]:
-    """Where the matrices of a batch begin, and the steps to the next row, column and matrix."""
-    *batch, row, col = x.layout.strides
-    return x.layout.offset, row, col, tuple(batch)
+    @serves(requests.QR)
+    def qr(self, q: Spec, r: Spec, a: Spec) -> Launch:
+        (m, n), p = a.shape[-2:], r.shape[-2]
+        tasks = prod(a.shape[:-2])
+        if not m * tasks:
+            return NO_STEPS
+        numbers = qr.QR.pack(*begins(a, q, r), matrices(a), m=m, n=n, p=p, sizes=a.shape[:-2])
+        kernel = self.kernel(write_qr, a.dtype, kind=kind_of(tasks * m * max(n, p), tasks, 4 * min(m, n)))
+        return bind(kernel, headed(tasks, numbers), 1, 2)
 
 
 def write_factor(template: Callable[..., Any], dtype: DType) -> Any:
@@ -64,3 +78,37 @@ def write_factor(template: Callable[..., Any], dtype: DType) -> Any:
         fields=factors.FACTOR if factor else factors.SOLVE,
     )
     return load(f"{template.__name__}_{dtype.short}", text)
+
+
+def write_lu(dtype: DType) -> Any:
+    """Write, compile and import the loop of LU factors, whose sums of eight products may be taken in any order."""
+    text = write_kernel(
+        f"LU factors of {dtype}.",
+        lu.factor,
+        operands=(dtype,),
+        out=(dtype, int64, int64),
+        compute=dtype.compute,
+        results="out, pivots, order",
+        arrays=(dtype, dtype, int64, int64),
+        fields=lu.LU,
+        helpers=(lu.less,),
+        fastmath=("contract",),
+    )
+    return load(f"lu_{dtype.short}", text)
+
+
+def write_qr(dtype: DType) -> Any:
+    """Write, compile and import the loop of QR factors, whose sums of eight products may be taken in any order."""
+    text = write_kernel(
+        f"QR factors of {dtype}.",
+        qr.factor,
+        operands=(dtype,),
+        out=(dtype, dtype),
+        compute=dtype.compute,
+        results="q, r",
+        arrays=(dtype, dtype, dtype),
+        fields=qr.QR,
+        helpers=(lu.less, qr.reflect),
+        fastmath=("contract",),
+    )
+    return load(f"qr_{dtype.short}", text)

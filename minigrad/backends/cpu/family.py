@@ -16,6 +16,7 @@ from minigrad.backends.host import HostMemory
 from minigrad.backends.launch import Executable, Launch, Step
 from minigrad.backends.parallel import guarded
 from minigrad.config import settings
+from minigrad.core.op import Spec
 from minigrad.kernels.calling import Call, function
 from minigrad.kernels.store import Kernel, forks_wait, watchers
 
@@ -91,3 +92,14 @@ def kind_of(elements: int, tasks: int, cost: int = 1) -> str:
 def headed(tasks: int, numbers: Any, end: bool = False) -> NDArray[np.int64]:
     """Numbers with their head: how many tasks there are, and whether the kernel is called once more at their end."""
     return np.array([tasks, end, *numbers], np.int64)
+
+
+def begins(a: Spec, *outs: Spec) -> list[tuple[int, int, int, tuple[int, ...]]]:
+    """As `matrices`, of dense results, of which the loops read no more than the offset."""
+    return [(out.layout.offset, 0, 0, (0,) * (len(a.shape) - 2)) for out in outs]
+
+
+def matrices(x: Spec) -> tuple[int, int, int, tuple[int, ...]]:
+    """Where the matrices of a batch begin, and the steps to the next row, column and matrix."""
+    *batch, row, col = x.layout.strides
+    return x.layout.offset, row, col, tuple(batch)

@@ -7,10 +7,10 @@ serves them is whole.  `backends/steps.py` says how a launch is made of launches
 functions; the other files are families of requests, as in `core/requests.py`.
 """
 
-from minigrad.backends.lowering import along, elements, factors, indexing, pooling, products, random, rows
+from minigrad.backends.lowering import along, elements, factors, indexing, pooling, products, random, rotations, rows
 from minigrad.backends.steps import Steps, Value, lowerings, lowers
 
 __all__ = [
     "Steps", "Value", "along", "elements", "factors", "indexing", "lowerings", "lowers", "pooling", "products",
-    "random", "rows",
+    "random", "rotations", "rows",
 ]  # fmt: skip

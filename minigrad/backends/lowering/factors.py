@@ -1,11 +1,13 @@
-"""Factors of symmetric matrices and triangular systems: one row at a time, as a product and a division."""
+"""Factors of matrices and triangular systems: one row or column at a time, as products and elementwise steps."""
 
 from __future__ import annotations
 
 from minigrad.backends.base import Backend, Launch
-from minigrad.backends.lowering.functions import NOT_POSITIVE, OVER_ROOT, QUOTIENT
-from minigrad.backends.steps import Specs, Steps, lowers
-from minigrad.core.requests import Cholesky, Product, SolveTriangular
+from minigrad.backends.lowering import functions as F
+from minigrad.backends.lowering.functions import LARGEST, SUM
+from minigrad.backends.steps import Specs, Steps, Value, lowers
+from minigrad.core.dtype import int64
+from minigrad.core.requests import LU, QR, ArgReduce, Cholesky, Gather, Product, SolveTriangular
 
 
 @lowers(Cholesky)
@@ -26,8 +28,10 @@ def cholesky(backend: Backend, request: Cholesky, outs: Specs, operands: Specs) 
         else:
             steps.copy(row, source)
         pivot = row.at(ndim - 1, 0)
-        steps.each(NOT_POSITIVE, pivots.at(ndim - 2, j), pivot.seen(pivot.layout.squeeze(-1)), compute=a.dtype.compute)
-        steps.each(OVER_ROOT, out.at(ndim - 2, j).at(ndim - 1, j, n - j), row, pivot)
+        steps.each(
+            F.NOT_POSITIVE, pivots.at(ndim - 2, j), pivot.seen(pivot.layout.squeeze(-1)), compute=a.dtype.compute
+        )
+        steps.each(F.OVER_ROOT, out.at(ndim - 2, j).at(ndim - 1, j, n - j), row, pivot)
     return steps.launch
 
 
@@ -46,6 +50,110 @@ def solve_triangular(backend: Backend, request: SolveTriangular, outs: Specs, op
         else:
             steps.copy(row, source)
         if not request.unit:
-            steps.each(QUOTIENT, row, row, line.at(ndim - 1, i))
+            steps.each(F.QUOTIENT, row, row, line.at(ndim - 1, i))
         steps.copy(out.at(ndim - 2, i), row)
     return steps.launch
+
+
+def stretched(x: Value, shape: tuple[int, ...]) -> Value:
+    """A value in a larger shape, its elements repeated."""
+    return x.seen(x.layout.expand(shape))
+
+
+def block(x: Value, row: int, col: int) -> Value:
+    """The part of each matrix from a row and a column on."""
+    d = len(x.shape) - 2
+    return x.at(d, row, x.shape[d] - row).at(d + 1, col, x.shape[d + 1] - col)
+
+
+@lowers(LU)
+def lu(backend: Backend, request: LU, outs: Specs, operands: Specs) -> Launch:
+    """Column by column: the largest element comes to the diagonal, and the rest loses a product of a column and a row.
+
+    Source: Golub and Van Loan, Matrix Computations, 4th edition, algorithm 3.4.1 (outer products, partial pivoting).
+    """
+    steps = Steps(backend, outs, operands)
+    (out, pivots, order), (a,) = steps.outs, steps.operands
+    m, n, d = *a.shape[-2:], len(a.shape) - 2
+    rows = steps.positions(m, d + 2, d)
+    order = order.seen(order.layout.unsqueeze(d + 1))
+    steps.copy(out, a)
+    steps.copy(order, rows)
+    for j in range(min(m, n) if out.layout.numel else 0):
+        pivot = steps.work((*a.shape[:-2], 1, 1), int64)
+        number, here = rows.at(d, j), rows.at(d, j, m - j)
+        steps.ask(ArgReduce(F.LARGER, d), pivot, block(out, j, j).at(d + 1, 0))
+        for matrix in (out, order):  # rows j and p of both
+            rest = block(matrix, j, 0)
+            first, other = (steps.work((*a.shape[:-2], 1, matrix.shape[-1]), matrix.dtype) for _ in range(2))
+            steps.copy(first, rest.at(d, 0))
+            steps.ask(Gather(d), other, rest, stretched(pivot, other.shape))
+            if matrix is out:
+                to = pivots.at(d, j)
+                to = to.seen(to.layout.unsqueeze(d + 1))
+                steps.each(F.TOTAL, to, pivot, number)
+            steps.each(F.EXCHANGED, rest, rest, here, number, to, first, other)
+        below, after = block(out, j + 1, j).at(d + 1, 0), block(out, j + 1, j + 1)
+        if below.layout.numel:
+            steps.each(F.OVER_PIVOT, below, below, out.at(d, j).at(d + 1, j))
+        if after.layout.numel:
+            steps.each(F.LESS_PRODUCT, after, after, below, block(out.at(d, j), 0, j + 1))
+    return steps.launch
+
+
+@lowers(QR)
+def qr(backend: Backend, request: QR, outs: Specs, operands: Specs) -> Launch:
+    """Column by column: a reflection leaves one element of it, and changes the columns after it.
+
+    The reflections of a matrix with ones on its diagonal, in the opposite order, are q.
+    Source: Golub and Van Loan, Matrix Computations, 4th edition, algorithms 5.1.1 and 5.2.1.
+    """
+    steps = Steps(backend, outs, operands)
+    (q, r), (a,) = steps.outs, steps.operands
+    m, n, d = *a.shape[-2:], len(a.shape) - 2
+    k = min(m, n) if a.layout.numel else 0
+    x = steps.work(a.shape, a.dtype)
+    steps.copy(x, a)
+    made = [reflection(steps, block(x, j, j)) for j in range(k)]
+    steps.fill(r, 0)
+    if k:
+        rows, columns = steps.positions(k, d + 2, d), steps.positions(n, d + 2, d + 1)
+        steps.each(F.UPPER, r.at(d, 0, k), x.at(d, 0, k), rows, columns)
+    steps.fill(q, 0)
+    if q.layout.numel:
+        steps.fill(q.seen(q.layout.diagonal(0, d, d + 1)), 1)
+        for j in range(k - 1, -1, -1):
+            reflect(steps, block(q, j, j), *made[j])
+    return steps.launch
+
+
+def reflection(steps: Steps, x: Value) -> tuple[Value, Value]:
+    """The vector and the factor of the reflection that leaves one element of the first column, which is applied."""
+    d = len(x.shape) - 2
+    column, start = x.at(d + 1, 0), x.at(d, 0).at(d + 1, 0)
+    size, first, total, kept, factor = (steps.work(start.shape, x.dtype) for _ in range(5))
+    v, squares = steps.work(column.shape, x.dtype), steps.work(column.shape, x.dtype)
+    steps.each(F.MAGNITUDE, v, column)
+    steps.reducer(LARGEST, size, v, (d,))
+    steps.each(F.OVER_PIVOT, v, column, size)
+    steps.copy(first, v.at(d, 0))
+    steps.each(F.PRODUCT, squares, v, v)
+    steps.fill(squares.at(d, 0), 0)
+    steps.reducer(SUM, total, squares, (d,))
+    steps.each(F.REFLECTED, kept, first, total)
+    steps.each(F.REFLECTION, v, v, first, kept)
+    steps.fill(v.at(d, 0), 1)
+    steps.each(F.REFLECTION_FACTOR, factor, first, kept)
+    steps.each(F.PRODUCT, start, kept, size)
+    if x.shape[d + 1] > 1:
+        reflect(steps, block(x, 0, 1), v, factor)
+    return v, factor
+
+
+def reflect(steps: Steps, x: Value, v: Value, factor: Value) -> None:
+    """x - factor * v @ (v.T @ x)."""
+    d = len(x.shape) - 2
+    w = steps.work((*x.shape[:d], 1, x.shape[d + 1]), x.dtype)
+    steps.ask(Product(), w, v.seen(v.layout.transpose(d, d + 1)), x)
+    steps.each(F.PRODUCT, w, w, factor)
+    steps.each(F.LESS_PRODUCT, x, x, v, w)

@@ -110,6 +110,16 @@ def picked_gradient(y, hit, ignored, dy, share):
     return 0 if ignored != 0 else (y - hit) * (dy * share)
 
 
+def is_zero(x):
+    """Whether a pivot is 0."""
+    return 1 if x == 0 else 0
+
+
+def not_finite(x):
+    """Whether a result is nan or infinite."""
+    return 0 if x - x == 0 else 1
+
+
 def over_root(x, pivot):
     """An element of a row over the root of its pivot."""
     return x / math.sqrt(pivot)
@@ -118,6 +128,91 @@ def over_root(x, pivot):
 def not_positive(x):
     """Whether a pivot is not positive, which nan is not."""
     return 0 if x > 0 else 1
+
+
+def larger(best, x):
+    """Whether a number is farther from 0 than the best so far."""
+    return abs(x) > abs(best)
+
+
+def exchanged(x, i, j, p, first, other):
+    """The element of row i after rows j and p have changed places: `first` came from row j, `other` from row p."""
+    return other if i == j else (first if i == p else x)
+
+
+def over_pivot(x, pivot):
+    """An element of a column over its pivot; of a pivot of 0, which is the largest, all of them are 0."""
+    return x / pivot if pivot != 0 else x
+
+
+def less_product(rest, a, b):
+    """A number less a product."""
+    return rest - a * b
+
+
+def magnitude(x):
+    """An absolute value."""
+    return abs(x)
+
+
+def reflected(x, below):
+    """The only element that a reflection leaves of a column: x is the first, `below` the sum of squares of the others.
+
+    Where nothing lies below there is no reflection; else the sign is that which no digits are lost with.
+    """
+    length = math.sqrt(x * x + below)
+    return x if below == 0 else (-length if x >= 0 else length)
+
+
+def reflection(x, first, kept):
+    """An element of the vector of a reflection, whose first element is 1."""
+    return x / (first - kept) if first != kept else 0
+
+
+def reflection_factor(first, kept):
+    """The factor of a reflection, or 0 for none."""
+    return (kept - first) / kept if first != kept else 0
+
+
+def upper(x, i, j):
+    """An element of an upper triangle."""
+    return x if i <= j else 0
+
+
+def symmetric(x, mirrored, i, j):
+    """An element of a symmetric matrix, of its upper triangle."""
+    return x if i <= j else mirrored
+
+
+def angle(p, q, r, order, close):
+    """The cosine and the sine of the rotation that makes the symmetric matrix of p, r and q diagonal.
+
+    order: 1 for p to become the smaller one, -1 for the larger, 0 for the smaller of the two angles.  close: the
+    relative difference of two numbers that count as equal; rotations by rounding errors would undo others.
+    Source: Golub and Van Loan, Matrix Computations, 4th edition, section 8.5.2.
+    """
+    ratio = (q - p) / (2 * r)
+    steep = math.sqrt(ratio * ratio + 1)
+    small = abs(r) <= close * math.sqrt(abs(p)) * math.sqrt(abs(q))
+    t = 0 * p * r if small else (1 / (ratio + steep) if ratio >= 0 else 1 / (ratio - steep))
+    c = 1 / math.sqrt(t * t + 1)
+    across = order * (q - p + 2 * t * r) < -8 * close * (abs(p) + abs(q))
+    return (t * c if across else c), (-c if across else t * c)
+
+
+def turned(x, y, c, s):
+    """A pair after a rotation."""
+    return c * x - s * y, s * x + c * y
+
+
+def scaled_root(x, size):
+    """The root of a number, times a scale."""
+    return math.sqrt(x) * size
+
+
+def signed(x, sign):
+    """A number, or minus it where another is negative."""
+    return -x if sign < 0 else x
 
 
 def total(acc, x):
@@ -171,8 +266,24 @@ UNLESS = parse(unless)
 LAST_AT = parse(last_at)
 NEGATIVE_UNLESS = parse(negative_unless)
 PICKED_GRADIENT = parse(picked_gradient)
+IS_ZERO = parse(is_zero)
+NOT_FINITE = parse(not_finite)
 OVER_ROOT = parse(over_root)
 NOT_POSITIVE = parse(not_positive)
+LARGER = parse(larger)
+EXCHANGED = parse(exchanged)
+OVER_PIVOT = parse(over_pivot)
+LESS_PRODUCT = parse(less_product)
+MAGNITUDE = parse(magnitude)
+REFLECTED = parse(reflected)
+REFLECTION = parse(reflection)
+REFLECTION_FACTOR = parse(reflection_factor)
+UPPER = parse(upper)
+SYMMETRIC = parse(symmetric)
+ANGLE = parse(angle, results=2)
+TURNED = parse(turned, results=2)
+SCALED_ROOT = parse(scaled_root)
+SIGNED = parse(signed)
 TOTAL = parse(total)
 HIGHEST = parse(highest)
 LOWEST = parse(lowest)

@@ -17,6 +17,7 @@ from minigrad.backends.reference.masks import Masks
 from minigrad.backends.reference.pool import Pool
 from minigrad.backends.reference.products import Products
 from minigrad.backends.reference.reduction import Reductions
+from minigrad.backends.reference.rotations import Rotations
 from minigrad.backends.reference.rows import Rows
 from minigrad.backends.reference.scan import Scan
 from minigrad.backends.reference.sorting import Sorting
@@ -24,6 +25,6 @@ from minigrad.backends.reference.tuples import Tuples
 
 
 class ReferenceBackend(
-    Loops, Conv, Factors, Reductions, Indexing, Filling, Masks, Pool, Products, Rows, Scan, Sorting, Tuples
+    Loops, Conv, Factors, Reductions, Indexing, Filling, Masks, Pool, Products, Rotations, Rows, Scan, Sorting, Tuples
 ):
     """Everything that `Backend` asks for, one element at a time."""

@@ -14,7 +14,7 @@ from minigrad.backends.base import Backend
 from minigrad.backends.limits import IndexLimits
 from minigrad.backends.steps import Steps
 from minigrad.core.device import CPU
-from minigrad.core.dtype import DType, int64
+from minigrad.core.dtype import DType, int32, int64
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Bounds, Cholesky, Copy, SolveTriangular
@@ -22,20 +22,25 @@ from minigrad.core.roles import Flag
 from minigrad.core.shape import broadcast_shapes
 from minigrad.declare.decorators import composed, kernel
 from minigrad.declare.names import LINALG
-from minigrad.declare.rules import common
+from minigrad.declare.record import results_of
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
 from minigrad.ops.batch_rules import Flags, ranked, stretched
+from minigrad.ops.creation import arange, zeros
+from minigrad.ops.pointwise.compare import where
+from minigrad.ops.reduction.sums import amin
 from minigrad.ops.shape.triangles import tril, triu
 from minigrad.runtime.tensor import Tensor
 
+CHOLESKY_EX: Any = results_of("cholesky_ex", ("L", "info"))
+
 
 def real_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
-    """float32 or float64."""
-    dtype = common(specs)
-    if not dtype.is_float or dtype.itemsize < 4:
-        shown = ", ".join(map(repr, specs))
+    """float32 or float64, the same for all operands."""
+    dtype = specs[0].dtype
+    if not dtype.is_float or dtype.itemsize < 4 or any(spec.dtype is not dtype for spec in specs):
+        shown, one = ", ".join(map(repr, specs)), " for all" if len(specs) > 1 else ""
         raise DTypeError(
-            f"{op.label}: expected float32 or float64, got {shown}; convert with .to(mg.float32)", op=op.label
+            f"{op.label}: expected float32 or float64{one}, got {shown}; convert with .to(mg.float32)", op=op.label
         )
     return dtype
 
@@ -69,18 +74,24 @@ def factor_tangent(da: Tensor, y: Tensor) -> Tensor:
 
 
 @kernel(
-    dtype=real_dtype, shape=square_shape, vjp=(lambda g, y: factor_gradient(g, y),),
-    jvp=lambda da, y: factor_tangent(da, y), batch=lambda a, *, batch: factor(a), name="cholesky", namespace=(),
+    dtype=lambda op, specs, **params: (real_dtype(op, specs), int64),
+    shape=lambda op, a, **params: (square_shape(op, a), a.shape[:-1]),
+    outputs=("factor", "wrong"), vjp=(lambda g, factor: factor_gradient(g, factor),),
+    jvp=lambda da, factor: (factor_tangent(da, factor), None),
+    batch=lambda a, *, batch, checked: factor(a, checked=checked), name="cholesky", namespace=(),
 )  # fmt: skip
-def factor(backend, out, a: Tensor):
-    """The upper triangle u with u.T @ u = a, of the upper triangle of a.  Gradient: that of a symmetric matrix."""
-    steps = Steps(backend, (out,), (a,))
-    (result,), (matrix,) = steps.outs, steps.operands
-    pivots, bounds = steps.work(a.shape[:-1], int64), steps.work((2,), int64)
-    steps.then(backend.prepare(Cholesky(), (out, pivots.spec), a), matrix, result, pivots)
-    if a.layout.numel:
-        steps.ask(Bounds(), bounds, pivots)
-        steps.check(bounds, 0, 0)
+def factor(backend, u, wrong, a: Tensor, *, checked: Flag):
+    """The upper triangle u with u.T @ u = a, of the upper triangle of a, and 1 for each pivot that is not positive.
+
+    checked: raise ArgumentError for such a pivot.  Gradient: that of a symmetric matrix.
+    """
+    steps = Steps(backend, (u, wrong), (a,))
+    steps.ask(Cholesky(), steps.outs, *steps.operands)
+    if not checked or not a.layout.numel:
+        return steps.launch
+    bounds = steps.work((2,), int64)
+    steps.ask(Bounds(), bounds, steps.outs[1])
+    steps.check(bounds, 0, 0)
     return steps.launch.within(Pivots(backend, a))
 
 
@@ -126,7 +137,27 @@ def cholesky(A: Tensor, *, upper: Flag = False) -> Tensor:
     Raises ArgumentError, with the index in the batch and the order of the minor, for another matrix.
     """
     square = A.shape[-1:] == A.shape[-2:-1]  # of others the error shows the shape that was given
-    return factor(A) if upper or not square else factor(A.mT).mT
+    return factor(A, checked=True).factor if upper or not square else factor(A.mT, checked=True).factor.mT
+
+
+def first_step(wrong: Tensor) -> Tensor:
+    """Return the first step of each row that is wrong, counted from 1, or 0 (int32)."""
+    k = wrong.shape[-1]
+    if not k:
+        return zeros(wrong.shape[:-1], dtype=int32, device=wrong.device)
+    step = amin(where(wrong != 0, arange(1, k + 1, device=wrong.device), k + 1), -1)
+    return where(step > k, 0, step).to(int32)
+
+
+@composed(namespace=LINALG, method=False)
+def cholesky_ex(A: Tensor, *, upper: Flag = False, check_errors: Flag = False) -> Any:
+    """Return (L, info): as `cholesky`, and the order of the first leading minor that is not positive, or 0 (int32).
+
+    Where info is not 0, L has no meaning.  check_errors: raise ArgumentError there.
+    """
+    square = A.shape[-1:] == A.shape[-2:-1]
+    u, wrong = factor(A if upper or not square else A.mT, checked=check_errors)
+    return CHOLESKY_EX(u if upper else u.mT, first_step(wrong))
 
 
 # ---- triangular systems ---------------------------------------------------------------------------------------------

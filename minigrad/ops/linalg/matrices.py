@@ -9,6 +9,7 @@ from typing import Any
 from minigrad.core.roles import Dim, Flag, Int, Scalar
 from minigrad.core.shape import normalize_dim
 from minigrad.declare.decorators import composed
+from minigrad.declare.forms import as_float
 from minigrad.declare.names import FUNCTIONAL, LINALG, MG
 from minigrad.errors import ArgumentError, ShapeError
 from minigrad.ops.casting import clone
@@ -16,11 +17,14 @@ from minigrad.ops.creation import arange, eye
 from minigrad.ops.indexing.gathering import index_select
 from minigrad.ops.linalg import vectors
 from minigrad.ops.linalg.products import matmul
+from minigrad.ops.linalg.spectra import svdvals
+from minigrad.ops.linalg.systems import inv
 from minigrad.ops.pointwise.compare import where
-from minigrad.ops.reduction.norms import norm
+from minigrad.ops.reduction import norms
 from minigrad.ops.reduction.scan import cumprod
-from minigrad.ops.reduction.sums import amax, amin
+from minigrad.ops.reduction.sums import amax, amin, sum
 from minigrad.ops.shape.grids import triu_indices
+from minigrad.ops.shape.rearranging import movedim
 from minigrad.ops.shape.views import expand, reshape
 from minigrad.runtime.tensor import Tensor, describe
 
@@ -30,7 +34,7 @@ Known = dict[tuple[int, int], tuple[int, int]]
 @composed(namespace=LINALG, method=False)
 def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: Flag = False, *, dtype: Any = None) -> Tensor:
     """The norm of order `ord` over `dim`, of all elements without one: `mg.norm`."""
-    return norm(x, ord, dim, keepdim, dtype=dtype)
+    return norms.norm(x, ord, dim, keepdim, dtype=dtype)
 
 
 @composed(of=vectors.cross, namespace=LINALG, method=False)
@@ -43,30 +47,51 @@ def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
 def matrix_norm(
     A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: Flag = False, *, dtype: Any = None
 ) -> Tensor:
-    """The norm of matrices over two dims: "fro", or the largest (1) or smallest (-1) sum of a column, inf of a row.
+    """The norm of matrices over two dims, of the order "fro", "nuc", 1, -1, 2, -2, inf or -inf.
 
-    Raises ArgumentError for the orders 2, -2 and "nuc", which singular values are needed for.
+    "nuc" is the sum of singular values, 2 and -2 the largest and the smallest one; 1 and -1 the largest and smallest
+    sum of magnitudes of a column, inf and -inf of a row.
+    Gradient: of "nuc", 2 and -2 U diag(g) Vh of those singular vectors.
     """
     dims = tuple([normalize_dim(d, A.ndim, "matrix_norm", A) for d in (dim if isinstance(dim, (tuple, list)) else ())])
     if len(set(dims)) != 2:
         raise ShapeError(f"matrix_norm: dim must be two dims of {describe(A)}, got {dim}", op="matrix_norm")
     if ord == "fro":
-        return norm(A, 2, dims, keepdim, dtype=dtype)
+        return norms.norm(A, 2, dims, keepdim, dtype=dtype)
+    if ord in (2, -2, "nuc"):
+        values = svdvals(movedim(as_float("matrix_norm", A, dtype), dims, (-2, -1)))
+        result = (
+            sum(values, -1)
+            if ord == "nuc" or (ord == 2 and not values.shape[-1])
+            else (amax if ord > 0 else amin)(values, -1)
+        )
+        return result.unsqueeze(min(dims)).unsqueeze(max(dims)) if keepdim else result
     if ord not in (1, -1, math.inf, -math.inf):
         raise ArgumentError(
-            f"matrix_norm: ord must be 'fro', 1, -1, inf or -inf, got {ord!r}"
-            + ("; it is made of singular values, which are not offered" if ord in (2, -2, "nuc") else ""),
-            op="matrix_norm",
+            f"matrix_norm: ord must be 'fro', 'nuc', 1, -1, 2, -2, inf or -inf, got {ord!r}", op="matrix_norm"
         )
     rows, columns = dims if abs(ord) == 1 else dims[::-1]
-    result = (amax if ord > 0 else amin)(norm(A, 1, rows, True, dtype=dtype), columns, True)
+    result = (amax if ord > 0 else amin)(norms.norm(A, 1, rows, True, dtype=dtype), columns, True)
     return result if keepdim else result.squeeze(dims)
+
+
+@composed(of=norms.norm, namespace=LINALG, method=False)
+def norm(input: Tensor, ord: Any = None, dim: Any = None, keepdim: Flag = False, *, dtype: Any = None) -> Tensor:
+    """`vector_norm` over one dim, or of all elements without `ord` and `dim`; `matrix_norm` over two dims.
+
+    Without `dim`, a tensor of two dims is a matrix if `ord` is given.
+    """
+    if ord is None or isinstance(dim, int) or (dim is None and input.ndim == 1) or (dim is not None and len(dim) == 1):
+        return norms.norm(input, 2 if ord is None else ord, dim, keepdim, dtype=dtype)
+    if dim is None and input.ndim != 2:
+        raise ShapeError(f"norm: ord without dim needs 1 or 2 dims, got {describe(input)}; give dim", op="norm")
+    return matrix_norm(input, ord, (0, 1) if dim is None else dim, keepdim, dtype=dtype)
 
 
 @composed(method=False, out=False)
 def dist(input: Tensor, other: Tensor, p: Scalar = 2) -> Tensor:
     """The norm of order p of input - other, over all elements; the two broadcast."""
-    return norm(input - other, p)
+    return norms.norm(input - other, p)
 
 
 @composed(method=False, out=False)
@@ -77,7 +102,7 @@ def cdist(x1: Tensor, x2: Tensor, p: Scalar = 2.0, compute_mode: Any = "use_mm_f
     """
     if x1.ndim < 2 or x2.ndim < 2 or x1.shape[-1] != x2.shape[-1] or p < 0:
         raise ShapeError(f"cdist: expected rows of one length and p >= 0, got {describe(x1)}, {describe(x2)} and {p}")
-    return norm(x1.unsqueeze(-2) - x2.unsqueeze(-3), p if x1.shape[-1] else 2, -1)
+    return norms.norm(x1.unsqueeze(-2) - x2.unsqueeze(-3), p if x1.shape[-1] else 2, -1)
 
 
 @composed(namespace=(MG, FUNCTIONAL), method=False, out=False)
@@ -89,7 +114,7 @@ def pdist(input: Tensor, p: Scalar = 2.0) -> Tensor:
     if input.ndim != 2 or not input.dtype.is_float or p < 0:
         raise ShapeError(f"pdist: expected a matrix of floats and p >= 0, got {describe(input)} and {p}", op="pdist")
     first, second = triu_indices(input.shape[0], input.shape[0], 1, device=input.device)
-    return norm(index_select(input, 0, first) - index_select(input, 0, second), p if input.shape[1] else 2, -1)
+    return norms.norm(index_select(input, 0, first) - index_select(input, 0, second), p if input.shape[1] else 2, -1)
 
 
 @composed()
@@ -97,7 +122,7 @@ def renorm(input: Tensor, p: Scalar, dim: Dim, maxnorm: Scalar) -> Tensor:
     """The slices along `dim` whose norm of order p is above maxnorm scaled down to it."""
     if p <= 0 or maxnorm < 0 or input.ndim < 2:
         raise ArgumentError(f"renorm: p > 0, maxnorm >= 0 and 2 dims are needed, got {p}, {maxnorm}, {describe(input)}")
-    size = norm(input, p, tuple([d for d in range(input.ndim) if d != dim]), True)
+    size = norms.norm(input, p, tuple([d for d in range(input.ndim) if d != dim]), True)
     return input * where(size > maxnorm, maxnorm / (size + 1e-7), 1.0)  # PyTorch adds this, so that none is above
 
 
@@ -114,14 +139,19 @@ def vander(x: Tensor, N: int | None = None) -> Tensor:
 
 @composed(namespace=LINALG, method=False)
 def matrix_power(A: Tensor, n: Int) -> Tensor:
-    """A @ A @ ... n times, by repeated squares; the identity for 0.  Negative powers are not offered."""
-    if A.ndim < 2 or A.shape[-1] != A.shape[-2] or n < 0:
-        raise ArgumentError(
-            f"matrix_power: expected square matrices and n >= 0, got {describe(A)} and {n}; there is no inverse",
-            op="matrix_power",
+    """A @ A @ ... n times, by repeated squares; the identity for 0, that of the inverse for negative n.
+
+    Raises ArgumentError for a negative power of a singular matrix.
+    """
+    if A.ndim < 2 or A.shape[-1] != A.shape[-2]:
+        raise ShapeError(
+            f"matrix_power: expected square matrices of shape (..., n, n), got {describe(A)}", op="matrix_power"
         )
+    if n < 0:
+        return matrix_power(inv(A), -n)
     if n == 0:
-        return clone(expand(eye(A.shape[-1], dtype=A.dtype, device=A.device), shape=A.shape))
+        one = expand(eye(A.shape[-1], dtype=A.dtype, device=A.device), shape=A.shape)
+        return where(one != one, A, one)  # no element of A, whose gradient is 0
     if n == 1:
         return clone(A)
     half = A if n < 4 else matrix_power(A, n // 2)

@@ -37,7 +37,7 @@ def norm(
     float.
     Gradient: g*x/norm for 2 and g*sign(x) for 1, 0 at an element of 0; 0 where the norm is 0; shared evenly by the
     elements that attain an infinite order; 0 for the order 0.
-    Raises ArgumentError for another p (the nuclear norm is not offered), ShapeError for an infinite order of nothing.
+    Raises ArgumentError for another p ("nuc" is in `mg.linalg.norm`), ShapeError for an infinite order of nothing.
     """
     x = as_float("norm", input, dtype)
     found = of_order(x, read_order(input, p), dim, keepdim).to(x.dtype)
@@ -51,7 +51,7 @@ def read_order(x: Tensor, p: Any) -> float:
     if isinstance(p, bool) or not isinstance(p, (int, float, np.number)) or math.isnan(p):
         raise ArgumentError(
             f"norm: p of {describe(x)} must be a number or 'fro', got {p!r}"
-            + ("; the nuclear norm is the sum of singular values, which are not offered" if p == "nuc" else ""),
+            + ("; the nuclear norm is mg.linalg.matrix_norm(x, 'nuc')" if p == "nuc" else ""),
             op="norm",
         )
     return float(p)

@@ -1,0 +1,191 @@
+"""Eigenvalues and singular values by rotations of pairs of rows: Jacobi's method, in a fixed number of steps.
+
+Rows are paired as players of a tournament: rows 2 i and 2 i + 1 meet, then all but the first move on, so that every two
+meet once in a sweep of n - 1 rounds.  The rotations of a round touch different rows, so each is one elementwise step.
+Sources: Golub and Van Loan, Matrix Computations, 4th edition, sections 8.5 and 8.6; Brent and Luk, "The solution of
+singular-value and symmetric eigenvalue problems on multiprocessor arrays" (1985).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from minigrad.backends.base import Backend, Launch
+from minigrad.backends.lowering import functions as F
+from minigrad.backends.lowering.functions import LARGEST, SUM
+from minigrad.backends.steps import Specs, Steps, Value, lowers
+from minigrad.core.dtype import int64
+from minigrad.core.requests import QR, SVD, Eigh, Gather, Ordered, Product, Select, TurnRows
+
+
+def sweeps_for(n: int) -> int:
+    """How many sweeps leave nothing to turn.
+
+    Convergence is quadratic once the angles are small, so 4 sweeps end it; before, about log2(n) are needed (Brent
+    and Luk).  The others are for clusters: 33 rows with two eigenvalues only have needed 12 sweeps.
+    """
+    return 8 + (n - 1).bit_length()
+
+
+def moved_on(n: int) -> list[int]:
+    """The row that comes to each position after a round; n is even."""
+    order = [0, *[k - 2 if k % 2 == 0 else k + 2 for k in range(1, n)]]
+    if n > 2:
+        order[2] = 1
+    order[n - 1] = max(1, n - 2)
+    return order
+
+
+def tournament(steps: Steps, x: Value, falling: bool, fixed: bool, find: Callable[..., None]) -> None:
+    """Sweeps over the rows of x, of which the number is even.
+
+    falling: the larger of a pair goes to the row that was first at the beginning, else the smaller.  So equal
+    eigenvalues become neighbours, without which convergence is not quadratic (van Kempen 1966).
+    fixed: the first row takes no part.
+    find(even, odd, cosine, sine, order): write the cosines and sines of the pairs of a round, (..., rows / 2, 1).
+    """
+    d, rows = len(x.shape) - 2, x.shape[-2]
+    even, odd = (x.seen(x.layout.slice(d, k, None, 2)) for k in (0, 1))
+    cosine, sine = (steps.work((*x.shape[:d], rows // 2, 1), x.dtype) for _ in range(2))
+    after, moved = steps.work(x.shape, x.dtype), moved_on(rows)
+    permutation, orders, labels = steps.constant(moved, int64), list[Value](), list(range(rows))
+    for _ in range(rows - 1):
+        order = [-1 if (p < q) == falling else 1 for p, q in zip(labels[::2], labels[1::2])]
+        orders.append(steps.constant([[k if i or not fixed else 0] for i, k in enumerate(order)], x.dtype))
+        labels = [labels[k] for k in moved]
+    for wanted in orders * sweeps_for(rows):
+        find(even, odd, cosine, sine, wanted)
+        steps.each(F.TURNED, (even, odd), even, odd, cosine, sine)
+        steps.ask(Select(d), after, x, permutation)
+        steps.copy(x, after)
+
+
+def closeness(steps: Steps, a: Value) -> Value:
+    """Half of the distance of 1 from the next number."""
+    return steps.constant(np.finfo(a.dtype.compute).eps / 2, a.dtype)
+
+
+def transposed(x: Value) -> Value:
+    """The transposes of matrices."""
+    return x.seen(x.layout.transpose(-1, -2))
+
+
+def ordered(steps: Steps, rows: Value, order: Value) -> Value:
+    """The rows of matrices in another order."""
+    result = steps.work(rows.shape, rows.dtype)
+    index = order.seen(order.layout.unsqueeze(len(order.shape)))
+    steps.ask(Gather(len(rows.shape) - 2), result, rows, index.seen(index.layout.expand(rows.shape)))
+    return result
+
+
+@lowers(Eigh)
+def eigh(backend: Backend, request: Eigh, outs: Specs, operands: Specs) -> Launch:
+    """The matrix and the identity beside it are turned by rows, the matrix by columns as well, until it is diagonal.
+
+    An odd matrix gets a first row and column of zeros, which nothing turns, and which never moves.
+    """
+    steps = Steps(backend, outs, operands)
+    (values, vectors), (a,) = steps.outs, steps.operands
+    n, d = a.shape[-1], len(a.shape) - 2
+    if not a.layout.numel:
+        return steps.launch
+    odd = n % 2
+    size = n + odd
+    x = steps.work((*a.shape[:d], size, 2 * size), a.dtype)
+    steps.fill(x, 0)
+    steps.fill(x.seen(x.layout.diagonal(size, d, d + 1)), 1)
+    rows, columns = steps.positions(n, d + 2, d), steps.positions(n, d + 2, d + 1)
+    matrix = x.at(d + 1, 0, size)
+    inner = matrix.at(d, odd, n).at(d + 1, odd, n)
+    steps.each(F.SYMMETRIC, inner, a, transposed(a), rows, columns)
+    pairs = [[matrix.layout.slice(d, i, None, 2).slice(d + 1, j, None, 2) for j in (0, 1)] for i in (0, 1)]
+    first, mixed, second = (
+        x.seen(part.diagonal(0, d, d + 1).unsqueeze(d + 1)) for part in (pairs[0][0], pairs[0][1], pairs[1][1])
+    )
+    left, right = (matrix.seen(matrix.layout.slice(d + 1, k, None, 2)) for k in (0, 1))
+    after, order = steps.work(matrix.shape, a.dtype), steps.constant(moved_on(size), int64)
+    close = closeness(steps, a)
+
+    def find(even: Value, odd: Value, cosine: Value, sine: Value, falling: Value) -> None:
+        steps.each(F.ANGLE, (cosine, sine), first, second, mixed, falling, close)
+        steps.each(F.TURNED, (left, right), left, right, transposed(cosine), transposed(sine))
+        steps.ask(Select(d + 1), after, matrix, order)
+        steps.copy(matrix, after)
+
+    tournament(steps, x, False, bool(odd), find)
+    position = steps.work(values.shape, int64)
+    steps.ask(Ordered(d, False), (values, position), inner.seen(inner.layout.diagonal(0, d, d + 1)))
+    steps.copy(vectors, transposed(ordered(steps, x.at(d, odd, n).at(d + 1, size + odd, n), position)))
+    return steps.launch
+
+
+@lowers(TurnRows)
+def turn_rows(backend: Backend, request: TurnRows, outs: Specs, operands: Specs) -> Launch:
+    """The matrix, over its largest element, and the identity beside it are turned until the rows are orthogonal.
+
+    Source: Hestenes, "Inversion of matrices by biorthogonalization" (1958).
+    """
+    steps = Steps(backend, outs, operands)
+    (j, y, lengths), (a,) = steps.outs, steps.operands
+    (k, n), d = a.shape[-2:], len(a.shape) - 2
+    if not a.layout.numel:
+        return steps.launch
+    odd = k % 2
+    x = steps.work((*a.shape[:d], k + odd, n + k), a.dtype)
+    steps.fill(x, 0)
+    inner, beside = (x.at(d, odd, k).at(d + 1, start, length) for start, length in ((0, n), (n, k)))
+    steps.fill(beside.seen(beside.layout.diagonal(0, d, d + 1)), 1)
+    sizes, size = steps.work(a.shape, a.dtype), steps.work((*a.shape[:d], 1, 1), a.dtype)
+    steps.each(F.MAGNITUDE, sizes, a)
+    steps.reducer(LARGEST, size, sizes, (d, d + 1))
+    steps.each(F.OVER_PIVOT, inner, a, size)
+    pairs, close = steps.work((*a.shape[:d], (k + odd) // 2, n), a.dtype), closeness(steps, a)
+
+    def find(even: Value, odd: Value, cosine: Value, sine: Value, falling: Value) -> None:
+        sums = [steps.work(cosine.shape, a.dtype) for _ in range(3)]
+        for total, p, q in zip(sums, (even, odd, even), (even, odd, odd)):
+            steps.each(F.PRODUCT, pairs, p.at(d + 1, 0, n), q.at(d + 1, 0, n))
+            steps.reducer(SUM, total, pairs, (d + 1,))
+        steps.each(F.ANGLE, (cosine, sine), *sums, falling, close)
+
+    tournament(steps, x, True, bool(odd), find)
+    squares, totals = steps.work(a.shape, a.dtype), steps.work((*a.shape[:d], k, 1), a.dtype)
+    steps.each(F.PRODUCT, squares, inner, inner)
+    steps.reducer(SUM, totals, squares, (d + 1,))
+    position = steps.work(lengths.shape, int64)
+    steps.ask(Ordered(d, True), (lengths, position), totals.seen(totals.layout.squeeze(d + 1)))
+    steps.each(F.SCALED_ROOT, lengths, lengths, size.seen(size.layout.squeeze(d + 1)))
+    steps.copy(y, ordered(steps, inner, position))
+    steps.each(F.PRODUCT, y, y, size)
+    steps.copy(j, ordered(steps, beside, position))
+    return steps.launch
+
+
+@lowers(SVD)
+def svd(backend: Backend, request: SVD, outs: Specs, operands: Specs) -> Launch:
+    """Of a = q @ r, the rows of r are turned: j @ r = s * vh, so u = q @ j.T.
+
+    The rows are made orthonormal by QR, which finds rows for singular values of 0, too.  A wide matrix is transposed.
+    Source: Drmac and Veselic, "New fast and accurate Jacobi SVD algorithm I" (2008), without its permutations.
+    """
+    steps = Steps(backend, outs, operands)
+    (u, s, vh), (a,) = steps.outs, steps.operands
+    d = len(a.shape) - 2
+    if a.shape[d] < a.shape[d + 1]:
+        u, a, vh = transposed(vh), transposed(a), transposed(u)
+    (m, n), p, batch = a.shape[d:], u.shape[-1], a.shape[:d]
+    q, r = steps.work((*batch, m, p), a.dtype), steps.work((*batch, p, n), a.dtype)
+    steps.ask(QR(), (q, r), a)
+    steps.copy(u, q)
+    if not a.layout.numel:
+        return steps.launch
+    j, y, left, q2, r2 = (steps.work((*batch, rows, n), a.dtype) for rows in (n, n, m, n, n))
+    steps.ask(TurnRows(), (j, y, s), r.at(d, 0, n))
+    steps.ask(QR(), (q2, r2), transposed(y))
+    signs = r2.seen(r2.layout.diagonal(0, d, d + 1).unsqueeze(d + 1))
+    steps.each(F.SIGNED, vh, transposed(q2), signs)
+    steps.ask(Product(), left, q.at(d + 1, 0, n), transposed(j))
+    steps.copy(u.at(d + 1, 0, n), left)
+    return steps.launch

@@ -1,0 +1,194 @@
+"""Eigenvalues and eigenvectors of symmetric matrices: tridiagonal form, then implicit QL steps.
+
+A task is one matrix of a batch.  Eigenvectors are rows while they are worked on, so every inner loop goes along memory.
+Sources: Golub and Van Loan, Matrix Computations, 4th edition, section 8.3; the QL step is that of Martin
+and Wilkinson, "The implicit QL algorithm" (1968).
+"""
+
+# ruff: noqa: F821
+import numpy as np
+
+from minigrad.kernels.fields import Fields
+
+EIGH = Fields("n rank", "sizes[rank]", "offset row col strides[rank]")
+
+
+def product(x, y):  # type: ignore[no-untyped-def]
+    """The sum of products of two rows."""
+    total = T(0)
+    for k in range(len(y)):
+        total += x[k] * y[k]
+    return total
+
+
+def tridiagonal(x, n, diagonal, beside, factors, z):  # type: ignore[no-untyped-def]
+    """Reflect a symmetric matrix to three diagonals; the vectors of the reflections stay in its rows above them."""
+    for k in range(n - 2):
+        v = x[k * n + k + 1 : (k + 1) * n]
+        size = T(0)
+        for i in range(n - k - 1):
+            size = max(size, abs(v[i]))
+        factors[k] = T(0)
+        beside[k] = v[0]
+        size = size if size != T(0) else T(1)
+        for i in range(n - k - 1):
+            v[i] /= size
+        alpha = v[0]
+        below = product(v[1:], v[1 : n - k - 1])
+        if below > T(0) or below != below:
+            beta = np.sqrt(alpha * alpha + below)
+            beta = -beta if alpha >= T(0) else beta
+            beside[k] = beta * size
+            factor = (beta - alpha) / beta
+            factors[k] = factor
+            for i in range(1, n - k - 1):
+                v[i] /= alpha - beta
+            v[0] = T(1)
+            p = z[: n - k - 1]
+            for i in range(n - k - 1):
+                p[i] = T(0)
+            even = (n - k - 1) // 8 * 8
+            for i in range(k + 1, k + 1 + even, 8):
+                less(p, x[i * n : (i + 8) * n], k + 1, n, v[i - k - 1 : i - k + 7])
+            for i in range(k + 1 + even, n):
+                y = x[i * n + k + 1 : (i + 1) * n]
+                f = v[i - k - 1]
+                for c in range(n - k - 1):
+                    p[c] -= f * y[c]
+            half = T(0.5) * factor * product(p, v[: n - k - 1])
+            for i in range(n - k - 1):
+                p[i] = -factor * (p[i] - half * v[i])
+            for i in range(k + 1, n):
+                y = x[i * n + k + 1 : (i + 1) * n]
+                f = v[i - k - 1]
+                g = p[i - k - 1]
+                for c in range(n - k - 1):
+                    y[c] -= f * p[c] + g * v[c]
+    for k in range(n):
+        diagonal[k] = x[k * n + k]
+    if n > 1:
+        beside[n - 2] = x[(n - 2) * n + n - 1]
+
+
+def vectors_of(x, n, factors, u):  # type: ignore[no-untyped-def]
+    """Multiply the reflections, the last one first, into the rows of u."""
+    for i in range(n):
+        for c in range(n):
+            u[i * n + c] = T(1) if i == c else T(0)
+    for t in range(n - 2):
+        k = n - 3 - t
+        if factors[k] != T(0):
+            v = x[k * n + k + 1 : (k + 1) * n]
+            for i in range(k + 1, n):
+                y = u[i * n + k + 1 : (i + 1) * n]
+                f = factors[k] * product(y, v[: n - k - 1])
+                for c in range(n - k - 1):
+                    y[c] -= f * v[c]
+
+
+def turn(x, y, c, s):  # type: ignore[no-untyped-def]
+    """Turn two rows."""
+    for k in range(len(y)):
+        f = y[k]
+        y[k] = s * x[k] + c * f
+        x[k] = c * x[k] - s * f
+
+
+def steps_of(diagonal, beside, low, n, u):  # type: ignore[no-untyped-def]
+    """QL steps until the eigenvalue at `low` is alone; false where 60 are not enough, as they are not for nan.
+
+    Next to much larger elements, of up to 1, rounding errors may never become small beside the smallest eigenvalues, so
+    after 8 steps an error of the size of those counts as nothing.
+    """
+    for step in range(60):
+        small = EPS if step > 8 else EPS * EPS
+        m = low
+        while m < n - 1:
+            if abs(beside[m]) <= EPS * (abs(diagonal[m]) + abs(diagonal[m + 1])) + small:
+                break
+            m += 1
+        if m == low:
+            return True
+        g = (diagonal[low + 1] - diagonal[low]) / (T(2) * beside[low])
+        r = np.sqrt(g * g + T(1))
+        g = diagonal[m] - diagonal[low] + beside[low] / (g + (r if g >= T(0) else -r))
+        s = T(1)
+        c = T(1)
+        p = T(0)
+        for t in range(m - low):
+            i = m - 1 - t
+            f = s * beside[i]
+            b = c * beside[i]
+            if abs(f) > abs(g):  # in this form neither overflows nor vanishes
+                r = g / f
+                e = np.sqrt(r * r + T(1))
+                s = T(1) / e
+                c = r * s
+                e = f * e
+            elif g != T(0):
+                r = f / g
+                e = np.sqrt(r * r + T(1))
+                c = T(1) / e
+                s = r * c
+                e = g * e
+            else:
+                s = T(1)
+                c = T(0)
+                e = f
+            beside[i + 1] = e
+            g = diagonal[i + 1] - p
+            r = (diagonal[i] - g) * s + T(2) * c * b
+            p = s * r
+            diagonal[i + 1] = g + p
+            g = c * r - b
+            turn(u[i * n : (i + 1) * n], u[(i + 1) * n : (i + 2) * n], c, s)
+        diagonal[low] -= p
+        beside[low] = g
+        beside[m] = T(0)
+    return False
+
+
+def eigen(in_0, values, vectors, N):  # type: ignore[no-untyped-def]
+    """Eigenvalues, rising, and eigenvectors as columns, of the upper triangle over its largest element."""
+    n = N.n
+    x = workspace(n * n, T)
+    u = workspace(n * n, T)
+    diagonal = workspace(n, T)
+    beside = workspace(n, T)
+    z = workspace(n, T)
+    for task in range(first, last):
+        rest = task
+        at = N.offset[2]
+        walk(rest, N.sizes, at=N.strides[2])
+        size = T(0)
+        for i in range(n):
+            for c in range(i, n):
+                y = in_0[at + i * N.row[2] + c * N.col[2]]
+                x[i * n + c] = y
+                size = abs(y) if abs(y) > size or y != y else size
+        size = size if size != T(0) else T(1)
+        for i in range(n):
+            for c in range(i, n):
+                x[i * n + c] /= size
+                x[c * n + i] = x[i * n + c]
+        factors = values[N.offset[0] + task * n : N.offset[0] + (task + 1) * n]
+        tridiagonal(x, n, diagonal, beside, factors, z)
+        vectors_of(x, n, factors, u)
+        done = size - size == T(0)
+        for low in range(n):
+            done = done and steps_of(diagonal, beside, low, n, u)
+        to = N.offset[1] + task * n * n
+        for k in range(n):  # the smallest of those that are left
+            best = 0
+            for i in range(1, n):
+                if diagonal[i] < diagonal[best]:
+                    best = i
+            factors[k] = diagonal[best] * size if done else T(np.nan)
+            diagonal[best] = T(np.inf)
+            for i in range(n):
+                vectors[to + i * n + k] = u[best * n + i]
+    leave(x)
+    leave(u)
+    leave(diagonal)
+    leave(beside)
+    leave(z)

@@ -1,0 +1,159 @@
+"""What singular values are for: pseudoinverses, ranks, condition numbers and least squares."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from minigrad.core.op import Op, Spec
+from minigrad.core.roles import Flag
+from minigrad.declare.decorators import composed, kernel
+from minigrad.declare.names import LINALG
+from minigrad.declare.record import results_of
+from minigrad.errors import ArgumentError, ShapeError
+from minigrad.ops.creation import zeros
+from minigrad.ops.linalg.factors import triangular
+from minigrad.ops.linalg.matrices import matrix_norm
+from minigrad.ops.linalg.qr import reflections
+from minigrad.ops.linalg.spectra import eigh, singular, svdvals
+from minigrad.ops.linalg.systems import inv_ex, known, value_dtype
+from minigrad.ops.pointwise.arithmetic import maximum
+from minigrad.ops.pointwise.compare import where
+from minigrad.ops.reduction.sums import amax, sum
+from minigrad.runtime.tensor import Tensor, describe
+
+LSTSQ: Any = results_of("lstsq", ("solution", "residuals", "rank", "singular_values"))
+DRIVERS = (None, "gelsy", "gels", "gelsd", "gelss")
+
+
+def above(name: str, A: Tensor, sizes: Tensor, atol: Any, rtol: Any) -> Tensor:
+    """Return which sizes are larger than max(atol, rtol * the largest one); they lie along the last dim.
+
+    Without atol, rtol is the distance of 1 from the next number times the larger side of the matrix, else 0.
+    """
+    if rtol is None:
+        rtol = 0.0 if atol is not None else float(np.finfo(A.dtype.compute).eps) * max(A.shape[-2:])
+    atol, rtol = (x.unsqueeze(-1) if isinstance(x, Tensor) else x for x in (0.0 if atol is None else atol, rtol))
+    if not sizes.shape[-1]:
+        return sizes > 0
+    limit = amax(sizes, -1, True) * rtol
+    return sizes > (maximum(limit, atol) if isinstance(atol, Tensor) else limit.clamp(min=atol))
+
+
+# ---- pseudoinverses -------------------------------------------------------------------------------------------------
+
+
+def pinv_shape(op: Op, A: Spec, value: Spec) -> tuple[int, ...]:
+    """The shape of pseudoinverses."""
+    return value.shape
+
+
+def pinv_gradient(g: Tensor, A: Tensor, y: Tensor) -> Tensor:
+    """Return -Y.T g Y.T + (I - A Y) g.T Y Y.T + Y.T Y g.T (I - Y A) of the pseudoinverse Y."""
+    left, right = g.mT @ y @ y.mT, y.mT @ y @ g.mT
+    return left - A @ (y @ left) + right - (right @ y) @ A - y.mT @ g @ y.mT
+
+
+def pinv_tangent(dA: Tensor, A: Tensor, y: Tensor) -> Tensor:
+    """Return -Y dA Y + Y Y.T dA.T (I - A Y) + (I - Y A) dA.T Y.T Y."""
+    left, right = y @ (y.mT @ dA.mT), (dA.mT @ y.mT) @ y
+    return left - (left @ A) @ y + right - y @ (A @ right) - y @ dA @ y
+
+
+@kernel(
+    dtype=value_dtype, shape=pinv_shape, name="pinv", namespace=(),
+    vjp=(lambda g, A, y: pinv_gradient(g, A, y), None), jvp=lambda dA, A, y: pinv_tangent(dA, A, y),
+    batch=lambda A, value, *, batch: pseudoinverse(A, value),
+)  # fmt: skip
+def pseudoinverse(backend, out, A: Tensor, value: Tensor):
+    """Values that are the pseudoinverses of matrices, as a function of these, of one rank.
+
+    Source of the derivative: Golub and Pereyra, "The differentiation of pseudo-inverses" (1973).
+    """
+    return known(backend, out, A, value)
+
+
+@composed(of=pseudoinverse, namespace=LINALG, method=False)
+def pinv(A: Tensor, *, atol: Any = None, rtol: Any = None, hermitian: Flag = False) -> Tensor:
+    """Return the Moore-Penrose inverses (..., n, m) of matrices (..., m, n), by singular values.
+
+    Those up to max(atol, rtol * the largest) count as 0; rtol is the eps of the dtype times max(m, n) by default, or 0
+    if atol is given.  hermitian: by eigenvalues of symmetric matrices, of which the lower triangle is read.
+    Gradient: for matrices whose rank does not change nearby; equal singular values do no harm.
+    """
+    if hermitian:
+        w, V = eigh(A.detach())
+        counted = above("pinv", A, abs(w), atol, rtol)
+        value = (V * where(counted, 1 / w, 0.0).unsqueeze(-2)) @ V.mT
+    else:
+        U, S, Vh = singular(A.detach(), full=False)
+        value = (Vh.mT * where(above("pinv", A, S, atol, rtol), 1 / S, 0.0).unsqueeze(-2)) @ U.mT
+    return pseudoinverse(A, value)
+
+
+@composed(namespace=LINALG, method=False)
+def matrix_rank(A: Tensor, *, atol: Any = None, rtol: Any = None, hermitian: Flag = False) -> Tensor:
+    """Return how many singular values of matrices are larger than max(atol, rtol * the largest) (int64): see `pinv`."""
+    A = A.detach()
+    sizes = abs(eigh(A).eigenvalues) if hermitian else svdvals(A)
+    return sum(above("matrix_rank", A, sizes, atol, rtol), -1)
+
+
+@composed(namespace=LINALG, method=False)
+def cond(A: Tensor, p: Any = None) -> Tensor:
+    """Return the condition numbers of matrices: the norm of order p times that of the inverse; inf for singular ones.
+
+    p: an order of `matrix_norm`; None is 2, the largest singular value over the smallest one, which need no square.
+    """
+    if not A.numel():
+        return zeros(A.shape[:-2], dtype=A.dtype, device=A.device)
+    if p in (None, 2, -2):
+        S = svdvals(A)
+        first, last = (0, -1) if p != -2 else (-1, 0)
+        return S[..., first] / S[..., last]
+    X, info = inv_ex(A)
+    return where(info != 0, math.inf, matrix_norm(A, p) * matrix_norm(X, p))
+
+
+# ---- least squares --------------------------------------------------------------------------------------------------
+
+
+def full_rank_solution(A: Tensor, B: Tensor) -> Tensor:
+    """Return R^-1 Q.T B, or for a wide matrix, of which the transpose has the factors, Q R^-T B."""
+    if A.shape[-2] >= A.shape[-1]:
+        Q, R = reflections(A, complete=False)
+        return triangular(R, Q.mT @ B, upper=True, unit=False)
+    Q, R = reflections(A.mT, complete=False)
+    return Q @ triangular(R.mT, B, upper=False, unit=False)
+
+
+@composed(namespace=LINALG, method=False)
+def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> Any:
+    """Return (solution, residuals, rank, singular_values) of least squares, min |A @ X - B|, X of least length.
+
+    A is (..., m, n), B (..., m, k), or (..., m) for vectors.  driver: "gels" is QR, for matrices of full rank only; the
+    others, "gelsy" by default, are the pseudoinverse with rtol=rcond.  As in PyTorch the residuals, sums of squares,
+    are there for m > n with "gels", and with "gelsd" and "gelss" if all ranks are n; rank is there for all but "gels",
+    singular_values for "gelsd" and "gelss"; else these are empty.
+    Gradient: of solution and residuals, by those of `qr` and `pinv`.
+    """
+    if driver not in DRIVERS:
+        raise ArgumentError(f"lstsq: driver must be 'gelsy', 'gels', 'gelsd' or 'gelss', got {driver!r}", op="lstsq")
+    vector = A.ndim - 1 == B.ndim and B.shape == A.shape[:-1]
+    Y = B.unsqueeze(-1) if vector else B
+    if A.ndim < 2 or Y.ndim < 2 or A.shape[-2] != Y.shape[-2]:
+        raise ShapeError(f"lstsq: {describe(A)} and {describe(B)} must have one number of rows", op="lstsq")
+    m, n = A.shape[-2:]
+    rank = values = zeros(0, dtype=A.dtype, device=A.device)
+    if driver == "gels":
+        X, rank = full_rank_solution(A, Y), rank.to("int64")
+    else:
+        X, rank = pinv(A, rtol=rcond) @ Y, matrix_rank(A, rtol=rcond)
+        values = svdvals(A.detach()) if driver in ("gelsd", "gelss") else values
+    residuals = zeros(0, dtype=A.dtype, device=A.device)
+    if m > n and driver in ("gels", "gelsd", "gelss") and (driver == "gels" or bool((rank == n).all())):
+        residuals = sum((A @ X - Y) ** 2, -2)
+        residuals = residuals.squeeze(-1) if vector and residuals.ndim > 1 else residuals
+    return LSTSQ(X.squeeze(-1) if vector else X, residuals, rank, values)

@@ -1,0 +1,101 @@
+"""QR factors by Householder reflections, with derivatives of every order by triangular systems.
+
+Source of the derivatives: Walter and Lehmann, "Algorithmic differentiation of linear algebra functions with
+application in optimum experimental design" (2010), section 3; for wide matrices Roberts and Roberts, arXiv 2009.10071.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minigrad.core import requests
+from minigrad.core.op import Op, Spec
+from minigrad.core.roles import Choice, Flag
+from minigrad.declare.decorators import composed, kernel
+from minigrad.declare.names import LINALG
+from minigrad.declare.rules import twice
+from minigrad.errors import ArgumentError
+from minigrad.ops.creation import zeros
+from minigrad.ops.linalg.factors import real_dtype, triangular
+from minigrad.ops.linalg.lu import matrix_shape, over_upper
+from minigrad.ops.shape.joining import cat
+from minigrad.ops.shape.triangles import tril, triu
+from minigrad.runtime.tensor import Tensor
+
+Shape = tuple[int, ...]
+
+
+def qr_shapes(op: Op, A: Spec, *, complete: bool) -> tuple[Shape, Shape]:
+    """The shapes of Q and R."""
+    *batch, m, n = matrix_shape(op, A)
+    p = m if complete else min(m, n)
+    return (*batch, m, p), (*batch, p, n)
+
+
+def expect_smooth(Q: Tensor, R: Tensor) -> int:
+    """Return the number of rows of R.  Raises ArgumentError where columns of Q are arbitrary."""
+    p, n = R.shape[-2:]
+    if p > n:
+        raise ArgumentError(
+            f"qr: mode='complete' has no derivative for {p} rows and {n} columns, because the columns of Q after "
+            f"the first {n} are arbitrary; use mode='reduced'",
+            op="qr",
+        )
+    return p
+
+
+def qr_gradient(gQ: Tensor | None, gR: Tensor | None, Q: Tensor, R: Tensor) -> Tensor:
+    """Return (gQ + Q S) R^-T for the symmetric S whose lower triangle is that of R gR.T - gQ.T Q.
+
+    Columns to the right of a square are Q R2: they give gR2 R2.T back to gQ through R2 = Q.T A2, and have Q gR2.
+    """
+    p, n = expect_smooth(Q, R), R.shape[-1]
+    gQ = zeros(Q.shape, dtype=Q.dtype, device=Q.device) if gQ is None else gQ
+    gR = zeros(R.shape, dtype=R.dtype, device=R.device) if gR is None else gR
+    square, right, g_right = R.narrow(-1, 0, p), R.narrow(-1, p, n - p), gR.narrow(-1, p, n - p)
+    if n > p:
+        gQ = gQ + Q @ (right @ g_right.mT)
+    M = square @ gR.narrow(-1, 0, p).mT - gQ.mT @ Q
+    g = over_upper(gQ + Q @ (tril(M) + tril(M, -1).mT), square)
+    return cat([g, Q @ g_right], -1) if n > p else g
+
+
+def qr_tangent(dA: Tensor, Q: Tensor, R: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the tangents of both: with W = dA R^-1, Q.T dQ is antisymmetric and has tril(Q.T W, -1)."""
+    p, n = expect_smooth(Q, R), R.shape[-1]
+    square, right = R.narrow(-1, 0, p), R.narrow(-1, p, n - p)
+    W = triangular(square.mT, dA.narrow(-1, 0, p).mT, upper=False, unit=False).mT
+    inner = Q.mT @ W
+    turn = tril(inner, -1) - tril(inner, -1).mT
+    dQ = W + Q @ (turn - inner)
+    dR = triu(inner - turn) @ square
+    if n > p:
+        dR = cat([dR, dQ.mT @ (Q @ right) + Q.mT @ dA.narrow(-1, p, n - p)], -1)
+    return dQ, dR
+
+
+@kernel(
+    dtype=twice(real_dtype), shape=qr_shapes, outputs=("Q", "R"), name="qr", namespace=(),
+    vjp=(lambda g0, g1, Q, R: qr_gradient(g0, g1, Q, R),), jvp=lambda dA, Q, R: qr_tangent(dA, Q, R),
+    batch=lambda A, *, batch, complete: reflections(A, complete=complete),
+)  # fmt: skip
+def reflections(backend, Q, R, A: Tensor, *, complete: Flag):
+    """Orthonormal columns and an upper triangle whose product is A; complete: with a square Q.
+
+    Gradient: of R of full rank, see `qr_gradient`.
+    """
+    return backend.prepare(requests.QR(), (Q, R), A)
+
+
+@composed(of=reflections, namespace=LINALG, method=False)
+def qr(A: Tensor, mode: Choice = "reduced") -> Any:
+    """Return (Q, R) with Q @ R = A for matrices (..., m, n), orthonormal columns in Q, and R an upper triangle.
+
+    mode: "reduced", with k = min(m, n) columns in Q; "complete", with m; "r", with an empty Q and the R of "reduced".
+    Gradient: by triangular systems, for linearly independent first k columns, else inf or nan, as in PyTorch.  Raises
+    ArgumentError for the gradient of "complete" if m > n.
+    """
+    if mode not in ("reduced", "complete", "r"):
+        raise ArgumentError(f"qr: mode must be 'reduced', 'complete' or 'r', got {mode!r}", op="qr")
+    result = reflections(A, complete=mode == "complete")
+    return result._replace(Q=zeros(0, dtype=A.dtype, device=A.device)) if mode == "r" else result

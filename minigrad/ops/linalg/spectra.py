@@ -1,0 +1,212 @@
+"""Eigenvalues of symmetric matrices and singular values, with derivatives of every order.
+
+Source of the derivatives: Giles, "An extended collection of matrix derivative results for forward and reverse mode
+automatic differentiation" (2008), sections 3.1 and 3.2; for other than square matrices Wan and Zhang, arXiv 1909.02659.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from minigrad.backends.lowering.functions import NOT_FINITE
+from minigrad.backends.steps import Steps
+from minigrad.core import requests
+from minigrad.core.op import Op, Spec
+from minigrad.core.roles import Choice, Flag
+from minigrad.declare.decorators import composed, kernel
+from minigrad.declare.names import LINALG
+from minigrad.declare.record import results_of
+from minigrad.errors import ArgumentError
+from minigrad.ops.creation import eye, zeros
+from minigrad.ops.linalg.factors import real_dtype, square_shape
+from minigrad.ops.linalg.failures import refusing
+from minigrad.ops.linalg.lu import matrix_shape
+from minigrad.ops.shape.diagonals import diag_embed
+from minigrad.ops.shape.joining import cat
+from minigrad.runtime.tensor import Tensor
+
+Shape = tuple[int, ...]
+UNFOUND = "contains nan or inf, so its {} are not found"
+SVD_RESULT: Any = results_of("svd", ("U", "S", "Vh"))
+EIGH_RESULT: Any = results_of("eigh", ("eigenvalues", "eigenvectors"))
+
+
+def gaps(x: Tensor) -> Tensor:
+    """Return x[j] - x[i] for rows i and columns j, and 1 on the diagonal."""
+    return x.unsqueeze(-2) - x.unsqueeze(-1) + eye(x.shape[-1], dtype=x.dtype, device=x.device)
+
+
+# ---- symmetric matrices ---------------------------------------------------------------------------------------------
+
+
+def eigh_dtypes(op: Op, specs: tuple[Spec, ...]) -> tuple[Any, Any]:
+    """The dtypes of eigenvalues and eigenvectors."""
+    return (real_dtype(op, specs),) * 2
+
+
+def eigh_shapes(op: Op, A: Spec) -> tuple[Shape, Shape]:
+    """The shapes of eigenvalues and eigenvectors."""
+    shape = square_shape(op, A)
+    return shape[:-1], shape
+
+
+def eigh_gradient(g: Tensor | None, gV: Tensor | None, w: Tensor, V: Tensor) -> Tensor:
+    """Return V (diag(g) + (V.T gV) / gaps) V.T."""
+    inner: Any = 0.0 if g is None else diag_embed(g)
+    if gV is not None:
+        M = V.mT @ gV
+        inner = inner + (M - diag_embed(M.diagonal(0, -2, -1))) / gaps(w)
+    return V @ inner @ V.mT
+
+
+def eigh_tangent(dA: Tensor, w: Tensor, V: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the diagonal of P = V.T dA V, and V (P / gaps) without it."""
+    P = V.mT @ dA @ V
+    diagonal = P.diagonal(0, -2, -1)
+    return diagonal, V @ ((P - diag_embed(diagonal)) / gaps(w))
+
+
+@kernel(
+    dtype=eigh_dtypes, shape=eigh_shapes, outputs=("eigenvalues", "eigenvectors"), name="eigh", namespace=(),
+    vjp=(lambda g0, g1, eigenvalues, eigenvectors: eigh_gradient(g0, g1, eigenvalues, eigenvectors),),
+    jvp=lambda dA, eigenvalues, eigenvectors: eigh_tangent(dA, eigenvalues, eigenvectors),
+    batch=lambda A, *, batch: eigen(A),
+)  # fmt: skip
+def eigen(backend, eigenvalues, eigenvectors, A: Tensor):
+    """Eigenvalues, rising, and eigenvectors of symmetric matrices, of which the upper triangle is read.
+
+    Gradient: see `eigh_gradient`.
+    """
+    steps = Steps(backend, (eigenvalues, eigenvectors), (A,))
+    steps.ask(requests.Eigh(), steps.outs, *steps.operands)
+    sentence = UNFOUND.format("eigenvalues")
+    return refusing(steps, "eigh", steps.outs[0], NOT_FINITE, lambda x: ~np.isfinite(x), sentence)
+
+
+@composed(of=eigen, namespace=LINALG, method=False)
+def eigh(A: Tensor, UPLO: Choice = "L") -> Any:
+    """Return (eigenvalues, eigenvectors) of symmetric matrices (..., n, n): values rising, vectors as columns.
+
+    UPLO: the triangle that is read, "L" or "U".  Gradient: V (diag(g) + (V.T gV) / (w[j] - w[i])) V.T, in which only
+    the first part is there if the vectors are not used.  With it, equal eigenvalues give inf or nan, as in PyTorch,
+    and close ones large elements: their vectors are not determined.  The sign of a vector is arbitrary.  Raises
+    ArgumentError, with the index in the batch, for nan and infinities.
+    """
+    if not isinstance(UPLO, str) or UPLO.upper() not in ("L", "U"):
+        raise ArgumentError(f"eigh: UPLO must be 'L' or 'U', got {UPLO!r}", op="eigh")
+    lower = UPLO.upper() == "L" and A.shape[-1:] == A.shape[-2:-1]  # of others the error shows the given shape
+    return EIGH_RESULT._make(eigen(A.mT if lower else A))
+
+
+@composed(namespace=LINALG, method=False)
+def eigvalsh(A: Tensor, UPLO: Choice = "L") -> Tensor:
+    """Return the eigenvalues of symmetric matrices, rising: see `eigh`.
+
+    Gradient: V diag(g) V.T, also where eigenvalues are equal.
+    """
+    return eigh(A, UPLO).eigenvalues
+
+
+# ---- singular values ------------------------------------------------------------------------------------------------
+
+
+def svd_dtypes(op: Op, specs: tuple[Spec, ...], **params: Any) -> tuple[Any, Any, Any]:
+    """The dtypes of vectors and values."""
+    return (real_dtype(op, specs),) * 3
+
+
+def svd_shapes(op: Op, A: Spec, *, full: bool) -> tuple[Shape, Shape, Shape]:
+    """The shapes of vectors and values."""
+    *batch, m, n = matrix_shape(op, A)
+    k = min(m, n)
+    return (*batch, m, m if full else k), (*batch, k), (*batch, n if full else k, n)
+
+
+def outside(x: Tensor, basis: Tensor) -> Tensor:
+    """Return x less its part in the space of orthonormal columns."""
+    return x - basis @ (basis.mT @ x)
+
+
+def svd_gradient(gU: Tensor | None, gS: Tensor | None, gVh: Tensor | None, U: Tensor, S: Tensor, Vh: Tensor) -> Tensor:
+    """Return U (diag(gS) + skew(U.T gU) / E S + S skew(V.T gV) / E) V.T for E = S[j]^2 - S[i]^2, skew(X) = X - X.T.
+
+    Where U or V is not square, what of its gradient lies outside of its space comes in over S.  Columns of U and rows
+    of Vh beyond min(m, n) count as constants.
+    """
+    k = S.shape[-1]
+    U, Vh = U.narrow(-1, 0, k), Vh.narrow(-2, 0, k)
+    inner = diag_embed(gS) if gS is not None else zeros((*S.shape, k), dtype=S.dtype, device=S.device)
+    row, column = S.unsqueeze(-2), S.unsqueeze(-1)
+    beside = None
+    if gU is not None:
+        gU = gU.narrow(-1, 0, k)
+        M = U.mT @ gU
+        inner = inner + (M - M.mT) / gaps(S * S) * row
+        if U.shape[-2] > k:
+            beside = outside(gU / row, U) @ Vh
+    if gVh is not None:
+        gV = gVh.narrow(-2, 0, k).mT
+        M = Vh @ gV
+        inner = inner + column * ((M - M.mT) / gaps(S * S))
+        if Vh.shape[-1] > k:
+            beside = U @ outside(gV / row, Vh.mT).mT
+    whole = U @ inner @ Vh
+    return whole if beside is None else whole + beside
+
+
+def svd_tangent(dA: Tensor, U: Tensor, S: Tensor, Vh: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the tangents, with P = U.T dA V: dS is its diagonal, dU = U (sym(P S) / E), dV = V (sym(S P) / E).
+
+    Here sym(X) = X + X.T off the diagonal; dU and dV also get the rest of dA V / S and dA.T U / S.
+    """
+    k, whole_u, whole_v = S.shape[-1], U, Vh
+    U, Vh = U.narrow(-1, 0, k), Vh.narrow(-2, 0, k)
+    row, column = S.unsqueeze(-2), S.unsqueeze(-1)
+    P = U.mT @ dA @ Vh.mT
+    dS = P.diagonal(0, -2, -1)
+    P = P - diag_embed(dS)
+    dU = U @ ((P * row + column * P.mT) / gaps(S * S))
+    dV = Vh.mT @ ((column * P + P.mT * row) / gaps(S * S))
+    if U.shape[-2] > k:
+        dU = dU + outside(dA @ Vh.mT / row, U)
+    if Vh.shape[-1] > k:
+        dV = dV + outside(dA.mT @ U / row, Vh.mT)
+    if whole_u.shape[-1] > k:
+        dU = cat([dU, whole_u.narrow(-1, k, whole_u.shape[-1] - k) * 0.0], -1)
+    if whole_v.shape[-2] > k:
+        dV = cat([dV, whole_v.narrow(-2, k, whole_v.shape[-2] - k).mT * 0.0], -1)
+    return dU, dS, dV.mT
+
+
+@kernel(
+    dtype=svd_dtypes, shape=svd_shapes, outputs=("U", "S", "Vh"), name="svd", namespace=(),
+    vjp=(lambda g0, g1, g2, U, S, Vh: svd_gradient(g0, g1, g2, U, S, Vh),),
+    jvp=lambda dA, U, S, Vh: svd_tangent(dA, U, S, Vh),
+    batch=lambda A, *, batch, full: singular(A, full=full),
+)  # fmt: skip
+def singular(backend, U, S, Vh, A: Tensor, *, full: Flag):
+    """Singular values, falling, and singular vectors; full: with square U and Vh.  Gradient: see `svd_gradient`."""
+    steps = Steps(backend, (U, S, Vh), (A,))
+    steps.ask(requests.SVD(), steps.outs, *steps.operands)
+    sentence = UNFOUND.format("singular values")
+    return refusing(steps, "svd", steps.outs[1], NOT_FINITE, lambda x: ~np.isfinite(x), sentence)
+
+
+@composed(of=singular, namespace=LINALG, method=False)
+def svd(A: Tensor, full_matrices: Flag = True, *, driver: Any = None) -> Any:
+    """Return (U, S, Vh) with U * S @ Vh = A for matrices (..., m, n): orthonormal columns and rows, S falling.
+
+    full_matrices: with square U and Vh; else they have min(m, n) columns and rows.  driver: has no effect, for there is
+    one algorithm.  Gradient: of singular vectors, with 1 / (S[j]^2 - S[i]^2) and 1 / S, so equal values and 0 give inf
+    or nan, as in PyTorch; of S alone U diag(g) Vh.  Vectors beyond min(m, n) count as constants.  The signs of a pair
+    of vectors are arbitrary.  Raises ArgumentError, with the index in the batch, for nan and infinities.
+    """
+    return SVD_RESULT._make(singular(A, full=full_matrices))
+
+
+@composed(namespace=LINALG, method=False)
+def svdvals(A: Tensor, *, driver: Any = None) -> Tensor:
+    """Return the singular values of matrices, falling: see `svd`.  Gradient: U diag(g) Vh, also for equal values."""
+    return singular(A, full=False).S

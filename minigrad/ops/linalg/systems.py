@@ -1,0 +1,288 @@
+"""Systems of equations, inverses and determinants, by LU factors with partial pivoting.
+
+The gradient of a determinant is made of cofactors, which singular matrices have, too.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from minigrad.backends.launch import remapped
+from minigrad.core.dtype import DType, int32
+from minigrad.core.op import Op, Spec
+from minigrad.core.requests import Copy
+from minigrad.core.roles import Flag
+from minigrad.declare.decorators import composed, kernel
+from minigrad.declare.names import LINALG
+from minigrad.declare.record import results_of
+from minigrad.errors import ArgumentError, ShapeError
+from minigrad.ops.creation import arange, eye
+from minigrad.ops.indexing.sorting import argsort
+from minigrad.ops.linalg.factors import first_step, real_dtype, square_shape, triangular
+from minigrad.ops.linalg.lu import factors, rows_of, solved
+from minigrad.ops.linalg.products import matmul
+from minigrad.ops.pointwise.compare import where
+from minigrad.ops.pointwise.explog import log
+from minigrad.ops.reduction.sums import prod, sum
+from minigrad.ops.shape.diagonals import diag_embed
+from minigrad.ops.shape.triangles import tril, triu
+from minigrad.runtime.tensor import Tensor, describe
+
+RESULTS: dict[str, Any] = {
+    name: results_of(name, fields) for name, fields in {
+        "lu": ("P", "L", "U"), "lu_factor": ("LU", "pivots"), "lu_factor_ex": ("LU", "pivots", "info"),
+        "slogdet": ("sign", "logabsdet"), "inv_ex": ("inverse", "info"), "solve_ex": ("result", "info"),
+    }.items()
+}  # fmt: skip
+
+
+def expect_square(name: str, A: Tensor) -> None:
+    """Raise ShapeError for what is not a batch of square matrices."""
+    if A.ndim < 2 or A.shape[-1] != A.shape[-2]:
+        raise ShapeError(f"{name}: expected square matrices of shape (..., n, n), got {describe(A)}", op=name)
+
+
+def expect_pivots(name: str, pivot: bool) -> None:
+    """Raise ArgumentError for factors without exchanges, which do not exist or are inaccurate for many matrices."""
+    if not pivot:
+        raise ArgumentError(f"{name}: pivot must be True; factors without exchanges of rows are not offered", op=name)
+
+
+def identity(A: Tensor) -> Tensor:
+    """Return the identity of the size, dtype and device of square matrices."""
+    return eye(A.shape[-1], dtype=A.dtype, device=A.device)
+
+
+def pivots_of(LU: Tensor) -> Tensor:
+    """Return the diagonal of U."""
+    return LU.diagonal(0, -2, -1)
+
+
+# ---- factors --------------------------------------------------------------------------------------------------------
+
+
+@composed(namespace=LINALG, method=False)
+def lu(A: Tensor, *, pivot: Flag = True) -> Any:
+    """Return (P, L, U) with A = P @ L @ U for matrices (..., m, n): a permutation, unit lower and upper triangles.
+
+    With k = min(m, n), L is (..., m, k) and U is (..., k, n).  Gradient: of A of full rank, by triangular systems; with
+    a singular leading square part it is inf or nan, as in PyTorch.
+    """
+    expect_pivots("lu", pivot)
+    LU, _, order = factors(A, regular=False)
+    m, n = A.shape[-2:]
+    k = min(m, n)
+    P = (arange(m, device=A.device).unsqueeze(-1) == order.unsqueeze(-2)).to(LU.dtype)
+    L = tril(LU.narrow(-1, 0, k), -1) + eye(m, k, dtype=LU.dtype, device=LU.device)
+    return RESULTS["lu"](P, L, triu(LU.narrow(-2, 0, k)))
+
+
+@composed(of=factors, namespace=LINALG, method=False)
+def lu_factor(A: Tensor, *, pivot: Flag = True) -> Any:
+    """Return (LU, pivots): L and U of `lu` in one matrix, and the row, from 1 on, that each step exchanged (int32).
+
+    Raises ArgumentError for a pivot that is 0; `lu` and `lu_factor_ex` do not.
+    """
+    expect_pivots("lu_factor", pivot)
+    LU, exchanges, _ = factors(A, regular=True)
+    return RESULTS["lu_factor"](LU, (exchanges + 1).to(int32))
+
+
+@composed(namespace=LINALG, method=False)
+def lu_factor_ex(A: Tensor, *, pivot: Flag = True, check_errors: Flag = False) -> Any:
+    """Return (LU, pivots, info) as `lu_factor`; info is the first step whose pivot is 0, counted from 1, or 0 (int32).
+
+    check_errors: raise ArgumentError for such a pivot.
+    """
+    expect_pivots("lu_factor_ex", pivot)
+    LU, exchanges, _ = factors(A, regular=check_errors)
+    return RESULTS["lu_factor_ex"](LU, (exchanges + 1).to(int32), first_step(pivots_of(LU.detach()) == 0))
+
+
+@composed(namespace=LINALG, method=False)
+def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: Flag = True, adjoint: Flag = False) -> Tensor:
+    """Return X with A @ X = B by the factors of A that `lu_factor` returned; batch dims broadcast.
+
+    left=False: X @ A = B.  adjoint: with A.mT instead of A.  Gradient: for LU and B, by triangular systems.
+    """
+    expect_square("lu_solve", LU)
+    if not left:
+        return lu_solve(LU, pivots, B.mT, adjoint=not adjoint).mT
+    order = arange(LU.shape[-1], device=LU.device).expand(pivots.shape)
+    for j in range(LU.shape[-1]):  # the exchanges one after the other
+        p = pivots.narrow(-1, j, 1).to(order.dtype) - 1
+        position = arange(LU.shape[-1], device=LU.device)
+        moved = where(position == p, order.narrow(-1, j, 1), order)
+        order = where(position == j, order.gather(-1, p), moved)
+    if adjoint:
+        X = triangular(LU.mT, triangular(LU.mT, B, upper=False, unit=False), upper=True, unit=True)
+        return rows_of(X, argsort(order, -1))
+    return triangular(LU, triangular(LU, rows_of(B, order), upper=False, unit=True), upper=True, unit=False)
+
+
+# ---- systems --------------------------------------------------------------------------------------------------------
+
+
+def solution(name: str, A: Tensor, B: Tensor, left: bool, LU: Tensor, order: Tensor) -> Tensor:
+    """Return the solution by factors of A; B may hold vectors."""
+    expect_square(name, A)
+    if B.ndim == 1 or (A.ndim - 1 == B.ndim and B.shape == A.shape[:-1]):
+        return solved(A, LU, order, B.unsqueeze(-1), adjoint=not left).squeeze(-1)
+    return solved(A, LU, order, B, adjoint=False) if left else solved(A, LU, order, B.mT, adjoint=True).mT
+
+
+@composed(of=solved, namespace=LINALG, method=False)
+def solve(A: Tensor, B: Tensor, *, left: Flag = True) -> Tensor:
+    """Return X with A @ X = B for square matrices (..., n, n), or X @ A = B with left=False; batch dims broadcast.
+
+    B holds matrices (..., n, k), or vectors if it has one dim or the shape of A without its last dim.  Gradient: h =
+    A^-T @ g for B, and -h @ X.mT for A.  Raises ArgumentError, with the index in the batch, for a singular matrix.
+    """
+    expect_square("solve", A)
+    LU, _, order = factors(A.detach(), regular=True)
+    return solution("solve", A, B, left, LU, order)
+
+
+@composed(namespace=LINALG, method=False)
+def solve_ex(A: Tensor, B: Tensor, *, left: Flag = True, check_errors: Flag = False) -> Any:
+    """Return (result, info): as `solve`, and the first pivot that is 0, counted from 1, or 0 (int32); then inf or nan.
+
+    check_errors: raise ArgumentError for such a pivot.
+    """
+    LU, _, order = factors(A.detach(), regular=check_errors)
+    return RESULTS["solve_ex"](solution("solve_ex", A, B, left, LU, order), first_step(pivots_of(LU) == 0))
+
+
+@composed(namespace=LINALG, method=False)
+def inv(A: Tensor) -> Tensor:
+    """Return the inverse of square matrices.  Gradient: -X.mT @ g @ X.mT of the inverse X.
+
+    Raises ArgumentError, with the index in the batch, for a singular matrix.
+    """
+    expect_square("inv", A)
+    LU, _, order = factors(A.detach(), regular=True)
+    return solved(A, LU, order, identity(A), adjoint=False)
+
+
+@composed(namespace=LINALG, method=False)
+def inv_ex(A: Tensor, *, check_errors: Flag = False) -> Any:
+    """Return (inverse, info): as `inv`, and the first pivot that is 0, counted from 1, or 0 (int32); then inf or nan.
+
+    check_errors: raise ArgumentError for such a pivot.
+    """
+    expect_square("inv_ex", A)
+    LU, _, order = factors(A.detach(), regular=check_errors)
+    return RESULTS["inv_ex"](solved(A, LU, order, identity(A), adjoint=False), first_step(pivots_of(LU) == 0))
+
+
+# ---- determinants ---------------------------------------------------------------------------------------------------
+
+
+def parity(exchanges: Tensor) -> Tensor:
+    """Return 1 for an even number of exchanges of two rows, -1 for an odd one (int64)."""
+    own = arange(exchanges.shape[-1], device=exchanges.device)
+    return prod(where(exchanges == own, 1, -1), -1)
+
+
+def value_dtype(op: Op, specs: tuple[Spec, ...]) -> DType:
+    """The dtype of a value."""
+    return real_dtype(op, specs[-1:])
+
+
+def value_shape(op: Op, *specs: Spec) -> tuple[int, ...]:
+    """The shape of the value of a function of square matrices."""
+    square_shape(op, specs[0])
+    return specs[-1].shape
+
+
+def cofactors_by_factors(A: Tensor) -> Tensor:
+    """Return det(A) * A^-T, with a pivot of 0 replaced by one that no result shows, outside of any graph."""
+    A = A.detach()
+    LU, exchanges, order = factors(A, regular=False)
+    pivots = pivots_of(LU)
+    size = sum(abs(A), (-2, -1), True).squeeze(-1)
+    fixed = where(pivots == 0, float(np.finfo(A.dtype.compute).eps) * where(size > 0, size, 1.0), pivots)
+    inverse = solved(A, LU + diag_embed(fixed - pivots), order, identity(A), adjoint=True)
+    return inverse * (prod(fixed, -1) * parity(exchanges)).unsqueeze(-1).unsqueeze(-1)
+
+
+def cofactors(A: Tensor) -> Tensor:
+    """Return the cofactors of square matrices, the gradient of the determinant."""
+    return cofactors_of(A, cofactors_by_factors(A))
+
+
+def cofactors_gradient(g: Tensor, A: Tensor, y: Tensor) -> Tensor:
+    """Return sum(g * y) A^-T - y g.T A^-T."""
+    return matmul(sum(g * y, (-2, -1), True) * identity(A) - y @ g.mT, inv(A).mT)
+
+
+def cofactors_tangent(dA: Tensor, A: Tensor, y: Tensor) -> Tensor:
+    """Return sum(A^-T * dA) y - A^-T dA.T y."""
+    X = inv(A).mT
+    return sum(X * dA, (-2, -1), True) * y - X @ dA.mT @ y
+
+
+@kernel(
+    dtype=value_dtype, shape=value_shape, name="cofactors", namespace=(),
+    vjp=(lambda g, A, y: cofactors_gradient(g, A, y), None), jvp=lambda dA, A, y: cofactors_tangent(dA, A, y),
+    batch=lambda A, value, *, batch: cofactors_of(A, value),
+)  # fmt: skip
+def cofactors_of(backend, out, A: Tensor, value: Tensor):
+    """Values that are the cofactors of matrices, as a function of these.  Gradient: for an invertible matrix."""
+    return known(backend, out, A, value)
+
+
+def known(backend: Any, out: Any, A: Any, value: Any) -> Any:
+    """Return the launch that copies the value of a function of A, found outside of any graph."""
+    return remapped(backend.prepare(Copy(), out, value), (1, 2), 3)
+
+
+@kernel(
+    dtype=value_dtype, shape=value_shape, name="det", namespace=(),
+    vjp=(lambda g, A: g.unsqueeze(-1).unsqueeze(-1) * cofactors(A), None),
+    jvp=lambda dA, A: sum(dA * cofactors(A), (-2, -1)),
+    batch=lambda A, value, *, batch: determinant(A, value),
+)  # fmt: skip
+def determinant(backend, out, A: Tensor, value: Tensor):
+    """Values that are the determinants of matrices, as a function of these.  Gradient: g times the cofactors."""
+    return known(backend, out, A, value)
+
+
+@composed(of=determinant, namespace=LINALG, method=False)
+def det(A: Tensor) -> Tensor:
+    """Return the determinants of square matrices, by LU factors.
+
+    Gradient: g times the cofactors, which singular matrices have, too; second derivatives need an inverse, and raise
+    ArgumentError for a singular matrix.
+    """
+    expect_square("det", A)
+    LU, exchanges, _ = factors(A.detach(), regular=False)
+    return determinant(A, prod(pivots_of(LU), -1) * parity(exchanges))
+
+
+@kernel(
+    dtype=value_dtype, shape=value_shape, name="slogdet",
+    namespace=(),
+    vjp=(lambda g, A, LU, order: g.unsqueeze(-1).unsqueeze(-1) * solved(A, LU, order, identity(A), adjoint=True), None,
+         None, None),
+    jvp=lambda dA, A, LU, order: sum(dA * solved(A, LU, order, identity(A), adjoint=True), (-2, -1)),
+    batch=lambda A, LU, order, value, *, batch: logarithm(A, LU, order, value),
+)  # fmt: skip
+def logarithm(backend, out, A: Tensor, LU: Tensor, order: Tensor, value: Tensor):
+    """Logarithms of the absolute determinants of matrices with these factors, as a function.  Gradient: g A^-T."""
+    return remapped(backend.prepare(Copy(), out, value), (3, 4), 5)
+
+
+@composed(of=logarithm, namespace=LINALG, method=False)
+def slogdet(A: Tensor) -> Any:
+    """Return (sign, logabsdet) of the determinants of square matrices; 0 and -inf for a singular one.
+
+    Gradient: of logabsdet, g A^-T, which is inf or nan for a singular matrix.
+    """
+    expect_square("slogdet", A)
+    LU, exchanges, order = factors(A.detach(), regular=False)
+    pivots = pivots_of(LU)
+    sign = prod(pivots.sign(), -1) * parity(exchanges)
+    return RESULTS["slogdet"](sign, logarithm(A, LU, order, sum(log(abs(pivots)), -1)))
