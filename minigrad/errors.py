@@ -85,10 +85,10 @@ def check(condition: object, error_type: type[MinigradError], *parts: object, **
 
 def warn(message: str) -> None:
     """Warn at the line of the caller that is not in this package, however many of our functions lie between."""
-    level, frame = 2, sys._getframe(1)
+    depth, frame = 2, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "minigrad":
-        frame, level = frame.f_back, level + 1
-    warnings.warn(message, stacklevel=level)
+        frame, depth = frame.f_back, depth + 1
+    warnings.warn(message, stacklevel=depth)
 
 
 def quantity(count: int, noun: str) -> str:

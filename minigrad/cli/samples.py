@@ -19,11 +19,13 @@ from minigrad.core.window import Window
 from minigrad.declare.record import schema
 
 # Sizes by letter, small and large: rows and columns, classes, images of a side, filters, and what is left of them.
-SMALL = {"r": 8, "c": 8, "n": 2, "k": 4, "s": 8, "t": 3, "o": 6, "h": 4, "1": 1}
-LARGE = {"r": 256, "c": 256, "n": 16, "k": 32, "s": 32, "t": 3, "o": 30, "h": 16, "1": 1}
+SMALL = {"r": 8, "c": 8, "n": 2, "k": 4, "s": 8, "t": 3, "o": 6, "h": 4, "1": 1, "2": 2, "3": 3}
+LARGE = {"r": 256, "c": 256, "n": 16, "k": 32, "s": 32, "t": 3, "o": 30, "h": 16, "1": 1, "2": 2, "3": 3}
 ROW = {"weight": "c", "bias": "c"}
+HEADS = {"g": "nrk", "query": "nrk", "key": "nck", "value": "nck", "mask": "nrc", "state": "2", "limits": "3"}
 # Shapes of operands, and parameters that are sizes.
 SHAPES: Mapping[str, Mapping[str, str]] = {
+    **dict.fromkeys(("attention", "attention_backward", "attention_kept"), HEADS),
     "avg_pool": {"x": "nkss", "size": "hh"},
     "avg_pool_back": {"output": "nkhh", "size": "ss"},
     "conv": {"x": "nkss", "weight": "kktt", "bias": "k", "size": "oo"},
@@ -50,7 +52,7 @@ PARAMS: Mapping[str, Mapping[str, object]] = {
     **dict.fromkeys(("cross_entropy", "cross_entropy_backward"), CLASSES),
     "put": {"storage_offset": 0},
 }
-DTYPES = {"condition": "bool", "mask": "bool", "index": "int64", "starts": "int64", "target": "int64"}
+DTYPES = {"condition": "bool", "mask": "bool", "state": "int64", "index": "int64", "starts": "int64", "target": "int64"}
 # Functions that look at their arguments and call one op.
 CALLED = {f"conv{d}d": "conv" for d in (1, 2, 3)} | {f"conv_transpose{d}d": "conv_input" for d in (1, 2, 3)} | {
     f"{kind}_pool{d}d": f"{kind}_pool" for kind in ("max", "avg") for d in (1, 2, 3)
@@ -86,7 +88,8 @@ def params_of(op: Op, device: Device, large: bool) -> dict[str, object]:
     matrix = (sizes["r"], sizes["c"])
     known = {"dims": (1,), "keepdim": False, "dim": 0, "dtype": mg.float64, "device": device, "shape": matrix,
              "view": schema["permute"], "params": (("dims", (0, 1)),)}  # fmt: skip
-    needed = {"alpha": 1, "beta": 1, "count": 8, "parts": 1, "k": 2, "how": "amax", "size": sizes["r"]}
+    needed = {"alpha": 1, "beta": 1, "count": 8, "parts": 1, "k": 2, "how": "amax", "size": sizes["r"],
+              "scale": 1.0, "causal": False, "dropout": 0.5}
     params = {}
     for name, default in op.params.items():
         value = needed.get(name, np.nan) if default is inspect.Parameter.empty else default
