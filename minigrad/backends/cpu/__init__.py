@@ -23,19 +23,7 @@ from minigrad.backends.cpu.sorting import Sorting
 
 
 class CpuBackend(
-    Conv,
-    Elementwise,
-    Factors,
-    Filling,
-    Indexing,
-    Joining,
-    Masks,
-    Matmul,
-    Pool,
-    Reduction,
-    Resampling,
-    Rows,
-    Scan,
+    Conv, Elementwise, Factors, Filling, Indexing, Joining, Masks, Matmul, Pool, Reduction, Resampling, Rows, Scan,
     Sorting,
-):
+):  # fmt: skip
     """Everything that `Backend` asks for, on the host's threads."""
