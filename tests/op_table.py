@@ -365,9 +365,10 @@ def _scatter_reduce(name: str, include: bool, domain: str = "real", **more: Any)
 
 
 INDEXING = [
-    *[_scatter_reduce(name, include, dtypes=FLOATS if name == "mean" else NUMBERS, tolerance=4)
+    *[_scatter_reduce(name, include, dtypes=FLOATS if name == "mean" else NUMBERS, tolerance=4,
+                      ops=("scatter_product",) * (name == "prod"))
       for name in ("sum", "mean", "prod") for include in (True, False)],
-    *[_scatter_reduce(name, include, "distinct", dtypes=NUMBERS, ops=("attained", "scatter_joined"), order2=False,
+    *[_scatter_reduce(name, include, "distinct", dtypes=NUMBERS, ops=("attained",), order2=False,
                       constant=False)
       for name in ("amax", "amin") for include in (True, False)],
     _indexed("gather", lambda x: mg.gather(x, 1, _grid(x)), lambda x: np.take_along_axis(x[:2], GRID_INDEX % 3, 1),

@@ -410,8 +410,8 @@ class AvgPool(Request):
 class Resample(Request):
     """out[i, o, j] = the sum over k of weight[k, o] * a[i, index[k, o], j] for dim 1; an index of -1 is no term.
 
-    Operands: a, and two tables of (terms, outputs), index (int64) and weight, which has the dtype of a and
-    out, float32 or float64.
+    Operands: a, and two tables of (terms, outputs), index (int64) and weight, which has the dtype of a and out, float32
+    or float64.
     back: 0, then out[i, index[k, o], j] += weight[k, o] * a[i, o, j]: the adjoint.
     """
 

@@ -14,7 +14,7 @@ from .row import FLOATS, INTS, NUMBERS, Row
 
 F = mg.nn.functional
 R, X, TABLE = (2, 3), (3, 4), (4, 3)
-CELLS, NAMED = np.array([[0, 5], [3, 0]]), np.array([2, 0, 2, 1])
+CELLS, NAMED = np.array([[0, 5], [3, 0]]), np.array([2, 0, 2, 2])
 LABELS = np.array([[1, 1], [2, 0]])
 BAGS = np.array([[0, 2, 2, 1], [3, 1, 0, 2]])
 
@@ -111,7 +111,7 @@ ROWS = [
          ("real", R), ("real", (4,))),
     _row("fill-like", lambda x, v: mg.fill(x, v), lambda x, v: 0 * x + v, ("real", R), ("real", ()), order2=False),
     _row("index_reduce", lambda x, v: mg.index_reduce(x, 0, _index(x, NAMED), v, "prod"), _index_reduce,
-         ("real", X), ("real", (4, 4)), dtypes=NUMBERS),
+         ("real", X), ("real", (4, 4)), dtypes=NUMBERS, ops=("scatter_product",)),
     _row("unravel_index", lambda x: mg.stack([*mg.unravel_index(x, (3, 4))]), lambda x: np.stack(np.unravel_index(
          x.astype(int), (3, 4))), ("whole", X), dtypes=INTS, result="int64", smooth=False),
     _row("histogram", lambda x: mg.histogram(x, 4, range=(-1.5, 1.5)).hist, lambda x: np.histogram(

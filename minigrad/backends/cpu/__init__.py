@@ -24,20 +24,7 @@ from minigrad.backends.cpu.sorting import Sorting
 
 
 class CpuBackend(
-    Conv,
-    Elementwise,
-    Factors,
-    Filling,
-    Indexing,
-    Joining,
-    Masks,
-    Matmul,
-    Pool,
-    Reduction,
-    Resampling,
-    Rotations,
-    Rows,
-    Scan,
-    Sorting,
-):
+    Conv, Elementwise, Factors, Filling, Indexing, Joining, Masks, Matmul, Pool, Reduction, Resampling, Rotations,
+    Rows, Scan, Sorting,
+):  # fmt: skip
     """Everything that `Backend` asks for, on the host's threads."""

@@ -17,7 +17,7 @@ from minigrad.backends.lowering.functions import (
     LESSER,
     SMALLEST,
     SUM,
-)  # fmt: skip
+)
 from minigrad.backends.steps import Specs, Steps, lowers, numbers_of, viewed
 from minigrad.core.dtype import bool_, int64
 from minigrad.core.layout import along

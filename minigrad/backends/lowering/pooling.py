@@ -111,10 +111,8 @@ def resample(backend: Backend, request: Resample, outs: Specs, operands: Specs) 
     (out,), (a, index, weight), dim = steps.outs, steps.operands, request.dim
     terms, count = index.shape
     beside = (*out.shape[:dim], terms, count, *out.shape[dim + 1 :])
-    flat, table = (
-        (*out.shape[:dim], terms * count, *out.shape[dim + 1 :]),
-        (terms, count, *(1,) * (len(beside) - dim - 2)),
-    )
+    flat = (*out.shape[:dim], terms * count, *out.shape[dim + 1 :])
+    table = (terms, count, *(1,) * (len(beside) - dim - 2))
     one, there = steps.constant(1, int64), steps.work(index.shape, int64)
     steps.each(LINE, there, index, one, one)  # 0 where there is no term
     names = viewed(steps.dense(index), (terms * count,))

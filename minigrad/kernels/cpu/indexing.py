@@ -1,7 +1,7 @@
 """Loops that read or add where an index tensor says.
 
-Free names, filled in by `specialize`: `LOAD_0`, `LOAD_1`, `STORE`, and
-`ADD` (bools: or) for the sums, `JOIN` for them and for other functions of what is there and what comes;
+Free names, filled in by `specialize`: `LOAD_0`, `LOAD_1`, `STORE`, `ADD` (bools: or) for sums, `JOIN` for sums and
+other functions of an element and the one that is added, and
 `ROWS`: the index is constant along the innermost dim and both sides step by 1 there, so whole rows move; `DENSE`: index
 and result step by 1; `LINE`: so they do, and the indexed dim is dense and the only one that moves; `LOOSE`: none of
 these; `LINE_OF_CACHE`: its elements.  `fetch` is that of `moving.py`.

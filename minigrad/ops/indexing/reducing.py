@@ -1,9 +1,9 @@
 """scatter_reduce and index_reduce: what several elements of a source that name one position come to.
 
-Sums and means are `scatter_add`; products and extremes `scatter_joined`, a launch of the same loop.  For a product with
-a gradient the source is sorted by index, so that elements of one position are neighbours; each then takes in the one 1,
-2, 4, ... in front of it, as long as that has its position, and the last of a run has the product of all.  That is
-O(n log n), and has the derivatives of a product in every order, also where factors are 0.
+Sums and means are `scatter_add`; products and extremes a launch of the same loop with another function.  The derivative
+of a product is the product of the other factors.  For these the source is sorted by index, so that elements of one
+position are neighbours; each then takes in the one 1, 2, 4, ... in front of it, as long as that has its position.  That
+is O(n log n), and right in every order, also where factors are 0.
 """
 
 from __future__ import annotations
@@ -13,25 +13,23 @@ from minigrad.backends.limits import out_of_range
 from minigrad.backends.lowering.functions import HIGHEST, LOWEST, PRODUCT
 from minigrad.core.dtype import bool_, int64, uint8
 from minigrad.core.op import Spec
-from minigrad.core.requests import Copy, ScatterJoin
+from minigrad.core.requests import ScatterJoin
 from minigrad.core.roles import Choice, Dim, Flag
 from minigrad.declare.decorators import composed, kernel
 from minigrad.errors import ArgumentError, DTypeError, IndexOutOfRange, ShapeError
 from minigrad.ops.casting import cast
 from minigrad.ops.creation import ones_like
-from minigrad.ops.indexing.gathering import _dtype, _scatter_shape, gather, scatter_add, scatter_put, watched, zeros_of
+from minigrad.ops.indexing.gathering import _dtype, _scatter_shape, gather, scatter_add, watched, zeros_of
 from minigrad.ops.indexing.sorting import sort
 from minigrad.ops.pointwise.arithmetic import floor_divide, remainder
 from minigrad.ops.pointwise.compare import eq, logical_and, logical_not, where
 from minigrad.ops.reduction.sums import wide
-from minigrad.ops.shape.joining import cat
-from minigrad.ops.shape.rearranging import movedim
-from minigrad.ops.shape.views import expand, narrow, reshape
+from minigrad.ops.shape.padding import constant_pad_nd
+from minigrad.ops.shape.views import expand, flip, narrow, reshape
 from minigrad.runtime.dispatch import number
 from minigrad.runtime.tensor import Tensor, describe
-from minigrad.runtime.tracers import derives
 
-JOINS = {"prod": PRODUCT, "amax": HIGHEST, "amin": LOWEST}
+JOINS = {"amax": HIGHEST, "amin": LOWEST}
 BOOLS = {"sum": "amax", "prod": "amin", "amax": "amax", "amin": "amin"}
 
 
@@ -62,7 +60,7 @@ def index_reduce(
             f"index_reduce: expected a 1-d index and a source with the slices of {describe(input)} that it names, got "
             f"{describe(index)} and {describe(source)}", op="index_reduce",
         )  # fmt: skip
-    if reduce not in (*JOINS, "mean"):
+    if reduce not in ("prod", *JOINS, "mean"):
         raise ArgumentError(
             f"index_reduce: reduce must be 'prod', 'mean', 'amax' or 'amin', got {reduce!r}", op="index_reduce"
         )
@@ -117,14 +115,9 @@ def reduced(x: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, includ
     if reduce in ("sum", "mean"):
         total = scatter_add(wide(kept), dim, index, wide(src))
         return cast(total if reduce == "sum" else average(total, count, include_self), dtype=x.dtype)
-    if reduce == "prod" and derives(src):
-        return cast(wide(kept) * product(wide(src), dim, index, x.shape), dtype=x.dtype)
     if reduce == "prod":
-        factors = wide(src.detach())
-        ones = expand(number(1, factors.dtype, x.device), shape=x.shape)
-        return cast(wide(kept) * scatter_joined(ones, dim, index, factors, reduce), dtype=x.dtype)
-    return attained(scatter_joined(kept.detach(), dim, index, src.detach(), reduce), x, dim, index, src,
-                    include_self=include_self)  # fmt: skip
+        return cast(scatter_product(wide(kept), dim, index, wide(src)), dtype=x.dtype)
+    return attained(kept.detach(), dim, index, x, src, how=reduce, include_self=include_self)
 
 
 def counted(shape: tuple[int, ...], dim: int, index: Tensor) -> Tensor:
@@ -140,35 +133,51 @@ def average(total: Tensor, count: Tensor, include_self: bool) -> Tensor:
     return total / count if total.dtype.is_float else floor_divide(total, count)
 
 
-def product(src: Tensor, dim: int, index: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """Return the product of the elements of src that name a position; 1 where none does.
-
-    `dim` is first meanwhile, so that stretches of it are dense.
-    """
-    index, src = movedim(index, dim, 0), movedim(src, dim, 0)
-    position, order = sort(remainder(index, max(shape[dim], 1)), 0)
-    index, values = gather(index, 0, order), gather(src, 0, order)
-    n, k, one = index.shape[0], 1, number(1, values.dtype, values.device)
-    while k < n:
-        alike = eq(narrow(position, 0, k, n - k), narrow(position, 0, 0, n - k))
-        # Left out before they are multiplied, not after: 0 times an infinity of another position is nan in a gradient.
-        before = where(alike, narrow(values, 0, 0, n - k), one)
-        values = cat([narrow(values, 0, 0, k), narrow(values, 0, k, n - k) * before], 0)
-        k *= 2
-    # Of equal positions the last stands, and it has the product of all.
-    whole = expand(one, shape=shape)
-    return scatter_put(whole, dim, movedim(index, 0, dim), movedim(values, 0, dim))
+# ---- products -------------------------------------------------------------------------------------------------------
 
 
 @kernel(
-    dtype=lambda op, specs, *, dim, how: _dtype(op, specs, dim=dim), batch="along", namespace=(),
-    shape=lambda op, x, index, src, *, dim, how: _scatter_shape(op, x, index, src, dim=dim),
+    dtype=_dtype,
+    shape=_scatter_shape,
+    vjp=(
+        lambda g, index, src, *, dim: g * scatter_product(ones_like(g), dim, index, src),
+        None,
+        lambda g, input, index, src, *, dim: gather(g * input, dim, index) * others(src, dim, index, input.shape[dim]),
+    ),
+    batch="along",
+    namespace=(),
     label="scatter_reduce",
-)  # fmt: skip
-def scatter_joined(backend, out, input: Tensor, dim: Dim, index: Tensor, src: Tensor, how: Choice):
-    """input with each element of src joined to the one at its position: JOINS says how.  Not differentiable."""
-    launch = backend.prepare(ScatterJoin(dim, JOINS[how]), out, input, index, src)
-    return watched(scatter_joined, backend, launch, input, index, dim)
+)
+def scatter_product(backend, out, input: Tensor, dim: Dim, index: Tensor, src: Tensor):
+    """input, each element times all elements of src at its position.  Gradient: g times the product of the others."""
+    launch = backend.prepare(ScatterJoin(dim, PRODUCT), out, input, index, src)
+    return watched(scatter_product, backend, launch, input, index, dim)
+
+
+def others(src: Tensor, dim: int, index: Tensor, size: int) -> Tensor:
+    """Return, for each element of src, the product of the other ones at its position."""
+    position, order = sort(remainder(index, max(size, 1)), dim)
+    values = gather(src, dim, order)
+    product = in_front(values, position, dim) * flip(in_front(flip(values, dim), flip(position, dim), dim), dim)
+    return scatter_add(zeros_of(src.shape, product), dim, order, product)
+
+
+def in_front(values: Tensor, position: Tensor, dim: int) -> Tensor:
+    """Return, for each element, the product of those in front of it with its position, which are its neighbours."""
+    n, k, product = values.shape[dim], 1, earlier(values, position, dim, 1)
+    while k < n:
+        product = product * earlier(product, position, dim, k)
+        k *= 2
+    return product
+
+
+def earlier(values: Tensor, position: Tensor, dim: int, k: int) -> Tensor:
+    """Return, for each element, the one k in front of it if that has its position, otherwise 1."""
+    n = values.shape[dim]
+    k = min(k, n)
+    alike = eq(narrow(position, dim, k, n - k), narrow(position, dim, 0, n - k))
+    kept = where(alike, narrow(values, dim, 0, n - k), number(1, values.dtype, values.device))
+    return constant_pad_nd(kept, (0, 0) * (values.ndim - dim - 1) + (k, 0), 1)
 
 
 # ---- the derivative of an extreme -----------------------------------------------------------------------------------
@@ -200,19 +209,21 @@ def share_of_src(
 
 
 @kernel(
-    dtype=lambda op, specs, *, dim, include_self: specs[0].dtype,
-    shape=lambda op, best, input, index, src, *, dim, include_self: best.shape,
+    dtype=lambda op, specs, *, dim, how, include_self: _dtype(op, specs, dim=dim),
+    shape=lambda op, start, index, x, src, *, dim, how, include_self: _scatter_shape(op, start, index, src, dim=dim),
     vjp=(
+        None,
         None,
         lambda g, y, input, index, src, *, dim, include_self: share_of_input(
             g, y, input, index, src, dim, include_self),
-        None,
         lambda g, y, input, index, src, *, dim, include_self: share_of_src(g, y, input, index, src, dim, include_self),
     ),
     batch="along",
     namespace=(),
     label="scatter_reduce",
 )  # fmt: skip
-def attained(backend, out, best: Tensor, input: Tensor, dim: Dim, index: Tensor, src: Tensor, *, include_self: Flag):
-    """A copy of `best`, the extremes of input and src by index, with their derivative.  Gradient: shared by ties."""
-    return remapped(backend.prepare(Copy(), out, best), (0, 4), 5)
+def attained(backend, out, start: Tensor, dim: Dim, index: Tensor, input: Tensor, src: Tensor, *, how: Choice,
+             include_self: Flag):  # fmt: skip
+    """The extremes of `start` and src by index, with the derivative of those of input.  Gradient: shared by ties."""
+    launch = remapped(backend.prepare(ScatterJoin(dim, JOINS[how]), out, start, index, src), (0, 1, 3, 4), 5)
+    return watched(attained, backend, launch, start, index, dim)

@@ -20,7 +20,8 @@ from minigrad.ops.indexing.gathering import gather
 from minigrad.ops.nn.loss import joined, named_reduction
 from minigrad.ops.pointwise.compare import where
 from minigrad.ops.reduction.sums import logsumexp, wide
-from minigrad.ops.shape.joining import cat, stack
+from minigrad.ops.shape.joining import stack
+from minigrad.ops.shape.padding import constant_pad_nd
 from minigrad.ops.shape.views import expand, select
 from minigrad.runtime.tensor import Tensor, describe, host_array
 
@@ -86,12 +87,12 @@ def forward(logs: Tensor, steps: Any, lengths: Any, labels: Any, blank: int) -> 
 
     index = expand(constant(states), shape=(logs.shape[0], *states.shape))
     emitted = gather(where(logs > NEVER, logs, NEVER), 2, index)
-    allowed, never = constant(skips), constant(np.full((n, 1), NEVER)).to(logs.dtype)
+    allowed = constant(skips)
     alpha = where(constant(np.broadcast_to(np.arange(states.shape[1]) < 2, states.shape)), select(emitted, 0, 0), NEVER)
     for t in range(1, int(steps.max(initial=0))):
-        once = cat([never, alpha[:, :-1]], 1)
-        twice = where(allowed, cat([never, once[:, :-1]], 1), NEVER)
-        following = logsumexp(stack([alpha, once, twice]), 0) + select(emitted, 0, t)
+        earlier = constant_pad_nd(alpha, (2, 0), NEVER)
+        skipped = where(allowed, earlier[:, :-2], NEVER)
+        following = logsumexp(stack([alpha, earlier[:, 1:-1], skipped]), 0) + select(emitted, 0, t)
         alpha = where(constant(t < steps[:, None]), following, alpha)
     last = np.arange(states.shape[1]) - 2 * lengths[:, None]
     return logsumexp(where(constant((last == 0) | (last == -1)), alpha, NEVER), 1)

@@ -9,6 +9,7 @@ of elements that tables name.  `pooling.py`, `adaptive.py` and `resampling.py` h
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from minigrad.core.dtype import DType, int64
@@ -19,8 +20,11 @@ from minigrad.core.window import Window
 from minigrad.declare.decorators import kernel
 from minigrad.declare.rules import joint, twice
 from minigrad.errors import DTypeError
-from minigrad.ops.batch_rules import batch_merged
-from minigrad.ops.creation import tensor
+from minigrad.ops.batch_rules import Flags, batch_merged, stretched
+from minigrad.ops.creation import arange, tensor
+from minigrad.ops.pointwise.compare import where
+from minigrad.ops.shape.rearranging import movedim
+from minigrad.ops.shape.views import reshape
 from minigrad.runtime.tensor import Tensor
 
 Ints = tuple[int, ...]
@@ -171,8 +175,8 @@ def _resampled_shape(op: Op, x: Spec, index: Spec, weight: Spec, *, dim: int, si
         None,
     ),
     linear=joint("x"),
-    batch=lambda x, index, weight, *, dim, size, back, batch, flags: resample(
-        x, index, weight, dim=dim + 1, size=size, back=back
+    batch=lambda x, index, weight, *, dim, size, back, batch, flags: _resampled_batch(
+        (x, index, weight), dim, size, back, flags, batch
     ),
     namespace=(),
 )
@@ -182,3 +186,18 @@ def resample(backend, out, x: Tensor, index: Tensor, weight: Tensor, *, dim: Dim
     back: the adjoint, which adds elements times their weights where they are named.  Gradient: each is the other's.
     """
     return backend.prepare(Resample(dim, back), out, x, index, weight)
+
+
+def _resampled_batch(operands: Sequence[Tensor], dim: int, size: int, back: bool, flags: Flags, batch: int) -> Tensor:
+    """One table for all: a dim further.  A table for each: the batch and the dim are one, and so are the tables."""
+    if not flags[1] and not flags[2]:
+        return resample(*operands, dim=dim + 1, size=size, back=back)
+    x, index, weight = (stretched(each, flag, batch) for each, flag in zip(operands, flags, strict=True))
+    first = arange(batch, device=x.device) * (size if back else x.shape[dim + 1])
+    index = where(index < 0, index, index + reshape(first, (batch, 1, 1)))
+    tables = [reshape(movedim(each, 0, 1), (each.shape[1], -1)) for each in (index, weight)]
+    row = movedim(x, 0, dim)
+    y = resample(
+        reshape(row, (*x.shape[1 : dim + 1], -1, *x.shape[dim + 2 :])), *tables, dim=dim, size=batch * size, back=back
+    )
+    return movedim(reshape(y, (*y.shape[:dim], batch, size, *y.shape[dim + 1 :])), dim, 0)
