@@ -7,6 +7,7 @@
 #     make docs    the site, under docs/_build/html
 #     make test-browser    the pages that minigrad makes, clicked through in Chromium
 #     make test-jupyter    every notebook, run from top to bottom by Jupyter
+#     make test-torch    what is compared with PyTorch, which it installs: its own samples, random programs
 #     make test-gpu    the tests of the CUDA backend on a real device, with what it needs
 
 SHELL  := /bin/sh
@@ -18,7 +19,7 @@ PY     := .venv/bin/python
 KEY   := $(shell { cat pyproject.toml; echo '$(CURDIR)'; } | cksum | cut -d' ' -f1)
 STAMP := .venv/.minigrad-$(KEY)
 
-.PHONY: demo docs notebooks test test-gpu test-browser test-jupyter lint
+.PHONY: demo docs notebooks test test-gpu test-torch test-browser test-jupyter lint
 .DEFAULT_GOAL := demo
 
 demo: $(STAMP)-run
@@ -36,6 +37,10 @@ test-gpu: $(STAMP)-test
 	@if command -v uv >/dev/null 2>&1; then uv pip install --quiet --python $(PY) --editable '.[cuda]'; \
 	 else $(PY) -m pip install --quiet --editable '.[cuda]'; fi
 	@MINIGRAD_CUDA=real $(PY) -m pytest tests/cuda $(ARGS)
+
+# The release whose lists of samples the test knows.
+test-torch: $(STAMP)-torch
+	@$(PY) -m pytest -m torch $(ARGS)
 
 notebooks: $(STAMP)-notebooks
 	@$(PY) -m minigrad tutorial
@@ -97,4 +102,5 @@ $(STAMP)-lint: ; $(call setup,lint)
 $(STAMP)-docs: ; $(call setup,docs)
 $(STAMP)-notebooks: ; $(call setup,notebooks)
 $(STAMP)-browser: ; $(call setup,test browser)
+$(STAMP)-torch: ; $(call setup,test torch)
 $(STAMP)-jupyter: ; $(call setup,test notebooks)

@@ -647,7 +647,7 @@ def lgamma(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """log(|gamma(x)|), inf at 0 and at negative whole numbers.  Gradient: g*digamma(x)."""
 
 def linspace(start: builtins.float, end: builtins.float, steps: builtins.int, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
-    """`steps` values from start to end, both included."""
+    """`steps` values from start to end, both included.  Ends may be tensors without dims; they get no gradient."""
 
 def load(f: Any, map_location: Any = ...) -> Any:
     """Read the file of `save`, or another file in its formats, as a dict of tensors by name."""
@@ -695,7 +695,7 @@ def logit(input: Tensor, eps: Any = ..., *, out: Tensor | None = ...) -> Tensor:
     """log(x/(1-x)), the inverse of sigmoid, nan outside of [0, 1]; eps: of x in [eps, 1 - eps]."""
 
 def logspace(start: builtins.float, end: builtins.float, steps: builtins.int, base: builtins.float = ..., *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
-    """`steps` powers of base with evenly spaced exponents, both ends included."""
+    """`steps` powers of base with evenly spaced exponents, both ends included; see `linspace`."""
 
 def logsumexp(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None, keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
     """log(sum(exp(x))) over `dim`; nothing overflows.  Gradient: g times the softmax."""
@@ -821,8 +821,8 @@ def nonzero(input: Tensor, *, as_tuple: builtins.bool = ..., out: Tensor | None 
 def norm(input: Tensor, p: builtins.float | builtins.str | None = ..., dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., out: Tensor | None = ..., dtype: Any = ...) -> Tensor:
     """Return the norm of order `p` of the elements over `dim`, `sum(abs(x)**p)**(1/p)`."""
 
-def normal(shape: builtins.int | Sequence[builtins.int], mean: builtins.float, std: builtins.float, *, generator: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
-    """Normal with the given mean and deviation.  Raises ArgumentError for a negative deviation."""
+def normal(mean: builtins.float | Tensor, std: builtins.float | Tensor = ..., size: builtins.int | Sequence[builtins.int] | None = ..., *, generator: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
+    """Normal with a mean and a deviation, each a number or, without `size`, a tensor with one for each element."""
 
 def numel(input: Tensor) -> builtins.int:
     """The number of elements."""
@@ -855,7 +855,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: builtins.int) -> Tensor:
     """Images (..., C, H*r, W*r) as (..., C*r*r, H, W): the pixels of each square become channels."""
 
 def polygamma(n: builtins.int, input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """The n-th derivative of digamma; from n = 2 on it is nan below 0, but for poles.  Gradient: g*polygamma(n + 1, x)."""
+    """The n-th derivative of digamma.  Gradient: g*polygamma(n + 1, x)."""
 
 def positive(input: Tensor) -> Tensor:
     """The input itself; bool is refused, as by `neg`."""
@@ -890,6 +890,9 @@ def rand_like(input: Tensor, *, generator: Any = ..., dtype: Any = ..., device: 
 
 def randint(low: builtins.int, high: builtins.int | None = ..., size: builtins.int | Sequence[builtins.int] = ..., *, generator: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
     """Integers in [low, high), all as likely; randint(high, size=...) starts at 0.  Raises ArgumentError if empty."""
+
+def randint_like(input: Tensor, low: builtins.int, high: builtins.int | None = ..., *, generator: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+    """`randint` with the shape, dtype and device of the input; randint_like(input, high) starts at 0."""
 
 def randn(*size: builtins.int | Sequence[builtins.int], generator: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
     """Normal with mean 0 and deviation 1."""

@@ -3,10 +3,8 @@
 Nothing is computed here: each name is an op of `minigrad/ops`, and most are in `mg` too.
 """
 
-from typing import TYPE_CHECKING, NoReturn
-
-from minigrad.api.absent import absent
-from minigrad.declare.names import MG, SPECIAL, listed, namespaces
+from minigrad.api.absent import present
+from minigrad.declare.names import MG, SPECIAL, namespaces
 
 # The names of torch.special for what is in `mg`, and what that is called there.
 SAME = {name: name for name in "digamma erf erfc erfinv exp2 expm1 i0 log1p log_softmax logit logsumexp ndtr "
@@ -14,12 +12,4 @@ SAME = {name: name for name in "digamma erf erfc erfinv exp2 expm1 i0 log1p log_
 SAME |= {"expit": "sigmoid", "gammaln": "lgamma", "multigammaln": "mvlgamma", "psi": "digamma"}
 
 namespaces[SPECIAL] |= {name: namespaces[MG][ours] for name, ours in SAME.items()}
-globals().update(namespaces[SPECIAL])
-__all__ = sorted(namespaces[SPECIAL])
-__dir__ = listed(__all__)
-
-if not TYPE_CHECKING:  # a type checker would take every name for one that is there
-
-    def __getattr__(name: str) -> NoReturn:
-        """Fail, and say what to write instead of a name that torch.special has."""
-        raise absent(__name__, name)
+present(globals(), namespaces[SPECIAL])

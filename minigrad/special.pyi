@@ -74,7 +74,7 @@ def ndtri(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """The y with ndtr(y) = x: infinities at 0 and 1, nan outside.  Gradient: g*sqrt(2*pi)*exp(y**2/2)."""
 
 def polygamma(n: builtins.int, input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """The n-th derivative of digamma; from n = 2 on it is nan below 0, but for poles.  Gradient: g*polygamma(n + 1, x)."""
+    """The n-th derivative of digamma.  Gradient: g*polygamma(n + 1, x)."""
 
 def psi(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """The derivative of lgamma: -inf at 0, inf at -0.0, nan at negative whole numbers.  Gradient: g*polygamma(1, x)."""

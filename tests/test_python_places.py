@@ -117,6 +117,6 @@ def test_a_tensor_is_plotted(dtype: str) -> None:
 
 def test_copies_print_and_format_like_the_original() -> None:
     x = tensor([2.5], "bfloat16")
-    assert repr(x) == "tensor([2.5], dtype=bfloat16, device='reference')"
+    assert repr(x) == "tensor([2.5000], dtype=bfloat16, device='reference')"
     for twin in (copy.copy(x), copy.deepcopy(x), pickle.loads(pickle.dumps(x))):
         assert repr(twin) == repr(x) and f"{twin:.2f}" == "2.50"

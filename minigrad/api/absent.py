@@ -6,7 +6,10 @@ is likely to try, the message goes on with the way that there is.  Looked up onl
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final, NoReturn
+
+from minigrad.declare.names import listed
 
 LAYER: Final = "layers as objects are not there yet: a network is a function of its weights, with mg.nn.functional"
 STEP: Final = "an optimizer is a loop with x.set(x - rate * g); notebooks/13_training.py writes Adam in ten lines"
@@ -58,3 +61,13 @@ def absent(module: str, name: str) -> AttributeError:
     """The error for a name that a module does not have."""
     instead = INSTEAD.get(name)
     return AttributeError(f"module {module!r} has no attribute {name!r}" + (f": {instead}" if instead else ""))
+
+
+def present(module: dict[str, Any], names: Mapping[str, Any]) -> None:
+    """Fill a module with public names; for any other it fails, and says what to write instead."""
+
+    def missing(name: str) -> NoReturn:
+        raise absent(module["__name__"], name)
+
+    everything = sorted(names)
+    module.update(names, __all__=everything, __dir__=listed(everything), __getattr__=missing)

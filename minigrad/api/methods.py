@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from minigrad.api import gradients, leaves, pytorch
+from minigrad.api import drawing, gradients, leaves, pytorch
 from minigrad.api.copying import COPIES
 from minigrad.api.explaining import explain_grad
 from minigrad.api.in_place import copy_, fill_, in_place, zero_
@@ -133,8 +133,8 @@ def attach() -> None:
         setattr(Tensor, name, function)
     for name, function in names.in_place.items():
         setattr(Tensor, f"{name}_", in_place(function))
-    for function in (view, where, polygamma, item, tolist, fill_, zero_, copy_, *leaves.FUNCTIONS, *gradients.FUNCTIONS,
-                     *pytorch.FUNCTIONS):  # fmt: skip
+    methods: list[Any] = [view, where, polygamma, item, tolist, fill_, zero_, copy_, *drawing.FUNCTIONS]
+    for function in (*methods, *leaves.FUNCTIONS, *gradients.FUNCTIONS, *pytorch.FUNCTIONS):
         setattr(Tensor, function.__name__, function)
     Var.set = assignment.set_var  # type: ignore[attr-defined]
     for function in pytorch.PROPERTIES:

@@ -16,8 +16,8 @@ from minigrad.core.later import Later
 from minigrad.core.layout import Layout
 
 
-class ScalarFn:
-    """A checked scalar function: the inner line of a loop.
+class ScalarFn(Later):
+    """A checked scalar function: the inner line of a loop.  Its text may be read at its first use.
 
     `node` is its parsed definition, `helpers` the other scalar functions that it calls, `where` its file and line,
     `cost` about how many additions one call is worth, `results` how many values it returns.
@@ -28,6 +28,7 @@ class ScalarFn:
     def __init__(
         self, name: str, args: tuple[str, ...], node: ast.FunctionDef, helpers: dict[str, ScalarFn], where: str
     ) -> None:
+        super().__init__()
         self.name, self.args, self.node, self.helpers, self.where = name, args, node, helpers, where
         self.cost = self.results = 1
 

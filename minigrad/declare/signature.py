@@ -18,6 +18,7 @@ from typing import Any, Union, get_args, get_origin
 from minigrad.core.layout import Layout
 from minigrad.core.roles import Front, Role, role_of
 from minigrad.errors import DeclarationError
+from minigrad.runtime.first_call import at_first_call
 from minigrad.runtime.tensor import Tensor
 
 HIDDEN = "_mg_"  # names of the written function that are not the user's begin so
@@ -86,10 +87,27 @@ def read_signature(function: FunctionType, skip: int = 0) -> Signature:
 
 def annotations_of(function: Callable[..., Any]) -> dict[str, Any]:
     """The annotations of a declaration, evaluated where that is possible."""
+    annotations, space = inspect.get_annotations(function), getattr(function, "__globals__", {})
+    ours = str(space.get("__name__")).startswith("minigrad.")
     try:
-        return inspect.get_annotations(function, eval_str=True)
+        if not ours:
+            return inspect.get_annotations(function, eval_str=True)
+        return {name: evaluated(text, space) for name, text in annotations.items()}
     except NameError:  # an annotation that only a type checker can resolve
-        return inspect.get_annotations(function)
+        return annotations
+
+
+_evaluated: dict[tuple[str, str], Any] = {}
+
+
+def evaluated(text: Any, space: dict[str, Any]) -> Any:
+    """The value of an annotation in one of our modules, each of which writes the same few a hundred times."""
+    if not isinstance(text, str):
+        return text
+    key = space["__name__"], text
+    if key not in _evaluated:
+        _evaluated[key] = eval(text, space)
+    return _evaluated[key]
 
 
 def kinds_of(annotation: Any) -> frozenset[str]:
@@ -131,6 +149,13 @@ def write_function(
         **{f"{HIDDEN}{key}": value for key, value in names.items()},
         f"{HIDDEN}missing": EMPTY,
     }
+    function = at_first_call(name, names, lambda: written(name, signature, body, names, out))
+    function.__signature__ = shown(signature, out, returned)
+    return function
+
+
+def written(name: str, signature: Signature, body: Sequence[str], names: dict[str, Any], out: bool) -> Any:
+    """The function that `write_function` promises, made among some names."""
     spelled, lines, star = [], [], False
     other_names = numpys_names(signature)
     for p in [*signature.parameters, *([OUT] if out else ())]:
@@ -166,9 +191,7 @@ def write_function(
     path = f"<minigrad {name}({', '.join(p.name for p in signature.parameters)})>"
     linecache.cache[path] = (len(text), None, text.splitlines(True), path)  # for tracebacks and debuggers
     exec(compile(text, path, "exec"), names)
-    function = names[name]
-    function.__signature__ = shown(signature, out, returned)
-    return function
+    return names[name]
 
 
 def numpys_names(signature: Signature) -> dict[str, str]:

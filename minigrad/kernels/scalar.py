@@ -12,6 +12,7 @@ import sys
 from collections import ChainMap
 from collections.abc import Callable, Mapping
 from functools import lru_cache
+from types import FunctionType
 from typing import Any
 
 from minigrad.core.op import ScalarFn
@@ -82,6 +83,21 @@ def parse(function: Callable[..., Any], defaults: bool = False, results: int = 1
     scalar = ScalarFn(node.name, args, node, {}, where)
     scalar.results = results
     _Check(scalar, ChainMap(closure_of(function), function.__globals__), of).body()
+    return scalar
+
+
+def parse_later(function: FunctionType) -> ScalarFn:
+    """One of our own scalar functions, whose text is read at its first use."""
+
+    def fill(scalar: ScalarFn) -> None:
+        made = parse(function)
+        for name in parts:
+            setattr(scalar, name, getattr(made, name))
+
+    parts = ("args", "node", "helpers", "where", "cost", "results")
+    node: Any = None
+    scalar = ScalarFn(function.__name__, (), node, {}, "")
+    scalar.leave(parts, fill)
     return scalar
 
 

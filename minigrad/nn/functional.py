@@ -9,20 +9,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any
 
-from minigrad.api.absent import absent
+from minigrad.api.absent import present
 from minigrad.declare.decorators import public
-from minigrad.declare.names import FUNCTIONAL, listed, namespaces
+from minigrad.declare.names import FUNCTIONAL, namespaces
 from minigrad.ops.nn import activation
 from minigrad.ops.nn import softmax as normalized
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
-
-if not TYPE_CHECKING:  # a type checker would take every name for one that is there
-
-    def __getattr__(name: str) -> NoReturn:
-        """Fail, and say what to write instead of a name that torch.nn.functional has."""
-        raise absent(__name__, name)
 
 
 @public(namespace=FUNCTIONAL)
@@ -75,6 +69,4 @@ def _along(function: Callable[..., Tensor], input: Tensor, dim: int | None, dtyp
 
 
 namespaces[FUNCTIONAL]["logsigmoid"] = activation.log_sigmoid
-globals().update(namespaces[FUNCTIONAL])
-__all__ = sorted(namespaces[FUNCTIONAL])
-__dir__ = listed(__all__)
+present(globals(), namespaces[FUNCTIONAL])

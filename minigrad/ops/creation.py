@@ -117,6 +117,11 @@ def expect_numbers(name: str, **values: Any) -> None:
             raise DTypeError(f"{name}: {argument} must be a number, got {describe(value)}", op=name)
 
 
+def as_numbers(*values: Any) -> list[Any]:
+    """Numbers, which may be given as tensors without dims."""
+    return [x.item() if isinstance(x, Tensor) and not x.ndim else x for x in values]
+
+
 def expect_fit(name: str, value: float, dtype: DType) -> None:
     """Raise DTypeError unless `dtype` holds the number."""
     try:
@@ -253,7 +258,8 @@ def count_up(backend, out, start, step, *, count: Size, dtype):
 def linspace(
     start: float, end: float, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """`steps` values from start to end, both included."""
+    """`steps` values from start to end, both included.  Ends may be tensors without dims; they get no gradient."""
+    start, end = as_numbers(start, end)
     expect_numbers("linspace", start=start, end=end)
     (count,) = as_shape(steps, "linspace")
     values = np.linspace(start, end, count)
@@ -265,7 +271,8 @@ def logspace(
     start: float, end: float, steps: int, base: float = 10.0, *, dtype: Any = None, device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
-    """`steps` powers of base with evenly spaced exponents, both ends included."""
+    """`steps` powers of base with evenly spaced exponents, both ends included; see `linspace`."""
+    start, end = as_numbers(start, end)
     expect_numbers("logspace", start=start, end=end, base=base)
     kind = default_float() if dtype is None else as_dtype(dtype)
     expect_float(kind, requires_grad)

@@ -20,12 +20,12 @@ from ml_dtypes import finfo
 from minigrad.backends.registry import backend_of
 from minigrad.config import listeners
 from minigrad.core.device import Device, as_device, default_device
-from minigrad.core.dtype import DType, as_dtype, default_float, int64
+from minigrad.core.dtype import DType, as_dtype, bool_, default_float, int64
 from minigrad.core.formats import expect_format
 from minigrad.core.layout import Layout
 from minigrad.core.requests import Random
 from minigrad.core.roles import Shape
-from minigrad.core.shape import as_int, as_shape, numel
+from minigrad.core.shape import as_int, as_shape, broadcast_shapes, numel
 from minigrad.declare.decorators import kernel, public
 from minigrad.errors import ArgumentError, DTypeError
 from minigrad.kernels import philox
@@ -161,6 +161,17 @@ def limits(kind: str, dtype: DType, device: Device, low: str, high: str) -> Tens
 listeners.append(limits.cache_clear)
 
 
+def state_of(source: Generator, blocks: int, device: Device) -> Tensor:
+    """The key and the counter of a stream, from which so many blocks are taken."""
+    words = np.array([source.seed, source.take(blocks) % 2**64], np.uint64).view(np.int64)
+    return Tensor(backend_of(device).from_host(words, int64, device), STATE)
+
+
+def shares(blocks: int, dtype: DType, device: Device) -> tuple[Tensor, Tensor]:
+    """What `Random` reads for uniform numbers in [0, 1) of the default generator, of which so many blocks are taken."""
+    return state_of(default_generator.in_use(), blocks, device), limits("uniform", dtype, device, "0.0", "1.0")
+
+
 def _drawn(
     kind: str, shape: tuple[int, ...], dtype: DType, device: Any, low: float, high: float, generator: Generator | None,
     requires_grad: bool = False,
@@ -170,8 +181,7 @@ def _drawn(
     where = default_device() if device is None else as_device(device)
     for transform in reversed(stack.transforms):
         shape = transform.drawn_shape(NAMES[kind], shape)
-    words = np.array([source.seed, source.take((numel(shape) + 1) // 2) % 2**64], np.uint64).view(np.int64)
-    state = Tensor(backend_of(where).from_host(words, int64, where), STATE)
+    state = state_of(source, (numel(shape) + 1) // 2, where)
     number = int if kind == "integer" else float
     between = limits(kind, dtype, where, repr(number(low)), repr(number(high)))
     drawn = draw(state, between, kind=kind, shape=shape, dtype=dtype)
@@ -241,17 +251,33 @@ def uniform(
 
 @public(out=True)
 def normal(
-    shape: int | Sequence[int], mean: float, std: float, *, generator: Generator | None = None,
-    dtype: Any = None, device: Any = None,
-    requires_grad: bool = False,
+    mean: float | Tensor, std: float | Tensor = 1.0, size: int | Sequence[int] | None = None, *,
+    generator: Generator | None = None, dtype: Any = None, device: Any = None, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
-    """Normal with the given mean and deviation.  Raises ArgumentError for a negative deviation."""
+    """Normal with a mean and a deviation, each a number or, without `size`, a tensor with one for each element.
+
+    Not differentiable.  Raises ArgumentError for numbers without `size`, and for a negative deviation.
+    """
+    tensors = [x for x in (mean, std) if isinstance(x, Tensor)]
+    if tensors and size is None:
+        return _normal_of_each(mean, std, tensors, generator)
+    if tensors or size is None:
+        raise ArgumentError("normal: expected two numbers and a size, or tensors without a size", op="normal")
     expect_numbers("normal", mean=mean, std=std)
     if not (math.isfinite(mean) and 0.0 <= std < math.inf):
         raise ArgumentError(f"normal: a finite mean and std >= 0 are needed, got {mean} and {std}", op="normal")
     kind = _floating("normal", dtype, generator)
     _expect_fit("normal", kind, mean=mean, std=std)
-    return _drawn("normal", as_shape((shape,), "normal"), kind, device, mean, std, generator, requires_grad)
+    return _drawn("normal", as_shape((size,), "normal"), kind, device, mean, std, generator, requires_grad)
+
+
+def _normal_of_each(mean: Any, std: Any, tensors: list[Tensor], generator: Generator | None) -> Tensor:
+    shape = broadcast_shapes("normal", *[x.shape for x in tensors])
+    mean, std = (x.detach() if isinstance(x, Tensor) else x for x in (mean, std))
+    first = tensors[0]
+    if bool((std < 0).any().item() if isinstance(std, Tensor) else std < 0):
+        raise ArgumentError("normal: a deviation must not be negative", op="normal")
+    return mean + std * randn(shape, dtype=first.dtype, device=first.device, generator=generator)
 
 
 @public(out=True)
@@ -272,9 +298,24 @@ def randint(
     if high <= low:
         raise ArgumentError(f"randint: no integer lies in [{low}, {high}); low < high must hold", op="randint")
     expect_float(kind, requires_grad)
-    if not kind.is_int or low < kind.lowest or high - 1 > kind.highest:
+    drawn = kind if kind.is_int else int64
+    if kind is bool_ or low < drawn.lowest or high - 1 > drawn.highest:
         raise DTypeError(f"randint: {kind} does not hold the integers of [{low}, {high})", op="randint")
-    return _drawn("integer", as_shape((size,), "randint"), kind, device, low, high, generator)
+    result = _drawn("integer", as_shape((size,), "randint"), drawn, device, low, high, generator)
+    return result if kind is drawn else leaf(cast(result, dtype=kind), requires_grad)
+
+
+@public()
+def randint_like(
+    input: Tensor, low: int, high: int | None = None, *, generator: Generator | None = None, dtype: Any = None,
+    device: Any = None, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """`randint` with the shape, dtype and device of the input; randint_like(input, high) starts at 0."""
+    expect_tensors("randint_like", input)
+    return randint(
+        low, high, input.shape, generator=generator, dtype=dtype or input.dtype, device=device or input.device,
+        requires_grad=requires_grad,
+    )  # fmt: skip
 
 
 @public()

@@ -410,6 +410,9 @@ class Attached:
     def bernoulli(self, p: Any = ..., *, generator: Any = ..., out: Tensor | None = ...) -> Tensor:
         """1 with the probability that each element is, else 0, in input's dtype; with p all have this one."""
 
+    def bernoulli_(self, p: Any = ..., *, generator: Any = ...) -> Tensor:
+        """1 with probability p, a number or a tensor that broadcasts, else 0; in place."""
+
     def bfloat16(self, memory_format: Any = ...) -> Tensor:
         """x as bfloat16."""
 
@@ -508,6 +511,9 @@ class Attached:
 
     def byte(self, memory_format: Any = ...) -> Tensor:
         """x as uint8."""
+
+    def cauchy_(self, median: builtins.float = ..., sigma: builtins.float = ..., *, generator: Any = ...) -> Tensor:
+        """Cauchy numbers, in place: median + sigma*tan(pi*(u - 0.5)) for uniform u."""
 
     def ceil(self, *, out: Tensor | None = ...) -> Tensor:
         """The smallest whole number not below x.  Gradient: 0."""
@@ -745,6 +751,9 @@ class Attached:
     def expm1_(self) -> Tensor:
         """`expm1` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
+    def exponential_(self, lambd: builtins.float = ..., *, generator: Any = ...) -> Tensor:
+        """Exponential numbers with the rate lambd, in place: -log(1 - u)/lambd for uniform u."""
+
     def fill_(self, value: builtins.float) -> Tensor:
         """Every element becomes `value`, in place."""
 
@@ -846,6 +855,9 @@ class Attached:
 
     def gelu_erf(self, approximate: builtins.str = ..., *, out: Tensor | None = ...) -> Tensor:
         """input times its normal distribution function, to some ulp also where it is tiny; approximate="tanh": `gelu_tanh`."""
+
+    def geometric_(self, p: builtins.float, *, generator: Any = ...) -> Tensor:
+        """The number of trials up to the first success, each with probability p; in place."""
 
     def get(self, index: builtins.int) -> Tensor:
         """x[index] along the first dim."""
@@ -1086,6 +1098,9 @@ class Attached:
 
     def log_(self) -> Tensor:
         """`log` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
+    def log_normal_(self, mean: builtins.float = ..., std: builtins.float = ..., *, generator: Any = ...) -> Tensor:
+        """Exponentials of normal numbers with this mean and deviation, in place."""
 
     def log_sigmoid(self, *, out: Tensor | None = ...) -> Tensor:
         """log(sigmoid(x)), without overflow.  Gradient: g*sigmoid(-x)."""
@@ -1348,6 +1363,9 @@ class Attached:
     def norm(self, p: builtins.float | builtins.str | None = ..., dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., dtype: Any = ...) -> Tensor:
         """Return the norm of order `p` over `dim`: see `mg.norm`."""
 
+    def normal_(self, mean: builtins.float = ..., std: builtins.float = ..., *, generator: Any = ...) -> Tensor:
+        """Normal numbers, in place."""
+
     def not_equal(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """input != other."""
 
@@ -1395,6 +1413,9 @@ class Attached:
 
     def rad2deg_(self) -> Tensor:
         """`rad2deg` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
+    def random_(self, low: builtins.int = ..., to: builtins.int | None = ..., *, generator: Any = ...) -> Tensor:
+        """Integers in [low, to), in place; random_(to) starts at 0, random_() takes all that the dtype holds exactly."""
 
     @property
     def rank(self) -> builtins.int:
@@ -1763,6 +1784,9 @@ class Attached:
 
     def unfold(self, dimension: builtins.int, size: builtins.int, step: builtins.int) -> Tensor:
         """Windows of `size` along `dim`, one every `step`, as a last dim.  Gradient: overlapping windows are summed."""
+
+    def uniform_(self, low: builtins.float = ..., to: builtins.float = ..., *, generator: Any = ...) -> Tensor:
+        """Uniform numbers in [low, to), in place.  PyTorch's name of `low`, `from`, is a keyword of Python."""
 
     def unique(self, sorted: builtins.bool = ..., return_inverse: builtins.bool = ..., return_counts: builtins.bool = ..., dim: builtins.int | None = ...) -> Any:
         """Return the elements of input, or its slices along `dim`, once each and in order; nan equals nothing."""

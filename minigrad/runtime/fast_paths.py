@@ -17,6 +17,7 @@ from functools import cache
 from types import CodeType
 from typing import Any
 
+from minigrad.runtime.first_call import at_first_call
 from minigrad.runtime.unrolling import unrolled
 
 # The function of an op; {run} stands for the lines of `dispatch.run_single`, {xs} and {keys} join all operands.
@@ -124,10 +125,10 @@ def apart(template: str, names: tuple[str, ...], new: Mapping[str, str]) -> str:
     return OWN.sub(lambda match: new.get(match[0], match[0]), template)
 
 
-def write(template: str, names: tuple[str, ...], parameters: str = "", front: str = "", numbers: bool = True) -> str:
+def write(template: str, names: tuple[str, ...], parameters: str, front: str, numbers: bool) -> str:
     """The source of a template for operands of these names.
 
-    parameters: of the function, as they are spelled, if these are not the operands and `out`.  front: its first lines.
+    parameters: of the function, as they are spelled.  front: its first lines.
     numbers: an operand may be a Python number.
     """
     xs, new = ", ".join(names), others(template, names)
@@ -135,7 +136,7 @@ def write(template: str, names: tuple[str, ...], parameters: str = "", front: st
     read = apart(READ_TWO if len(names) == 2 and numbers else READ, names, new).format(*names, xs=xs, plain=plain)
     return apart(template, names, new).format(
         *names, xs=xs, front=front, read=read, keys=", ".join(f"{x}.layout, {x}.dtype, {x}.device" for x in names),
-        parameters=parameters or (xs if "out" in names else f"{xs}, *, out=None"),
+        parameters=parameters,
     )  # fmt: skip
 
 
@@ -146,8 +147,7 @@ def compiled(template: str, operands: tuple[str, ...], parameters: str, front: s
 
 
 def build(
-    template: str, operands: tuple[str, ...], names: dict[str, Any], parameters: str = "", front: str = "",
-    numbers: bool = True,
+    template: str, operands: tuple[str, ...], names: dict[str, Any], parameters: str, front: str, numbers: bool
 ) -> Callable[..., Any]:  # fmt: skip
     """The function that a template makes for some operands, in a module's names."""
     there = vars(builtins) | names
@@ -167,21 +167,26 @@ def fast_path(
     one another value is answered by `otherwise`, which takes the operands, these parameters and `out`.
     """
     operands = parameter_names(op)
-    template = call_template(names["run_single"], len(operands)) if op.result is None else CALL_SEVERAL
-    record = written_out(names["record"], len(operands), names)
-    names = {**names, "op": op, "plans": op.plans, "record": record}
-    if not defaults and not front:
-        return build(template, operands, names, numbers=op.kind == "elementwise")
     parameters, lines, more = with_front(operands, defaults, front)
     more[f"{HIDDEN}otherwise"] = otherwise
-    return build(template, operands, names | more, parameters, lines)
+    own = {**names, **more, "op": op, "plans": op.plans}
+    numbers = op.kind == "elementwise"
+
+    def write() -> Callable[..., Any]:
+        template = call_template(names["run_single"], len(operands)) if op.result is None else CALL_SEVERAL
+        own["record"] = written_out(names["record"], len(operands), names)
+        return build(template, operands, own, parameters, lines, numbers)
+
+    function = at_first_call("call", own, write)
+    function.__signature__ = inspect.signature(eval(f"lambda {parameters}: None", more))
+    return function
 
 
 def with_front(operands: tuple[str, ...], defaults: Mapping[str, Any], front: str) -> tuple[str, str, dict[str, Any]]:
     """The parameters of a call with defaults and further parameters, its first lines, and the values of both."""
     values = {f"{HIDDEN}{name}": value for name, value in defaults.items()}
     spelled = [f"{x}={HIDDEN}{x}" if x in defaults else x for x in operands]
-    extra = list(inspect.signature(eval(f"lambda {front}: None")).parameters.values())
+    extra = list(inspect.signature(eval(f"lambda {front}: None")).parameters.values()) if front else []
     values |= {f"{HIDDEN}{p.name}": p.default for p in extra}
     extra_spelled = [f"{p.name}={HIDDEN}{p.name}" for p in extra]
     by_keyword = any(p.kind is p.KEYWORD_ONLY for p in extra)

@@ -2,30 +2,13 @@
 
 import numpy as np
 import pytest
+from welford import joined, moments, step
 
 import minigrad as mg
 
-
-def joined(mean, m2, n, other_mean, other_m2, other_n):
-    total = n + other_n
-    delta = other_mean - mean
-    share = other_n / (total if total > 0 else 1)
-    return mean + delta * share, m2 + other_m2 + delta * delta * n * share, total
-
-
-def moments(mean, m2, n):
-    return mean, m2 / n
-
-
-@mg.reduction(
+welford = mg.reduction(
     dtype=mg.rules.accumulate, identity=("zero",) * 3, combine=joined, finish=moments, outputs=("mean", "var")
-)
-def welford(mean, m2, n, x):
-    """The mean and the variance in one pass."""
-    count = n + 1
-    delta = x - mean
-    new = mean + delta / count
-    return new, m2 + delta * (x - new), count
+)(step)
 
 
 def gap(work, acc):

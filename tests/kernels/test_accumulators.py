@@ -10,6 +10,7 @@ import pytest
 from asking import Asking
 from plain_kernels import interpreted
 from strided import WAYS, arrange, blank, check_gaps, contents
+from welford import joined, moments, step
 
 import minigrad as mg
 from minigrad.backends.base import Backend
@@ -42,24 +43,6 @@ def joined_sums(out, acc, other, more):
 
 def gap(x_0, work):
     return abs(x_0 - work)
-
-
-def step(mean, m2, n, x):
-    count = n + 1
-    delta = x - mean
-    new = mean + delta / count
-    return new, m2 + delta * (x - new), count
-
-
-def joined(mean, m2, n, other_mean, other_m2, other_n):
-    total = n + other_n
-    delta = other_mean - mean
-    share = other_n / (total if total > 0 else 1)
-    return mean + delta * share, m2 + other_m2 + delta * delta * n * share, total
-
-
-def moments(mean, m2, n):
-    return mean, m2 / n
 
 
 def spread(low, high):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from minigrad.runtime.plans import forget_plans
 from tests.mutation.trees import code_of
 
 Broken = Callable[[], AbstractContextManager[Any]]
+LIMIT = 20.0  # seconds of a check's own work, however busy the machine is
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,7 @@ def rewritten(fn: Any, tree: ast.AST) -> Iterator[None]:
 
 
 def noticed(mutant: Mutant) -> str:
-    """How the suite notices: "numbers" that are wrong, an "error" of another kind, or "" where it does not.
+    """How the suite notices: wrong "numbers", an "error" of another kind, "killed" if it has no end, "" if not at all.
 
     Plans are made anew: what is broken may matter to the first of some calls only.
     """
@@ -94,10 +96,33 @@ def noticed(mutant: Mutant) -> str:
         return outcome(mutant.check)
 
 
+class Endless(BaseException):
+    """A check that took longer than any other: the loop of a mutant does not end."""
+
+
+@contextmanager
+def limited(seconds: float) -> Iterator[None]:
+    """A block that raises Endless after so many seconds of processor time, which a test's own timeout does not use."""
+
+    def end(*_: Any) -> None:
+        raise Endless
+
+    before = signal.signal(signal.SIGPROF, end)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+
+
 def outcome(check: Callable[[], None]) -> str:
     """What comes of a check."""
     try:
-        check()
+        with limited(LIMIT):
+            check()
+    except Endless:
+        return "killed"
     except AssertionError:
         return "numbers"
     except Exception:

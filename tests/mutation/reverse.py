@@ -14,6 +14,7 @@ from op_calls import everything_kept
 from minigrad.core.op import Op, Rule, ScalarFn
 from minigrad.declare.derivative import derivative
 from minigrad.declare.derived import rule_of
+from minigrad.ops.nn import loss
 from tests.mutation.checkers import derivatives, ours, own_rows
 from tests.mutation.mutant import Mutant, attribute, rewritten
 from tests.mutation.trees import helpers, shown, tree_of, variants
@@ -99,9 +100,10 @@ def nothing(rule: Rule) -> bool:
 
 def constant(op: Op, k: int) -> bool:
     """Whether the derivative of an elementwise op, or of what a reduction maps, is 0 by what it is made of."""
-    scalar = op.scalar if op.derived else op.reducer.map if op.kind == "reduction" and op.label != op.name else None
-    if scalar is None or op.rules[k] is None:
+    rule = op.rules[k]
+    if rule is None or not (op.derived or rule.fn.__module__ == loss.__name__):
         return False
+    scalar = op.scalar if op.derived else op.reducer.map
     (last,) = derivative(scalar, k).node.body[-1:]
     return isinstance(last, ast.Return) and isinstance(last.value, ast.Constant)
 

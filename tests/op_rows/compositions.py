@@ -127,11 +127,12 @@ NETWORKS = [
     _row("bilinear", F.bilinear, lambda a, b, w, bias: np.einsum("ni,oij,nj->no", a, w, b) + bias,
          REAL, ("real", (2, 2)), ("real", (4, 3, 2)), LINE),
     _row("scaled_dot_product_attention", lambda q, k, v: F.scaled_dot_product_attention(q, k, v, _index(q, SEEN)),
-         lambda q, k, v: _attend(q, k, v, SEEN, 0.5), ("real", (2, 2, 4)), ("real", (2, 3, 4)), ("real", (2, 3, 2))),
+         lambda q, k, v: _attend(q, k, v, SEEN, 0.5), ("real", (2, 2, 4)), ("real", (2, 3, 4)), ("real", (2, 3, 2)),
+         ops=("attention",)),
     _row("scaled_dot_product_attention-heads", lambda q, k, v: F.scaled_dot_product_attention(
          q, k, v, is_causal=True, scale=0.7, enable_gqa=True), lambda q, k, v: _attend(
          q, k[[0, 0]], v[[0, 0]], np.tri(2, 3) > 0, 0.7), ("real", (2, 2, 4)),
-         ("real", (1, 3, 4)), ("real", (1, 3, 2))),
+         ("real", (1, 3, 4)), ("real", (1, 3, 2)), ops=("attention",)),
 ]  # fmt: skip
 
 EDGES = np.array([-1.0, 0.5, 1.0])

@@ -279,3 +279,35 @@ def test_neighbours_that_are_equal_count_once() -> None:
     assert (values.tolist(), inverse.tolist(), counts.tolist()) == ([1, 2, 1], [0, 0, 1, 2], [2, 1, 1])
     assert mg.unique_consecutive(mg.tensor([[1, 2], [1, 2], [3, 2]]), dim=0).tolist() == [[1, 2], [3, 2]]
     assert mg.unique_consecutive(mg.zeros(0)).shape == (0,)
+
+
+def test_dims_of_one_stretch_in_tensordot() -> None:
+    a, b = mg.Var(np.array([[[3.0]]]), device="reference"), mg.Var(np.arange(4.0).reshape(2, 1, 2), device="reference")
+    y = mg.tensordot(a, b, ([0, 1], [2, 0]))
+    grads = y.sum().backward()
+    assert y.tolist() == [[18.0]] and grads[a].tolist() == [[[6.0]]] and grads[b].tolist() == [[[3.0] * 2]] * 2
+    with pytest.raises(mg.ShapeError, match="must have equal lengths"):
+        mg.tensordot(mg.ones(2, 3, device="reference"), mg.ones(2, 3, device="reference"), 1)
+
+
+def test_cat_skips_empty_vectors_among_tensors_of_more_dims() -> None:
+    nothing, x = mg.tensor([], device="reference"), mg.Var([[1.0, 2.0]], device="reference")
+    y = mg.cat([nothing, x, nothing, x * 2.0], 1)
+    assert y.tolist() == [[1.0, 2.0, 2.0, 4.0]] and y.sum().backward()[x].tolist() == [[3.0, 3.0]]
+    assert mg.cat([nothing, nothing]).shape == (0,) and mg.cat(
+        [mg.tensor([7.0], device="reference"), nothing]
+    ).shape == (1,)
+    assert mg.cat([mg.tensor([], dtype="float64", device="reference"), x]).dtype is mg.float64
+    with pytest.raises(mg.ShapeError, match="cat: operand 0"):
+        mg.cat([mg.ones(0, 3, device="reference"), x])
+    with pytest.raises(mg.ShapeError):
+        mg.cat([mg.tensor([7.0], device="reference"), x])
+
+
+def test_ends_of_linspace_may_be_tensors_and_a_number_has_powers() -> None:
+    end = mg.tensor(3)
+    assert mg.linspace(mg.tensor(1.0), end, 3).tolist() == [1.0, 2.0, 3.0]
+    assert mg.logspace(0, end, 2, device="reference").tolist() == [1.0, 1000.0]
+    assert mg.linalg.vander(mg.tensor(2.0, device="reference"), 3).tolist() == [[1.0, 2.0, 4.0]]
+    assert mg.randint(5, (3,), dtype="float64", device="reference").dtype is mg.float64
+    assert mg.randint_like(mg.ones(2, 3, device="reference"), 4).shape == (2, 3)

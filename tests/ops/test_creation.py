@@ -23,6 +23,6 @@ def test_arange_fills_a_dtype_to_its_bounds() -> None:
 @pytest.mark.parametrize("kind", [float, np.float32, np.float64, int])
 def test_limits_of_random_numbers_may_be_any_kind_of_number(kind):
     mg.manual_seed(3)
-    wanted = mg.uniform((5,), -2.0, 2.0).tolist(), mg.normal((5,), 1.0, 2.0).tolist()
+    wanted = mg.uniform((5,), -2.0, 2.0).tolist(), mg.normal(1.0, 2.0, (5,)).tolist()
     mg.manual_seed(3)
-    assert (mg.uniform((5,), kind(-2), kind(2)).tolist(), mg.normal((5,), kind(1), kind(2)).tolist()) == wanted
+    assert (mg.uniform((5,), kind(-2), kind(2)).tolist(), mg.normal(kind(1), kind(2), (5,)).tolist()) == wanted

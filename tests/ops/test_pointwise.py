@@ -132,3 +132,19 @@ def test_result_dtypes_of_whole_numbers_and_halves() -> None:
     assert mg.float_power(i, 2).dtype is mg.float64 and mg.ldexp(h, 2).dtype is mg.float16
     assert mg.threshold(i, 1, 7).tolist() == [7, 2] and mg.nan_to_num(i).dtype is mg.int64
     assert mg.nan_to_num(h / 0.0).tolist() == [65504.0, 65504.0]
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 5])
+def test_polygamma_below_zero_is_the_sum_of_its_terms(n: int) -> None:
+    x = np.array([-0.3, -1.5, -4.8, -30.25, -0.999])
+    terms = ((x + np.arange(40000)[:, None]) ** -(n + 1.0)).sum(0)  # what is left out is below 1e-9
+    expected = (-1) ** (n + 1) * math.factorial(n) * terms
+    y = mg.polygamma(n, mg.tensor(x, device="reference"))
+    np.testing.assert_allclose(y.tolist(), expected, rtol=1e-8)
+    assert mg.polygamma(n, mg.tensor([-2.0, -0.0], device="reference")).isinf().all().item()
+
+
+def test_zeta_of_a_broken_exponent_is_nan_below_zero() -> None:
+    q = mg.tensor([-0.5, -3.0, 0.5], dtype="float64", device="reference")
+    y = mg.special.zeta(2.5, q).tolist()
+    assert math.isnan(y[0]) and y[1] == math.inf and y[2] == pytest.approx(6.2473, rel=1e-4)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 import itertools
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -58,6 +60,26 @@ def test_a_fast_path_and_the_road_give_the_same_value_and_record(name: str) -> N
 
 def test_the_source_of_each_fast_path_can_be_read() -> None:
     """Functions of the same operands have files of their own: one would show the lines of another in a traceback."""
+    x = mg.ones(1, device="reference")
+    assert (mg.add(x, x).item(), mg.mul(x, 3.0).item()) == (2.0, 3.0), "the source is written at the first call"
     add, mul = (inspect.getsource(getattr(mg, name).__code__) for name in ("add", "mul"))
     assert "def call(input, other, *, alpha=" in add and "def call(input, other, *, out=None)" in mul
     assert "weak_number(op, other" in mul, "a product takes a number beside a tensor"
+
+
+def test_a_function_is_written_at_its_first_call_and_is_then_as_if_it_had_been_there() -> None:
+    program = (
+        "import inspect, threading, minigrad as mg\n"
+        "f, g = mg.nn.functional.celu, mg.addcdiv\n"
+        "assert 'def _first_call' in inspect.getsource(f.__code__)\n"
+        "x = mg.tensor([-1.0, 2.0], device='reference')\n"
+        "try: f(x, 1.0, False, 3)\n"
+        "except TypeError as error: assert 'call() takes' in str(error), error\n"
+        "else: raise AssertionError\n"
+        "assert 'celu_' not in f.__code__.co_names and f.__defaults__ and f.__name__ == 'celu'\n"
+        "results = []\n"
+        "threads = [threading.Thread(target=lambda: results.append(g(x, x, x, value=2).tolist())) for _ in range(8)]\n"
+        "[t.start() for t in threads]; [t.join() for t in threads]\n"
+        "assert results == [[1.0, 4.0]] * 8, results\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=120)

@@ -10,6 +10,7 @@ import warnings
 
 import pytest
 
+from tests.mutation import mutant as mutant_module
 from tests.mutation import reverse
 from tests.mutation.mutant import Mutant, noticed
 from tests.mutation.running import everything
@@ -46,3 +47,12 @@ def test_a_reason_is_for_the_mutants_that_it_names_and_no_others() -> None:
     assert len(names) == len(ALL) and not unknown(names)
     some = next(m for m in ALL if reason(m) is not None)
     assert unknown(names - {some.name}) == [some.name]
+
+
+def test_a_check_that_does_not_end_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def check() -> None:
+        while True:
+            pass
+
+    monkeypatch.setattr(mutant_module, "LIMIT", 0.05)
+    assert mutant_module.outcome(check) == "killed"

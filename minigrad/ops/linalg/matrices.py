@@ -90,9 +90,10 @@ def renorm(input: Tensor, p: Scalar, dim: Dim, maxnorm: Scalar) -> Tensor:
 @composed(namespace=LINALG, method=False, out=False)
 def vander(x: Tensor, N: int | None = None) -> Tensor:
     """The powers 0 to N - 1 of each element, as a last dim; N is the length of the last dim if None."""
-    if not x.ndim or (x.shape[-1] if N is None else N) < 2:
-        raise ShapeError(f"vander: expected 1 dim or more and N > 1, got {describe(x)} and {N}", op="vander")
+    x = x if x.ndim else x[None]
     n = x.shape[-1] if N is None else N
+    if n < 2:
+        raise ShapeError(f"vander: expected N > 1, got {describe(x)} and {N}", op="vander")
     later = arange(n, device=x.device) > 0
     return cumprod(where(later, x.unsqueeze(-1), 1), -1)
 

@@ -85,16 +85,24 @@ def tensordot(a: Tensor, b: Tensor, dims: Front = 2, out: Tensor | None = None) 
             raise ArgumentError(f"tensordot: {describe(a)} and {describe(b)} have no {dims} dims each", op="tensordot")
         dims = tuple(range(a.ndim - dims, a.ndim)), tuple(range(dims))
     left, right = ([normalize_dim(d, x.ndim, "tensordot", x) for d in ds] for x, ds in zip((a, b), listed(dims)))
-    if [a.shape[d] for d in left] != [b.shape[d] for d in right]:
+    pairs = list(zip(left, right))
+    if len(left) != len(right) or any(a.shape[i] != b.shape[j] and 1 not in (a.shape[i], b.shape[j]) for i, j in pairs):
         raise ShapeError(
             f"tensordot: dims {left} of {describe(a)} and {right} of {describe(b)} must have equal lengths",
             op="tensordot",
         )
+    # A dim of size 1 stretches: its one element times a sum.
+    a, b = _summed(a, [i for i, j in pairs if b.shape[j] == 1]), _summed(b, [j for i, j in pairs if a.shape[i] == 1])
     kept, rest = ([d for d in range(x.ndim) if d not in ds] for x, ds in ((a, left), (b, right)))
     n, shape = prod(a.shape[d] for d in left), (*[a.shape[d] for d in kept], *[b.shape[d] for d in rest])
     rows = reshape(permute(a, (*kept, *left)), (prod(a.shape[d] for d in kept), n))
     columns = reshape(permute(b, (*right, *rest)), (n, prod(b.shape[d] for d in rest)))
     return reshape(matmul(rows, columns), shape)
+
+
+def _summed(x: Tensor, dims: list[int]) -> Tensor:
+    """x summed over dims, which stay with size 1."""
+    return sum(x, dims, keepdim=True) if dims else x
 
 
 def listed(dims: Any) -> list[list[int]]:

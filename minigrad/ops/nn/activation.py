@@ -171,16 +171,10 @@ def sigmoid(x):
     return logistic(x)
 
 
-@scalar
-def log_logistic(x):
-    """log(sigmoid(x)), without overflow.  Both branches are smooth at 0, so a derived rule is right there."""
-    return x - math.log1p(math.exp(x)) if x < 0 else -math.log1p(math.exp(-x))
-
-
 @elementwise(namespace=MG, dtype=to_float, vjp=(lambda g, x: g * (-x).sigmoid(),))
 def log_sigmoid(x):
     """log(sigmoid(x)), without overflow.  Gradient: g*sigmoid(-x)."""
-    return log_logistic(x)
+    return (x if x < 0 else 0) - math.log1p(math.exp(-math.fabs(x)))
 
 
 @elementwise(namespace=MG, dtype=to_float, vjp="derived")

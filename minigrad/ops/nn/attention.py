@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import math
+from functools import reduce
+from typing import Any
 
-from minigrad.core.dtype import bool_
+from minigrad.core.dtype import bool_, promote
 from minigrad.core.roles import Flag, Scalar
+from minigrad.core.shape import broadcast_shapes
 from minigrad.declare.decorators import composed
 from minigrad.errors import ArgumentError, ShapeError
 from minigrad.ops.creation import ones
 from minigrad.ops.linalg.einsum import einsum
-from minigrad.ops.nn.dropout import dropped
+from minigrad.ops.nn.attention_blocks import attention, masked_softmax
+from minigrad.ops.nn.dropout import dropped, expect_share
 from minigrad.ops.nn.softmax import softmax
 from minigrad.ops.pointwise.compare import where
-from minigrad.ops.reduction.sums import amax, wide
+from minigrad.ops.random import shares
+from minigrad.ops.reduction.sums import wide
 from minigrad.ops.shape.triangles import tril
 from minigrad.ops.shape.views import expand, reshape
-from minigrad.runtime.tensor import Tensor, describe
+from minigrad.runtime.tensor import PLAIN, Tensor, describe
+from minigrad.runtime.tracers import stack
+
+NAME = "scaled_dot_product_attention"
 
 
 @composed(method=False, out=False)
@@ -30,33 +38,66 @@ def scaled_dot_product_attention(
     number to add; is_causal: query i sees the keys up to i.  enable_gqa: several heads of queries share one of keys.
     A query that sees nothing gives zeros.  Halves are computed in float32.
     """
-    name = "scaled_dot_product_attention"
     if min(query.ndim, key.ndim, value.ndim) < 2:
-        raise ShapeError(f"{name}: expected 2 dims or more, got {', '.join(map(describe, (query, key, value)))}")
+        raise ShapeError(f"{NAME}: expected 2 dims or more, got {', '.join(map(describe, (query, key, value)))}")
     if is_causal and attn_mask is not None:
-        raise ArgumentError(f"{name}: attn_mask and is_causal=True cannot both be given", op=name)
+        raise ArgumentError(f"{NAME}: attn_mask and is_causal=True cannot both be given", op=NAME)
     if enable_gqa:
-        key, value = repeated_heads(name, query, key), repeated_heads(name, query, value)
+        key, value = repeated_heads(query, key), repeated_heads(query, value)
     size = 1.0 / math.sqrt(query.shape[-1]) if scale is None else scale
-    scores = wide(query) * size @ wide(key).mT
-    mask = tril(ones(scores.shape[-2:], dtype=bool_, device=scores.device)) if is_causal else attn_mask
+    if query.shape[-1] != key.shape[-1] or key.shape[-2] != value.shape[-2]:
+        raise ShapeError(
+            f"{NAME}: expected query (..., L, E), key (..., S, E) and value (..., S, V), got "
+            f"{', '.join(map(describe, (query, key, value)))}", op=NAME,
+        )  # fmt: skip
+    operands = [x for x in (query, key, value, attn_mask) if x is not None]
+    traced = not PLAIN.issuperset(map(type, operands)) or (dropout_p and stack.transforms)
+    if traced or (attn_mask is not None and attn_mask.requires_grad):
+        return composition(query, key, value, attn_mask, dropout_p, is_causal, size)
+    return in_blocks(query, key, value, attn_mask, dropout_p, is_causal, size)
+
+
+def composition(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout_p: float, causal: bool, scale: float
+) -> Tensor:
+    """The definition, for values of transforms and masks with a gradient."""
+    scores = wide(query) * scale @ wide(key).mT
+    mask = tril(ones(scores.shape[-2:], dtype=bool_, device=scores.device)) if causal else mask
     weights = softmax(scores, -1) if mask is None or not scores.shape[-1] else masked_softmax(scores, mask)
-    return (dropped(name, weights, weights.shape, dropout_p, True, False) @ wide(value)).to(query.dtype)
+    return (dropped(NAME, weights, weights.shape, dropout_p, True, False) @ wide(value)).to(query.dtype)
 
 
-def masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
-    """The softmax of rows of scores where a mask holds, or with a number added; zeros for a row of -inf alone."""
-    scores = where(mask, scores, -math.inf) if mask.dtype is bool_ else scores + mask
-    blind = amax(scores.detach(), -1, keepdim=True) == -math.inf
-    return where(blind, 0.0, softmax(where(blind, 0.0, scores), -1))
+def in_blocks(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout_p: float, causal: bool, scale: float
+) -> Tensor:
+    """The same without a matrix of all scores."""
+    lead = broadcast_shapes(NAME, query.shape[:-2], key.shape[:-2], value.shape[:-2])
+    dtype = reduce(promote, [x.dtype for x in (query, key, value)])
+    parts = [flat_heads(wide(x.to(dtype)), lead) for x in (query, key, value)]
+    n, m = query.shape[-2], key.shape[-2]
+    if mask is not None:
+        numbers = where(mask, 0.0, -math.inf) if mask.dtype is bool_ else mask
+        mask = expand(numbers.to(parts[0].dtype), shape=(*(lead or (1,)), n, m))
+    drawn: Any = (None, None)
+    if dropout_p:
+        expect_share(NAME, dropout_p)
+        drawn = shares(math.prod(lead) * n * (m // 2 + 1), parts[0].dtype, query.device)
+    y = attention(*parts, mask, *drawn, scale=float(scale), causal=causal, dropout=float(dropout_p))
+    return reshape(y, (*lead, n, value.shape[-1])).to(query.dtype)
 
 
-def repeated_heads(name: str, query: Tensor, x: Tensor) -> Tensor:
+def flat_heads(x: Tensor, lead: tuple[int, ...]) -> Tensor:
+    """Matrices with all dims in front as one, whose sizes are `lead`."""
+    sizes = x.shape[-2:]
+    return reshape(x if x.shape[:-2] == lead else expand(x, shape=(*lead, *sizes)), (math.prod(lead), *sizes))
+
+
+def repeated_heads(query: Tensor, x: Tensor) -> Tensor:
     """Heads (the third last dim) repeated, each for as many heads of queries as share it."""
     heads, mine = query.shape[-3] if query.ndim > 2 else 0, x.shape[-3] if x.ndim > 2 else 0
     if not mine or heads % mine:
         raise ShapeError(
-            f"{name}: the heads of {describe(query)} must be a multiple of those of {describe(x)}", op=name
+            f"{NAME}: the heads of {describe(query)} must be a multiple of those of {describe(x)}", op=NAME
         )
     lead, sizes = x.shape[:-3], x.shape[-2:]
     return reshape(expand(x.unsqueeze(-3), shape=(*lead, mine, heads // mine, *sizes)), (*lead, heads, *sizes))

@@ -71,19 +71,24 @@ def feature_alpha_dropout(input: Tensor, p: Scalar = 0.5, training: Flag = False
 
 def channels(x: Tensor, count: int) -> tuple[int, ...]:
     """The shape of one number for each channel: the first `count` dims stay."""
-    if x.ndim < count:
-        raise ShapeError(f"dropout of channels: {describe(x)} must have at least {count} dims", op="dropout")
     return (*x.shape[:count], *(1,) * (x.ndim - count))
+
+
+def expect_share(name: str, p: float) -> None:
+    """Raise ArgumentError for a number that is no probability."""
+    if not 0.0 <= p <= 1.0:
+        raise ArgumentError(f"{name}: p must be a probability, 0 to 1, got {p}", op=name)
 
 
 def dropped(
     name: str, x: Tensor, shape: tuple[int, ...], p: float, training: bool, inplace: bool, alpha: bool = False
 ) -> Tensor:
     """x with one decision for each element of a shape that broadcasts to it."""
-    if not 0.0 <= p <= 1.0:
-        raise ArgumentError(f"{name}: p must be a probability, 0 to 1, got {p}", op=name)
+    expect_share(name, p)
     if not training or p == 0.0 or not x.numel():
         return x
+    if len(shape) > x.ndim:
+        raise ShapeError(f"{name}: {describe(x)} must have at least {len(shape)} dims", op=name)
     if not x.dtype.is_float:
         raise DTypeError(f"{name}: {describe(x)} needs a floating dtype; convert with .to(mg.float32)", op=name)
     kept = cast(rand(shape, dtype=float32, device=x.device) >= p, dtype=x.dtype)

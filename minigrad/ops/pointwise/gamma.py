@@ -74,6 +74,29 @@ def trigamma(x):
     return trigamma_above(x) if x >= 0 else reflection(x) - trigamma_above(1 - x)
 
 
+@scalar
+def zeta_above(input, other):
+    """The sum of (k + other)**-input over all k from 0 on, for other > 0 and input > 1 (Euler and Maclaurin)."""
+    z = other + 10
+    r = 1 / (z * z)
+    high = (input + 9) * (input + 10) * r * (691 / 1307674368000 - (input + 11) * (input + 12) * r / 74724249600)
+    middle = (input + 5) * (input + 6) * r * (1 / 1209600 - (input + 7) * (input + 8) * r * (1 / 47900160 - high))
+    low = 1 / 12 - (input + 1) * (input + 2) * r * (1 / 720 - (input + 3) * (input + 4) * r * (1 / 30240 - middle))
+    far = z**-input * (z / (input - 1) + 1 / 2 + input / z * low)
+    near = other**-input + (other + 1) ** -input + (other + 2) ** -input + (other + 3) ** -input
+    more = (other + 4) ** -input + (other + 5) ** -input + (other + 6) ** -input + (other + 7) ** -input
+    return near + more + (other + 8) ** -input + (other + 9) ** -input + far
+
+
+@scalar
+def zeta_below(input, other):
+    """The same sum for other < 0 and a whole input: the terms below 0, whose sign is that of (-1)**input, apart."""
+    part = other - math.floor(other)
+    terms = zeta_above(input, 1 - part) - zeta_above(input, 1 - other)
+    odd = input - 2 * math.floor(input / 2)
+    return zeta_above(input, part) + (-terms if odd == 1 else terms)
+
+
 @elementwise(
     dtype=to_float,
     namespace=SPECIAL,
@@ -83,25 +106,17 @@ def trigamma(x):
 def zeta(input, other):
     """The sum of (k + other)**-input over all k from 0 on: inf for input 1, nan below.
 
-    For other it is inf at 0 and at negative whole numbers, and nan between these.
+    For other it is inf at 0 and at negative whole numbers, and between these nan unless input is a whole number.
     Gradient: -g*input*zeta(input + 1, other) for other; none for input.
     """
-    z = other + 10
-    r = 1 / (z * z)
-    high = (input + 9) * (input + 10) * r * (691 / 1307674368000 - (input + 11) * (input + 12) * r / 74724249600)
-    middle = (input + 5) * (input + 6) * r * (1 / 1209600 - (input + 7) * (input + 8) * r * (1 / 47900160 - high))
-    low = 1 / 12 - (input + 1) * (input + 2) * r * (1 / 720 - (input + 3) * (input + 4) * r * (1 / 30240 - middle))
-    far = z**-input * (z / (input - 1) + 1 / 2 + input / z * low)
-    near = other**-input + (other + 1) ** -input + (other + 2) ** -input + (other + 3) ** -input
-    more = (other + 4) ** -input + (other + 5) ** -input + (other + 6) ** -input + (other + 7) ** -input
-    total = near + more + (other + 8) ** -input + (other + 9) ** -input + far
     pole = input == 1 or (other <= 0 and other == math.floor(other))
-    return math.nan if input < 1 else math.inf if pole else total if other > 0 else math.nan
+    below = zeta_below(input, other) if input == math.floor(input) else math.nan
+    return math.nan if input < 1 else math.inf if pole else zeta_above(input, other) if other > 0 else below
 
 
 @composed(method=False)
 def polygamma(n: Int, input: Tensor) -> Tensor:
-    """The n-th derivative of digamma; from n = 2 on it is nan below 0, but for poles.  Gradient: g*polygamma(n + 1, x).
+    """The n-th derivative of digamma.  Gradient: g*polygamma(n + 1, x).
 
     Raises ArgumentError for a negative n.
     """

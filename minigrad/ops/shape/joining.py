@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
-from minigrad.core.dtype import DType
+from minigrad.core.dtype import DType, promote
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Join
 from minigrad.core.roles import Along, Dim, NewDim, ViewShape
@@ -13,7 +14,7 @@ from minigrad.core.shape import as_int, as_shape, normalize_dim
 from minigrad.declare.decorators import composed, kernel
 from minigrad.declare.rules import common
 from minigrad.errors import ArgumentError, ShapeError
-from minigrad.ops.casting import clone
+from minigrad.ops.casting import cast, clone
 from minigrad.ops.shape.views import narrow, select
 from minigrad.runtime.tensor import Tensor, describe
 
@@ -46,16 +47,27 @@ def _piece(g: Tensor, shapes: tuple[tuple[int, ...], ...], position: int, dim: i
     return narrow(g, dim=dim, start=start, length=shapes[position][dim])
 
 
+def _without_empty(tensors: Any, dim: int, out: Tensor | None) -> Tensor | None:
+    """Return the result of a call with empty vectors among tensors of more dims; None for another call."""
+    shapes = [getattr(x, "shape", None) for x in tensors] if isinstance(tensors, (list, tuple)) else []
+    if (0,) not in shapes or None in shapes or all(len(shape) < 2 for shape in shapes):
+        return None
+    dtype = reduce(promote, [x.dtype for x in tensors])
+    return cat([cast(x, dtype=dtype) for x, shape in zip(tensors, shapes) if shape != (0,)], dim, out=out)
+
+
 @kernel(
     dtype=_cat_dtype,
     shape=_cat_shape,
     vjp=(lambda g, *, in_shapes, position, dim: _piece(g, in_shapes, position, dim),),
     linear=True,
     batch="along",
+    otherwise=lambda *call: _without_empty(*call),
 )
 def cat(backend, out, tensors: Sequence[Tensor], dim: Dim = 0):
     """Tensors joined along an existing dim; their dtypes promote.  Gradient: each gets its part of g.
 
+    Among tensors of more dims an empty vector is skipped, as in PyTorch, so that a loop may begin with `mg.tensor([])`.
     Raises ArgumentError for none, ShapeError where shapes differ beyond `dim`.
     """
     return backend.prepare(Join(dim), out, *tensors)

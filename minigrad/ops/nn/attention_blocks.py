@@ -1,0 +1,312 @@
+"""Attention in memory that grows with the length of a sequence, not with its square.
+
+The scores of a block of queries are made in memory of the call, turned into weights and multiplied by the values; the
+way back makes them again, so only query, key and value are saved.  Dropout draws the numbers of a block by their
+position in the stream, both times.  Sources of the scheme: Rabe and Staats, arXiv 2112.05682; Dao et al., 2205.14135.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minigrad.backends.steps import Specs, Steps, Value
+from minigrad.core.dtype import bool_, int64
+from minigrad.core.layout import Layout
+from minigrad.core.op import Spec
+from minigrad.core.requests import MapRows, Product, Random
+from minigrad.core.rows import RowFn, Total
+from minigrad.declare.decorators import kernel, scalar
+from minigrad.ops.creation import ones
+from minigrad.ops.nn.softmax import SOFTMAX, SOFTMAX_BACKWARD, softmax, softmax_gradient
+from minigrad.ops.pointwise.compare import where
+from minigrad.ops.reduction.sums import amax
+from minigrad.ops.shape.triangles import tril
+from minigrad.ops.shape.views import reshape
+from minigrad.runtime.recording import is_grad_enabled
+from minigrad.runtime.tensor import PLAIN, Tensor
+
+SCORES = 1 << 18  # of a block: what stays in a second cache
+CAUSAL = 128  # queries of a causal block; the keys behind its last one are left out
+
+
+@scalar
+def _masked(input, mask):
+    return input + mask
+
+
+@scalar
+def _exp_below(input, mask, peak):
+    return math.exp(input + mask - peak) if peak > -math.inf else 0
+
+
+@scalar
+def _inverse(total):
+    return 1 / total if total > 0 else total
+
+
+@scalar
+def _weight(input, mask, peak, scale):
+    return math.exp(input + mask - peak) * scale if peak > -math.inf else 0
+
+
+@scalar
+def _weight_again(kept, scale):
+    return kept * scale
+
+
+@scalar
+def _added(a, b):
+    return a + b
+
+
+@scalar
+def _dropped(x, number, p):
+    return x / (1 - p) if number >= p else 0
+
+
+# The softmax of scores plus a mask; a row of -inf gives zeros, and nan stays.
+MASKED = RowFn(
+    "masked_softmax", ("input", "mask"),
+    (Total("peak", "max", _masked), Total("scale", "sum", _exp_below, _inverse)), _weight, _weight_again,
+)  # fmt: skip
+
+
+class Block(NamedTuple):
+    """Some heads, some queries of each, the keys that these see; and the counter of its first random number."""
+
+    head: int
+    heads: int
+    start: int
+    length: int
+    seen: int
+    counter: int
+
+    @property
+    def layout(self) -> Layout:
+        """The layout of the scores."""
+        return Layout.contiguous((self.heads, self.length, self.seen))
+
+
+def blocks(heads: int, n: int, m: int, causal: bool, together: bool) -> Iterator[Block]:
+    """Yield the blocks of n queries and m keys: several whole heads, if they may stand together, or a part of one."""
+    rows = min(n, CAUSAL) if causal else n if n * m <= SCORES else max(16, SCORES // m // 16 * 16)
+    most = max(1, SCORES // (rows * m)) if together and rows == n else 1
+    counter = 0
+    for head in range(0, heads, most):
+        for start in range(0, n, rows):
+            length, count = min(rows, n - start), min(most, heads - head)
+            block = Block(head, count, start, length, min(m, start + length) if causal else m, counter)
+            yield block
+            counter += (block.layout.numel + 1) // 2
+
+
+class Attending:
+    """The steps of both ways: the weights of each block, before and after dropout."""
+
+    def __init__(
+        self, steps: Steps, specs: Specs, mask: Spec | None, drawn: bool, scale: float, causal: bool, dropout: float
+    ) -> None:
+        values = iter(steps.operands[len(steps.operands) - len(specs) - bool(mask) - 2 * drawn :])
+        self.steps, self.scale, self.causal, self.dropout = steps, scale, causal, dropout
+        self.query, self.key, self.value = (next(values) for _ in specs)
+        self.mask = next(values) if mask is not None else None
+        self.draws = tuple(values)
+        heads, n, m = self.query.shape[0], self.query.shape[1], self.key.shape[1]
+        self.flat = None if self.mask is None else self.mask.layout.flatten(0, len(self.mask.shape) - 3)
+        one = self.mask is not None and self.flat is None
+        self.blocks = list(blocks(heads, n, m, causal, not one)) if heads * n * m else []
+        self.size = max((block.layout.numel for block in self.blocks), default=0)
+        self.corners: dict[tuple[int, ...], Value] = {}
+
+    def memory(self, count: int) -> list[Value]:
+        """Memory for the scores of any block, so many times."""
+        return [self.steps.work((self.size,), self.query.dtype) for _ in range(count)]
+
+    def queries(self, x: Value, block: Block) -> Value:
+        """The rows of a tensor (heads, queries, ...) that belong to a block."""
+        return x.at(0, block.head, block.heads).at(1, block.start, block.length)
+
+    def keys(self, x: Value, block: Block) -> Value:
+        """The rows of a tensor (heads, keys, ...) that a block sees."""
+        return x.at(0, block.head, block.heads).at(1, 0, block.seen)
+
+    def weights(self, block: Block, scores: Value, out: Value) -> Value:
+        """The softmax of the scores of a block, written to `out`; not in place, where loops do not vectorise."""
+        scores, out = scores.seen(block.layout), out.seen(block.layout)
+        key = turned(self.keys(self.key, block))
+        self.steps.ask(Product(self.scale, 0), scores, self.queries(self.query, block), key)
+        if self.causal and block.seen > block.start:
+            corner = scores.at(2, block.start, block.seen - block.start)
+            self.steps.each(_added, corner, corner, self.corner(corner.shape[1:]))
+        if self.mask is None:
+            self.steps.ask(MapRows(SOFTMAX, 2), out, scores)
+        else:
+            mask = self.masked(self.mask, block)
+            stretched = mask.seen(mask.layout.expand(out.shape))
+            self.steps.ask(MapRows(MASKED, 2), out, scores, stretched)
+        return out
+
+    def corner(self, shape: tuple[int, ...]) -> Value:
+        """-inf above the diagonal of a matrix, else 0."""
+        if shape not in self.corners:
+            self.corners[shape] = self.steps.constant(np.triu(np.full(shape, -np.inf), 1), self.query.dtype)
+        return self.corners[shape]
+
+    def masked(self, mask: Value, block: Block) -> Value:
+        """The mask of a block; that of one head where the layout of all heads is no layout of one dim."""
+        if self.flat is not None:
+            return self.queries(mask.seen(self.flat), block)
+        layout, head = mask.layout, block.head
+        for n in reversed(mask.shape[:-2]):
+            head, k = divmod(head, n)
+            layout = layout.select(len(layout.shape) - 3, k)
+        return mask.seen(layout.unsqueeze(0)).at(1, block.start, block.length)
+
+    def numbers(self, block: Block, memory: Value) -> Value:
+        """The uniform numbers of a block."""
+        state, limits = self.draws
+        here, numbers = self.steps.work((2,), int64), memory.seen(block.layout)
+        self.steps.each(_added, here, state, self.steps.constant([0, block.counter], int64))
+        self.steps.ask(Random("uniform"), numbers, here, limits)
+        return numbers
+
+    def dropped(self, x: Value, numbers: Value, out: Value) -> Value:
+        """x/(1 - p) where the number of an element is at least p, else 0."""
+        out = out.seen(numbers.layout)
+        self.steps.each(_dropped, out, x, numbers, self.steps.constant(self.dropout, x.dtype))
+        return out
+
+
+def turned(x: Value) -> Value:
+    """Matrices with rows and columns swapped."""
+    return x.seen(x.layout.transpose(1, 2))
+
+
+def _rule(k: int) -> Any:
+    """The gradient of one operand."""
+    asked = tuple([j == k for j in range(3)])
+    return lambda g, query, key, value, mask, state, limits, **params: _gradients(
+        asked, g, query, key, value, mask, state, limits, **params
+    )[k]
+
+
+@kernel(
+    dtype=lambda op, specs, **params: specs[0].dtype,
+    shape=lambda op, query, key, value, *others, **params: (*query.shape[:2], value.shape[2]),
+    vjp=(_rule(0), _rule(1), _rule(2), None, None, None),
+    joint=lambda g, query, key, value, mask, state, limits, *, asked, **params: _gradients(
+        asked, g, query, key, value, mask, state, limits, **params
+    ),
+    namespace=(), out=False, label="scaled_dot_product_attention",
+)  # fmt: skip
+def attention(backend, out, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None,
+              state: Tensor | None = None, limits: Tensor | None = None, *, scale, causal, dropout):  # fmt: skip
+    """softmax(query @ key.mT*scale + mask) @ value, each (heads, length, size), a block at a time.
+
+    mask: float numbers (..., queries, keys), whose leading dims are the heads.  state, limits: as for `draw`.
+    """
+    operands = tuple([x for x in (query, key, value, mask, state, limits) if x is not None])
+    steps = Steps(backend, (out,), operands)
+    (result,) = steps.outs
+    ways = Attending(steps, (query, key, value), mask, state is not None, scale, causal, dropout)
+    if not ways.blocks:
+        steps.fill(result, 0)
+        return steps.launch
+    first, second = ways.memory(2)
+    for block in ways.blocks:
+        weights = ways.weights(block, first, second)
+        if state is not None:
+            weights = ways.dropped(weights, ways.numbers(block, first), first)
+        steps.ask(Product(), ways.queries(result, block), weights, ways.keys(ways.value, block))
+    return steps.launch
+
+
+@kernel(
+    dtype=lambda op, specs, **params: (specs[0].dtype,) * 3,
+    shape=lambda op, g, query, key, value, *others, **params: (query.shape, key.shape, value.shape),
+    outputs=("gradient_of_query", "gradient_of_key", "gradient_of_value"),
+    namespace=(), out=False, label="the gradient of scaled_dot_product_attention",
+)  # fmt: skip
+def attention_backward(
+    backend, dquery, dkey, dvalue, g: Tensor, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None,
+    state: Tensor | None = None, limits: Tensor | None = None, *, scale, causal, dropout,
+):  # fmt: skip
+    """The gradients of `attention`; the weights are made again."""
+    operands = tuple([x for x in (g, query, key, value, mask, state, limits) if x is not None])
+    steps = Steps(backend, (dquery, dkey, dvalue), operands)
+    to_query, to_key, to_value = steps.outs
+    ways = Attending(steps, (query, key, value), mask, state is not None, scale, causal, dropout)
+    whole = all(block.length == query.shape[1] and block.seen == key.shape[1] for block in ways.blocks)
+    for out in steps.outs if not ways.blocks else () if whole else (to_key, to_value):
+        steps.fill(out, 0)
+    first, second, third, fourth = ways.memory(4)
+    for block in ways.blocks:
+        weights = ways.weights(block, first, second)
+        numbers = None if state is None else ways.numbers(block, fourth)
+        kept = weights if numbers is None else ways.dropped(weights, numbers, third)
+        incoming, keys = ways.queries(steps.operands[0], block), ways.keys(ways.key, block)
+        add(steps, ways.keys(to_value, block), turned(kept), incoming, 1.0, not whole)
+        inner, outer = first.seen(block.layout), third.seen(block.layout)
+        steps.ask(Product(), inner, incoming, turned(ways.keys(ways.value, block)))
+        if numbers is not None:
+            inner = ways.dropped(inner, numbers, first)
+        steps.ask(MapRows(SOFTMAX_BACKWARD, 2), outer, inner, weights)
+        steps.ask(Product(scale, 0), ways.queries(to_query, block), outer, keys)
+        add(steps, ways.keys(to_key, block), turned(outer), ways.queries(ways.query, block), scale, not whole)
+    return steps.launch
+
+
+def add(steps: Steps, out: Value, a: Value, b: Value, factor: float, more: bool) -> None:
+    """out = factor*a @ b, or that added to it."""
+    steps.ask(Product(factor, int(more)), out, a, b, *([out] if more else []))
+
+
+@kernel(dtype=lambda op, specs, **params: specs[0].dtype, namespace=(), out=False,
+        shape=lambda op, query, key, *others, **params: (*query.shape[:2], key.shape[1]))  # fmt: skip
+def attention_kept(backend, out, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None,
+                   state: Tensor | None = None, limits: Tensor | None = None, *, scale, causal, dropout):  # fmt: skip
+    """What dropout multiplies the weights by, as one tensor: 0 or 1/(1 - p).  For derivatives of higher order."""
+    steps = Steps(backend, (out,), tuple([x for x in (query, key, value, mask, state, limits) if x is not None]))
+    ways = Attending(steps, (query, key, value), mask, True, scale, causal, dropout)
+    (result,) = steps.outs
+    steps.fill(result, 0)
+    one, (memory,) = steps.constant(1.0, out.dtype), ways.memory(1)
+    for block in ways.blocks:
+        numbers = ways.numbers(block, memory)
+        every = one.seen(one.layout.expand(numbers.shape))
+        steps.copy(ways.queries(result, block).at(2, 0, block.seen), ways.dropped(every, numbers, memory))
+    return steps.launch
+
+
+def _gradients(asked: tuple[bool, ...], g: Tensor, *operands: Any, **params: Any) -> tuple[Tensor | None, ...]:
+    """The gradients of all operands: of the blocks, or in tensor code where a derivative may be asked of them."""
+    derived = is_grad_enabled() or not PLAIN.issuperset([type(x) for x in (g, *operands) if x is not None])
+    gradients = (in_tensor_code if derived else attention_backward)(g, *operands, **params)
+    return (*[x if wanted else None for x, wanted in zip(gradients, asked)], None, None, None)
+
+
+def in_tensor_code(
+    g: Tensor, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, state: Tensor | None, limits: Any, *,
+    scale: float, causal: bool, dropout: float,
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    """The gradients with all scores at once."""
+    scores = query @ key.mT * scale
+    seen = tril(ones(scores.shape[-2:], dtype=bool_, device=scores.device)) if causal else mask
+    weights = softmax(scores, -1) if seen is None else masked_softmax(scores, reshape(seen, (-1, *seen.shape[-2:])))
+    kept: Any = 1.0
+    if state is not None:
+        parts = [x.detach() for x in (query, key, value)]
+        kept = attention_kept(*parts, mask, state, limits, scale=scale, causal=causal, dropout=dropout)
+    outer = softmax_gradient(g @ value.mT * kept, weights, -1) * scale
+    return outer @ key, outer.mT @ query, (weights * kept).mT @ g
+
+
+def masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
+    """The softmax of rows of scores where a mask holds, or with a number added; zeros for a row of -inf."""
+    scores = where(mask, scores, -math.inf) if mask.dtype is bool_ else scores + mask
+    blind = amax(scores.detach(), -1, keepdim=True) == -math.inf
+    return where(blind, 0.0, softmax(where(blind, 0.0, scores), -1))

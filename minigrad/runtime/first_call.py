@@ -1,0 +1,31 @@
+"""Functions whose text is written and compiled at their first call: a program uses few of those that a module has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+WRITE = "_mg_write"  # the name, in the names of a function, of what writes it
+
+
+def at_first_call(name: str, names: dict[str, Any], write: Callable[[], Any]) -> Any:
+    """Return a function in the module of some names, which becomes the one that `write` makes of them.
+
+    From its second call on it is that function: same code, same defaults, no other frame.  Two threads may write it at
+    once; both write the same.
+    """
+    function = FunctionType(_first_call.__code__, names, name)
+
+    def written() -> Any:
+        made = write()
+        function.__defaults__, function.__kwdefaults__ = made.__defaults__, made.__kwdefaults__
+        function.__code__ = made.__code__
+        return made
+
+    names[WRITE] = written
+    return function
+
+
+def _first_call(*arguments: Any, **named: Any) -> Any:
+    return _mg_write()(*arguments, **named)  # type: ignore[name-defined]  # noqa: F821

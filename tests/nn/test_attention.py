@@ -1,0 +1,129 @@
+"""scaled_dot_product_attention by blocks: every way in which scores are divided equals the definition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad.ops.nn import attention as definition
+from minigrad.ops.nn import attention_blocks
+from minigrad.runtime.plans import forget_plans
+from minigrad.testing import gradcheck, gradgradcheck
+
+F = mg.nn.functional
+RNG = np.random.default_rng(7)
+MASKS = {
+    "none": None, "rows": (4, 6), "keys": (2, 1, 1, 6), "batch": (2, 1, 4, 6), "heads": (3, 4, 1), "all": (2, 3, 4, 6),
+}  # fmt: skip
+
+
+@pytest.fixture(params=["whole", "heads", "queries", "single"])
+def cut(request: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Blocks of all heads, of some, of some queries, of few: sizes that would need long sequences otherwise."""
+    scores, causal = {"whole": (1 << 18, 128), "heads": (48, 128), "queries": (1, 3), "single": (1, 1)}[request.param]
+    monkeypatch.setattr(attention_blocks, "SCORES", scores)
+    monkeypatch.setattr(attention_blocks, "CAUSAL", causal)
+    forget_plans()
+    yield
+    forget_plans()
+
+
+def values(*shapes: tuple[int, ...], dtype: str = "float64") -> list[Any]:
+    return [mg.Var(RNG.normal(size=shape), dtype, "reference") for shape in shapes]
+
+
+def expect_definition(xs: list[Any], mask: Any = None, causal: bool = False) -> None:
+    y = F.scaled_dot_product_attention(*xs, mask, is_causal=causal)
+    z = definition.composition(*xs, mask, 0.0, causal, xs[0].shape[-1] ** -0.5)
+    g = mg.tensor(RNG.normal(size=y.shape), device="reference")
+    np.testing.assert_allclose(y.tolist(), z.tolist(), rtol=1e-9, atol=1e-12)
+    for a, b in zip(mg.grad(y, xs, g), mg.grad(z, xs, g)):
+        np.testing.assert_allclose(a.tolist(), b.tolist(), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize("kind", ["bool", "float"])
+def test_blocks_with_a_mask_are_the_definition(cut: None, mask: str, kind: str) -> None:
+    shape = MASKS[mask]
+    numbers = None if shape is None else RNG.random(shape) < 0.7 if kind == "bool" else RNG.normal(size=shape)
+    operands = values((2, 3, 4, 2), (2, 3, 6, 2), (2, 3, 6, 5))
+    expect_definition(operands, None if numbers is None else mg.tensor(numbers, device="reference"))
+
+
+@pytest.mark.parametrize("n, m", [(1, 1), (5, 5), (7, 3), (3, 8), (0, 4), (4, 0)])
+def test_causal_blocks_are_the_definition(cut: None, n: int, m: int) -> None:
+    expect_definition(values((2, n, 3), (2, m, 3), (2, m, 2)), causal=bool(m))
+
+
+def test_heads_are_shared_and_lie_in_any_strides(cut: None) -> None:
+    query, key, value = values((2, 5, 4, 3), (2, 6, 2, 3), (6, 2, 2, 3))
+    xs = [query.transpose(1, 2), key.transpose(1, 2), value.permute(1, 2, 0, 3)]
+    y = F.scaled_dot_product_attention(*xs, enable_gqa=True)
+    repeated = [xs[0], *(x.repeat_interleave(2, 1) for x in xs[1:])]
+    np.testing.assert_allclose(y.tolist(), F.scaled_dot_product_attention(*repeated).tolist(), rtol=1e-12)
+
+
+def test_a_query_that_sees_nothing_gives_zeros_and_has_no_gradient(cut: None) -> None:
+    xs = values((2, 3, 2), (2, 4, 2), (2, 4, 2))
+    mask = mg.tensor([[False] * 4, [True] * 4, [True] + [False] * 3], device="reference")
+    y = F.scaled_dot_product_attention(*xs, mask)
+    assert y[:, 0].tolist() == [[0.0, 0.0]] * 2 and not y.isnan().any().item()
+    assert mg.grad(y.sum(), [xs[0]])[0][:, 0].tolist() == [[0.0, 0.0]] * 2
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_dropout_keeps_its_share_and_both_ways_draw_the_same(cut: None, causal: bool) -> None:
+    def attend(query: Any, key: Any, value: Any) -> Any:
+        mg.manual_seed(5)
+        return F.scaled_dot_product_attention(query, key, value, dropout_p=0.4, is_causal=causal)
+
+    xs = values((2, 4, 2), (2, 5, 2), (2, 5, 3))
+    gradcheck(attend, xs)
+    gradgradcheck(attend, xs)
+    assert (attend(*xs) != F.scaled_dot_product_attention(*xs, is_causal=causal)).any().item()
+    many = values((1, 60, 2), (1, 50, 2))
+    ones = mg.ones(1, 50, 1, dtype="float64", device="reference")
+    assert abs(F.scaled_dot_product_attention(*many, ones, dropout_p=0.25).mean().item() - 1) < 0.1
+    kept = F.scaled_dot_product_attention(*many, ones, dropout_p=1.0)
+    assert kept.abs().max().item() == 0.0
+
+
+def test_every_order_and_transform() -> None:
+    xs = values((2, 3, 2), (2, 4, 2), (2, 4, 2))
+    mask = mg.tensor(RNG.normal(size=(3, 4)), device="reference")
+    gradgradcheck(lambda *xs: F.scaled_dot_product_attention(*xs, mask), xs)
+    gradgradcheck(lambda *xs: F.scaled_dot_product_attention(*xs, is_causal=True), xs)
+    plain = [x.detach() for x in xs]
+    whole = F.scaled_dot_product_attention(*plain)
+    np.testing.assert_allclose(
+        mg.func.vmap(F.scaled_dot_product_attention)(*plain).tolist(), whole.tolist(), rtol=1e-12
+    )
+    tangents = [mg.ones_like(x) for x in plain]
+    _, dy = mg.func.jvp(F.scaled_dot_product_attention, tuple(plain), tuple(tangents))
+    shifted = [(F.scaled_dot_product_attention(*[x + s * 1e-6 for x in plain])) for s in (1, -1)]
+    np.testing.assert_allclose(dy.tolist(), ((shifted[0] - shifted[1]) / 2e-6).tolist(), rtol=1e-6, atol=1e-8)
+    bias = mg.Var(RNG.normal(size=(3, 4)), device="reference")
+    gradcheck(lambda bias: F.scaled_dot_product_attention(*plain, bias), [bias])
+
+
+def test_scores_are_not_kept() -> None:
+    """The record of a call holds its operands; a definition would hold the weights, 64 times as large here."""
+    xs = values((1, 64, 1), (1, 64, 1), (1, 64, 1))
+    y = F.scaled_dot_product_attention(*xs)
+    tape = str(mg.tape(y.sum()))
+    assert "(1, 64, 64)" not in tape and "scaled_dot_product_attention" in tape
+
+
+def test_halves_are_computed_in_float32_and_what_does_not_fit_is_refused() -> None:
+    xs = values((2, 3, 2), (2, 4, 2), (2, 4, 2), dtype="float16")
+    y = F.scaled_dot_product_attention(*xs)
+    assert y.dtype is mg.float16 and mg.grad(y.sum(), xs)[0].dtype is mg.float16
+    a, b = mg.ones(3, 2, device="reference"), mg.ones(4, 3, device="reference")
+    with pytest.raises(mg.ShapeError, match=r"expected query \(\.\.\., L, E\), key"):
+        F.scaled_dot_product_attention(a, b, b)
+    with pytest.raises(mg.ArgumentError, match="p must be a probability"):
+        F.scaled_dot_product_attention(a, a, a, dropout_p=1.5)

@@ -1,0 +1,29 @@
+"""PyTorch's own samples: every function in scope gives its values, dtypes and gradients, but for those listed here.
+
+`make test-torch` installs PyTorch and runs this; `python -m tests.pytorch_samples NAME` shows one function.
+"""
+
+from __future__ import annotations
+
+import pytest
+from pytorch_samples import in_scope, outcomes
+
+# What is known to differ, and why.
+KNOWN = {
+    "as_strided": "a Var owns its memory, so its views do not reach around it",
+    "as_strided_scatter": "PyTorch gives an element of size 1 that is overwritten a gradient",
+    "nn.functional.batch_norm": "PyTorch takes an empty vector without channels",
+}
+
+
+@pytest.mark.torch
+@pytest.mark.timeout(900)
+def test_functions_agree_with_pytorch_on_its_own_samples() -> None:
+    pytest.importorskip("torch.testing._internal.common_methods_invocations", reason="PyTorch is not installed")
+    wrong = {name: text for name, text in outcomes().items() if text}
+    assert wrong.keys() == KNOWN.keys(), "\n".join(f"{name}: {text}" for name, text in wrong.items())
+
+
+def test_complex_numbers_and_private_names_are_out_of_scope() -> None:
+    outside = ("fft.fft", "angle", "view_as_real", "sparse.mm", "_softmax_backward_data", "masked.sum", "geqrf")
+    assert not any(map(in_scope, outside)) and in_scope("linalg.svd") and in_scope("__rdiv__")
