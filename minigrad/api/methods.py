@@ -30,10 +30,10 @@ from minigrad.core.dtype import (
     int64,
     uint8,
 )  # fmt: skip
-from minigrad.core.formats import expect_format
 from minigrad.core.shape import as_shape
 from minigrad.declare import names
 from minigrad.declare.decorators import public
+from minigrad.declare.forms import in_format
 from minigrad.errors import ArgumentError, ShapeError
 from minigrad.ops import casting, composed
 from minigrad.ops.indexing import assignment, subscript
@@ -113,8 +113,7 @@ def caster(name: str, dtype: DType) -> Callable[..., Tensor]:
     """x.float(), x.long() ...: PyTorch's short casts."""
 
     def method(x: Tensor, memory_format: Any = None) -> Tensor:
-        expect_format(name, memory_format)
-        return casting.to(x, dtype)
+        return in_format(name, casting.to(x, dtype), memory_format)
 
     method.__name__ = method.__qualname__ = name
     method.__doc__ = f"x as {dtype}."

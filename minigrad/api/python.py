@@ -49,6 +49,11 @@ def as_float(x: Tensor) -> float:
     return float(only(x, "float"))
 
 
+def as_complex(x: Tensor) -> complex:
+    """complex(x) for one element."""
+    return complex(only(x, "complex"))
+
+
 def as_int(x: Tensor) -> int:
     """int(x) for one element, towards zero."""
     return int(only(x, "int"))
@@ -120,7 +125,8 @@ def formatted(x: Tensor, spec: str) -> str:
 
 
 POSITIONS = {
-    "__float__": as_float, "__int__": as_int, "__trunc__": as_int, "__index__": as_index, "__round__": rounded,
+    "__float__": as_float, "__complex__": as_complex, "__int__": as_int, "__trunc__": as_int,
+    "__index__": as_index, "__round__": rounded,
     "__bool__": truth, "__len__": length, "__iter__": iterate, "__contains__": contains, "__format__": formatted,
     "__eq__": equal_or_not, "__ne__": different_or_not,
 }  # fmt: skip

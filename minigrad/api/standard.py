@@ -55,8 +55,10 @@ def axes(x: Tensor, axis: Any) -> Any:
 
 def only_axis(name: str, x: Tensor, axis: int | None) -> int:
     """An axis that may be left out for a tensor of one dim."""
-    if axis is None and x.ndim != 1:
-        raise ArgumentError(f"{name}: {describe(x)} needs axis=; only a tensor of one dim does without", op=name)
+    if axis is None and x.ndim > 1:
+        raise ArgumentError(
+            f"{name}: {describe(x)} needs axis=; only a tensor of one dim at most does without", op=name
+        )
     return 0 if axis is None else axis
 
 

@@ -1,6 +1,7 @@
-"""PyTorch's memory formats, of which tensors here have one: elements lie row-major.
+"""PyTorch's memory formats: row-major, or with the channels, dim 1, last in memory.
 
-Functions take `memory_format=` so that programs need no change; `preserve_format` gives a row-major copy too.
+Results lie row-major unless a call names another format, which `clone`, `contiguous`, `to` and its short forms do;
+`preserve_format` gives a row-major copy too.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ class MemoryFormat:
 
 contiguous_format, preserve_format = MemoryFormat("contiguous_format"), MemoryFormat("preserve_format")
 channels_last, channels_last_3d = MemoryFormat("channels_last"), MemoryFormat("channels_last_3d")
+CHANNELS_LAST = {channels_last: 4, channels_last_3d: 5}  # how many dims a tensor has
 ROW_MAJOR = (None, contiguous_format, preserve_format)
 
 
@@ -29,7 +31,7 @@ def expect_format(op: str, value: object) -> None:
     """Raise ArgumentError for another order than row-major."""
     if value not in ROW_MAJOR:
         raise ArgumentError(
-            f"{op}: expected memory_format=mg.contiguous_format or mg.preserve_format, got {value!r}; elements lie "
-            f"row-major here, and x.permute(...) gives another view",
+            f"{op}: expected memory_format=mg.contiguous_format or mg.preserve_format, got {value!r}; "
+            f"convert the result with .contiguous(memory_format=...)",
             op=op,
         )

@@ -13,7 +13,6 @@ from typing import Annotated, Any, get_args
 
 import numpy as np
 
-from minigrad.core.formats import expect_format
 from minigrad.core.shape import as_int, as_shape, normalize_dim, normalize_dims
 from minigrad.errors import ArgumentError
 
@@ -108,10 +107,6 @@ def _listed(value: Any, op: str, name: str, operands: Sequence[Any]) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def _format(value: Any, op: str, name: str, operands: Sequence[Any]) -> None:
-    expect_format(op, value)
-
-
 def _any(value: Any, op: str, name: str, operands: Sequence[Any]) -> Any:
     return value
 
@@ -191,7 +186,7 @@ Target = Annotated[Any, Role("Target", "the device of the result", "Any", _any)]
 
 # Read by the function that users call, and not by the op.
 Cast = Annotated[Any, Role("Cast", "a dtype to which the operand is converted first", "Any", _any)]
-Format = Annotated[Any, Role("Format", "the order in which elements lie: row-major", "Any", _format)]
+Format = Annotated[Any, Role("Format", "the order in which elements lie", "Any", _any)]
 Front = Annotated[Any, Role("Front", "an argument that the function reads, and not the op", "Any", _any)]
 
 AS_IT_COMES = _any  # how a role reads that leaves a value alone

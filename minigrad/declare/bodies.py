@@ -79,9 +79,6 @@ def kernel_body(op: Op, out: bool, floats: bool, otherwise: Any) -> list[str]:
             f"if {HIDDEN}found is not None:",
             f"    return {HIDDEN}found",
         ]
-    for key in given:
-        if signature.role(key) is FORMAT:
-            lines.append(f"if {key} is not None: {HIDDEN}format({HIDDEN}op.label, {key})")
     first = op.operands[0] if op.operands else ""
     if floats:  # after a look at the other parameters, so that nothing is made before an error
         tests = [f"not {first}.dtype.is_float", *[f"{key} is not None" for key in casts]]
@@ -91,6 +88,9 @@ def kernel_body(op: Op, out: bool, floats: bool, otherwise: Any) -> list[str]:
             f"    {first} = {HIDDEN}float({HIDDEN}op, {first}{''.join(f', {key}' for key in casts)})",
         ]
     params, target = dict_text(list(op.params)), ", out" if out else ""
+    for key in [key for key in given if signature.role(key) is FORMAT]:
+        made = f"{HIDDEN}call({HIDDEN}op, ({operands}), {params}{target})"
+        lines += [f"if {key} is not None:", f"    return {HIDDEN}format({HIDDEN}op.label, {made}, {key})"]
     for key in () if floats else casts:
         cast = f"{HIDDEN}in_dtype({HIDDEN}op, {first}, {key}, {params}{target})"
         lines += [f"if {key} is not None:", f"    return {cast}"]
@@ -110,9 +110,7 @@ def composed_body(op: Op, out: bool, floats: bool) -> list[str]:
         named = operands.replace("*", "")
         lines += [f"if not ({test}):", f"    {named}= {HIDDEN}check({HIDDEN}op, ({named}))"]
     for key, role in op.roles.items():
-        if role is FORMAT:
-            lines.append(f"if {key} is not None: {HIDDEN}format({HIDDEN}op.label, {key})")
-        elif role.read is not AS_IT_COMES:
+        if role.read is not AS_IT_COMES:
             lines.append(f"{key} = {HIDDEN}read_{key}({key}, {HIDDEN}op.label, {key!r}, ({operands}))")
     casts = [p.name for p in signature.parameters if role_of(p.annotation) is CAST]
     if floats:

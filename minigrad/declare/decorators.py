@@ -13,7 +13,6 @@ from types import FunctionType
 from typing import Any, TypeVar
 
 from minigrad.config import settings
-from minigrad.core.formats import expect_format
 from minigrad.core.op import Linear, Op
 from minigrad.core.requests import reducing as of_reducer
 from minigrad.core.roles import Cast, Dims, Flag, role_of
@@ -32,6 +31,7 @@ from minigrad.declare.forms import (
     call_view,
     collected,
     expect_operands,
+    in_format,
     several,
     tensor_list,
     whole,
@@ -321,7 +321,7 @@ def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | N
             function.__name__, signature, kernel_body(op, takes_out, floats, otherwise),
             {"op": op, "plain": PLAIN, "numbers": NUMBERS, "call": call_present if signature.optional else call,
              "check": expect_operands, "in_dtype": call_in_dtype, "float": as_float, "canonical": canonical,
-             "list": tensor_list, "several": several, "otherwise": otherwise, "format": expect_format},
+             "list": tensor_list, "several": several, "otherwise": otherwise, "format": in_format},
             takes_out,
         )  # fmt: skip
         return publish(op, function, public, namespace, method, in_place)
@@ -358,7 +358,7 @@ def composed(
         op.writes = check_writes(op, writes)
         names = {"op": op, "plain": PLAIN, "numbers": NUMBERS, "check": expect_operands, "list": tensor_list,
                  "several": several, "definition": op.composed, "settings": settings, "scope": scope,
-                 "copy": copy_result, "float": as_float, "apart": apart, "format": expect_format,
+                 "copy": copy_result, "float": as_float, "apart": apart,
                  "error": MinigradError, "blame": blame}  # fmt: skip
         names |= {f"read_{key}": role.read for key, role in op.roles.items()}
         body = composed_body(op, out and not passes, floats)

@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from minigrad.core.dtype import as_dtype, default_float
+from minigrad.core.formats import CHANNELS_LAST, expect_format
 from minigrad.core.op import Op
 from minigrad.declare.signature import KEYWORD, OUT, Signature
 from minigrad.declare.variants import variant
-from minigrad.errors import ArgumentError, DTypeError, MinigradError
+from minigrad.errors import ArgumentError, DTypeError, MinigradError, ShapeError
 from minigrad.runtime.dispatch import apply, run_one
 from minigrad.runtime.into import copy_result, read_before
 from minigrad.runtime.operands import canonical, no_tensor, weak_number
@@ -194,6 +195,21 @@ def by_name(function: FunctionType, signature: Signature, head: int) -> Callable
     if signature.many:
         return lambda *specs, **params: function(*specs[:head], **{signature.many: specs[head:]}, **params)
     return lambda *specs, **params: function(*specs[:head], **dict(zip(operands, specs[head:])), **params)
+
+
+def in_format(name: str, x: Tensor, memory_format: Any) -> Tensor:
+    """x with its elements in the order of a memory format: x itself where they are, else a copy.
+
+    Raises ArgumentError for what is not a memory format, ShapeError where x does not have its number of dims.
+    """
+    rank = CHANNELS_LAST.get(memory_format)
+    if rank is None:
+        expect_format(name, memory_format)
+        return x
+    if x.ndim != rank:
+        raise ShapeError(f"{name}: {memory_format} is for tensors of {rank} dims, got {describe(x)}", op=name)
+    moved: Tensor = x.permute(0, *range(2, rank), 1)
+    return x if moved.is_contiguous() else moved.contiguous().permute(0, rank - 1, *range(1, rank - 1))
 
 
 def collected(function: FunctionType, signature: Signature) -> Callable[..., Any]:

@@ -7,11 +7,12 @@ from typing import Any
 from minigrad.backends.pace import without_waiting
 from minigrad.core.device import Device, as_device
 from minigrad.core.dtype import DType, as_dtype
-from minigrad.core.formats import expect_format
+from minigrad.core.formats import ROW_MAJOR
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Copy
 from minigrad.core.roles import Format, Target
 from minigrad.declare.decorators import composed, kernel, public
+from minigrad.declare.forms import in_format
 from minigrad.declare.rules import same_shape
 from minigrad.errors import ArgumentError, DeviceError, DTypeError
 from minigrad.runtime.tensor import Tensor, describe
@@ -54,6 +55,8 @@ def clone(backend, out, input: Tensor, *, memory_format: Format = None):
 @composed(out=False)
 def contiguous(input: Tensor, memory_format: Format = None) -> Tensor:
     """The tensor itself if its elements lie row-major without gaps, else a copy that does."""
+    if memory_format not in ROW_MAJOR:
+        return in_format("contiguous", input, memory_format)
     return input if input.is_contiguous() else clone(input)
 
 
@@ -82,7 +85,13 @@ def to(
         and memory_format is None
     ):
         return x if x.dtype is args[0] else cast(x, dtype=args[0])
-    expect_format("to", memory_format)
+    count = next((k for k in range(3) if not isinstance(args[len(args) - k - 1] if k < len(args) else None, bool)), 0)
+    if memory_format is not None or count:  # PyTorch takes the two flags by position as well
+        flags: Any = (*args[len(args) - count :], *(non_blocking, copy)[count:])
+        non_blocking, copy = flags
+        args = args[: len(args) - count]
+        return in_format("to", to(x, *args, dtype=dtype, device=device, copy=copy, non_blocking=non_blocking),
+                         memory_format)  # fmt: skip
     for arg in args:
         new_dtype, new_device = _target(arg)
         if (dtype is not None and new_dtype is not None) or (device is not None and new_device is not None):

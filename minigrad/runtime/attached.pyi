@@ -37,6 +37,9 @@ class Attached:
     def __bool__(self) -> builtins.bool:
         """bool(x) for one element.  Raises ShapeError for more, where it is unclear which is meant."""
 
+    def __complex__(self) -> builtins.complex:
+        """complex(x) for one element."""
+
     def __contains__(self, element: Any) -> builtins.bool:
         """Whether `element`, which broadcasts, equals some element of x, as in NumPy; False for what is no number."""
 

@@ -10,7 +10,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.declare.names import namespaces
-from minigrad.errors import ArgumentError
+from minigrad.errors import ArgumentError, MinigradError
 
 X = np.array([[3.0, 1.0, 2.0], [2.0, 5.0, -1.0]])
 # Functions with `dim` that take more than one tensor, or more than a dim.
@@ -101,8 +101,30 @@ def test_memory_formats(name: str) -> None:
     x = mg.tensor(X, device="reference")
     for row_major in (None, mg.contiguous_format, mg.preserve_format):
         assert FORMATTED[name](x, row_major).is_contiguous()
-    with pytest.raises(ArgumentError, match=f"{name}: expected memory_format=.*got mg.channels_last; elements lie"):
+    with pytest.raises(MinigradError, match=f"{name}: .*mg.channels_last"):
         FORMATTED[name](x, mg.channels_last)
+    with pytest.raises(ArgumentError, match=f"{name}: expected memory_format=.*got 'last'"):
+        FORMATTED[name](x, "last")
+
+
+@pytest.mark.parametrize("name", ["clone", "contiguous", "to", "float", "long"])
+def test_channels_last(name: str) -> None:
+    x = mg.Var(np.arange(24.0).reshape(1, 2, 3, 4), device="reference")
+    y = FORMATTED[name](x, mg.channels_last)
+    assert y.strides == (24, 1, 8, 2) and y.tolist() == x.tolist()
+    assert y.contiguous(memory_format=mg.channels_last) is y and y.contiguous().strides == (24, 12, 4, 1)
+    if name != "long":
+        mg.testing.gradcheck(lambda x: FORMATTED[name](x, mg.channels_last).double() ** 2, [x], eps=1e-2, rtol=1e-2)
+    volume = mg.zeros(1, 2, 1, 2, 2, device="reference")
+    assert volume.contiguous(memory_format=mg.channels_last_3d).strides == (8, 1, 8, 4, 2)
+
+
+def test_flags_of_to_may_be_given_by_position() -> None:
+    x = mg.tensor(X, device="reference")
+    assert x.to(mg.float64, False, True) is not x is x.to(mg.float64, False, False) and x.to("reference", False) is x
+    for wrong in (lambda: x.to(True, mg.float32), lambda: x.to(mg.float32, True, True, True)):
+        with pytest.raises(MinigradError, match="to: bool True"):
+            wrong()
 
 
 @pytest.mark.parametrize(
