@@ -189,6 +189,13 @@ def test_derivatives_of_both_orders_and_directions(call: Callable[..., Any]) -> 
     assert gradcheck(lambda x: mg.grad((call(x) ** 2).sum(), x, create_graph=True), a)
 
 
+@pytest.mark.parametrize("call", [linalg.inv, lambda a: linalg.slogdet(a)[1], linalg.det, linalg.svdvals])
+def test_tangents_of_tangents_are_second_derivatives(call: Callable[..., Any]) -> None:
+    a = tensor(random(3, 3))
+    twice = mg.func.jacfwd(mg.func.jacfwd(call))(a).numpy()
+    np.testing.assert_allclose(twice, mg.func.jacrev(mg.func.jacrev(call))(a).numpy(), rtol=1e-9, atol=1e-9)
+
+
 @pytest.mark.parametrize("rows", [
     [[1.0, 2.0], [2.0, 4.0]], [[0.0, 1.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, 0.0]],
     [[1.0, 2.0, 3.0], [2.0, 4.0, 6.0], [3.0, 6.0, 9.0]], [[1.0, 0.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 2.0]],
