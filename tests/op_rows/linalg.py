@@ -91,13 +91,16 @@ FACTORED = [
     _factored("inv", mg.linalg.inv, np.linalg.inv),
     _factored("inv_ex", lambda a: mg.linalg.inv_ex(a).inverse, lambda a: np.linalg.inv(a)),
     _factored("det", mg.linalg.det, np.linalg.det, "det", "cofactors"),
+    Row("det-singular", lambda x: mg.linalg.det(x - 1.0), lambda x: np.linalg.det(x - 1.0), ("whole",),
+        ("det", "cofactors"), ((6, 3, 3),), dtypes=("float32", "float64"), tolerance=100, kernels=False, refuses=False,
+        order2=False),
     _factored("cofactors", cofactors, lambda x: np.linalg.det(x)[..., None, None] * np.linalg.inv(x).swapaxes(-1, -2),
               "cofactors"),
     _factored("slogdet", lambda a: mg.linalg.slogdet(a).logabsdet,
               lambda a: np.linalg.slogdet(a)[1], "slogdet"),
     *[_factored(f"qr-{kind}-{k}", lambda x, k=k: mg.linalg.qr(x)[k], lambda x, k=k: np.linalg.qr(x)[k], "qr",
                 shapes=(shape,))
-      for kind, shape in (("square", (2, 3, 3)), ("tall", (4, 2)), ("wide", (2, 4))) for k in (0, 1)],
+      for kind, shape in (("square", (2, 3, 3)), ("tall", (4, 2)), ("wide", (3, 5))) for k in (0, 1)],
     _factored("qr-complete", lambda x: mg.linalg.qr(x, "complete").R, lambda x: np.linalg.qr(x, "complete")[1], "qr"),
     _factored("eigh", lambda x: mg.linalg.eigh(x + x.mT).eigenvectors ** 2,
               lambda x: np.linalg.eigh(x + x.swapaxes(-1, -2))[1] ** 2, "eigh"),
@@ -106,6 +109,9 @@ FACTORED = [
     *[_factored(f"svd-{kind}-{k}", lambda x, k=k: mg.linalg.svd(x, False)[k] ** 2,
                 lambda x, k=k: np.linalg.svd(x, False)[k] ** 2, "svd", shapes=(shape,))
       for kind, shape in (("square", (2, 3, 3)), ("tall", (4, 2)), ("wide", (2, 4))) for k in (0, 1, 2)],
+    *[_factored(f"svd-full-{kind}-{k}", lambda x, k=k: mg.linalg.svd(x)[k].narrow(-1 if k == 0 else -2, 0, 2) ** 2,
+                lambda x, k=k: np.linalg.svd(x, False)[k] ** 2, "svd", shapes=(shape,))
+      for kind, shape in (("tall", (4, 2)), ("wide", (2, 4))) for k in (0, 2)],
     _factored("svdvals", mg.linalg.svdvals, lambda x: np.linalg.svd(x, compute_uv=False), "svd", shapes=((3, 2),)),
     *[_factored(f"pinv-{kind}", mg.linalg.pinv, np.linalg.pinv, "pinv", shapes=(shape,))
       for kind, shape in (("square", (2, 3, 3)), ("tall", (4, 2)), ("wide", (2, 4)))],

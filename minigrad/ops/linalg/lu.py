@@ -150,27 +150,32 @@ def system_shape(op: Op, A: Spec, LU: Spec, order: Spec, B: Spec, **params: Any)
     return (*broadcast_shapes(op.label, shape[:-2], LU.shape[:-2], order.shape[:-1]), *shape[-2:])
 
 
+def matrix_gradient(h: Tensor, y: Tensor, adjoint: bool) -> Tensor:
+    """Return the gradient of the matrix by that of the right-hand side, the solution of the other system."""
+    return -(y @ h.mT) if adjoint else -(h @ y.mT)
+
+
 def system_gradients(
     g: Tensor, A: Tensor, LU: Tensor, order: Tensor, y: Tensor, adjoint: bool, asked: tuple[bool, ...]
 ) -> tuple[Tensor | None, ...]:
-    """Return the gradients of the matrix, -h @ y.T, and of the right-hand side, h, the solution of the other system."""
+    """Return both gradients, by one solution."""
     h = solved(A, LU, order, g, adjoint=not adjoint)
-    matrix = (-(y @ h.mT) if adjoint else -(h @ y.mT)) if asked[0] else None
-    return matrix, None, None, h if asked[3] else None
+    return matrix_gradient(h, y, adjoint) if asked[0] else None, None, None, h if asked[3] else None
 
 
 def batched_system(A: Tensor, LU: Tensor, order: Tensor, B: Tensor, adjoint: bool, size: int, flags: Flags) -> Tensor:
     """Return the solutions of a batch of systems, whose dims are further batch dims."""
-    xs, less = (A, LU, order, B), (0, 0, 1, 0)  # dims by which one has fewer than a matrix
-    rank = max(x.ndim - flag + d for x, flag, d in zip(xs, flags, less))
-    whole = [ranked(x, flag, rank - d, size) for x, flag, d in zip(xs, flags, less)]
+    xs = (A, LU, order, B)
+    rank = max(x.ndim - flag for x, flag in zip(xs, flags))
+    whole = [ranked(x, flag, rank - (x is order), size) for x, flag in zip(xs, flags)]
     return stretched(solved(*whole, adjoint=adjoint), True, size)
 
 
 @kernel(
     dtype=system_dtype, shape=system_shape, name="solve", namespace=(), linear=linear_in("B"),
-    vjp=(lambda g, A, LU, order, y, *, adjoint: system_gradients(g, A, LU, order, y, adjoint, (True,) * 4)[0], None,
-         None, lambda g, A, LU, order, *, adjoint: solved(A, LU, order, g, adjoint=not adjoint)),
+    vjp=(lambda g, A, LU, order, y, *, adjoint: matrix_gradient(
+            solved(A, LU, order, g, adjoint=not adjoint), y, adjoint), None, None,
+         lambda g, A, LU, order, *, adjoint: solved(A, LU, order, g, adjoint=not adjoint)),
     joint=lambda g, A, LU, order, y, *, adjoint, asked: system_gradients(g, A, LU, order, y, adjoint, asked),
     jvp=lambda dA, A, LU, order, y, *, adjoint: -solved(A, LU, order, (dA.mT if adjoint else dA) @ y, adjoint=adjoint),
     batch=lambda A, LU, order, B, *, adjoint, batch, flags: batched_system(A, LU, order, B, adjoint, batch, flags),

@@ -156,12 +156,18 @@ def svd_gradient(gU: Tensor | None, gS: Tensor | None, gVh: Tensor | None, U: Te
     return whole if beside is None else whole + beside
 
 
+def widened(x: Tensor, columns: int) -> Tensor:
+    """Return x with columns of zeros at its end."""
+    more = columns - x.shape[-1]
+    return cat([x, zeros((*x.shape[:-1], more), dtype=x.dtype, device=x.device)], -1) if more else x
+
+
 def svd_tangent(dA: Tensor, U: Tensor, S: Tensor, Vh: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Return the tangents, with P = U.T dA V: dS is its diagonal, dU = U (sym(P S) / E), dV = V (sym(S P) / E).
 
     Here sym(X) = X + X.T off the diagonal; dU and dV also get the rest of dA V / S and dA.T U / S.
     """
-    k, whole_u, whole_v = S.shape[-1], U, Vh
+    k, columns, rows = S.shape[-1], U.shape[-1], Vh.shape[-2]
     U, Vh = U.narrow(-1, 0, k), Vh.narrow(-2, 0, k)
     row, column = S.unsqueeze(-2), S.unsqueeze(-1)
     P = U.mT @ dA @ Vh.mT
@@ -173,11 +179,7 @@ def svd_tangent(dA: Tensor, U: Tensor, S: Tensor, Vh: Tensor) -> tuple[Tensor, T
         dU = dU + outside(dA @ Vh.mT / row, U)
     if Vh.shape[-1] > k:
         dV = dV + outside(dA.mT @ U / row, Vh.mT)
-    if whole_u.shape[-1] > k:
-        dU = cat([dU, whole_u.narrow(-1, k, whole_u.shape[-1] - k) * 0.0], -1)
-    if whole_v.shape[-2] > k:
-        dV = cat([dV, whole_v.narrow(-2, k, whole_v.shape[-2] - k).mT * 0.0], -1)
-    return dU, dS, dV.mT
+    return widened(dU, columns), dS, widened(dV, rows).mT
 
 
 @kernel(
