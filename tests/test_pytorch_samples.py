@@ -11,6 +11,14 @@ from pytorch_samples import in_scope, outcomes
 # What is known to differ, and why.
 KNOWN = {
     "as_strided": "a Var owns its memory, so its views do not reach around it",
+    **dict.fromkeys(("cholesky_inverse", "cholesky_solve"), "PyTorch's gradient has a triangle that is not read"),
+    "nn.functional.ctc_loss": "the gradient is the derivative, see docs/differences.md",
+    **{
+        f"nn.functional.max_unpool{d}d": "of two that go to one place PyTorch gives both the gradient"
+        for d in (1, 2, 3)
+    },
+    "linalg.eigh": "the gradient is symmetric, of PyTorch's the symmetric part is the same",
+    "norm": "the nuclear norm is in mg.linalg",
     "as_strided_scatter": "PyTorch gives an element of size 1 that is overwritten a gradient",
     "nn.functional.batch_norm": "PyTorch takes an empty vector without channels",
 }

@@ -8,7 +8,7 @@ from typing import Any
 
 from minigrad.core.roles import Dim, Flag, Int, Scalar
 from minigrad.core.shape import normalize_dim
-from minigrad.declare.decorators import composed
+from minigrad.declare.decorators import composed, public
 from minigrad.declare.forms import as_float
 from minigrad.declare.names import FUNCTIONAL, LINALG, MG
 from minigrad.errors import ArgumentError, ShapeError
@@ -23,6 +23,7 @@ from minigrad.ops.pointwise.compare import where
 from minigrad.ops.reduction import norms
 from minigrad.ops.reduction.scan import cumprod
 from minigrad.ops.reduction.sums import amax, amin, sum
+from minigrad.ops.shape import views
 from minigrad.ops.shape.grids import triu_indices
 from minigrad.ops.shape.rearranging import movedim
 from minigrad.ops.shape.views import expand, reshape
@@ -124,6 +125,12 @@ def renorm(input: Tensor, p: Scalar, dim: Dim, maxnorm: Scalar) -> Tensor:
         raise ArgumentError(f"renorm: p > 0, maxnorm >= 0 and 2 dims are needed, got {p}, {maxnorm}, {describe(input)}")
     size = norms.norm(input, p, tuple([d for d in range(input.ndim) if d != dim]), True)
     return input * where(size > maxnorm, maxnorm / (size + 1e-7), 1.0)  # PyTorch adds this, so that none is above
+
+
+@public(namespace=LINALG)
+def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """`mg.diagonal` of matrices in the last two dims: a view."""
+    return views.diagonal(A, offset, dim1, dim2)
 
 
 @composed(namespace=LINALG, method=False, out=False)
