@@ -62,14 +62,9 @@ def contiguous(input: Tensor, memory_format: Format = None) -> Tensor:
 
 @public(namespace=(), method=True)
 def to(
-    x: Tensor,
-    *args: Any,
-    dtype: Any = None,
-    device: Any = None,
-    copy: bool = False,
-    non_blocking: bool = False,
+    x: Tensor, *args: Any, dtype: Any = None, device: Any = None, copy: bool = False, non_blocking: bool = False,
     memory_format: Any = None,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """x in another dtype and/or on another device: `x.to(mg.float64)`, `x.to("reference")`, `x.to(other)`.
 
     Returns x itself when nothing changes, unless copy=True.  With non_blocking, a copy from pinned memory may still be
