@@ -53,17 +53,17 @@ def eigh_shapes(op: Op, A: Spec) -> tuple[Shape, Shape]:
 
 
 def eigh_gradient(g: Tensor | None, gV: Tensor | None, w: Tensor, V: Tensor) -> Tensor:
-    """Return V (diag(g) + (V.T gV) / gaps) V.T."""
+    """Return V (diag(g) + skew(V.T gV) / gaps) V.T, which is symmetric; skew(M) is (M - M.T)/2."""
     inner: Any = 0.0 if g is None else diag_embed(g)
     if gV is not None:
         M = V.mT @ gV
-        inner = inner + (M - diag_embed(M.diagonal(0, -2, -1))) / gaps(w)
+        inner = inner + (M - M.mT) * 0.5 / gaps(w)
     return V @ inner @ V.mT
 
 
 def eigh_tangent(dA: Tensor, w: Tensor, V: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the diagonal of P = V.T dA V, and V (P / gaps) without it."""
-    P = V.mT @ dA @ V
+    """Return the diagonal of P = V.T sym(dA) V, and V (P / gaps) without it."""
+    P = V.mT @ (dA + dA.mT) * 0.5 @ V
     diagonal = P.diagonal(0, -2, -1)
     return diagonal, V @ ((P - diag_embed(diagonal)) / gaps(w))
 
