@@ -25,6 +25,9 @@ def cross(input: Tensor, other: Tensor, *, dim: builtins.int = ..., out: Tensor 
 def det(A: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the determinants of square matrices, by LU factors."""
 
+def diagonal(A: Tensor, *, offset: builtins.int = ..., dim1: builtins.int = ..., dim2: builtins.int = ...) -> Tensor:
+    """`mg.diagonal` of matrices in the last two dims: a view."""
+
 def eigh(A: Tensor, UPLO: builtins.str = ..., *, out: Tensor | None = ...) -> Any:
     """Return (eigenvalues, eigenvectors) of symmetric matrices (..., n, n): values rising, vectors as columns."""
 
