@@ -47,6 +47,7 @@ SHAPES: Mapping[str, Mapping[str, str]] = {
 CLASSES = {"ignore": -100, "reduction": "none"}
 PARAMS: Mapping[str, Mapping[str, object]] = {
     **dict.fromkeys(("cross_entropy", "cross_entropy_backward"), CLASSES),
+    "attained": {"how": "amax"},
     "put": {"storage_offset": 0},
 }
 DTYPES = {"condition": "bool", "mask": "bool", "index": "int64", "starts": "int64", "target": "int64"}
@@ -84,7 +85,7 @@ def params_of(op: Op, device: Device, large: bool) -> dict[str, object]:
     sizes = LARGE if large else SMALL
     matrix = (sizes["r"], sizes["c"])
     known = {"dims": (1,), "keepdim": False, "dim": 0, "dtype": mg.float64, "device": device, "shape": matrix,
-             "view": schema["permute"], "params": (("dims", (0, 1)),)}  # fmt: skip
+             "size": sizes["c"], "view": schema["permute"], "params": (("dims", (0, 1)),)}  # fmt: skip
     needed = {"alpha": 1, "beta": 1, "count": 8, "parts": 1, "k": 2}
     params = {}
     for name, default in op.params.items():
