@@ -88,18 +88,8 @@ def params_of(op: Op, device: Device, large: bool) -> dict[str, object]:
     matrix = (sizes["r"], sizes["c"])
     known = {"dims": (1,), "keepdim": False, "dim": 0, "dtype": mg.float64, "device": device, "shape": matrix,
              "view": schema["permute"], "params": (("dims", (0, 1)),)}  # fmt: skip
-    needed = {
-        "alpha": 1,
-        "beta": 1,
-        "count": 8,
-        "parts": 1,
-        "k": 2,
-        "how": "amax",
-        "size": sizes["r"],
-        "scale": 1.0,
-        "causal": False,
-        "dropout": 0.5,
-    }
+    needed = {"alpha": 1, "beta": 1, "count": 8, "parts": 1, "k": 2, "how": "amax", "size": sizes["r"],
+              "scale": 1.0, "causal": False, "dropout": 0.5}  # fmt: skip
     params = {}
     for name, default in op.params.items():
         value = needed.get(name, np.nan) if default is inspect.Parameter.empty else default
