@@ -17,7 +17,6 @@ KNOWN = {
         f"nn.functional.max_unpool{d}d": "of two that go to one place PyTorch gives both the gradient"
         for d in (1, 2, 3)
     },
-    "norm": "the nuclear norm is in mg.linalg",
     "as_strided_scatter": "PyTorch gives an element of size 1 that is overwritten a gradient",
     "nn.functional.batch_norm": "PyTorch takes an empty vector without channels",
 }

@@ -212,3 +212,10 @@ def test_norms_of_matrices_by_singular_values() -> None:
     assert linalg.cond(tensor(np.diag([4.0, 2.0])), -2).item() == 0.5
     with pytest.raises(ShapeError, match="ord without dim needs 1 or 2 dims"):
         linalg.norm(tensor(a), 2)
+
+
+def test_the_nuclear_norm_is_a_norm_by_that_name_too() -> None:
+    x = mg.Var([[3.0, 0.0], [0.0, -4.0]], device="reference")
+    assert mg.norm(x, "nuc").item() == x.norm("nuc").item() == mg.linalg.norm(x, "nuc").item() == 7.0
+    assert mg.norm(x, "nuc").backward()[x].tolist() == [[1.0, 0.0], [0.0, -1.0]]
+    assert mg.norm(x[None], "nuc", (1, 2), keepdim=True).tolist() == [[[7.0]]]

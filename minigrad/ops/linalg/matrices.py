@@ -76,6 +76,9 @@ def matrix_norm(
     return result if keepdim else result.squeeze(dims)
 
 
+norms.OF_MATRICES["nuc"] = lambda x, dims, keepdim: matrix_norm(x, "nuc", dims, keepdim)
+
+
 @composed(of=norms.norm, namespace=LINALG, method=False)
 def norm(input: Tensor, ord: Any = None, dim: Any = None, keepdim: Flag = False, *, dtype: Any = None) -> Tensor:
     """`vector_norm` over one dim, or of all elements without `ord` and `dim`; `matrix_norm` over two dims.

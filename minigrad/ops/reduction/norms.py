@@ -10,6 +10,7 @@ PyTorch's gradients.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,9 @@ from minigrad.ops.reduction.sums import amax, amin, present, restore, sum, wide
 from minigrad.runtime.into import copy_result
 from minigrad.runtime.tensor import Tensor, describe
 
+# Norms of matrices that are made of singular values; `ops/linalg` enters them.
+OF_MATRICES: dict[str, Callable[[Tensor, Any, bool], Tensor]] = {}
+
 
 @composed(method=False)
 def norm(
@@ -33,14 +37,17 @@ def norm(
     """Return the norm of order `p` of the elements over `dim`, `sum(abs(x)**p)**(1/p)`.
 
     p: "fro" (or None), which is 2; 1, the sum of magnitudes; inf and -inf, the largest and the smallest magnitude; 0,
-    how many elements are not zero; any other number.  dtype: input is cast to it first; integers give the default
-    float.
+    how many elements are not zero; any other number; "nuc" of matrices the sum of singular values.  dtype: input is
+    cast to it first; integers give the default float.
     Gradient: g*x/norm for 2 and g*sign(x) for 1, 0 at an element of 0; 0 where the norm is 0; shared evenly by the
     elements that attain an infinite order; 0 for the order 0.
-    Raises ArgumentError for another p ("nuc" is in `mg.linalg.norm`), ShapeError for an infinite order of nothing.
+    Raises ArgumentError for another p, ShapeError for an infinite order of nothing.
     """
     x = as_float("norm", input, dtype)
-    found = of_order(x, read_order(input, p), dim, keepdim).to(x.dtype)
+    if isinstance(p, str) and p in OF_MATRICES:
+        found = OF_MATRICES[p](x, dim, keepdim)
+    else:
+        found = of_order(x, read_order(input, p), dim, keepdim).to(x.dtype)
     return found if out is None else copy_result("norm", found, out)
 
 
@@ -49,11 +56,7 @@ def read_order(x: Tensor, p: Any) -> float:
     if p is None or (isinstance(p, str) and p == "fro"):
         return 2.0
     if isinstance(p, bool) or not isinstance(p, (int, float, np.number)) or math.isnan(p):
-        raise ArgumentError(
-            f"norm: p of {describe(x)} must be a number or 'fro', got {p!r}"
-            + ("; the nuclear norm is mg.linalg.matrix_norm(x, 'nuc')" if p == "nuc" else ""),
-            op="norm",
-        )
+        raise ArgumentError(f"norm: p of {describe(x)} must be a number, 'fro' or 'nuc', got {p!r}", op="norm")
     return float(p)
 
 
