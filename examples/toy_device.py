@@ -20,8 +20,8 @@ from minigrad.core.storage import Storage
 from minigrad.kernels.rendering import fresh, render, settle
 
 quiet = np.errstate(all="ignore")  # infinities, nan and wrapping are results
-ONE = np.int8(1)  # times it, a truth value is 0 or 1, and every other number stays
-WORDS = {"where": np.where, "Not": np.logical_not, "UAdd": lambda x: x * ONE, "USub": lambda x: x * -ONE}
+WORDS = {"where": np.where, "Not": np.logical_not, "USub": lambda x: -WORDS["UAdd"](x)}
+WORDS["UAdd"] = lambda x: x * np.int8(1) if np.asarray(x).dtype == bool else x  # a truth value is 0 or 1
 WORDS |= {"And": lambda *x: functools.reduce(np.logical_and, x), "Or": lambda *x: functools.reduce(np.logical_or, x)}
 PYTHONS = ("erf", "erfc", "gamma", "lgamma", "logistic", "normal_cdf")  # functions that NumPy has not
 

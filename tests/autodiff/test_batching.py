@@ -158,8 +158,11 @@ def test_every_op_has_a_kind() -> None:
     assert kinds["as_strided"] == "rule"
     assert kinds["matmul"] == "product" and kinds["softmax"] == "along" and kinds["cast"] == "elementwise"
     assert kinds["conv"] == kinds["cross_entropy"] == "rule"
-    # What draws, counts or looks at values is none of a batch's: nothing that carries a gradient needs a loop.
-    assert {name for name, kind in kinds.items() if kind == "loop"} == {"count_up", "draw", "tally", "locate", "unique"}
+    # What draws, counts or looks at values is none of a batch's, and values of transforms never reach the blocks of
+    # attention: nothing else needs a loop.
+    assert {name for name, kind in kinds.items() if kind == "loop"} == {
+        "count_up", "draw", "tally", "locate", "unique", "attention", "attention_backward", "attention_kept",
+    }  # fmt: skip
 
 
 # ---- parameters that say where from the end, ranks that differ, scalars, batches of none ----------------------------

@@ -93,7 +93,7 @@ FACTORED = [
     _factored("det", mg.linalg.det, np.linalg.det, "det", "cofactors"),
     Row("det-singular", lambda x: mg.linalg.det(x - 1.0), lambda x: np.linalg.det(x - 1.0), ("whole",),
         ("det", "cofactors"), ((6, 3, 3),), dtypes=("float32", "float64"), tolerance=100, kernels=False, refuses=False,
-        order2=False),
+        smooth=False),
     _factored("cofactors", cofactors, lambda x: np.linalg.det(x)[..., None, None] * np.linalg.inv(x).swapaxes(-1, -2),
               "cofactors"),
     _factored("slogdet", lambda a: mg.linalg.slogdet(a).logabsdet,
