@@ -18,6 +18,8 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
+from minigrad.runtime.first_call import write_now
+
 NETWORK = {"socket.connect", "socket.bind", "socket.getaddrinfo", "socket.gethostbyname", "socket.sendto",
            "socket.sendmsg"}  # fmt: skip
 PROGRAMS = {"subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.fork", "os.forkpty", "os.kill",
@@ -117,6 +119,7 @@ class Seal:
     @staticmethod
     def kept(value: Any) -> Any:
         """What to know a value by; it is held, so that its place in memory is not given to another."""
+        write_now(value)  # a function of minigrad has another code from its first call on
         return (value, value.__code__, value.__defaults__) if isinstance(value, FunctionType) else (value,)
 
     def broken(self) -> str | None:

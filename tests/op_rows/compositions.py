@@ -129,9 +129,6 @@ NETWORKS = [
     _row("scaled_dot_product_attention", lambda q, k, v: F.scaled_dot_product_attention(q, k, v, _index(q, SEEN)),
          lambda q, k, v: _attend(q, k, v, SEEN, 0.5), ("real", (2, 2, 4)), ("real", (2, 3, 4)), ("real", (2, 3, 2)),
          ops=("attention", "attention_backward")),
-    _row("scaled_dot_product_attention-dropout", lambda q, k, v: F.scaled_dot_product_attention(q, k, v, None, 1e-12),
-         lambda q, k, v: _attend(q, k, v, True, 0.5), ("real", (2, 2, 4)), ("real", (2, 3, 4)), ("real", (2, 3, 2)),
-         ops=("attention", "attention_kept")),
     _row("scaled_dot_product_attention-heads", lambda q, k, v: F.scaled_dot_product_attention(
          q, k, v, is_causal=True, scale=0.7, enable_gqa=True), lambda q, k, v: _attend(
          q, k[[0, 0]], v[[0, 0]], np.tri(2, 3) > 0, 0.7), ("real", (2, 2, 4)),

@@ -13,7 +13,8 @@ import minigrad as mg
 from minigrad.kernels import philox
 from minigrad.ops import creation
 from minigrad.ops.indexing import masks
-from minigrad.ops.random import draw
+from minigrad.ops.nn.attention_blocks import attention_kept
+from minigrad.ops.random import draw, shares
 
 from .row import ALL, FLOATS, Row
 
@@ -48,6 +49,11 @@ def _locate(x: Any) -> Any:
     return masks.locate(x, starts, count=int(starts[-1].item()))
 
 
+def _kept(x: Any) -> Any:
+    draws = shares(9, x.dtype, x.device)
+    return attention_kept(x, x, x, None, *draws, scale=1.0, causal=False, dropout=0.0)
+
+
 ROWS = [
     Row("fill", lambda x: creation.fill(x, shape=(2, 3)), lambda x: np.full((2, 3), x), ("real",), ("fill",), ((),),
         dtypes=ALL, order2=False),
@@ -55,6 +61,8 @@ ROWS = [
         result="int64", smooth=False, refuses=False),
     Row("draw", _halves_differ, lambda x: x, ("real",), ("draw",), ((8,),), dtypes=FLOATS,
         refuses=False),
+    Row("attention_kept", _kept, lambda x: np.ones((2, 3, 3)), ("real",), ("attention_kept",), ((2, 3, 4),),
+        dtypes=("float32", "float64"), smooth=False, refuses=False, kernels=False),
     Row("tally", _tally, lambda x: np.array([0, *np.cumsum([part.sum() for part in np.split(x.ravel(), 3)])]),
         ("bool",), ("tally",), ((3, 4),), **PLACES),
     Row("locate", _locate, lambda x: np.flatnonzero(x), ("bool",), ("locate",), ((3, 5),), **PLACES),

@@ -8,7 +8,6 @@ are kept as uint16.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -37,12 +36,6 @@ def read(buffer: Buffer, spec: Spec, compute: np.dtype[Any]) -> list[Any]:
     """The elements in row-major order, as scalars of the compute dtype: see `compute_type`."""
     values = collect(buffer, spec, compute)
     return values.tolist() if compute.kind == "b" else list(values)
-
-
-def matrices_of(buffer: Buffer, a: Spec) -> list[list[list[float]]]:
-    """The matrices of a batch as lists of rows."""
-    matrices: list[list[list[float]]] = collect(buffer, a, FLOAT64).reshape(prod(a.shape[:-2]), *a.shape[-2:]).tolist()
-    return matrices
 
 
 def write(buffer: Buffer, spec: Spec, values: Sequence[Any], compute: np.dtype[Any]) -> None:

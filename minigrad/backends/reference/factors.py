@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import math
+from math import prod
 
 import numpy as np
 
 from minigrad.backends.base import serves
 from minigrad.backends.host import HostMemory
 from minigrad.backends.launch import Loop
-from minigrad.backends.reference.elements import FLOAT64, INT64, Buffer, collect, matrices_of, quiet, write
+from minigrad.backends.reference.elements import FLOAT64, INT64, Buffer, collect, quiet, write
 from minigrad.core import requests
 from minigrad.core.op import Spec
+
+
+def matrices_of(buffer: Buffer, a: Spec) -> list[list[list[float]]]:
+    """The matrices of a batch as lists of rows."""
+    matrices: list[list[list[float]]] = collect(buffer, a, FLOAT64).reshape(prod(a.shape[:-2]), *a.shape[-2:]).tolist()
+    return matrices
 
 
 class Factors(HostMemory):

@@ -7,7 +7,8 @@ import math
 from minigrad.backends.base import serves
 from minigrad.backends.host import HostMemory
 from minigrad.backends.launch import Loop
-from minigrad.backends.reference.elements import FLOAT64, Buffer, matrices_of, quiet, write
+from minigrad.backends.reference.elements import FLOAT64, Buffer, quiet, write
+from minigrad.backends.reference.factors import matrices_of
 from minigrad.core import requests
 from minigrad.core.op import Spec
 
