@@ -127,3 +127,15 @@ def test_halves_are_computed_in_float32_and_what_does_not_fit_is_refused() -> No
         F.scaled_dot_product_attention(a, b, b)
     with pytest.raises(mg.ArgumentError, match="p must be a probability"):
         F.scaled_dot_product_attention(a, a, a, dropout_p=1.5)
+
+
+def test_causal_attention_to_more_keys_than_queries_is_the_same_on_the_cpu() -> None:
+    shapes = (3, 3, 2), (3, 5, 2), (3, 5, 2)
+    numbers = [RNG.normal(size=shape) for shape in shapes]
+    found = []
+    for device in ("reference", "cpu"):
+        xs = [mg.Var(x, "float32", device) for x in numbers]
+        y = F.scaled_dot_product_attention(*xs, is_causal=True)
+        found.append([x.tolist() for x in mg.grad((y * y).sum(), xs)])
+    for a, b in zip(*found):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
