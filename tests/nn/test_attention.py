@@ -59,6 +59,12 @@ def test_causal_blocks_are_the_definition(cut: None, n: int, m: int) -> None:
     expect_definition(values((2, n, 3), (2, m, 3), (2, m, 2)), causal=bool(m))
 
 
+def test_queries_without_elements_weigh_all_keys_alike() -> None:
+    query, key, value = values((2, 3, 0), (2, 4, 0), (2, 4, 2))
+    y = F.scaled_dot_product_attention(query, key, value)
+    np.testing.assert_allclose(y.tolist(), value.mean(1, True).expand(2, 3, 2).tolist(), rtol=1e-12)
+
+
 def test_heads_are_shared_and_lie_in_any_strides(cut: None) -> None:
     query, key, value = values((2, 5, 4, 3), (2, 6, 2, 3), (6, 2, 2, 3))
     xs = [query.transpose(1, 2), key.transpose(1, 2), value.permute(1, 2, 0, 3)]
