@@ -81,6 +81,15 @@ def test_a_query_that_sees_nothing_gives_zeros_and_has_no_gradient(cut: None) ->
     assert mg.grad(y.sum(), [xs[0]])[0][:, 0].tolist() == [[0.0, 0.0]] * 2
 
 
+@pytest.mark.parametrize("score", [float("nan"), float("inf")])
+def test_a_score_of_nan_stays_beside_keys_that_no_query_sees(cut: None, score: float) -> None:
+    query, key, value = (mg.ones(1, n, 1, device="reference") for n in (1, 3, 3))
+    key[0, 1] = score
+    for mask in ([True, True, False], [False, True, False], [False, score != score, False]):
+        y = F.scaled_dot_product_attention(query, key, value, mg.tensor([mask], device="reference"))
+        assert y.isnan().all().item(), mask
+
+
 @pytest.mark.parametrize("causal", [False, True])
 def test_dropout_keeps_its_share_and_both_ways_draw_the_same(cut: None, causal: bool) -> None:
     def attend(query: Any, key: Any, value: Any) -> Any:
