@@ -21,7 +21,7 @@ def at_first_call(name: str, names: dict[str, Any], write: Callable[[], Any]) ->
         made = write()
         function.__defaults__, function.__kwdefaults__ = made.__defaults__, made.__kwdefaults__
         function.__code__ = made.__code__
-        return made
+        return function
 
     names[WRITE] = written
     return function

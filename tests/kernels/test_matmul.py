@@ -134,6 +134,26 @@ def test_operands_of_any_strides(name, size):
         assert np.array_equal(result, right)
 
 
+WHOLE = Layout.contiguous((4, 7, 6), 2)
+
+
+@pytest.mark.parametrize("out", [WHOLE.narrow(1, 1, 5), WHOLE.narrow(2, 0, 5), WHOLE.permute((1, 2, 0)), WHOLE.flip()])
+@pytest.mark.parametrize("added", [False, True])
+def test_results_of_any_strides(out, added):
+    (batch, m, n), k = out.shape, 3
+    a, b = Layout.contiguous((batch, m, k)), Layout.contiguous((batch, k, n))
+    left, right, buffer = (whole_numbers(size, f32) for size in (a.numel, b.numel, 2 + WHOLE.numel))
+    wanted = buffer.copy()
+    values = seen(wanted, out, f32)
+    values[...] = expected(seen(left, a, f32), seen(right, b, f32), f32) + (values if added else 0)
+    specs = [Spec(layout, f32) for layout in (out, a, b)]
+    if added:
+        backend.addmm(*specs, specs[0], alpha=1, beta=1)(left, right, buffer, buffer)
+    else:
+        backend.matmul(*specs)(left, right, buffer)
+    assert np.array_equal(buffer, wanted)
+
+
 @pytest.mark.parametrize("m", [4, 30])
 def test_batches_may_stretch_either_operand(m):
     a = Layout.contiguous((2, 1, 3, m, 20)).expand((2, 5, 3, m, 20))

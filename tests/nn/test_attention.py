@@ -59,6 +59,12 @@ def test_causal_blocks_are_the_definition(cut: None, n: int, m: int) -> None:
     expect_definition(values((2, n, 3), (2, m, 3), (2, m, 2)), causal=bool(m))
 
 
+def test_queries_without_elements_weigh_all_keys_alike() -> None:
+    query, key, value = values((2, 3, 0), (2, 4, 0), (2, 4, 2))
+    y = F.scaled_dot_product_attention(query, key, value)
+    np.testing.assert_allclose(y.tolist(), value.mean(1, True).expand(2, 3, 2).tolist(), rtol=1e-12)
+
+
 def test_heads_are_shared_and_lie_in_any_strides(cut: None) -> None:
     query, key, value = values((2, 5, 4, 3), (2, 6, 2, 3), (6, 2, 2, 3))
     xs = [query.transpose(1, 2), key.transpose(1, 2), value.permute(1, 2, 0, 3)]
@@ -73,6 +79,15 @@ def test_a_query_that_sees_nothing_gives_zeros_and_has_no_gradient(cut: None) ->
     y = F.scaled_dot_product_attention(*xs, mask)
     assert y[:, 0].tolist() == [[0.0, 0.0]] * 2 and not y.isnan().any().item()
     assert mg.grad(y.sum(), [xs[0]])[0][:, 0].tolist() == [[0.0, 0.0]] * 2
+
+
+@pytest.mark.parametrize("score", [float("nan"), float("inf")])
+def test_a_score_of_nan_stays_beside_keys_that_no_query_sees(cut: None, score: float) -> None:
+    query, key, value = (mg.ones(1, n, 1, device="reference") for n in (1, 3, 3))
+    key[0, 1] = score
+    for mask in ([True, True, False], [False, True, False], [False, score != score, False]):
+        y = F.scaled_dot_product_attention(query, key, value, mg.tensor([mask], device="reference"))
+        assert y.isnan().all().item(), mask
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -127,3 +142,15 @@ def test_halves_are_computed_in_float32_and_what_does_not_fit_is_refused() -> No
         F.scaled_dot_product_attention(a, b, b)
     with pytest.raises(mg.ArgumentError, match="p must be a probability"):
         F.scaled_dot_product_attention(a, a, a, dropout_p=1.5)
+
+
+def test_causal_attention_to_more_keys_than_queries_is_the_same_on_the_cpu() -> None:
+    shapes = (3, 3, 2), (3, 5, 2), (3, 5, 2)
+    numbers = [RNG.normal(size=shape) for shape in shapes]
+    found = []
+    for device in ("reference", "cpu"):
+        xs = [mg.Var(x, "float32", device) for x in numbers]
+        y = F.scaled_dot_product_attention(*xs, is_causal=True)
+        found.append([x.tolist() for x in mg.grad((y * y).sum(), xs)])
+    for a, b in zip(*found):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)

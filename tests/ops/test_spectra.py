@@ -194,6 +194,8 @@ def test_least_squares_have_the_parts_that_pytorch_returns() -> None:
     result = linalg.lstsq(tensor(a), tensor(b), driver="gelsd")
     np.testing.assert_allclose(result.solution.numpy(), np.linalg.pinv(a) @ b, atol=1e-12)
     assert result.rank.item() == 2 and result.residuals.shape == (0,)
+    vectors = linalg.lstsq(tensor(random(2, 5, 3)), tensor(random(2, 5)), driver="gels")
+    assert vectors.solution.shape == (2, 3) and vectors.residuals.shape == (2, 1), "as PyTorch's"
     with pytest.raises(ShapeError, match="must have one number of rows"):
         linalg.lstsq(tensor(a), tensor(b[:2]))
     with pytest.raises(ArgumentError, match="driver must be 'gelsy'"):
@@ -210,6 +212,8 @@ def test_norms_of_matrices_by_singular_values() -> None:
     assert linalg.norm(tensor([[3.0, 4.0]]), 2).item() == pytest.approx(5.0)
     assert linalg.norm(tensor([3.0, 4.0]), 1).item() == 7.0 and linalg.norm(tensor(a), dim=0).shape == (3, 4)
     assert linalg.cond(tensor(np.diag([4.0, 2.0])), -2).item() == 0.5
+    for order in (1, 2, np.inf):
+        assert linalg.matrix_norm(tensor(np.zeros((2, 0, 0))), order).tolist() == [0.0, 0.0], "as PyTorch's"
     with pytest.raises(ShapeError, match="ord without dim needs 1 or 2 dims"):
         linalg.norm(tensor(a), 2)
 

@@ -74,7 +74,7 @@ def test_a_function_is_written_at_its_first_call_and_is_then_as_if_it_had_been_t
         "assert 'def _first_call' in inspect.getsource(f.__code__)\n"
         "x = mg.tensor([-1.0, 2.0], device='reference')\n"
         "try: f(x, 1.0, False, 3)\n"
-        "except TypeError as error: assert 'call() takes' in str(error), error\n"
+        "except TypeError as error: assert 'celu() takes' in str(error), error\n"
         "else: raise AssertionError\n"
         "assert 'celu_' not in f.__code__.co_names and f.__defaults__ and f.__name__ == 'celu'\n"
         "results = []\n"

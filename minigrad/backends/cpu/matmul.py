@@ -25,7 +25,7 @@ from minigrad.backends.cpu.product import (
 )
 from minigrad.backends.cpu.texts import bits, from_bits, tile_header, tile_size
 from minigrad.backends.product import Ints, Problem
-from minigrad.backends.steps import Steps, Value
+from minigrad.backends.steps import Steps, Value, through_dense
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype, bool_, int32
 from minigrad.core.layout import Layout
@@ -50,7 +50,10 @@ class Matmul(Family):
 
     @serves(requests.Product)
     def matmul(self, out: Spec, a: Spec, b: Spec, c: Spec | None = None, *, alpha: float, beta: float) -> Launch:
-        steps = Steps(self, (out,), (a, b) if c is None else (a, b, c))
+        operands = (a, b) if c is None else (a, b, c)
+        if not out.layout.is_contiguous:
+            return through_dense(self, requests.Product(alpha, beta), out, *operands)
+        steps = Steps(self, (out,), operands)
         left, right, *added = steps.operands
         self.product(steps, steps.outs[0], left, right, added[0] if added else None, alpha, beta)
         return steps.launch

@@ -61,22 +61,25 @@ def matrix_norm(
         return norms.norm(A, 2, dims, keepdim, dtype=dtype)
     if ord in (2, -2, "nuc"):
         values = svdvals(movedim(as_float("matrix_norm", A, dtype), dims, (-2, -1)))
-        result = (
-            sum(values, -1)
-            if ord == "nuc" or (ord == 2 and not values.shape[-1])
-            else (amax if ord > 0 else amin)(values, -1)
-        )
+        result = sum(values, -1) if ord == "nuc" else extreme(values, ord, -1)
         return result.unsqueeze(min(dims)).unsqueeze(max(dims)) if keepdim else result
     if ord not in (1, -1, math.inf, -math.inf):
         raise ArgumentError(
             f"matrix_norm: ord must be 'fro', 'nuc', 1, -1, 2, -2, inf or -inf, got {ord!r}", op="matrix_norm"
         )
     rows, columns = dims if abs(ord) == 1 else dims[::-1]
-    result = (amax if ord > 0 else amin)(norms.norm(A, 1, rows, True, dtype=dtype), columns, True)
+    result = extreme(norms.norm(A, 1, rows, True, dtype=dtype), ord, columns, True)
     return result if keepdim else result.squeeze(dims)
 
 
 norms.OF_MATRICES["nuc"] = lambda x, dims, keepdim: matrix_norm(x, "nuc", dims, keepdim)
+
+
+def extreme(x: Tensor, ord: float, dim: int, keepdim: bool = False) -> Tensor:
+    """The largest of magnitudes for a positive order, which of none is 0, the smallest for a negative one."""
+    if ord < 0:
+        return amin(x, dim, keepdim)
+    return (amax if x.shape[dim] else sum)(x, dim, keepdim)
 
 
 @composed(of=norms.norm, namespace=LINALG, method=False)

@@ -155,5 +155,4 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     residuals = zeros(0, dtype=A.dtype, device=A.device)
     if m > n and driver in ("gels", "gelsd", "gelss") and (driver == "gels" or bool((rank == n).all())):
         residuals = sum((A @ X - Y) ** 2, -2)
-        residuals = residuals.squeeze(-1) if vector and residuals.ndim > 1 else residuals
     return LSTSQ(X.squeeze(-1) if vector else X, residuals, rank, values)

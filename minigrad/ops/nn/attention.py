@@ -44,7 +44,7 @@ def scaled_dot_product_attention(
         raise ArgumentError(f"{NAME}: attn_mask and is_causal=True cannot both be given", op=NAME)
     if enable_gqa:
         key, value = repeated_heads(query, key), repeated_heads(query, value)
-    size = 1.0 / math.sqrt(query.shape[-1]) if scale is None else scale
+    size = 1.0 / math.sqrt(query.shape[-1] or 1) if scale is None else scale
     if query.shape[-1] != key.shape[-1] or key.shape[-2] != value.shape[-2]:
         raise ShapeError(
             f"{NAME}: expected query (..., L, E), key (..., S, E) and value (..., S, V), got "

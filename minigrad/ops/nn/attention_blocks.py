@@ -40,7 +40,7 @@ def _masked(input, mask):
 
 @scalar
 def _exp_below(input, mask, peak):
-    return math.exp(input + mask - peak) if peak > -math.inf else 0
+    return 0 if input + mask == -math.inf else math.exp(input + mask - peak)
 
 
 @scalar
@@ -50,7 +50,7 @@ def _inverse(total):
 
 @scalar
 def _weight(input, mask, peak, scale):
-    return math.exp(input + mask - peak) * scale if peak > -math.inf else 0
+    return 0 if input + mask == -math.inf else math.exp(input + mask - peak) * scale
 
 
 @scalar
@@ -68,7 +68,7 @@ def _dropped(x, number, p):
     return x / (1 - p) if number >= p else 0
 
 
-# The softmax of scores plus a mask; a row of -inf gives zeros, and nan stays.
+# The softmax of scores plus a mask; a row of -inf gives zeros, and nan stays, which no peak shows.
 MASKED = RowFn(
     "masked_softmax", ("input", "mask"),
     (Total("peak", "max", _masked), Total("scale", "sum", _exp_below, _inverse)), _weight, _weight_again,
