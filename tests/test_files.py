@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from minigrad.api import files
 from minigrad.core import dtype as engine
 from minigrad.errors import ArgumentError, FileError
 
@@ -47,6 +48,9 @@ TREES: dict[str, Any] = {
                "shape": (2, (True, "text"), []), "end": float("inf"), "big": 2**70, "nothing": {}},
     "one tensor": made(3), "a list": [made(2), made(1)], "no tensor": {"a": 1},
     "names that meet": {"a.b": made(1), "a": {"b": made(2)}, "__metadata__": made(3), "minigrad": made(4)},
+    "names of parameters": {"file": made(1), "args": made(2), "kwds": made(3), "allow_pickle": made(4)},
+    "names of files": {"a": made(1), "a.npy": made(2), "../b": made(3), "/c": made(4), "": made(5), ".": made(6)},
+    "nothing": None,
     "a Var and a result": [mg.Var([1.0], device="reference").detach(), mg.tensor([2.0], device="reference").exp()],
 }  # fmt: skip
 
@@ -80,6 +84,23 @@ def test_what_a_file_cannot_keep_is_refused(tmp_path: Path) -> None:
         with pytest.raises(ArgumentError, match="save: "):
             mg.save(wrong, tmp_path / "b")
     assert not (tmp_path / "b").exists()
+
+
+def test_an_archive_cannot_keep_a_null_character(tmp_path: Path) -> None:
+    tree = {"a": made(1), "a\0": made(2)}
+    with pytest.raises(ArgumentError, match=r"save: \.npz cannot keep the name 'a\\x00'"):
+        mg.save(tree, tmp_path / "a.npz")
+    mg.save(tree, tmp_path / "a")
+    hold(mg.load(tmp_path / "a", "reference"), tree)
+
+
+def test_a_file_that_is_replaced_keeps_its_rights(tmp_path: Path) -> None:
+    path = tmp_path / "model"
+    mg.save(made(2), path)
+    assert path.stat().st_mode & 0o777 == 0o666 & ~files.umask()
+    path.chmod(0o600)
+    mg.save(made(3), path)
+    assert path.stat().st_mode & 0o777 == 0o600
 
 
 def test_an_error_while_writing_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

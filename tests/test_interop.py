@@ -187,6 +187,26 @@ def test_numpys_functions_give_tensors(name: str) -> None:
     assert result.requires_grad == (result.dtype.is_float and name not in ("zeros_like", "mean of ints"))
 
 
+@pytest.mark.parametrize("ord", [None, 1, -1, 2, -2, np.inf, -np.inf, "fro", "nuc"])
+def test_the_norm_of_a_matrix_is_that_of_numpy(ord: Any) -> None:
+    a = np.arange(12.0).reshape(2, 2, 3) - 4.0
+    for axis, x in ((None, a[0]), ((1, 2), a), ((0, 1), a)):
+        result = np.linalg.norm(mg.Var(x, device="reference"), ord, axis)
+        assert isinstance(result, mg.Tensor)
+        np.testing.assert_allclose(result.detach().numpy(), np.linalg.norm(x, ord, axis), rtol=1e-12)
+
+
+def test_what_numpy_does_in_another_order_or_refuses_is_refused() -> None:
+    x = mg.tensor(np.arange(6.0).reshape(2, 3), device="reference")
+    assert np.ravel(x, order="K").tolist() == [0, 1, 2, 3, 4, 5]
+    for call in (lambda: np.ravel(x.T, order="K"), lambda: np.reshape(x.T, -1, order="A")):
+        with pytest.raises(mg.ArgumentError, match="expected order='C'"):
+            call()
+    with pytest.raises(mg.ArgumentError, match=r"split: 2 equal parts along axis 1 do not make up float64\(2, 3\)"):
+        np.split(x, 2, axis=1)
+    assert [part.shape for part in np.split(x, [1, 2], axis=1)] == [(2, 1), (2, 1), (2, 1)]
+
+
 def test_facts_that_numpy_asks_for() -> None:
     x = mg.Var(X, device="reference")
     assert (np.shape(x), np.ndim(x), np.size(x), np.size(x, 1)) == ((2, 2), 2, 4, 2)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import tempfile
 import zipfile
 from collections.abc import Iterator
@@ -57,7 +58,7 @@ def save(obj: Any, f: Any) -> None:
     {'weight': tensor([1., 1.]), 'epoch': 3}
     """
     packer = Packer()
-    structure = packer.packed(obj, "")
+    structure = ["none", []] if obj is None else packer.packed(obj, "")
     arrays = {name: host_array(x.detach()) for name, x in packer.tensors.items()}
     if structure == ["dict", [[name, ["tensor", name]] for name in arrays]]:
         structure = None
@@ -158,7 +159,13 @@ def write(file: BinaryIO, arrays: dict[str, Any], structure: Any, npz: bool) -> 
     stored = {name: array.view(np.uint16) if name in halves else array for name, array in arrays.items()}
     if structure is not None or halves:
         stored[STRUCTURE] = np.array(json.dumps({"tree": structure, HALVES: halves}))
-    np.savez(file, **stored)
+    # `np.savez` takes names for its own parameters, and `np.load` takes "a.npy" for "a".
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, array in stored.items():
+            if "\0" in name:  # an archive ends the name there
+                raise ArgumentError(f"save: .npz cannot keep the name {name!r}; leave the null character out")
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as part:
+                np.lib.format.write_array(part, array, allow_pickle=False)
 
 
 @contextmanager
@@ -171,7 +178,7 @@ def replaced(path: str) -> Iterator[Any]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(temporary, 0o666 & ~umask())
+        os.chmod(temporary, stat.S_IMODE(os.stat(path).st_mode) if os.path.exists(path) else 0o666 & ~umask())
         os.replace(temporary, path)
     finally:
         if os.path.exists(temporary):
@@ -224,16 +231,17 @@ def native(array: Any) -> Any:
 
 def read_npz(file: BinaryIO) -> tuple[dict[str, Any], Any]:
     """The arrays of NumPy's format and their structure, or None.  Raises FileError for a file of torch.save."""
+    arrays = {}
     with zipfile.ZipFile(file) as archive:
         names = archive.namelist()
-    if any(name.endswith("data.pkl") for name in names):
-        raise FileError(
-            "it is a file of torch.save, which has a pickle in it; load it with PyTorch and save the state dict with "
-            "safetensors.torch.save_file"
-        )
-    file.seek(0)
-    with np.load(file, allow_pickle=False) as archive:
-        arrays = {name: archive[name] for name in archive.files}
+        if any(name.endswith("data.pkl") for name in names):
+            raise FileError(
+                "it is a file of torch.save, which has a pickle in it; load it with PyTorch and save the state dict "
+                "with safetensors.torch.save_file"
+            )
+        for name in names:
+            with archive.open(name) as part:
+                arrays[name.removesuffix(".npy")] = np.lib.format.read_array(part, allow_pickle=False)
     if STRUCTURE not in arrays:
         return arrays, None
     facts = json.loads(str(arrays.pop(STRUCTURE)))
@@ -251,4 +259,5 @@ def unpacked(value: Any, tensors: dict[str, Tensor]) -> Any:
         return tensors[parts]
     if kind == "dict":
         return {key: unpacked(each, tensors) for key, each in parts}
-    return {"list": list, "tuple": tuple}[kind]([unpacked(each, tensors) for each in parts])
+    kinds: dict[str, Any] = {"list": list, "tuple": tuple, "none": lambda parts: None}
+    return kinds[kind]([unpacked(each, tensors) for each in parts])

@@ -66,7 +66,7 @@ stack(arrays, axis=0, out=None): xp.stack(list(arrays), axis=axis)
 vstack(tup): mg.vstack(list(tup))
 hstack(tup): mg.hstack(list(tup))
 column_stack(tup): mg.column_stack(list(tup))
-split(ary, indices_or_sections, axis=0): list(mg.tensor_split(ary, indices_or_sections, axis))
+split(ary, indices_or_sections, axis=0): list(mg.tensor_split(ary, even(ary, indices_or_sections, axis), axis))
 transpose(a, axes=None): mg.permute(a, tuple(range(a.ndim)[::-1] if axes is None else axes))
 swapaxes(a, axis1, axis2): mg.swapaxes(a, axis1, axis2)
 expand_dims(a, axis): mg.unsqueeze(a, axis)
@@ -105,7 +105,7 @@ copy(a): mg.clone(a)
 shape(a): tuple(a.shape)
 ndim(a): a.ndim
 size(a, axis=None): a.numel() if axis is None else a.shape[axis]
-linalg.norm(x, ord=None, axis=None, keepdims=False): mg.norm(x, 2 if ord is None else ord, axis, keepdims)
+linalg.norm(x, ord=None, axis=None, keepdims=False): lin.norm(x, ord, axis, keepdims)
 """
 
 
@@ -129,14 +129,21 @@ def array(x: Any) -> Any:
     return shared_array(x.detach()) if isinstance(x, Tensor) else x
 
 
+def even(x: Tensor, sections: Any, axis: int) -> Any:
+    """Sections of one length, or positions: only `np.array_split` takes others."""
+    if isinstance(sections, int) and sections > 0 and x.shape[axis] % sections:
+        raise ArgumentError(f"split: {sections} equal parts along axis {axis} do not make up {describe(x)}", op="split")
+    return sections
+
+
 def rows(x: Tensor, order: str) -> Tensor:
-    """x, in row-major order only."""
-    if order not in ("C", "A", "K"):
+    """x, in row-major order only; "A" and "K" follow the order in memory."""
+    if order != "C" and not (order in ("A", "K") and x.is_contiguous()):
         raise ArgumentError(f"reshape: expected order='C', got {order!r}; transpose {describe(x)} first", op="reshape")
     return x
 
 
-HELPERS = {function.__name__: function for function in (floats, flat, first, array, rows)}
+HELPERS = {function.__name__: function for function in (floats, flat, first, array, even, rows)}
 FUNCTIONS = spelled(SPELLED, xp=SimpleNamespace(**array_api.NAMES), np=np, max=max, list=list, **HELPERS)
 
 

@@ -35,6 +35,13 @@ def test_a_sequence_that_is_too_long_costs_infinity_or_nothing() -> None:
     assert loss.item() == 0 and mg.grad(loss, x).tolist() == [[[0, 0, 0]], [[0, 0, 0]]]
 
 
+def test_a_sequence_without_steps_is_empty_for_certain() -> None:
+    x = mg.Var(np.log(np.full((2, 2, 3), 1 / 3)))
+    for zero_infinity, second in ((False, math.inf), (True, 0)):
+        loss = F.ctc_loss(x, mg.tensor([[1], [1]]), (0, 0), (0, 1), reduction="none", zero_infinity=zero_infinity)
+        assert loss.tolist() == [0, second] and not mg.grad(loss[0], x).any()
+
+
 def test_labels_of_all_sequences_may_stand_in_one_row() -> None:
     x = mg.Var(np.log(np.random.default_rng(0).dirichlet(np.ones(4), (5, 2))))
     rows, flat = mg.tensor([[3, 1, 1], [2, 1, 1]]), mg.tensor([3, 1, 1, 2])
@@ -54,6 +61,14 @@ def test_bags_without_rows_are_zero_and_the_last_offset_may_be_the_end() -> None
         y = F.embedding_bag(rows, w, offsets, mode=mode, include_last_offset=True)
         assert y.tolist() == [first, [0, 0], [4, -4]]
     assert F.embedding_bag(rows, w, offsets, mode="sum").tolist() == [[3, -3], [0, 0], [4, -4], [0, 0]]
+    for mode in ("sum", "mean", "max"):  # rows behind the end are in no bag
+        y = F.embedding_bag(rows, w, mg.tensor([0, 1]), mode=mode, include_last_offset=True)
+        assert y.tolist() == [[1, -1]]
+        assert F.embedding_bag(rows, w, offsets[:1], mode=mode, include_last_offset=True).shape == (0, 2)
+    v = mg.Var(w)
+    assert not mg.grad(F.embedding_bag(rows[:0].reshape(2, 0), v, mode="max").sum(), v).any()
+    scaled = F.embedding_bag(rows, w, mg.tensor([0, 2]), None, 2.0, False, "sum", False, w[:, 0], True)
+    assert scaled.tolist() == [[5, -5]]
 
 
 def test_of_rows_that_attain_a_largest_element_the_first_has_the_gradient() -> None:
@@ -91,6 +106,12 @@ def test_a_grid_has_no_gradient_where_positions_are_moved_to_the_border() -> Non
     g = mg.Var(grid((-2.0, 0.25), (0.25, 0.25)).numpy())
     dg = mg.grad(F.grid_sample(RAMP, g, padding_mode="border", align_corners=True).sum(), g)
     assert dg.reshape(-1).tolist() == [0, 4, 1.5, 4]
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
+def test_a_grid_without_positions_gives_an_image_without_pixels(mode: str) -> None:
+    assert F.grid_sample(RAMP, mg.zeros(1, 3, 0, 2, dtype=mg.float64), mode).shape == (1, 1, 3, 0)
+    assert F.grid_sample(RAMP[:0], mg.zeros(0, 3, 2, 2, dtype=mg.float64), mode).shape == (0, 1, 3, 2)
 
 
 def test_the_identity_maps_an_image_to_itself() -> None:

@@ -136,3 +136,9 @@ def test_statistics_that_share_memory_with_the_input_are_not_moved():
     with pytest.raises(mg.StorageError, match="shares memory"):
         mg.nn.functional.batch_norm(x, x[0], x[1], training=True)
     assert x.tolist() == [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]
+
+
+def test_nansum_has_the_dtype_that_is_named() -> None:
+    x = mg.tensor([1.5, math.nan, 2.5], device="reference")
+    for dtype in (mg.int32, mg.int8, mg.float64):
+        assert mg.nansum(x, dtype=dtype).dtype is dtype

@@ -63,7 +63,8 @@ def embedding_bag(
     if mode == "max":
         return where(size > 0, first_largest(rows, bag, counts > 0, count), 0.0)
     factor = cast(counts, dtype=weight.dtype)
-    factor = factor if per_sample_weights is None else factor * reshape(per_sample_weights, flat.shape)
+    if per_sample_weights is not None:
+        factor = factor * narrow(reshape(per_sample_weights, (input.numel(),)), 0, 0, flat.shape[0])
     kept = wide(where((counts > 0).unsqueeze(1), rows * factor.unsqueeze(1), 0.0))
     total = index_add(zeros_of((count, weight.shape[1]), kept), 0, bag, kept)
     return cast(total / size.clamp(1) if mode == "mean" else total, dtype=weight.dtype)
@@ -72,8 +73,8 @@ def embedding_bag(
 def first_largest(rows: Tensor, bag: Tensor, counts: Tensor, count: int) -> Tensor:
     """Return the largest elements of the rows of each bag; they are read where the first of equal ones is."""
     n, d = rows.shape
-    if not n:
-        return zeros_of((count, d), rows)
+    if not n:  # an op, so that there is a gradient
+        return index_add(zeros_of((count, d), rows), 0, bag, rows)
     seen = where(counts.unsqueeze(1), rows.detach(), float("-inf"))
     best = index_reduce(zeros_of((count, d), rows), 0, bag, seen, "amax", include_self=False)
     attains = (seen == index_select(best, 0, bag)) | (seen != seen)
@@ -102,5 +103,6 @@ def expect_bags(input: Tensor, offsets: Tensor | None, ends: bool) -> tuple[Tens
         raise ArgumentError(
             f"embedding_bag: offsets must rise from 0 to at most {length}, got {values.tolist()}", op="embedding_bag"
         )
-    starts = cast(narrow(offsets, 0, 0, bags), dtype=int64)
+    length = int(values[-1]) if ends else length
+    starts, flat = cast(narrow(offsets, 0, 0, bags), dtype=int64), narrow(flat, 0, 0, length)
     return flat, searchsorted(starts, arange(length, device=input.device), right=True) - 1, bags

@@ -95,7 +95,9 @@ def forward(logs: Tensor, steps: Any, lengths: Any, labels: Any, blank: int) -> 
         following = logsumexp(stack([alpha, earlier[:, 1:-1], skipped]), 0) + select(emitted, 0, t)
         alpha = where(constant(t < steps[:, None]), following, alpha)
     last = np.arange(states.shape[1]) - 2 * lengths[:, None]
-    return logsumexp(where(constant((last == 0) | (last == -1)), alpha, NEVER), 1)
+    total = logsumexp(where(constant((last == 0) | (last == -1)), alpha, NEVER), 1)
+    # Without steps there is the empty sequence and no other.
+    return where(constant(steps > 0), total, constant(np.where(lengths > 0, NEVER, 0.0)).to(total.dtype))
 
 
 def expect_sequences(logs: Tensor, targets: Tensor, steps: Any, lengths: Any, blank: int) -> tuple[Any, Any, Any]:

@@ -69,8 +69,8 @@ def grid_sample(
     k, flat = index.shape[1], prod(index.shape[1:])
     whole = (*input.shape[:2], flat)
     planes = reshape(wide(input), (*input.shape[:2], prod(size)))
-    pixels = gather(planes, 2, expand(reshape(index, (-1, 1, flat)), shape=whole))
-    terms = where(reshape(inside, (-1, 1, flat)), pixels, 0.0) * reshape(weight, (-1, 1, flat))
+    pixels = gather(planes, 2, expand(reshape(index, (whole[0], 1, flat)), shape=whole))
+    terms = where(reshape(inside, (whole[0], 1, flat)), pixels, 0.0) * reshape(weight, (whole[0], 1, flat))
     return cast(sum(reshape(terms, (*input.shape[:2], k, *grid.shape[1:-1])), 2), dtype=input.dtype)
 
 

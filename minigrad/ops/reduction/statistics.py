@@ -18,7 +18,7 @@ from minigrad.runtime.tensor import Tensor, describe
 def nansum(input: Tensor, dim: Dims = None, keepdim: Flag = False, *, dtype: Cast = None) -> Tensor:
     """Sum over `dim` of the elements that are not nan; 0 where there is none.  Gradient: g for each of them."""
     x = input if dtype is None else input.to(dtype)
-    return sum(where(isnan(x), 0, x) if x.dtype.is_float else x, dim, keepdim)
+    return sum(where(isnan(x), 0, x) if x.dtype.is_float else x, dim, keepdim, dtype=dtype)
 
 
 @composed()
