@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from minigrad.core.dtype import DType, bool_, float32, float64
+from minigrad.core.dtype import DType, bool_, finfo, float32, float64
 from minigrad.errors import ArgumentError, DTypeError
 from minigrad.ops import casting, random, sampling
 from minigrad.ops.indexing import assignment
@@ -57,14 +57,22 @@ def bernoulli_(x: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     return write("bernoulli_", x, sampling.bernoulli(x, p, generator=generator))
 
 
-def random_(x: Tensor, low: int = 0, to: int | None = None, *, generator: Any = None) -> Tensor:
-    """Integers in [low, to), in place; random_(to) starts at 0, random_() takes all that the dtype holds exactly."""
-    if to is None and low:
-        low, to = 0, low
+def random_(x: Tensor, low: int | None = None, to: Any = ..., *, generator: Any = None) -> Tensor:
+    """Integers in [low, to), in place; random_(to) starts at 0, random_(low, None) ends where the dtype is not exact.
+
+    Without numbers: from 0 to that end.  Raises ArgumentError for integers that the dtype does not hold.
+    """
+    low, to = (0, low) if to is ... else (low or 0, to)
     digits = {2: 2**8 if "bfloat" in x.dtype.name else 2**11, 4: 2**24, 8: 2**53}
     most = 2 if x.dtype is bool_ else digits[x.dtype.itemsize] + 1 if x.dtype.is_float else x.dtype.highest + 1
     end = min(int(most), 2**63 - 1) if to is None else to
-    return write("random_", x, random.randint(low, end, x.shape, device=x.device, generator=generator))
+    drawn = random.randint(low, end, x.shape, device=x.device, generator=generator)
+    least, largest = x.dtype.lowest, x.dtype.highest
+    if x.dtype.is_float:
+        least, largest = finfo(x.dtype).min, finfo(x.dtype).max
+    for value in (low, end - 1):
+        expect("random_", least <= value <= largest, f"{x.dtype} holds {least} to {largest}", value)
+    return write("random_", x, drawn)
 
 
 def exponential_(x: Tensor, lambd: float = 1.0, *, generator: Any = None) -> Tensor:

@@ -260,6 +260,8 @@ def normal(
     """
     tensors = [x for x in (mean, std) if isinstance(x, Tensor)]
     if tensors and size is None:
+        if dtype is not None or device is not None or requires_grad:
+            raise ArgumentError("normal: dtype, device and requires_grad go with a size, not with tensors", op="normal")
         return _normal_of_each(mean, std, tensors, generator)
     if tensors or size is None:
         raise ArgumentError("normal: expected two numbers and a size, or tensors without a size", op="normal")
@@ -277,7 +279,8 @@ def _normal_of_each(mean: Any, std: Any, tensors: list[Tensor], generator: Gener
     first = tensors[0]
     if bool((std < 0).any().item() if isinstance(std, Tensor) else std < 0):
         raise ArgumentError("normal: a deviation must not be negative", op="normal")
-    return mean + std * randn(shape, dtype=first.dtype, device=first.device, generator=generator)
+    drawn = randn(shape, dtype=first.dtype, device=first.device, generator=generator)
+    return cast(mean + std * drawn, dtype=first.dtype)
 
 
 @public(out=True)

@@ -1462,8 +1462,8 @@ class Attached:
     def rad2deg_(self) -> Tensor:
         """`rad2deg` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def random_(self, low: builtins.int = ..., to: builtins.int | None = ..., *, generator: Any = ...) -> Tensor:
-        """Integers in [low, to), in place; random_(to) starts at 0, random_() takes all that the dtype holds exactly."""
+    def random_(self, low: builtins.int | None = ..., to: Any = ..., *, generator: Any = ...) -> Tensor:
+        """Integers in [low, to), in place; random_(to) starts at 0, random_(low, None) ends where the dtype is not exact."""
 
     @property
     def rank(self) -> builtins.int:

@@ -55,6 +55,7 @@ def test_random_takes_all_that_a_dtype_holds(dtype: str) -> None:
     assert x.min() >= 0 and end * 0.98 - 1 <= x.max() <= end
     if dtype != "bool":
         y = filled("random_", 3, 6, dtype=dtype).tolist()
+        assert min(filled("random_", int(end * 0.75), None, dtype=dtype).tolist()) >= int(end * 0.75)
         assert set(y) == {3, 4, 5} and set(filled("random_", 3, dtype=dtype).tolist()) == {0, 1, 2}
 
 
@@ -78,6 +79,11 @@ def test_what_was_there_gets_no_gradient_and_views_write_through() -> None:
         ("cauchy_", (0.0, -1.0), "float64", mg.ArgumentError, "cauchy_: sigma must be positive, got -1.0"),
         ("geometric_", (1.5,), "float64", mg.ArgumentError, "geometric_: p must lie between 0 and 1, got 1.5"),
         ("log_normal_", (0.0, 0.0), "float64", mg.ArgumentError, "log_normal_: std must be positive, got 0.0"),
+        ("random_", (0,), "float64", mg.ArgumentError, r"randint: no integer lies in \[0, 0\)"),
+        ("random_", (0, 300), "int8", mg.ArgumentError, "random_: int8 holds -128 to 127, got 299"),
+        ("random_", (-3, 3), "uint8", mg.ArgumentError, "random_: uint8 holds 0 to 255, got -3"),
+        ("random_", (3,), "bool", mg.ArgumentError, "random_: bool holds False to True, got 2"),
+        ("random_", (0, 70000), "float16", mg.ArgumentError, "random_: float16 holds -65504.0 to 65504.0, got 69999"),
         ("bernoulli_", (1.5,), "float64", mg.ArgumentError, "bernoulli: p must be a probability"),
     ],
 )
@@ -96,3 +102,6 @@ def test_normal_takes_a_mean_and_a_deviation_for_each_element() -> None:
         mg.normal(0.0, mean - 1.0)
     with pytest.raises(mg.ArgumentError, match="normal: expected two numbers and a size, or tensors without a size"):
         mg.normal(0.0)
+    assert mg.normal(mean, mg.ones(1, dtype="float64", device="reference")).dtype == mg.float32, "as PyTorch's"
+    with pytest.raises(mg.ArgumentError, match="normal: dtype, device and requires_grad go with a size"):
+        mg.normal(mean, 1.0, dtype="float64")
