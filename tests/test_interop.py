@@ -220,6 +220,15 @@ def test_out_is_written_or_refused() -> None:
     assert out.tolist() == (X[0] + X[1, 0]).tolist()
 
 
+def test_numpys_functions_do_not_write_into_tensors() -> None:
+    x, w = mg.tensor([1.0, 2.0], device="reference"), mg.Var([3.0, 4.0], device="reference")
+    y = (x * w).sum()
+    for call in (lambda: np.copyto(x, np.zeros(2, np.float32)), lambda: np.add.at(x, 0, 1), lambda: np.put(x, [0], 9)):
+        with pytest.raises(ValueError, match=r"read-only|np\.add\.at: NumPy cannot write into"):
+            call()
+    assert y.backward()[w].tolist() == [1, 2]
+
+
 def test_facts_that_numpy_asks_for() -> None:
     x = mg.Var(X, device="reference")
     assert (np.shape(x), np.ndim(x), np.size(x), np.size(x, 1)) == ((2, 2), 2, 4, 2)

@@ -163,6 +163,8 @@ def ufunc(x: Tensor, function: Any, method: str, *inputs: Any, **named: Any) -> 
         named = {"axis": 0} | named | results
         return tried(function, array_api.NAMES[METHODS[method][function.__name__]], inputs, named)
     ours: Any = namespaces[MG].get(UFUNCS.get(function.__name__, function.__name__))
+    if method == "at":  # NumPy does not see that an array is read-only
+        raise ArgumentError(f"np.{function.__name__}.at: NumPy cannot write into {describe(inputs[0])}; use index_put_")
     if ours is None or method not in ("__call__", "outer"):
         return unserved(f"np.{function.__name__}", getattr(function, method), inputs, named | results)
     if method == "outer":
@@ -212,6 +214,9 @@ def unserved(name: str, function: Callable[..., Any], args: Any, kwargs: Any) ->
                 f"{name}: no function of mg serves it, and NumPy's would lose the gradient of {describe(value)}; "
                 f"use x.detach() if that is meant"
             )
-        return array(value)
+        if isinstance(value, Tensor):
+            value = array(value).view()
+            value.flags.writeable = False  # a graph would not notice what np.copyto writes
+        return value
 
     return function(*map(converted, args), **{key: converted(value) for key, value in kwargs.items()})
