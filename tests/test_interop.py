@@ -207,6 +207,28 @@ def test_what_numpy_does_in_another_order_or_refuses_is_refused() -> None:
     assert [part.shape for part in np.split(x, [1, 2], axis=1)] == [(2, 1), (2, 1), (2, 1)]
 
 
+def test_out_is_written_or_refused() -> None:
+    x, out = mg.tensor(X, device="reference"), mg.zeros(2, dtype=mg.float64, device="reference")
+    for call in (
+        lambda: np.add.reduce(x, axis=1, out=out), lambda: np.add.accumulate(x[0], out=out),
+        lambda: np.cbrt(x[0], out=out), lambda: np.modf(x[0], out=(out, None)), lambda: np.nanmax(x, 0, out=out),
+        lambda: np.hypot.reduce(x, out=out),
+    ):  # fmt: skip
+        with pytest.raises(mg.ArgumentError, match="out"):
+            call()
+    assert out.tolist() == [0, 0] and np.add.outer(x[0], x[1, :1], out=out.reshape(2, 1)).shape == (2, 1)
+    assert out.tolist() == (X[0] + X[1, 0]).tolist()
+
+
+def test_numpys_functions_do_not_write_into_tensors() -> None:
+    x, w = mg.tensor([1.0, 2.0], device="reference"), mg.Var([3.0, 4.0], device="reference")
+    y = (x * w).sum()
+    for call in (lambda: np.copyto(x, np.zeros(2, np.float32)), lambda: np.add.at(x, 0, 1), lambda: np.put(x, [0], 9)):
+        with pytest.raises(ValueError, match=r"read-only|np\.add\.at: NumPy cannot write into"):
+            call()
+    assert y.backward()[w].tolist() == [1, 2]
+
+
 def test_facts_that_numpy_asks_for() -> None:
     x = mg.Var(X, device="reference")
     assert (np.shape(x), np.ndim(x), np.size(x), np.size(x, 1)) == ((2, 2), 2, 4, 2)

@@ -158,16 +158,18 @@ def ufunc(x: Tensor, function: Any, method: str, *inputs: Any, **named: Any) -> 
             f"np.{function.__name__}: an array cannot take the result of {describe(x)}, whose gradient would be lost; "
             f"write a = a + x instead of a += x, or pass a tensor as out="
         )
+    results = {} if all(each is None for each in out) else {"out": out[0] if len(out) == 1 else out}
     if method in METHODS and function.__name__ in METHODS[method]:
-        named = {"axis": 0} | named
+        named = {"axis": 0} | named | results
         return tried(function, array_api.NAMES[METHODS[method][function.__name__]], inputs, named)
     ours: Any = namespaces[MG].get(UFUNCS.get(function.__name__, function.__name__))
+    if method == "at":  # NumPy does not see that an array is read-only
+        raise ArgumentError(f"np.{function.__name__}.at: NumPy cannot write into {describe(inputs[0])}; use index_put_")
     if ours is None or method not in ("__call__", "outer"):
-        return unserved(f"np.{function.__name__}", getattr(function, method), inputs, named)
+        return unserved(f"np.{function.__name__}", getattr(function, method), inputs, named | results)
     if method == "outer":
         inputs = (inputs[0].reshape(*np.shape(inputs[0]), *(1,) * np.ndim(inputs[1])), inputs[1])
-    results = out[0] if len(out) == 1 else out
-    return tried(function, ours, inputs, named if results is None else named | {"out": results})
+    return tried(function, ours, inputs, named | results)
 
 
 def array_function(x: Tensor, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
@@ -194,7 +196,15 @@ def tried(function: Any, ours: Callable[..., Any], args: Any, kwargs: dict[str, 
 
 
 def unserved(name: str, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    """NumPy's own result, of tensors that have no gradient.  Raises GradientError for others."""
+    """NumPy's own result, of tensors that have no gradient.
+
+    Raises GradientError for others; ArgumentError for a tensor as out=, whose memory NumPy may not have.
+    """
+    out = kwargs.get("out")
+    if any(isinstance(each, Tensor) for each in (out if isinstance(out, tuple) else (out,))):
+        raise ArgumentError(
+            f"{name}: no function of mg serves it, and NumPy cannot write into a tensor; leave out= away"
+        )
 
     def converted(value: Any) -> Any:
         if isinstance(value, (tuple, list)):
@@ -204,6 +214,9 @@ def unserved(name: str, function: Callable[..., Any], args: Any, kwargs: Any) ->
                 f"{name}: no function of mg serves it, and NumPy's would lose the gradient of {describe(value)}; "
                 f"use x.detach() if that is meant"
             )
-        return array(value)
+        if isinstance(value, Tensor):
+            value = array(value).view()
+            value.flags.writeable = False  # a graph would not notice what np.copyto writes
+        return value
 
     return function(*map(converted, args), **{key: converted(value) for key, value in kwargs.items()})
