@@ -62,7 +62,7 @@ ROWS = [
     Row("draw", _halves_differ, lambda x: x, ("real",), ("draw",), ((8,),), dtypes=FLOATS,
         refuses=False),
     Row("attention_kept", _kept, lambda x: np.ones((2, 3, 3)), ("real",), ("attention_kept",), ((2, 3, 4),),
-        dtypes=("float32", "float64"), smooth=False, slope=True, refuses=False, kernels=False),
+        dtypes=("float32",), smooth=False, refuses=False, kernels=False),
     Row("tally", _tally, lambda x: np.array([0, *np.cumsum([part.sum() for part in np.split(x.ravel(), 3)])]),
         ("bool",), ("tally",), ((3, 4),), **PLACES),
     Row("locate", _locate, lambda x: np.flatnonzero(x), ("bool",), ("locate",), ((3, 5),), **PLACES),
