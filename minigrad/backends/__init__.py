@@ -1,1 +1,14 @@
-"""Who runs a loop: one interface, one implementer a device."""
+"""Who runs a loop: one interface, one implementer a device.
+
+`cudnn` and `mps` are PyTorch's switches, which scripts write at their beginning; they are imported at their first use.
+"""
+
+import importlib
+from typing import Any
+
+
+def __getattr__(name: str) -> Any:
+    """Import one of the modules of switches."""
+    if name in ("cudnn", "mps"):
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -85,6 +85,7 @@ class Steps:
         self.operands, self.outs = values[: len(operands)], values[len(operands) :]
         self.arguments = len(values)
         self.temporaries: list[Scratch | Constant] = []
+        self.spare: list[Value] = []
         self.steps: list[Step] = []
         self.flags: list[Flag] = []
         self.parts: list[Part] = []
@@ -98,9 +99,19 @@ class Steps:
         return Value(self.arguments + len(self.temporaries) - 1, Spec(Layout.contiguous(shape), dtype))
 
     def work(self, shape: Ints, dtype: DType) -> Value:
-        """Memory for the time of a call, uninitialised."""
+        """Memory for the time of a call, uninitialised; that of a spare value if it fits and has the dtype."""
         numel = Layout.contiguous(shape).numel
+        for k, spare in enumerate(self.spare):
+            if spare.layout.numel >= numel and spare.dtype is dtype:
+                return self.spare.pop(k).seen(Layout.contiguous(shape))
         return self.add(Scratch(numel, dtype, self.backend.maker(numel, dtype, INSIDE)), shape, dtype)
+
+    def release(self, first: int) -> None:
+        """Let later steps use the memory of all temporaries from a number on, which nobody reads any more."""
+        spare = {value.slot for value in self.spare}
+        for k, memory in enumerate(self.temporaries[first:], self.arguments + first):
+            if isinstance(memory, Scratch) and k not in spare:
+                self.spare.append(Value(k, Spec(Layout.contiguous((memory.numel,)), memory.dtype)))
 
     def constant(self, numbers: Any, dtype: DType) -> Value:
         """Numbers that every call reads."""

@@ -34,6 +34,7 @@ ALIGNMENT = 64
 # on two cores of a Zen 4: 84 us where they meet, 71 where each is a STEP from the one before.  A STEP is a huge page of
 # most systems: a block that began within one would keep all of it in memory.
 LARGE, WINDOW, STEP = 3 << 20, 8 << 20, 2 << 20
+SLACK = 2 << 20  # bytes of blocks that are kept beyond the peak of what is in use, when a large block is fetched
 
 Buffer = Any
 
@@ -325,6 +326,12 @@ class CpuAllocator(Allocator):
             return self._fetch(key & -64, dtype)
 
     def _fetch(self, nbytes: int, dtype: DType) -> np.ndarray[Any, Any]:
+        if nbytes >= LARGE:
+            # Large blocks of other sizes make room, so that the forward and the backward pass, whose sizes differ, take
+            # little more memory than is in use at the peak.
+            goal = max(self._peak - self._allocated - nbytes, 0) + SLACK
+            if self._cached() > goal:
+                self._trim(goal, LARGE)
         try:
             buffer = _aligned(nbytes, dtype.storage)
         except (MemoryError, ValueError):
@@ -362,10 +369,11 @@ class CpuAllocator(Allocator):
         # To below the limit, so that not every free has to trim.
         self._trim(self._cache_limit * 3 // 4)
 
-    def _trim(self, goal: int) -> None:
+    def _trim(self, goal: int, least: int = 0) -> None:
+        """Give blocks of at least some bytes back until those that are kept have `goal` bytes."""
         for key in list(self._free):
             nbytes = key & -64
-            while self._cached() > goal:
+            while self._cached() > goal and nbytes >= least:
                 try:
                     self._free[key].pop(0)
                 except (KeyError, IndexError):

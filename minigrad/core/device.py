@@ -27,6 +27,11 @@ class Device:
         object.__setattr__(self, "kind", kind)
         object.__setattr__(self, "index", index)
 
+    @property
+    def type(self) -> str:
+        """PyTorch's name of `kind`."""
+        return self.kind
+
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a Device cannot be changed ({name})")
 

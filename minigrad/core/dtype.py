@@ -61,6 +61,20 @@ class DType:
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a DType cannot be changed ({self.name}.{name})")
 
+    @property
+    def is_floating_point(self) -> bool:
+        """Whether it is a float: PyTorch's name of `is_float`."""
+        return self.is_float
+
+    @property
+    def is_complex(self) -> bool:
+        """False: there are no complex numbers."""
+        return False
+
+    def to_real(self) -> DType:
+        """The dtype itself, as PyTorch's for real numbers."""
+        return self
+
     def __str__(self) -> str:
         return self.name
 

@@ -65,6 +65,21 @@ class ElementwiseTuple(Request):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class Many(Request):
+    """A scalar function over a table of tensors: each of the `rows` has a tensor for each of its first arguments.
+
+    The tensors of a row have one shape; rows differ.  The first columns are the results: each is read, then written
+    with the result of its position, so all of a row's elements change in place.  The operands are the other columns,
+    all rows of one after another, and at last a vector of float64 with the remaining arguments, which every call reads.
+    No memory that is written may be in two tensors of the table.
+    """
+
+    scalar: ScalarFn
+    compute: np.dtype[Any]
+    rows: int
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Copy(Request):
     """out = a, cast: float to int saturates with nan to 0, int to int wraps, anything to bool is `!= 0`."""
 

@@ -55,6 +55,14 @@ class Storage(Block):
         self.version = 0
         self.tracked: int = False
 
+    def __call__(self) -> Storage:
+        """Return itself: PyTorch's `x.storage()` is a method, and `x.storage` here an attribute."""
+        return self
+
+    def tolist(self) -> list[Any]:
+        """Return all elements as Python numbers, as PyTorch's `x.storage().tolist()`."""
+        return [self[k] for k in range(self.numel)]
+
     @staticmethod
     def maker(numel: int, dtype: DType, device: Device, allocator: Allocator) -> Callable[[], Storage]:
         """A function that makes one uninitialised storage of this size after another: what a call plan keeps."""

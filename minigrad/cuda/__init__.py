@@ -4,6 +4,9 @@ Tensors need nothing of this: `device="cuda"` does.  Names follow `torch.cuda`. 
 `mg.override(cuda="simulator")`, all of it answers without a GPU.  `kernel` makes a function a kernel of one's own.
 """
 
+import importlib
+from typing import Any
+
 from minigrad.cuda.facts import (
     device_count,
     empty_cache,
@@ -22,12 +25,27 @@ from minigrad.cuda.facts import (
 )
 from minigrad.cuda.order import Event, Stream, current_stream, default_stream, deterministic, set_stream, stream
 from minigrad.cuda.own import Kernel, kernel
+from minigrad.cuda.seeds import manual_seed, manual_seed_all
 from minigrad.declare.names import listed
 
 __all__ = [
     "Event", "Kernel", "Stream", "current_stream", "default_stream", "deterministic", "device_count",
     "empty_cache",     "get_device_capability", "get_device_name", "get_device_properties", "is_available", "kernel",
+    "manual_seed", "manual_seed_all",
     "max_memory_allocated", "max_memory_reserved", "mem_get_info", "memory_allocated", "memory_reserved",
     "memory_stats", "reset_peak_memory_stats", "set_stream", "stream", "synchronize",
 ]  # fmt: skip
 __dir__ = listed(__all__)
+
+
+def __getattr__(name: str) -> Any:
+    """`amp` and PyTorch's old constructors for tensors on the device, `FloatTensor` and its like."""
+    if name == "amp":
+        return importlib.import_module(f"{__name__}.amp")
+    if name.endswith("Tensor"):
+        from minigrad.api.legacy import NAMES, typed
+
+        if name in NAMES:
+            globals().update(typed("cuda"))
+            return globals()[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -21,6 +21,7 @@ from minigrad.declare.variants import variant
 from minigrad.errors import ArgumentError, DTypeError, MinigradError, ShapeError
 from minigrad.runtime.dispatch import apply, run_one
 from minigrad.runtime.into import copy_result, read_before
+from minigrad.runtime.observers import observed
 from minigrad.runtime.operands import canonical, no_tensor, weak_number
 from minigrad.runtime.plans import plan_for
 from minigrad.runtime.tensor import PLAIN, Tensor, describe, expect_tensors
@@ -41,7 +42,7 @@ def expect_operands(op: Op, operands: Sequence[Any]) -> tuple[Any, ...]:
         if not (isinstance(x, Tensor) or array or number or absent or name == signature.many):
             raise no_tensor(op, x, operands)
         result.append(weak_number(op, x, like.dtype, like) if array and like is not None else x)
-    return tuple(result)
+    return observed.begin(op, tuple(result)) if observed.calling else tuple(result)
 
 
 def apart(op: Op, operands: tuple[Any, ...], out: Any) -> tuple[Any, ...]:

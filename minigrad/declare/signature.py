@@ -156,7 +156,10 @@ def write_function(
 
 def written(name: str, signature: Signature, body: Sequence[str], names: dict[str, Any], out: bool) -> Any:
     """The function that `write_function` promises, made among some names."""
-    spelled, lines, star = [], [], False
+    spelled: list[str] = []
+    lines: list[str] = []
+    absent: list[str] = []
+    star = False
     other_names = numpys_names(signature)
     for p in [*signature.parameters, *([OUT] if out else ())]:
         role = role_of(p.annotation)
@@ -170,8 +173,9 @@ def written(name: str, signature: Signature, body: Sequence[str], names: dict[st
         if p.kind is KEYWORD and not star:
             spelled.append("*")
         star = star or p.kind in (KEYWORD, p.VAR_POSITIONAL)
-        if p.name in other_names and p.default is EMPTY:
-            spelled.append(f"{p.name}={HIDDEN}missing")
+        if p.default is EMPTY and not star and (absent or p.name in other_names):
+            spelled.append(f"{p.name}={HIDDEN}missing")  # what follows one that may be left out needs a default, too
+            absent.append(p.name)
         elif p.default is EMPTY or p.kind is p.VAR_POSITIONAL:
             spelled.append(f"*{p.name}" if p.kind is p.VAR_POSITIONAL else p.name)
         else:
@@ -187,6 +191,9 @@ def written(name: str, signature: Signature, body: Sequence[str], names: dict[st
             f"        {key} = {HIDDEN}renamed({name!r}, {key!r}, {key}, {other!r}, {other}, "
             f"{f'{HIDDEN}missing' if needed else f'{HIDDEN}default_{key}'})"
         )
+    for key in absent:
+        if key not in other_names:
+            lines.append(f"if {key} is {HIDDEN}missing:\n        {HIDDEN}renamed({name!r}, {key!r}, *[{key}] * 4)")
     text = f"def {name}({', '.join(spelled)}):\n" + "".join(f"    {line}\n" for line in (*lines, *body))
     path = f"<minigrad {name}({', '.join(p.name for p in signature.parameters)})>"
     linecache.cache[path] = (len(text), None, text.splitlines(True), path)  # for tracebacks and debuggers
@@ -195,14 +202,9 @@ def written(name: str, signature: Signature, body: Sequence[str], names: dict[st
 
 
 def numpys_names(signature: Signature) -> dict[str, str]:
-    """The parameters that take NumPy's name as well, as in PyTorch: `axis` for `dim`, `keepdims` for `keepdim`.
-
-    One without a default does if no parameter without a default follows it.
-    """
-    parameters = [p for p in signature.parameters if p.kind is not KEYWORD]
-    needed = [p.name for p in parameters if p.default is EMPTY]
-    able = {p.name for p in signature.parameters if p.name not in needed[:-1] and p.kind is not p.VAR_POSITIONAL}
-    taken = {p.name for p in signature.parameters}
+    """The parameters that take NumPy's name as well, as in PyTorch: `axis` for `dim`, `keepdims` for `keepdim`."""
+    taken = {p.name: p.kind for p in signature.parameters}
+    able = {name for name, kind in taken.items() if kind is not inspect.Parameter.VAR_POSITIONAL}
     return {key: other for key, other in NUMPY.items() if key in able - {*signature.operands} and other not in taken}
 
 

@@ -63,16 +63,25 @@ BINARY = (
 )  # fmt: skip
 
 
-def parse(function: Callable[..., Any], defaults: bool = False, results: int = 1, of: str = "output") -> ScalarFn:
+def parse(
+    function: Callable[..., Any], defaults: bool = False, results: int | None = 1, of: str = "output",
+    keywords: bool = False,
+) -> ScalarFn:  # fmt: skip
     """Check a function against the dialect and keep it.  Raises DeclarationError with file and line.
 
     defaults: its arguments may have defaults, which the function that users call fills in.
-    results: the number of values that it must return; several are a tuple.  of: what they are, in messages.
+    results: the number of values that it must return; several are a tuple; None for as many as it returns.  of: what
+    they are, in messages.  keywords: its keyword-only arguments, without defaults, are the last ones.
     """
     node, where = definition(function)
     spec = node.args
     if defaults:
         spec.defaults = []
+    if keywords:
+        spec.args, spec.kwonlyargs, spec.kw_defaults = [*spec.args, *spec.kwonlyargs], [], []
+    if results is None:
+        last = node.body[-1]
+        results = len(last.value.elts) if isinstance(last, ast.Return) and isinstance(last.value, ast.Tuple) else 1
     if spec.kwonlyargs or spec.vararg or spec.kwarg or spec.defaults:
         raise DeclarationError(
             f"{where}: the scalar function {node.name} takes plain positional arguments only; "
@@ -83,6 +92,13 @@ def parse(function: Callable[..., Any], defaults: bool = False, results: int = 1
     scalar = ScalarFn(node.name, args, node, {}, where)
     scalar.results = results
     _Check(scalar, ChainMap(closure_of(function), function.__globals__), of).body()
+    return scalar
+
+
+def checked(scalar: ScalarFn) -> ScalarFn:
+    """Check a scalar function that was made of another one, and count what it costs."""
+    scalar.cost = 1
+    _Check(scalar, dict(scalar.helpers), "output").body()
     return scalar
 
 

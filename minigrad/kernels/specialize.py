@@ -113,7 +113,7 @@ def write_kernel(
     fields: Fields | None = None,
     results: str = "out",
     accumulators: int = 1,
-    arrays: Sequence[DType | np.dtype[Any] | str] = (),
+    arrays: Sequence[DType | np.dtype[Any] | str] | None = None,
     target: Target = CPU,
 ) -> str:
     """The whole text of a kernel module: header, conversion helpers, the pasted loop nest as `kernel`.
@@ -124,7 +124,8 @@ def write_kernel(
     `fastmath` names the liberties that the helpers take with floats ("reassoc"); whatever uses them says so in the op's
     docstring.  `fields` names the numbers; `results` are the names of the results, where a template's `out` is not all;
     `accumulators` is how many a reduction has.  `arrays` are the dtypes of what the template is given, but for the
-    numbers: the operands and the result, or other ones; "table" for all of it.  `target` is the processor.
+    numbers: the operands and the result, or other ones; "table" for all of it; () for a template that reads the table
+    itself.  `target` is the processor.
     """
     conversions: dict[str, None] = {}
     outs = out if isinstance(out, tuple) else (out,)
@@ -147,7 +148,9 @@ def write_kernel(
     body = body.replace(f"def {template.__name__}(", "def kernel(", 1)
     body = body.replace(", out, numbers):", f", {results}, numbers):", 1)
     groups = len(operands) + (len(outs) if fields is None or fields.results else 0) - 1  # of numbers, but for the first
-    body = target.entry(body, source_of(template).start, arrays or (*operands, *outs), fields, groups)
+    body = target.entry(
+        body, source_of(template).start, (*operands, *outs) if arrays is None else arrays, fields, groups
+    )
     imports = target.natives() + imports
     above = [paste(function, len(operands), all_macros, names, fields, target.walk, *counts) for function in helpers]
     pasted = "".join([imports, body, *above])

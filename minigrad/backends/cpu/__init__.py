@@ -12,6 +12,7 @@ from minigrad.backends.cpu.factors import Factors
 from minigrad.backends.cpu.filling import Filling
 from minigrad.backends.cpu.indexing import Indexing
 from minigrad.backends.cpu.joining import Joining
+from minigrad.backends.cpu.many import ManyTensors
 from minigrad.backends.cpu.masks import Masks
 from minigrad.backends.cpu.matmul import Matmul
 from minigrad.backends.cpu.pool import Pool
@@ -24,7 +25,7 @@ from minigrad.backends.cpu.sorting import Sorting
 
 
 class CpuBackend(
-    Conv, Elementwise, Factors, Filling, Indexing, Joining, Masks, Matmul, Pool, Reduction, Resampling, Rotations,
-    Rows, Scan, Sorting,
+    Conv, Elementwise, Factors, Filling, Indexing, Joining, ManyTensors, Masks, Matmul, Pool, Reduction, Resampling,
+    Rotations, Rows, Scan, Sorting,
 ):  # fmt: skip
     """Everything that `Backend` asks for, on the host's threads."""

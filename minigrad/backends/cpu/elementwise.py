@@ -124,7 +124,7 @@ def positions(steps: str, results: int, same: tuple[int | None, ...]) -> dict[st
     names = {"RESULTS": str(results)}
     for k in range(results):
         far = f"numbers[{elementwise.NEST.position('step', group=str(k))}]"
-        names[f"OUT_AT_{k}"] = f"z_{k}[i]" if steps else f"out_{k}[to_{k} + (start + i) * far_{k}]"
+        names[f"OUT_AT_{k}"] = f"z_{k}[i]" if steps else f"out_{k}[np.uint64(to_{k} + (start + i) * far_{k})]"
         names[f"OUT_RUN_{k}"] = f"out_{k}[to_{k} + start : to_{k} + start + count]" if steps else LEFT_OUT
         names[f"OUT_STEP_{k}"] = LEFT_OUT if steps else far
     for k, result in enumerate(same):
@@ -137,7 +137,11 @@ def operand_positions(k: int, step: str, inside: str | None, results: int) -> di
     """The source text of an element of operand k.  step: a pasted 0 or 1, or "".  inside: the result that it is."""
     if not step:
         number = f"numbers[{elementwise.NEST.position('step', group=str(k + results))}]"
-        return {f"AT_{k}": f"in_{k}[at_{k} + (start + i) * step_{k}]", f"RUN_{k}": LEFT_OUT, f"STEP_OF_{k}": number}
+        return {
+            f"AT_{k}": f"in_{k}[np.uint64(at_{k} + (start + i) * step_{k})]",
+            f"RUN_{k}": LEFT_OUT,
+            f"STEP_OF_{k}": number,
+        }
     moves = step == "1"
     run = inside or f"in_{k}[at_{k}{' + start' if moves else ''} :]"
     at = f"x_{k}[{'i' if moves else '0'}]"

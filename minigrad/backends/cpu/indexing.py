@@ -69,10 +69,13 @@ class Indexing(Family):
         if out.layout.shape[dim] == 0:
             return NO_POSITIONS
         walked = walked_by(index, out, src, dim)
-        if inner(walked[1])[0] != 1:
-            # Each line runs along the indexed dim on its own, which is nearer in memory.
-            return self._lines(out, a, index, src, dim, join)
-        return self._columns(self._copied(out, a, index, src), dim, walked, join)
+        if walked[0] and inner(walked[1])[0] == 1:
+            return self._columns(self._copied(out, a, index, src), dim, walked, join)
+        # Each line runs along the indexed dim on its own, which is nearer in memory.
+        whole = without(out.layout, out.shape, dim).shape == without(index.layout, index.shape, dim).shape
+        if whole and a.dtype == out.dtype:
+            return self._lines(Steps(self, (out,), (a, index, src)), dim, join, fresh=True)
+        return self._lines(self._copied(out, a, index, src), dim, join)
 
     @serves(requests.SelectPut)
     def index_put(self, out: Spec, index: Spec, src: Spec, *, dim: int) -> Launch:
@@ -81,13 +84,16 @@ class Indexing(Family):
             return NO_STEPS
         if out.layout.shape[dim] == 0:
             return NO_POSITIONS
-        return self._columns(Steps(self, (out,), (index, src)), dim, walked_by(index, out, src, dim), SECOND)
+        run, walked = Steps(self, (out,), (index, src)), walked_by(index, out, src, dim)
+        return self._columns(run, dim, walked, SECOND) if walked[0] else self._lines(run, dim, SECOND)
 
-    def _lines(self, out: Spec, a: Spec, index: Spec, src: Spec, dim: int, join: ScalarFn | None) -> Launch:
-        whole = without(out.layout, out.shape, dim).shape == without(index.layout, index.shape, dim).shape
-        fresh = whole and a.dtype == out.dtype
-        start = a if fresh else out
-        specs = (out, start, src, index)
+    def _lines(self, run: Steps, dim: int, join: ScalarFn | None, *, fresh: bool = False) -> Launch:
+        """The launch that ends in a scatter line by line; the last operands of `run` are index and src.  fresh: the
+        lines are copied from the first operand, otherwise they are there."""
+        (result,), (*_, i, y) = run.outs, run.operands
+        start = run.operands[0] if fresh else result
+        out, index, src = (x.spec for x in (result, i, y))
+        specs = (out, start.spec, src, index)
         dims, strides, offsets = walk([without(x.layout, index.shape, dim) for x in specs])
         axis, step, src_step, index_step = (x.layout.strides[dim] for x in specs)
         numbers = indexing.LINES.pack(
@@ -96,10 +102,7 @@ class Indexing(Family):
         )  # fmt: skip
         kind = kind_of(index.layout.numel, prod(dims))
         kernel = self.kernel(write_scatter_lines, out.dtype, src.dtype, index.dtype, join, kind=kind)
-        run = Steps(self, (out,), (a, index, src)) if fresh else self._copied(out, a, index, src)
-        x, i, y = run.operands
-        (result,) = run.outs
-        run.then(kernel, x if fresh else result, y, i, result, numbers=headed(prod(dims), numbers))
+        run.then(kernel, start, y, i, result, numbers=headed(prod(dims), numbers))
         return run.launch
 
     def _copied(self, out: Spec, a: Spec, index: Spec, src: Spec) -> Steps:

@@ -17,7 +17,9 @@ from minigrad.backends.cpu.family import Family, headed, kind_of
 from minigrad.backends.cpu.product import (
     Panels,
     blocks_of,
+    depth_of,
     is_inner_products,
+    is_packed,
     pays_turned,
     pays_upright,
     vector_blocks,
@@ -35,7 +37,6 @@ from minigrad.kernels.specialize import write_kernel
 from minigrad.kernels.store import load
 
 WORK = 32  # bytes of registers multiplied and added that weigh as much as one element of an elementwise loop
-PACKED = 1 << 20  # bytes of a right operand beyond which packing it costs less than it saves
 WIDE = 1 << 21  # bytes multiplied and added that are worth two more launches
 PRODUCT, MIXED = 0, 2  # modes of the kernels
 FIELDS = {
@@ -87,10 +88,22 @@ class Matmul(Family):
             result = steps.work(out.shape[::-1], dtype)
             self.product(steps, result, turned(b), turned(a), c and turned(c), alpha, beta)
             steps.copy(out, turned(result))
+        elif len(out.shape) == 2 and (depth := depth_of(problem, dtype)) < problem.k:
+            self._by_depth(steps, depth, (out, a, b, c), alpha, beta)
         elif len(out.shape) == 2 and pays_upright(problem):
             self.product(steps, out, steps.dense(a), b, c, alpha, beta)
         else:
             self._tiled_product(steps, problem, (out, a, b, c), factors)
+
+    def _by_depth(self, steps: Steps, depth: int, values: Values, alpha: float, beta: float) -> None:
+        """Parts of the inner dim, one after the other, each added to the result: their copies share memory."""
+        out, a, b, c = values
+        first = len(steps.temporaries)
+        for start in range(0, a.shape[1], depth):
+            length = min(depth, a.shape[1] - start)
+            self.product(steps, out, a.at(1, start, length), b.at(0, start, length), c, alpha, beta)
+            steps.release(first)
+            c, beta = out, 1
 
     def _without_product(self, steps: Steps, out: Value, c: Value | None, beta: float) -> None:
         """What is left where the inner dim is empty: beta * c, made by a product with one zero."""
@@ -161,7 +174,7 @@ class Matmul(Family):
         dtype = out.dtype
         mr, nr = tile_size(dtype)
         panels = None
-        if p.bn != 1 or (p.m >= 64 and p.n * p.k * dtype.itemsize > PACKED):
+        if is_packed(p, dtype):
             panels = Panels(p, nr)
             b = self._packed(steps, panels, b)
         high, wide, deep = blocks_of(p, mr, nr)

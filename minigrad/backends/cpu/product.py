@@ -6,6 +6,7 @@ number of threads does not show in a result.  `matmul.py` makes launches of it.
 
 from __future__ import annotations
 
+from minigrad.backends.cpu.texts import DEPTH
 from minigrad.backends.product import Problem
 from minigrad.core.dtype import DType
 from minigrad.core.layout import Layout
@@ -15,6 +16,8 @@ TASKS = 16  # blocks that a result is cut into: by the shape, not by the number 
 ROWS = 128  # rows of a task: what of the left operand stays in the second cache, at the kernels' depth
 PIECE = 2048  # elements of the inner dim that are worth a task of their own
 PAGE = 1024  # elements from which each of a column's neighbours is on another page of memory
+PACKED = 1 << 20  # bytes of a right operand beyond which packing it costs less than it saves
+COPIED = 8 << 20  # bytes of operands that are copied at a time
 FEW, LONG = 16, 256  # columns, and elements of a row, from which inner products are made
 
 
@@ -53,6 +56,24 @@ def pays_upright(p: Problem) -> bool:
     return p.am == 1 and p.ak >= PAGE and p.batches == 1 and min(p.m, p.n, p.k) >= 8 * FEW
 
 
+def depth_of(p: Problem, dtype: DType) -> int:
+    """How much of the inner dim is multiplied before the next part is copied: all, unless the copies are large."""
+    copied = (p.m if pays_upright(p) else 0) + (p.n if is_packed(p, dtype) else 0)
+    if p.batches > 1 or is_cut(p) or copied * p.k * dtype.itemsize <= 2 * COPIED:
+        return p.k
+    return max(2, COPIED // (copied * dtype.itemsize * DEPTH)) * DEPTH
+
+
+def is_packed(p: Problem, dtype: DType) -> bool:
+    """Whether the right operand is packed: its rows are not dense, or it is large and read by many rows."""
+    return p.bn != 1 or (p.m >= 64 and p.n * p.k * dtype.itemsize > PACKED)
+
+
+def is_cut(p: Problem) -> bool:
+    """Whether pieces of the inner dim may be tasks of their own: the result is small."""
+    return p.m * p.n * p.batches <= 1 << 16
+
+
 def work_of(p: Problem, dtype: DType) -> int:
     """Bytes multiplied and added."""
     return p.batches * p.m * p.n * p.k * dtype.itemsize
@@ -68,7 +89,7 @@ def blocks_of(p: Problem, mr: int, nr: int) -> tuple[int, int, int]:
     rows = min(down, max(-(-wanted // columns), -(-p.m // ROWS)))
     high, wide = mr * -(-down // rows), nr * -(-across // columns)
     blocks = p.batches * -(-p.m // high) * -(-p.n // wide)
-    pieces = max(1, min(TASKS // blocks, p.k // PIECE)) if p.m * p.n * p.batches <= 1 << 16 else 1
+    pieces = max(1, min(TASKS // blocks, p.k // PIECE)) if is_cut(p) else 1
     return high, wide, -(-p.k // pieces)
 
 

@@ -18,6 +18,8 @@ from minigrad.kernels.cpu import resampling
 from minigrad.kernels.specialize import write_kernel
 from minigrad.kernels.store import load
 
+LINES = 4  # beside each other that are made at once: their sums are in registers, and the tables are read once
+
 
 class Resampling(Family):
     """The preparer of weighted sums along a dim."""
@@ -33,7 +35,8 @@ class Resampling(Family):
         rows, (terms, count) = steps == (1, 1) and cols > 1, index.shape
         work = prod(beside) * max(terms * count, out.shape[dim])
         few = rows and work >= settings.parallel_threshold and prod(dims[:-1]) < UNITS
-        block = COLUMNS if few else cols if rows else max(1, min(cols, CHUNK // max(1, terms * count)))
+        lines = max(LINES, CHUNK // max(1, terms * count) // LINES * LINES)
+        block = COLUMNS if few else cols if rows else min(cols, lines)
         blocks = -(-cols // block)
         tables = [run.dense(x) for x in run.operands[1:]]
         tasks = blocks * prod(dims[:-1])
@@ -56,7 +59,7 @@ def write_resample(dtype: DType, rows: bool) -> Any:
         resampling.resample,
         operands=(dtype,),
         out=dtype,
-        constants={"ROWS": str(int(rows))},
+        constants={"ROWS": str(int(rows)), "LINES": LINES},
         arrays=(dtype, int64, dtype, dtype),
         fields=resampling.RESAMPLE,
     )

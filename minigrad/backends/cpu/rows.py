@@ -98,9 +98,10 @@ class Rows(Family):
     @serves(requests.Pick)
     def pick(self, out: Spec, x: Spec, target: Spec, *, fn: RowFn, ignore: int, reduction: str) -> Launch:
         losses = out.layout if reduction == "none" else Layout.contiguous(target.shape, out.layout.offset)
-        numbers, tasks, kind = pick_numbers(losses, 0, x, (target.layout,), ignore)
+        numbers, tasks, kind = pick_numbers(losses, 0, x, (target.layout,), ignore, x.shape[-1] if fn.totals else 1)
+        direct = not fn.totals or is_direct(x, out)
         kernel = self.kernel(
-            write_pick, fn, (x.dtype, target.dtype), out.dtype, is_direct(x, out), REDUCTIONS[reduction], kind=kind
+            write_pick, fn, (x.dtype, target.dtype), out.dtype, direct, REDUCTIONS[reduction], kind=kind
         )
         steps = Steps(self, (out,), (x, target))
         apart = tasks > 1 and reduction != "none"
@@ -116,7 +117,8 @@ class Rows(Family):
         if out.layout.numel == 0:
             return NO_STEPS
         losses = without(out.layout, out.shape, len(out.shape) - 1)
-        numbers, tasks, kind = pick_numbers(losses, 1, x, (target.layout, dy.layout.expand(target.shape)), ignore)
+        others = (target.layout, dy.layout.expand(target.shape))
+        numbers, tasks, kind = pick_numbers(losses, 1, x, others, ignore, x.shape[-1])
         dtypes = (x.dtype, target.dtype, dy.dtype)
         kernel = self.kernel(write_pick, fn, dtypes, out.dtype, is_direct(x, out), REDUCTIONS[reduction], kind=kind)
         steps = Steps(self, (out,), (dy, x, target))
@@ -144,19 +146,24 @@ def is_direct(x: Spec, out: Spec, dim: int = -1) -> bool:
     return x.layout.strides[dim] == 1 and x.dtype.storage == out.dtype.compute
 
 
-def pick_numbers(out: Layout, step: int, x: Spec, others: Sequence[Layout], ignore: int) -> tuple[list[int], int, str]:
-    """The numbers of `pick` and `pick_backward`, in row-major order of the rows, how many tasks, and their kind."""
+def pick_numbers(
+    out: Layout, step: int, x: Spec, others: Sequence[Layout], ignore: int, each: int
+) -> tuple[list[int], int, str]:
+    """The numbers of `pick` and `pick_backward`, in row-major order of the rows, how many tasks, and their kind.
+
+    each: how many elements of a row are read.
+    """
     n, shape = x.shape[-1], out.shape
     dims, strides = merge([out, without(x.layout, x.shape, len(shape)), *others])
     count = prod(shape)
-    chunk, chunks = pieces(count, CHUNK // max(1, n))
+    chunk, chunks = pieces(count, CHUNK // max(1, each))
     steps = (step, x.layout.strides[-1], *(0 for _ in others))
     offsets = [layout.offset for layout in (out, x.layout, *others)]
     numbers = rows.PICK.pack(
         *zip(offsets, steps, strides, strict=True), rows=count, chunk=chunk, chunks=chunks, n=n, ignore=ignore,
         shape=dims,
     )  # fmt: skip
-    return numbers, chunks, kind_of(count * n, chunks, PICK_COST)
+    return numbers, chunks, kind_of(count * each, chunks, PICK_COST)
 
 
 def is_streamed(out: Spec, n: int) -> bool:
@@ -253,7 +260,12 @@ def write_pick(fn: RowFn, dtypes: tuple[DType, ...], out: DType, direct: bool, r
     """One result of each row, or with three dtypes the gradient of that."""
     back = len(dtypes) == 3
     insertions = along(fn, (direct,), out, back)
-    insertions["constants"] |= {"EACH": reducer == 0, "JOINED": reducer > 0, "MEAN": reducer == 2}
+    insertions["constants"] |= {
+        "EACH": reducer == 0,
+        "JOINED": reducer > 0,
+        "MEAN": reducer == 2,
+        "TOTALLED": bool(fn.totals),
+    }
     label = f"{'pick_backward' if back else 'pick'}{reducer}{'1' if direct else 'x'}"
     template, arrays = (rows.pick_backward, {}) if back else (rows.pick, {"work": float64})
     return nest_of(label, template, fn, dtypes, out, arrays | {"out": out}, fields=rows.PICK, **insertions)

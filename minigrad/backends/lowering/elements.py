@@ -1,4 +1,4 @@
-"""Loops with several results, copies, joins, constants and ranges, element by element."""
+"""Loops with several results or over many tensors, copies, joins, constants and ranges, element by element."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import numpy as np
 from minigrad.backends.base import Backend, Launch
 from minigrad.backends.lowering.functions import IDENTITY, LINE, NONZERO
 from minigrad.backends.steps import Specs, Steps, lowers, wide
+from minigrad.backends.table import Table
 from minigrad.core.op import Spec
-from minigrad.core.requests import Arange, Copy, Elementwise, ElementwiseTuple, Fill, Join
+from minigrad.core.requests import Arange, Copy, Elementwise, ElementwiseTuple, Fill, Join, Many
 from minigrad.kernels.scalar import projected
 
 
@@ -36,6 +37,21 @@ def elementwise_tuple(backend: Backend, request: ElementwiseTuple, outs: Specs, 
     for goal, out in zip(goals, steps.outs):
         if in_place:
             steps.copy(out, goal)
+    return steps.launch
+
+
+@lowers(Many)
+def many(backend: Backend, request: Many, outs: Specs, operands: Specs) -> Launch:
+    """One loop per row, whose last operands are the constants: numbers that every element reads."""
+    steps = Steps(backend, outs, operands)
+    table = Table(request, [*steps.operands, *steps.outs])
+    constants = [table.constants.at(0, k) for k in range(table.constants.shape[0])]
+    for row in range(request.rows):
+        tensors = table.row(row)
+        if tensors[0].layout.numel:
+            scalars = [c.seen(c.layout.view(()).expand(tensors[0].shape)) for c in constants]
+            results = tensors[: request.scalar.results]
+            steps.each(request.scalar, results, *tensors, *scalars, compute=request.compute)
     return steps.launch
 
 

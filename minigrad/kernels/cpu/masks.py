@@ -33,7 +33,7 @@ def count(in_0, out, N):  # type: ignore[no-untyped-def]
                     total += x[j]
             else:
                 for j in range(size):
-                    total += in_0[at + j * step]
+                    total += in_0[np.uint64(at + j * step)]
             start += size
         out[u + 1] = total
     if first == last:
@@ -58,8 +58,8 @@ def positions(in_0, in_1, out, N):  # type: ignore[no-untyped-def]
             at = N.offset + col * step
             walk(rest, N.sizes, at=N.strides)
             for j in range(size):
-                indices[held] = start + j
-                held += np.int64(in_0[at + j * step])
+                indices[np.uint64(held)] = start + j
+                held += np.int64(in_0[np.uint64(at + j * step)])
             start += size
         # As many as were counted: another thread may have made more or less of the mask hold since.
         size = min(in_1[u + 1], N.limit) - in_1[u]

@@ -1,7 +1,8 @@
 """The loop that resamples: each output along a dim is a weighted sum of a few inputs, which a table names.
 
 Free names: `LOAD_0`, `STORE` and `T`, and `ROWS`: the innermost dim is not the resampled one, and dense on both sides,
-so whole rows are added; otherwise one line along the dim is made after the other.
+so whole rows are added; otherwise `LINES` lines along the dim are made at once, which read the tables together, and
+what is left of them one after the other.
 
 The tables are dense: element k * count + o of `index` and of `weight` belongs to term k of output o; an index of -1
 stands for no term.  Forward, element o of the result takes in element `index` of a; back, element `index` of the result
@@ -28,6 +29,8 @@ def resample(a, index, weight, out, N):  # type: ignore[no-untyped-def]
     axis = N.axis
     step = N.step
     blocks = N.blocks
+    indices = N.indices
+    weights = N.weights
     for unit in range(first, last):
         rest = unit // blocks
         left = (unit - rest * blocks) * N.block
@@ -42,9 +45,9 @@ def resample(a, index, weight, out, N):  # type: ignore[no-untyped-def]
                     z[c] = STORE(T(0))
             for o in range(count):
                 for k in range(terms):
-                    i = index[N.indices + k * count + o]
+                    i = index[indices + k * count + o]
                     if i >= 0:
-                        w = weight[N.weights + k * count + o]
+                        w = weight[weights + k * count + o]
                         p = to + (i if back else o) * axis
                         q = pa + (o if back else i) * step
                         z = out[p : p + cols]
@@ -52,14 +55,43 @@ def resample(a, index, weight, out, N):  # type: ignore[no-untyped-def]
                         for c in range(cols):
                             z[c] = STORE(T(z[c] + w * LOAD_0(x[c])))
         else:
-            for c in range(cols):
+            together = cols // LINES * LINES
+            for c in range(0, together, LINES):
+                for u in each(LINES):
+                    p_u = to + (c + u) * N.col[0]
+                    q_u = pa + (c + u) * N.col[1]
+                if back:
+                    for i in range(size):
+                        for u in each(LINES):
+                            out[np.uint64(p_u + i * axis)] = STORE(T(0))
+                    for k in range(terms):
+                        for o in range(count):
+                            i = index[np.uint64(indices + k * count + o)]
+                            if i >= 0:
+                                w = weight[np.uint64(weights + k * count + o)]
+                                for u in each(LINES):
+                                    at = np.uint64(p_u + i * axis)
+                                    out[at] = STORE(T(out[at] + w * LOAD_0(a[np.uint64(q_u + o * step)])))
+                else:
+                    for o in range(count):
+                        for u in each(LINES):
+                            sum_u = T(0)
+                        for k in range(terms):
+                            i = index[np.uint64(indices + k * count + o)]
+                            if i >= 0:
+                                w = weight[np.uint64(weights + k * count + o)]
+                                for u in each(LINES):
+                                    sum_u = T(sum_u + w * LOAD_0(a[np.uint64(q_u + i * step)]))
+                        for u in each(LINES):
+                            out[np.uint64(p_u + o * axis)] = STORE(sum_u)
+            for c in range(together, cols):
                 p = to + c * N.col[0]
                 q = pa + c * N.col[1]
                 for i in range(size):
                     out[np.uint64(p + i * axis)] = STORE(T(0))
                 for k in range(terms):
-                    chosen = index[N.indices + k * count : N.indices + (k + 1) * count]
-                    w = weight[N.weights + k * count : N.weights + (k + 1) * count]
+                    chosen = index[indices + k * count : indices + (k + 1) * count]
+                    w = weight[weights + k * count : weights + (k + 1) * count]
                     if back or axis != 1 or step != 1:
                         for o in range(count):
                             i = chosen[o]

@@ -79,7 +79,7 @@ def take():  # type: ignore[no-untyped-def]
                     x_k[j] = LOAD_k(v_k[j])
             else:
                 for j in range(n):
-                    x_k[j] = LOAD_k(in_k[at_k + j * step])
+                    x_k[j] = LOAD_k(in_k[np.uint64(at_k + j * step)])
 
 
 def rows(in_K, out, N):  # type: ignore[no-untyped-def]
@@ -180,7 +180,8 @@ def pick(in_K, out, N):  # type: ignore[no-untyped-def]
     """Minus the result at the element of each row that in_1 names; 0 where it names `ignore`.
 
     A kernel stores each of them, or their sum, or their mean over the rows that count.  Where there are several tasks,
-    they leave in work what the end joins: the losses of all rows, then how many rows of each task count.
+    they leave in work what the end joins: the losses of all rows, then how many rows of each task count.  Where no
+    total is asked for, nothing else of a row is read.
     """
     n = N.n
     value = 0.0
@@ -200,9 +201,12 @@ def pick(in_K, out, N):  # type: ignore[no-untyped-def]
                 chosen = N.ignore
             loss = T(0)
             if chosen != N.ignore:
-                TAKE()
-                TOTALS()
-                loss = T(-F(x_0[chosen]))
+                if TOTALLED:
+                    TAKE()
+                    TOTALS()
+                    loss = T(-F(x_0[chosen]))
+                else:
+                    loss = T(-F(LOAD_0(in_0[np.uint64(at_0 + chosen * N.step[1])])))
                 counted += 1
             if EACH:
                 out[to] = STORE(loss)

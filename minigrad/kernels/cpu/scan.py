@@ -158,8 +158,8 @@ def arg_along(in_K, out, N):  # type: ignore[no-untyped-def]
             top = in_0[p_0]
             best = LOAD_0(top)
             winner = 0
-            for i in range(0, n, 64):
-                count = min(64, n - i)
+            for i in range(0, n, 16):
+                count = min(16, n - i)
                 x_K = VIEW_K
                 y = GOAL
                 hits = 0
@@ -178,8 +178,8 @@ def arg_along(in_K, out, N):  # type: ignore[no-untyped-def]
                     for j in range(count):
                         x_1[PLACE_1] = top
                         y[SPOT] = winner
-                p_K += 64 * s_K
-                q += 64 * z
+                p_K += 16 * s_K
+                q += 16 * z
 
 
 def arg_columns(in_K, out, N):  # type: ignore[no-untyped-def]

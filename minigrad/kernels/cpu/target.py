@@ -64,13 +64,16 @@ def functions(text: str) -> list[str]:
 def walk(
     position: str, sizes: str, length: str, moved: Sequence[tuple[str, str]], named: Callable[[str], str]
 ) -> list[str]:
-    """A loop over the dims, the last one first."""
+    """A loop over the dims, the last one first; without a division by the size of the first, which bounds what is
+    left."""
     d, index = named("d"), named("index")
     return [
-        f"for {d} in range({length} - 1, -1, -1):",
+        f"for {d} in range({length} - 1, 0, -1):",
         f"    {index} = {position} % {sizes}[{d}]",
         f"    {position} //= {sizes}[{d}]",
         *[f"    {name} += {index} * {steps}[{d}]" for name, steps in moved],
+        f"if {length} > 0:",
+        *[f"    {name} += {position} * {steps}[0]" for name, steps in moved],
     ]
 
 

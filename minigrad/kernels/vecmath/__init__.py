@@ -34,13 +34,14 @@ FAMILIES = {
     "logistic": "logistic",
     "power": "pow cbrt",
     "loggamma": "lgamma",
-    "quotient": "remainder floor_divide",
+    "quotient": "remainder floor_divide fmod",
 }
 FUNCTIONS = frozenset(" ".join(FAMILIES.values()).split())
 # Functions whose vectorised text holds for common arguments only; `guard` asks, `NAME_any` answers for all.
 GUARDED = {
     "sin": "is_far", "cos": "is_far", "tan": "is_far", "lgamma": "is_below_zero",
     "remainder": "is_large_quotient", "floor_divide": "is_large_quotient",
+    "fmod": "is_large_quotient",
 }  # fmt: skip
 
 

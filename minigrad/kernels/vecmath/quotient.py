@@ -1,4 +1,4 @@
-"""remainder and floor_divide of floats, exact, with the signs of Python's `%` and `//`.
+"""remainder and floor_divide of floats, exact, with the signs of Python's `%` and `//`, and fmod with that of C's.
 
 Below 2**20 the quotient's whole part times the divisor is exact: in float64 for float32, in two halves for float64.
 The rounded quotient may be one too far from 0, which the sign of the remainder shows.  A larger quotient, or an
@@ -56,9 +56,21 @@ def floor_divide(x, y):
     return math.copysign(q - 1.0 if other else q, d)
 
 
+def fmod(x, y):
+    """x - y*trunc(x/y) with the sign of x, exact."""
+    r = rest(x, y, np.trunc(x / y))
+    beyond = r < 0.0 if x > 0.0 else r > 0.0
+    return math.copysign(r + (math.copysign(y, x) if beyond else 0.0), x)
+
+
 def remainder_any(x, y):
     """The remainder of any operands."""
     return x % y if is_large_quotient(x, y) else remainder(x, y)
+
+
+def fmod_any(x, y):
+    """The remainder with the sign of x of any operands."""
+    return math.copysign(abs(x) % abs(y), x) if is_large_quotient(x, y) else fmod(x, y)
 
 
 def floor_divide_any(x, y):

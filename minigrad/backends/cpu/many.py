@@ -1,0 +1,131 @@
+"""Many tensors in one launch on the CPU: rows whose tensors are runs share a kernel, others have loops of their own.
+
+The loop is in `kernels/cpu/many.py`.  One kernel serves any number of rows of the same dtypes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from minigrad.backends.base import Launch, serves
+from minigrad.backends.cpu.family import Family, bind, headed, kind_of
+from minigrad.backends.cpu.loops import CHUNK
+from minigrad.backends.launch import NO_STEPS
+from minigrad.backends.steps import Steps
+from minigrad.backends.table import Table
+from minigrad.core import requests
+from minigrad.core.dtype import DType
+from minigrad.core.layout import Layout
+from minigrad.core.op import ScalarFn, Spec
+from minigrad.core.plan import pieces, walk
+from minigrad.kernels.cpu import many
+from minigrad.kernels.cpu.target import element
+from minigrad.kernels.pasting import stores_macro
+from minigrad.kernels.specialize import store_text, write_kernel
+from minigrad.kernels.store import load
+
+
+class ManyTensors(Family):
+    """The preparer of loops over many tensors."""
+
+    @serves(requests.Many)
+    def many(self, *specs: Spec, scalar: ScalarFn, compute: np.dtype[Any], rows: int) -> Launch:
+        request, written = requests.Many(scalar, compute, rows), rows * scalar.results
+        outs, operands = specs[:written], specs[written:]
+        table: Table[Spec] = Table(request, [*operands, *outs])
+        offsets = [run_offsets([spec.layout for spec in table.row(row)]) for row in range(rows)]
+        runs = [each for each in offsets if each is not None]
+        if len(runs) < rows or len({dtypes_of(table.row(row)) for row in range(rows)}) > 1:
+            return self.many_apart(request, outs, operands, offsets)
+        chunks = chunks_of([table.arguments[table.first(0) + row].layout.numel for row in range(rows)])
+        if not chunks:
+            return NO_STEPS
+        dtypes = dtypes_of(table.row(0))
+        numbers = many.MANY.pack(
+            rows=rows, columns=table.columns, constants=table.constants.layout.offset, offsets=list(chain(*runs)),
+            row=[t for t, _, _ in chunks], start=[at for _, at, _ in chunks], count=[n for _, _, n in chunks],
+        )  # fmt: skip
+        kernel = self.kernel(
+            write_many, scalar, compute, dtypes,
+            kind=kind_of(sum(n for _, _, n in chunks), len(chunks), scalar.cost),
+        )  # fmt: skip
+        return bind(kernel, headed(len(chunks), numbers), len(operands), len(outs))
+
+    def many_apart(
+        self, request: requests.Many, outs: Sequence[Spec], operands: Sequence[Spec], offsets: Sequence[Any]
+    ) -> Launch:
+        """The launch of rows that one kernel cannot serve: those that are runs by their dtypes, the others one by
+        one."""
+        from minigrad.backends.lowering.elements import many as one_by_one
+
+        steps = Steps(self, tuple(outs), tuple(operands))
+        table = Table(request, [*steps.operands, *steps.outs])
+        kinds: dict[Any, list[int]] = {}
+        for row, at in enumerate(offsets):
+            key = "apart" if at is None else dtypes_of([value.spec for value in table.row(row)])
+            kinds.setdefault(key, []).append(row)
+        for key, chosen in kinds.items():
+            results, others = table.picked(chosen)
+            part = requests.Many(request.scalar, request.compute, len(chosen))
+            if key != "apart":
+                steps.ask(part, results, *others)
+                continue
+            specs = tuple([x.spec for x in results]), tuple([x.spec for x in others])
+            steps.then(one_by_one(self, part, *specs), *others, *results)
+        return steps.launch
+
+
+def run_offsets(layouts: Sequence[Layout]) -> tuple[int, ...] | None:
+    """Where tensors of one shape begin, if one index runs through all of them element by element; otherwise None."""
+    if all(layout.is_contiguous for layout in layouts):
+        return tuple([layout.offset for layout in layouts])
+    dims, strides, offsets = walk(layouts)
+    if len(dims) > 1 or any(s and s[0] != 1 for s in strides):
+        return None
+    return tuple(offsets)
+
+
+def dtypes_of(row: Sequence[Spec]) -> tuple[DType, ...]:
+    """The dtypes of the tensors of a row."""
+    return tuple([spec.dtype for spec in row])
+
+
+def chunks_of(sizes: Sequence[int]) -> list[tuple[int, int, int]]:
+    """Cut the rows: (row, first element, elements)."""
+    result = []
+    for row, size in enumerate(sizes):
+        chunk, _ = pieces(size, CHUNK)
+        chunk = -(-chunk // 64) * 64  # chunks begin on lines of the cache
+        result += [(row, at, min(chunk, size - at)) for at in range(0, size, chunk)]
+    return result
+
+
+def write_many(scalar: ScalarFn, compute: np.dtype[Any], dtypes: tuple[DType, ...]) -> Any:
+    """Write, compile and import the loop over many tensors of one scalar function."""
+    results, columns = dtypes[: scalar.results], len(dtypes)
+    read = columns - len(results)
+    # The table of addresses begins with the flag and the numbers; see `Table` for the order of the rest.
+    starts = [f"3 + {read + k} * rows" for k in range(len(results))]
+    starts += [f"2 + {k} * rows" for k in range(read)]
+    stores = [store_text(compute, y, several=True)[0] for y in results]
+    text = write_kernel(
+        f"{scalar.name} over many tensors: {', '.join(map(str, dtypes))}.",
+        many.many,
+        operands=dtypes,
+        out=results,
+        compute=compute,
+        macros={"F": stores_macro(scalar, compute, stores, [y.kind == "bool" for y in results])},
+        constants={
+            "MIDDLE": f"2 + {read} * rows",
+            **{f"FIRST_{k}": start for k, start in enumerate(starts)},
+            **{f"TYPE_{k}": f"np.{element(dtype)}" for k, dtype in enumerate(dtypes)},
+        },
+        fields=many.MANY,
+        accumulators=len(scalar.args) - columns,
+        arrays=(),
+    )
+    return load("_".join(["many", scalar.name, *[d.short for d in dtypes]]), text)

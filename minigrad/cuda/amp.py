@@ -1,0 +1,29 @@
+"""PyTorch's older place for mixed precision on CUDA: `autocast` without a device type, and `GradScaler`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minigrad.amp import GradScaler as GradScaler
+from minigrad.amp import autocast as of_device
+from minigrad.api.absent import present
+
+
+class autocast(of_device):
+    """`mg.autocast("cuda", ...)`, which leaves tensors of other devices as they are.
+
+    Parameters
+    ----------
+    enabled : bool, default True
+        False for a block that casts nothing.
+    dtype : DType, optional
+        float16 by default.
+    cache_enabled : bool, default True
+        Cast a parameter once for all its uses.
+    """
+
+    def __init__(self, enabled: bool = True, dtype: Any = None, cache_enabled: bool = True) -> None:
+        super().__init__("cuda", dtype, enabled, cache_enabled)
+
+
+present(globals(), {"GradScaler": GradScaler, "autocast": autocast})
