@@ -21,6 +21,7 @@ from minigrad.autodiff.holding import Holder, hold
 from minigrad.core.storage import Storage
 from minigrad.errors import GradientError, StorageError
 from minigrad.ops.random import Generator, Streams
+from minigrad.runtime.casting import among_casts, current
 from minigrad.runtime.graph import BackpropOp, ids
 from minigrad.runtime.noting import savers, saving
 from minigrad.runtime.recording import mode, no_grad, set_grad_enabled
@@ -116,6 +117,7 @@ class Frame:
         self.caught: weakref.WeakKeyDictionary[Storage, tuple[int, str, str]] = weakref.WeakKeyDictionary()
         self.streams = Streams()
         self.transforms = list(stack.transforms)
+        self.casts = current()
         outer: Any = savers.stack[-1] if savers.stack else None
         self.args = tuple([kept(x, outer) for x in args])
         self.kwargs = {name: kept(x, outer) for name, x in kwargs.items()}
@@ -169,7 +171,10 @@ class Frame:
             args = [restored(x) for x in self.args]
             kwargs = {name: restored(x) for name, x in self.kwargs.items()}
         try:
-            with saving(None), saving(again), set_grad_enabled(True), numbers, among_transforms(self.transforms):
+            with (
+                saving(None), saving(again), set_grad_enabled(True), numbers, among_transforms(self.transforms),
+                among_casts(self.casts),
+            ):  # fmt: skip
                 self.fn(*args, **kwargs)
         except Filled:
             return

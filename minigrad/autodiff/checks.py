@@ -9,6 +9,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from minigrad.errors import DeviceError, DTypeError, GradientError, ShapeError, StorageError
+from minigrad.ops.casting import cast
+from minigrad.ops.creation import fill
+from minigrad.runtime.dispatch import SCALAR, number
 from minigrad.runtime.graph import BackpropOp
 from minigrad.runtime.rebasing import WRITE, current
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
@@ -140,3 +143,11 @@ def written(node: BackpropOp, name: str) -> GradientError:
 def describe_node(node: BackpropOp) -> str:
     """A node as messages name it, with the user's line under `mg.debug()`."""
     return f"{node.name}{node.shape}" + (f" of {node.source}" if node.source else "")
+
+
+def seed(y: Tensor, gradient: Tensor | None) -> Tensor:
+    """The cotangent of y: ones, or the given one in the dtype of y."""
+    if gradient is None:
+        one = number(1.0, y.dtype, y.device)
+        return one if y.layout is SCALAR else fill(one, shape=y.layout.shape)
+    return gradient if gradient.dtype is y.dtype else cast(gradient, dtype=y.dtype)

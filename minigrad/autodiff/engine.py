@@ -11,17 +11,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from minigrad.autodiff.checks import Node, check, check_reached, check_seed, chosen, node_of
-from minigrad.autodiff.grads import GradStore, collected, keep, kept_nodes
+from minigrad.autodiff.checks import Node, check, check_reached, check_seed, chosen, node_of, seed
+from minigrad.autodiff.grads import Early, GradStore, collected, keep, kept_nodes
 from minigrad.autodiff.hooks import hooked, hooked_leaf, looked_at
 from minigrad.autodiff.owning import apart, handed_out, sole
 from minigrad.errors import GradientError
-from minigrad.ops.casting import cast
-from minigrad.ops.creation import fill
 from minigrad.ops.pointwise.arithmetic import add
-from minigrad.runtime.dispatch import SCALAR, number
+from minigrad.runtime.casting import pause, resume
 from minigrad.runtime.graph import BackpropOp, Output
-from minigrad.runtime.hooks import leaf_hooks, retained, walks
+from minigrad.runtime.hooks import late_hooks, leaf_hooks, retained, walks
 from minigrad.runtime.observers import observed
 from minigrad.runtime.recording import mode
 from minigrad.runtime.tensor import Tensor, expect_tensors
@@ -46,8 +44,9 @@ def backward(
     """
     retain = create_graph if retain_graph is None else retain_graph
     xs = None if inputs is None else chosen("backward", inputs)
-    pairs = walk([y], [gradient], xs, retain, create_graph, "backward")
-    return collected(handed_out(pairs, True, create_graph), xs, create_graph)
+    store = GradStore()
+    pairs = walk([y], [gradient], xs, retain, create_graph, "backward", store=store if xs is None else None)
+    return collected(handed_out(pairs, True, create_graph), xs, create_graph, store)
 
 
 def grad(
@@ -83,11 +82,12 @@ def grad(
 
 def walk(
     ys: Sequence[Tensor], cotangents: Sequence[Tensor | None], inputs: Sequence[Tensor] | None, retain: bool,
-    create: bool, name: str, unused: bool = True,
+    create: bool, name: str, unused: bool = True, store: GradStore | None = None,
 ) -> list[tuple[Node, Tensor]]:  # fmt: skip
     """Pairs (target, gradient): targets are the Vars, or the nodes of `inputs` when given.
 
-    Every check comes first: when one fails, nothing has been allocated and no saved value freed.
+    Every check comes first: when one fails, nothing has been allocated and no saved value freed.  store: takes what
+    is handed out during the traversal.
     """
     for y, g in zip(ys, cotangents, strict=True):
         check_seed(y, g, name)
@@ -102,15 +102,17 @@ def walk(
     check(nodes, wanted, name)
     seeds = [(node_of(y), seed(y, g)) for y, g in zip(ys, cotangents, strict=True)]
     asked = {**targets, **kept_nodes(nodes)} if retained else targets
-    before, mode.enabled = mode.enabled, create  # as `set_grad_enabled` does, without the object
+    early = Early(nodes, leaves, create, store) if late_hooks and store is not None else None
+    before, mode.enabled, casts = mode.enabled, create, pause()  # its ops have the dtypes of the forward pass
     try:
-        result, table = pull_back(nodes, seeds, wanted, asked, retain, create)
+        result, table = pull_back(nodes, seeds, wanted, asked, retain, create, early=early)
         if leaf_hooks:
             table.update({key: hooked_leaf(targets[key], g) for key, g in table.items() if key in targets})
         if asked is not targets:
             result = keep(result, targets, create)
     finally:
         mode.enabled = before
+        resume(casts)
     result += [(leaf, table[key]) for key, leaf in targets.items() if key in table]
     return result
 
@@ -118,6 +120,7 @@ def walk(
 def pull_back(
     nodes: list[Any], seeds: list[tuple[Node, Tensor]], wanted: set[int] | None = None,
     targets: Mapping[int, Node] = NO_TARGETS, retain: bool = True, create: bool = False, owned: set[int] | None = None,
+    early: Early | None = None,
 ) -> tuple[list[tuple[Node, Tensor]], dict[int, Tensor]]:  # fmt: skip
     """Push gradients from the seeds through `nodes`, which come by falling ids; with `wanted`, only to those ids.
 
@@ -125,8 +128,8 @@ def pull_back(
     same `pull`.  A gradient is complete when its node's turn has come: then the hooks of the node see it first.
 
     seeds: nodes or leaves with their cotangents; the list is emptied, so that it holds no memory.  owned: the ids of
-    sums that the engine may grow in place.  Returns the gradients of `targets` among the nodes, and the table of
-    gradients by id, in which those of the leaves remain.
+    sums that the engine may grow in place.  early: hands out the gradient of a leaf after its last use.  Returns the
+    gradients of `targets` among the nodes, and the table of gradients by id, in which those of the leaves remain.
     """
     table: dict[int, Tensor] = {}
     owned = set() if owned is None else owned
@@ -160,15 +163,9 @@ def pull_back(
             partial = None
         if not retain and node.saved:  # without saved values, backward can run again
             node.saved = None
+        if early is not None:
+            early.passed(node.id, table)
     return arrived, table
-
-
-def seed(y: Tensor, gradient: Tensor | None) -> Tensor:
-    """The cotangent of y: ones, or the given one in the dtype of y."""
-    if gradient is None:
-        one = number(1.0, y.dtype, y.device)
-        return one if y.layout is SCALAR else fill(one, shape=y.layout.shape)
-    return gradient if gradient.dtype is y.dtype else cast(gradient, dtype=y.dtype)
 
 
 def reachable(
@@ -217,12 +214,7 @@ def accumulate(table: dict[int, Tensor], owned: set[int], key: int, g: Tensor, c
     if key not in table:
         table[key] = g
     elif not create and (key in owned or (owned.__class__ is set and sole(table, key))):
-        add_into(table[key], g)
+        add(table[key], g, out=table[key])  # nobody else knows the sum: no new buffer
     else:
         table[key] = add(table[key], g)
         owned.add(key)
-
-
-def add_into(total: Tensor, g: Tensor) -> None:
-    """total += g, where nobody else knows `total`: no new buffer."""
-    add(total, g, out=total)

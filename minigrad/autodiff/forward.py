@@ -31,6 +31,7 @@ from minigrad.core.op import Op, Spec
 from minigrad.errors import GradientError
 from minigrad.ops.creation import ones, zeros
 from minigrad.ops.indexing.gathering import zeros_of
+from minigrad.runtime.casting import among_casts
 from minigrad.runtime.dispatch import apply
 from minigrad.runtime.operands import canonical
 from minigrad.runtime.recording import is_grad_enabled, set_grad_enabled
@@ -231,7 +232,7 @@ def transposed(
     nodes, _ = reachable([node for node, _ in pairs], min(targets))
     nodes, wanted = leading_to(nodes, targets)
     check(nodes, wanted, call.op.label)
-    with set_grad_enabled(create):
+    with set_grad_enabled(create), among_casts(None):
         _, table = pull_back(nodes, pairs, wanted, targets, create, create)
     return [None if u is None else table.get(u.id) for u in heads]
 

@@ -9,8 +9,8 @@ from textwrap import indent
 from typing import Any
 
 from minigrad.autodiff.checks import node_of
-from minigrad.autodiff.hooks import who
-from minigrad.autodiff.owning import Pairs, copied, is_sole_holder
+from minigrad.autodiff.hooks import hooked_leaf, who
+from minigrad.autodiff.owning import Pairs, copied, handed_out, is_sole_holder
 from minigrad.errors import GradientError
 from minigrad.ops.pointwise.arithmetic import add
 from minigrad.runtime.graph import BackpropOp
@@ -90,32 +90,68 @@ class GradStore:
 # ---- where they go --------------------------------------------------------------------------------------------------
 
 
-def collected(pairs: Pairs, inputs: Sequence[Any] | None, create: bool) -> GradStore:
-    """The store of a backward, whose gradients are added to `.grad`; then hooks that wait for that are called."""
-    store = GradStore()
+def collected(pairs: Pairs, inputs: Sequence[Any] | None, create: bool, store: GradStore) -> GradStore:
+    """Add the gradients of a backward to `.grad` and to its store, then call the hooks that wait for that."""
     if inputs is not None:
         tensors = {node_of(x).id: x for x in inputs}
         pairs = [(tensors[target.id], g) for target, g in pairs]
     before, mode.enabled = mode.enabled, create
     try:
-        with _adding:
-            for x, g in pairs:
-                if inputs is None and not x.is_variable:  # it was one when the graph was made
-                    continue
-                store._put(x, g)
-                if x.is_variable and x._grad is None:
-                    x._grad = g
-                else:
-                    add_to(x, g, create)
+        add_all(pairs, store, create, inputs is None)
+        if late_hooks:
+            for x in [x for x, _ in pairs if x in store]:
+                call_late_hooks(x)
     finally:
         mode.enabled = before
-    if late_hooks:
-        for x in store:
-            for hook in tuple(late_hooks.get(x.id, {}).values()):
-                if hook(x) is not None:
-                    name = "register_post_accumulate_grad_hook"
-                    raise GradientError(f"{who(name, hook, f'the Var {describe(x)}')} gave a value; expected None")
     return store
+
+
+def add_all(pairs: Pairs, store: GradStore, create: bool, leaves: bool) -> None:
+    """Add gradients to `.grad` and to a store.  leaves: all were leaves that required a gradient when the graph was
+    made; those that do not any more are passed over."""
+    with _adding:
+        for x, g in pairs:
+            if leaves and not x.is_variable:
+                continue
+            store._put(x, g)
+            if x.is_variable and x._grad is None:
+                x._grad = g
+            else:
+                add_to(x, g, create)
+
+
+def call_late_hooks(x: Tensor) -> None:
+    """Call the hooks that wait for the `.grad` of a leaf.  Raises GradientError for one that returns a value."""
+    for hook in tuple(late_hooks.get(x.id, {}).values()):
+        if hook(x) is not None:
+            name = "register_post_accumulate_grad_hook"
+            raise GradientError(f"{who(name, hook, f'the Var {describe(x)}')} gave a value; expected None")
+
+
+class Early:
+    """Hands out the gradients of leaves whose hooks wait for `.grad`, when the last node that uses a leaf was visited.
+
+    So a gradient can be sent to other processes while the traversal goes on.
+    """
+
+    def __init__(self, nodes: Sequence[BackpropOp], leaves: Sequence[Tensor], create: bool, store: GradStore) -> None:
+        waiting = {leaf.id: leaf for leaf in leaves if late_hooks.get(leaf.id)}
+        last: dict[int, int] = {}
+        for node in nodes:  # by falling ids, so the last assignment is that of the node that is visited last
+            for parent in node.parents:
+                if parent is not None and parent.id in waiting:
+                    last[parent.id] = node.id
+        self.due: dict[int, list[Tensor]] = {}
+        for key, node_id in last.items():
+            self.due.setdefault(node_id, []).append(waiting[key])
+        self.create, self.store = create, store
+
+    def passed(self, node_id: int, table: dict[int, Tensor]) -> None:
+        """Hand out the gradients of the leaves that no node after this one uses."""
+        for leaf in self.due.get(node_id, ()):
+            if leaf.id in table:
+                pairs = [(leaf, hooked_leaf(leaf, table.pop(leaf.id)))]
+                collected(handed_out(pairs, True, self.create), None, self.create, self.store)
 
 
 def add_to(x: Tensor, g: Tensor, create: bool) -> None:

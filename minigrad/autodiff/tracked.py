@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from minigrad.autodiff.checks import check_rules, describe_node, node_of
-from minigrad.autodiff.engine import leading_to, pull_back, reachable, seed
+from minigrad.autodiff.checks import check_rules, describe_node, node_of, seed
+from minigrad.autodiff.engine import leading_to, pull_back, reachable
 from minigrad.autodiff.replacing import ReplacingTransform
 from minigrad.config import settings
 from minigrad.core.op import Op, Spec
 from minigrad.errors import StorageError
+from minigrad.runtime.casting import among_casts
 from minigrad.runtime.dispatch import apply
 from minigrad.runtime.graph import BackpropOp, Output, ids
 from minigrad.runtime.planning import CallPlan
@@ -176,7 +177,8 @@ class TrackedTransform(NotingTransform, ReplacingTransform):
         if create is None:
             create = self.higher or any(g is not None and derives(g, mode.enabled) for g in cotangents)
         seeds = [(node_of(y), seed(y, g)) for y, g in zip(ys, cotangents, strict=True)]
-        _, table = pull_back(nodes, seeds, wanted, create=create, owned=NeverOwned())
+        with among_casts(None):
+            _, table = pull_back(nodes, seeds, wanted, create=create, owned=NeverOwned())
         return [table.get(leaf.id) for leaf in leaves]
 
 

@@ -13,9 +13,10 @@ from minigrad.autodiff import engine
 from minigrad.autodiff.anomaly import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
 from minigrad.autodiff.checks import chosen
 from minigrad.autodiff.function import Function
-from minigrad.autodiff.grads import collected
+from minigrad.autodiff.grads import GradStore, collected
 from minigrad.autodiff.owning import handed_out
 from minigrad.autograd import function, functional, graph
+from minigrad.autograd.variable import Variable
 from minigrad.declare.names import listed
 from minigrad.errors import ArgumentError, GradientError
 from minigrad.ops.creation import zeros_like
@@ -23,7 +24,6 @@ from minigrad.ops.shape.joining import stack
 from minigrad.runtime.inference import inference_mode
 from minigrad.runtime.recording import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
-from minigrad.runtime.var import Var as Variable
 from minigrad.testing import gradcheck, gradgradcheck
 
 __all__ = [
@@ -92,8 +92,10 @@ def backward(
     ys, cotangents = with_cotangents("autograd.backward", tensors, grad_tensors)
     xs = None if inputs is None else chosen("backward", inputs)
     retain = create_graph if retain_graph is None else retain_graph
-    pairs = engine.walk(ys, cotangents, xs, retain, create_graph, "autograd.backward")
-    collected(handed_out(pairs, True, create_graph), xs, create_graph)
+    store = GradStore()
+    early = store if xs is None else None
+    pairs = engine.walk(ys, cotangents, xs, retain, create_graph, "autograd.backward", store=early)
+    collected(handed_out(pairs, True, create_graph), xs, create_graph, store)
 
 
 def with_cotangents(name: str, outputs: Any, gradients: Any) -> tuple[list[Any], list[Any]]:

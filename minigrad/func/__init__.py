@@ -7,12 +7,13 @@ from minigrad.declare.names import listed
 from minigrad.func.jacobians import hessian, jacfwd, jacobian, jacrev
 from minigrad.func.linear import linearize
 from minigrad.func.mapping import vmap
+from minigrad.func.modules import functional_call, stack_module_state
 from minigrad.func.transforms import grad, grad_and_value, hvp, jvp, value_and_grad, vjp
 from minigrad.func.trees import tree_map
 
 __all__ = [
-    "grad", "grad_and_value", "hessian", "hvp", "jacfwd", "jacobian", "jacrev", "jvp", "linearize", "tree_map",
-    "value_and_grad", "vjp", "vmap",
+    "functional_call", "grad", "grad_and_value", "hessian", "hvp", "jacfwd", "jacobian", "jacrev", "jvp", "linearize",
+    "stack_module_state", "tree_map", "value_and_grad", "vjp", "vmap",
 ]  # fmt: skip
 __dir__ = listed(__all__)
 

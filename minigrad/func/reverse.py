@@ -11,13 +11,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from minigrad.autodiff.checks import check, end_of, node_of
-from minigrad.autodiff.engine import leading_to, pull_back, reachable, seed
+from minigrad.autodiff.checks import check, end_of, node_of, seed
+from minigrad.autodiff.engine import leading_to, pull_back, reachable
 from minigrad.autodiff.owning import handed_out
 from minigrad.autodiff.replacing import alike
 from minigrad.autodiff.tracked import NeverOwned, TrackedTransform
 from minigrad.func.trees import tree_map
 from minigrad.ops.shape.views import expand
+from minigrad.runtime.casting import pause, resume
 from minigrad.runtime.graph import BackpropOp, ids
 from minigrad.runtime.rebasing import INPUT
 from minigrad.runtime.recording import mode
@@ -69,13 +70,14 @@ class PlainRun:
         plain = self.recording and (self.tracks or beyond or any(g is not None and derives(g) for g in cotangents))
         create = plain or any(derives(g) for g in over)
         owned = NeverOwned() if over or create else None
-        before, mode.enabled = mode.enabled, mode.enabled and create
+        before, mode.enabled, casts = mode.enabled, mode.enabled and create, pause()
         try:
             seeds = [(end_of(y), seed(y, g)) for y, g in zip(ys, cotangents)]
             _, table = pull_back(nodes, seeds, wanted, retain=retain or create, create=create, owned=owned)
             return self.arrived(table, create)
         finally:
             mode.enabled = before
+            resume(casts)
 
     def arrived(self, table: dict[int, Tensor], create: bool) -> list[Tensor | None]:
         """What arrived at the placeholders, each in memory of its own."""

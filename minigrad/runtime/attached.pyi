@@ -245,6 +245,9 @@ class Attached:
     def absolute(self, *, out: Tensor | None = ...) -> Tensor:
         """|x|.  Gradient: g*sign(x), 0 at 0."""
 
+    def absolute_(self) -> Tensor:
+        """`abs` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
     def acos(self, *, out: Tensor | None = ...) -> Tensor:
         """Arc cosine, nan outside [-1, 1].  Gradient: -g/sqrt(1 - x**2)."""
 
@@ -323,17 +326,32 @@ class Attached:
     def any(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
         """Whether some element over `dim` is not zero; False of nothing."""
 
+    def apply_(self, callable: Any) -> Tensor:
+        """Replace each element by a function of it, in place; slow, as it runs in Python, and without a gradient."""
+
     def arccos(self, *, out: Tensor | None = ...) -> Tensor:
         """Arc cosine, nan outside [-1, 1].  Gradient: -g/sqrt(1 - x**2)."""
+
+    def arccos_(self) -> Tensor:
+        """`acos` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def arccosh(self, *, out: Tensor | None = ...) -> Tensor:
         """Inverse hyperbolic cosine, nan below 1.  Gradient: g/sqrt(x**2 - 1)."""
 
+    def arccosh_(self) -> Tensor:
+        """`acosh` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
     def arcsin(self, *, out: Tensor | None = ...) -> Tensor:
         """Arc sine, nan outside [-1, 1].  Gradient: g/sqrt(1 - x**2), inf at the ends."""
 
+    def arcsin_(self) -> Tensor:
+        """`asin` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
     def arcsinh(self, *, out: Tensor | None = ...) -> Tensor:
         """Inverse hyperbolic sine.  Gradient: g/sqrt(x**2 + 1), where the square may overflow."""
+
+    def arcsinh_(self) -> Tensor:
+        """`asinh` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def arctan(self, *, out: Tensor | None = ...) -> Tensor:
         """Arc tangent.  Gradient: g/(1 + x**2)."""
@@ -341,8 +359,17 @@ class Attached:
     def arctan2(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """The angle of the point (other, input), in (-pi, pi]."""
 
+    def arctan2_(self, other: Tensor | builtins.float) -> Tensor:
+        """`atan2` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
+    def arctan_(self) -> Tensor:
+        """`atan` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
     def arctanh(self, *, out: Tensor | None = ...) -> Tensor:
         """Inverse hyperbolic tangent, nan outside [-1, 1].  Gradient: g/(1 - x**2)."""
+
+    def arctanh_(self) -> Tensor:
+        """`atanh` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def argmax(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
         """Position of the largest element (int64): of all, or along `dim`; ties give the first, nan wins."""
@@ -364,6 +391,9 @@ class Attached:
 
     def as_strided(self, size: Any, stride: Any, storage_offset: builtins.int | None = ...) -> Tensor:
         """`as_strided` with the storage's bounds checked, and a gradient where x is contiguous from offset 0."""
+
+    def as_strided_(self, size: Any, stride: Any, storage_offset: builtins.int | None = ...) -> Tensor:
+        """`as_strided` in place: x itself shows its memory so, and is returned.  Raises GradientError for a tensor that requires a gradient, or shares memory with one."""
 
     def as_strided_scatter(self, src: Tensor, size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int], storage_offset: builtins.int | None = ...) -> Tensor:
         """The tensor with src in the part that strides over its elements, row by row, see; both are differentiated."""
@@ -467,26 +497,47 @@ class Attached:
     def broadcast_add(self, other: Tensor | builtins.float, *, alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
         """Sum of input and alpha * other, element by element; shapes broadcast.  For bool it is `or`."""
 
+    def broadcast_add_(self, other: Tensor | builtins.float, *, alpha: builtins.float = ...) -> Tensor:
+        """`add` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
     def broadcast_as(self, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
         """Dims of length 1 stretched, new ones in front, by strides of 0.  Gradient: summed over what was stretched."""
 
     def broadcast_div(self, other: Tensor | builtins.float, *, rounding_mode: Any = ..., out: Tensor | None = ...) -> Tensor:
         """Quotient, element by element, rounded if rounding_mode is "floor" or "trunc"; integers give the default float."""
 
+    def broadcast_div_(self, other: Tensor | builtins.float, *, rounding_mode: Any = ...) -> Tensor:
+        """`div` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
     def broadcast_eq(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """input == other."""
+
+    def broadcast_eq_(self, other: Tensor | builtins.float) -> Tensor:
+        """`eq` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def broadcast_ge(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """input >= other."""
 
+    def broadcast_ge_(self, other: Tensor | builtins.float) -> Tensor:
+        """`ge` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
     def broadcast_gt(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """input > other."""
+
+    def broadcast_gt_(self, other: Tensor | builtins.float) -> Tensor:
+        """`gt` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def broadcast_le(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """input <= other."""
 
+    def broadcast_le_(self, other: Tensor | builtins.float) -> Tensor:
+        """`le` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
     def broadcast_lt(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """input < other."""
+
+    def broadcast_lt_(self, other: Tensor | builtins.float) -> Tensor:
+        """`lt` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def broadcast_matmul(self, other: Tensor, *, out: Tensor | None = ...) -> Tensor:
         """Matrix product; a 1-d operand is a row on the left, a column on the right, and its dim goes from the result."""
@@ -494,20 +545,38 @@ class Attached:
     def broadcast_maximum(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """The larger of two; nan wins.  Gradient: to the larger, half and half at ties."""
 
+    def broadcast_maximum_(self, other: Tensor | builtins.float) -> Tensor:
+        """`maximum` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
     def broadcast_minimum(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """The smaller of two; nan wins.  Gradient: to the smaller, half and half at ties."""
+
+    def broadcast_minimum_(self, other: Tensor | builtins.float) -> Tensor:
+        """`minimum` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def broadcast_mul(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """Product, element by element; shapes broadcast.  For bool it is `and`.  Gradient: g*other and g*input."""
 
+    def broadcast_mul_(self, other: Tensor | builtins.float) -> Tensor:
+        """`mul` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
     def broadcast_ne(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """input != other."""
+
+    def broadcast_ne_(self, other: Tensor | builtins.float) -> Tensor:
+        """`ne` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def broadcast_pow(self, exponent: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """input to the exponent, a true power: negative bases with whole exponents work; integers stay integers and wrap."""
 
+    def broadcast_pow_(self, exponent: Tensor | builtins.float) -> Tensor:
+        """`pow` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
     def broadcast_sub(self, other: Tensor | builtins.float, *, alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
         """Difference of input and alpha * other, element by element; shapes broadcast.  Gradient: g and -g."""
+
+    def broadcast_sub_(self, other: Tensor | builtins.float, *, alpha: builtins.float = ...) -> Tensor:
+        """`sub` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def broadcast_to(self, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
         """Dims of length 1 stretched, new ones in front, by strides of 0.  Gradient: summed over what was stretched."""
@@ -566,8 +635,17 @@ class Attached:
     def clip(self, min: Any = ..., max: Any = ..., *, out: Tensor | None = ...) -> Tensor:
         """input, not below min and not above max; either may be None, a number or a tensor."""
 
+    def clip_(self, min: Any = ..., max: Any = ...) -> Tensor:
+        """`clamp` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
     def clone(self, *, memory_format: Any = ...) -> Tensor:
         """A row-major copy in storage of its own.  Gradient: g."""
+
+    def conj(self) -> Tensor:
+        """x itself: it is dense and real."""
+
+    def conj_physical(self) -> Tensor:
+        """x itself: it is dense and real."""
 
     def const_set(self, value: builtins.float) -> Tensor:
         """Every element becomes `value`, in place."""
@@ -682,6 +760,9 @@ class Attached:
     def dims(self) -> builtins.tuple[builtins.int, ...]:
         """Lengths of the dims; `()` for a scalar."""
 
+    def dist(self, other: Tensor, p: builtins.float = ...) -> Tensor:
+        """Return the p-norm of x - other: see `mg.dist`."""
+
     def div(self, other: Tensor | builtins.float, *, rounding_mode: Any = ..., out: Tensor | None = ...) -> Tensor:
         """Quotient, element by element, rounded if rounding_mode is "floor" or "trunc"; integers give the default float."""
 
@@ -690,6 +771,9 @@ class Attached:
 
     def divide(self, other: Tensor | builtins.float, *, rounding_mode: Any = ..., out: Tensor | None = ...) -> Tensor:
         """Quotient, element by element, rounded if rounding_mode is "floor" or "trunc"; integers give the default float."""
+
+    def divide_(self, other: Tensor | builtins.float, *, rounding_mode: Any = ...) -> Tensor:
+        """`div` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def dot(self, tensor: Tensor, *, out: Tensor | None = ...) -> Tensor:
         """The inner product of two vectors of one length."""
@@ -772,8 +856,14 @@ class Attached:
     def fill_(self, value: builtins.float) -> Tensor:
         """Every element becomes `value`, in place."""
 
+    def fill_diagonal_(self, fill_value: builtins.float, wrap: builtins.bool = ...) -> Tensor:
+        """Write a number to the diagonal, in place; of more than two dims, which must be equal, to x[i, i, ..., i]."""
+
     def fix(self, *, out: Tensor | None = ...) -> Tensor:
         """x without its fraction.  Gradient: 0."""
+
+    def fix_(self) -> Tensor:
+        """`trunc` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def flatten(self, start_dim: builtins.int = ..., end_dim: builtins.int = ...) -> Tensor:
         """The dims from start_dim to end_dim (included) as one; a tensor of shape () becomes (1,)."""
@@ -871,18 +961,30 @@ class Attached:
     def gelu_erf(self, approximate: builtins.str = ..., *, out: Tensor | None = ...) -> Tensor:
         """input times its normal distribution function, to some ulp also where it is tiny; approximate="tanh": `gelu_tanh`."""
 
+    def gelu_erf_(self, approximate: builtins.str = ...) -> Tensor:
+        """`gelu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
     def geometric_(self, p: builtins.float, *, generator: Any = ...) -> Tensor:
         """The number of trials up to the first success, each with probability p; in place."""
+
+    def ger(self, vec2: Tensor, *, out: Tensor | None = ...) -> Tensor:
+        """The product of every element of a vector with every element of another."""
 
     def get(self, index: builtins.int) -> Tensor:
         """x[index] along the first dim."""
 
+    def get_device(self) -> builtins.int:
+        """The index of its CUDA device, -1 for a tensor on the CPU."""
+
     def get_on_dim(self, dim: builtins.int, index: builtins.int) -> Tensor:
         """One position along `dim`, which goes.  Gradient: zeros around g."""
 
+    def glu(self, dim: builtins.int = ...) -> Tensor:
+        """Half of the input, times the sigmoid of the other half along `dim`."""
+
     @property
     def grad(self) -> Tensor | None:
-        """The gradient that `retain_grad` has kept, else None; a Var has its own."""
+        """The gradient that `retain_grad` has kept, or that a Var had when it was frozen, else None; a Var has its own."""
 
     @property
     def grad_fn(self) -> Any:
@@ -891,8 +993,14 @@ class Attached:
     def greater(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """input > other."""
 
+    def greater_(self, other: Tensor | builtins.float) -> Tensor:
+        """`gt` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
     def greater_equal(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """input >= other."""
+
+    def greater_equal_(self, other: Tensor | builtins.float) -> Tensor:
+        """`ge` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def gt(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """input > other."""
@@ -999,9 +1107,22 @@ class Attached:
     def inverse(self, *, out: Tensor | None = ...) -> Tensor:
         """`mg.linalg.inv`: the inverses of square matrices."""
 
+    def is_complex(self) -> builtins.bool:
+        """False: there are no complex numbers."""
+
+    def is_conj(self) -> builtins.bool:
+        """False: there is no such tensor."""
+
+    @property
+    def is_cpu(self) -> builtins.bool:
+        """Whether it is in the memory of the host."""
+
     @property
     def is_cuda(self) -> builtins.bool:
         """Whether it is on a CUDA device."""
+
+    def is_distributed(self) -> builtins.bool:
+        """False: there is no such tensor."""
 
     def is_floating_point(self) -> builtins.bool:
         """Whether the dtype is a float."""
@@ -1009,8 +1130,78 @@ class Attached:
     def is_inference(self) -> builtins.bool:
         """Whether it was computed under `inference_mode`."""
 
+    @property
+    def is_ipu(self) -> builtins.bool:
+        """False: there is no such tensor."""
+
+    @property
+    def is_maia(self) -> builtins.bool:
+        """False: there is no such tensor."""
+
+    @property
+    def is_meta(self) -> builtins.bool:
+        """False: there is no such device."""
+
+    @property
+    def is_mkldnn(self) -> builtins.bool:
+        """False: there is no such tensor."""
+
+    @property
+    def is_mps(self) -> builtins.bool:
+        """False: there is no such device."""
+
+    @property
+    def is_mtia(self) -> builtins.bool:
+        """False: there is no such tensor."""
+
+    def is_neg(self) -> builtins.bool:
+        """False: there is no such tensor."""
+
+    @property
+    def is_nested(self) -> builtins.bool:
+        """False: there is no such tensor."""
+
+    def is_nonzero(self) -> builtins.bool:
+        """Whether the only element is not zero; raises ArgumentError for another number of elements."""
+
     def is_pinned(self, device: Any = ...) -> builtins.bool:
         """Whether it is in pinned memory of the host, for copies to a device."""
+
+    @property
+    def is_quantized(self) -> builtins.bool:
+        """False: there is no such tensor."""
+
+    def is_same_size(self, other: Tensor) -> builtins.bool:
+        """Whether two tensors have one shape."""
+
+    def is_set_to(self, tensor: Tensor) -> builtins.bool:
+        """Whether another tensor shows the same memory in the same layout."""
+
+    def is_shared(self) -> builtins.bool:
+        """False: there is no such tensor."""
+
+    def is_signed(self) -> builtins.bool:
+        """Whether the dtype has negative numbers."""
+
+    @property
+    def is_sparse(self) -> builtins.bool:
+        """False: there is no such tensor."""
+
+    @property
+    def is_sparse_csr(self) -> builtins.bool:
+        """False: there is no such tensor."""
+
+    @property
+    def is_vulkan(self) -> builtins.bool:
+        """False: there is no such tensor."""
+
+    @property
+    def is_xla(self) -> builtins.bool:
+        """False: there is no such tensor."""
+
+    @property
+    def is_xpu(self) -> builtins.bool:
+        """False: there is no such device."""
 
     def isclose(self, other: Tensor, rtol: builtins.float = ..., atol: builtins.float = ..., equal_nan: builtins.bool = ...) -> Tensor:
         """Whether |input - other| <= atol + rtol*|other|, or both are equal; with equal_nan two nan are equal."""
@@ -1054,6 +1245,10 @@ class Attached:
     def item(self) -> Any:
         """The only element as a Python number.  Raises ShapeError for more or fewer."""
 
+    @property
+    def itemsize(self) -> builtins.int:
+        """Bytes of an element."""
+
     def kron(self, other: Tensor, *, out: Tensor | None = ...) -> Tensor:
         """The Kronecker product: each element of input times all of other, as a block in its place."""
 
@@ -1093,8 +1288,14 @@ class Attached:
     def less(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """input < other."""
 
+    def less_(self, other: Tensor | builtins.float) -> Tensor:
+        """`lt` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
     def less_equal(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """input <= other."""
+
+    def less_equal_(self, other: Tensor | builtins.float) -> Tensor:
+        """`le` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def lgamma(self, *, out: Tensor | None = ...) -> Tensor:
         """log(|gamma(x)|), inf at 0 and at negative whole numbers.  Gradient: g*digamma(x)."""
@@ -1212,6 +1413,9 @@ class Attached:
     def mT(self) -> Tensor:
         """A view with the last two dims swapped."""
 
+    def map_(self, tensor: Tensor, callable: Any) -> Tensor:
+        """Replace each element by a function of it and the one of a tensor that broadcasts, in place; see `apply_`."""
+
     def masked_fill(self, mask: Tensor, value: Tensor | builtins.float) -> Tensor:
         """x with `value`, a number or a tensor of one, where `mask` holds; the two broadcast.  The dtype of x stays."""
 
@@ -1302,11 +1506,17 @@ class Attached:
     def mul_scalar(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """Product, element by element; shapes broadcast.  For bool it is `and`.  Gradient: g*other and g*input."""
 
+    def mul_scalar_(self, other: Tensor | builtins.float) -> Tensor:
+        """`mul` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
     def multinomial(self, num_samples: builtins.int, replacement: builtins.bool = ..., *, generator: Any = ..., out: Tensor | None = ...) -> Tensor:
         """Positions (int64) drawn from each row of weights, which need not add up to 1; without replacement none twice."""
 
     def multiply(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """Product, element by element; shapes broadcast.  For bool it is `and`.  Gradient: g*other and g*input."""
+
+    def multiply_(self, other: Tensor | builtins.float) -> Tensor:
+        """`mul` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def mv(self, vec: Tensor, *, out: Tensor | None = ...) -> Tensor:
         """Matrix times vector."""
@@ -1369,8 +1579,14 @@ class Attached:
     def negative(self, *, out: Tensor | None = ...) -> Tensor:
         """-x; unsigned integers wrap."""
 
+    def negative_(self) -> Tensor:
+        """`neg` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
     def nelement(self) -> builtins.int:
         """Number of elements."""
+
+    def new(self, *sizes: Any) -> Tensor:
+        """A tensor of lengths or data, of the dtype and on the device of x; `new_empty` and `new_tensor` say which."""
 
     def new_empty(self, *size: builtins.int | Sequence[builtins.int], dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
         """`mg.empty` of a size, of the dtype and on the device of x."""
@@ -1405,6 +1621,9 @@ class Attached:
     def not_equal(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """input != other."""
 
+    def not_equal_(self, other: Tensor | builtins.float) -> Tensor:
+        """`ne` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
     def numpy(self) -> Any:
         """The elements as a NumPy array that shares memory: a write to either shows in both."""
 
@@ -1413,6 +1632,10 @@ class Attached:
 
     def outer(self, vec2: Tensor, *, out: Tensor | None = ...) -> Tensor:
         """The product of every element of a vector with every element of another."""
+
+    @property
+    def output_nr(self) -> builtins.int:
+        """Which result of its node a tensor is."""
 
     def permute(self, *dims: builtins.int | Sequence[builtins.int]) -> Tensor:
         """The dims in another order.  Gradient: the inverse order."""
@@ -1437,6 +1660,9 @@ class Attached:
 
     def powf(self, exponent: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """input to the exponent, a true power: negative bases with whole exponents work; integers stay integers and wrap."""
+
+    def powf_(self, exponent: Tensor | builtins.float) -> Tensor:
+        """`pow` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def prelu(self, weight: Tensor) -> Tensor:
         """input above 0, else weight * input, with one weight, or one for each channel, which are the second dim."""
@@ -1472,14 +1698,24 @@ class Attached:
     def ravel(self, start_dim: builtins.int = ..., end_dim: builtins.int = ...) -> Tensor:
         """The dims from start_dim to end_dim (included) as one; a tensor of shape () becomes (1,)."""
 
+    @property
+    def real(self) -> Tensor:
+        """x itself: there are no complex numbers."""
+
     def recip(self, *, out: Tensor | None = ...) -> Tensor:
         """1/x.  Gradient: -g/x**2."""
+
+    def recip_(self) -> Tensor:
+        """`reciprocal` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def reciprocal(self, *, out: Tensor | None = ...) -> Tensor:
         """1/x.  Gradient: -g/x**2."""
 
     def reciprocal_(self) -> Tensor:
         """`reciprocal` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
+    def record_stream(self, stream: Any) -> None:
+        """Accept PyTorch's note for its allocator, which has no effect: memory of a device is used again in order."""
 
     def register_hook(self, hook: Any) -> Any:
         """Call `hook(gradient)` when the gradient of x is complete, once a walk; what it returns takes its place."""
@@ -1522,6 +1758,18 @@ class Attached:
 
     def reshape_as(self, other: Tensor) -> Tensor:
         """x in the shape of other; see `reshape`."""
+
+    def resize_(self, *size: builtins.int | Sequence[builtins.int], memory_format: Any = ...) -> Tensor:
+        """Give x another shape, in place: the elements in memory order, and undefined ones where there are more; gives x."""
+
+    def resize_as_(self, other: Tensor, *, memory_format: Any = ...) -> Tensor:
+        """Give x the shape of other, in place; see `resize_`."""
+
+    def resolve_conj(self) -> Tensor:
+        """x itself: it is dense and real."""
+
+    def resolve_neg(self) -> Tensor:
+        """x itself: it is dense and real."""
 
     def retain_grad(self) -> None:
         """Keep the gradient of a value in between, as it is after all hooks: `x.grad` then has it.  A Var does anyway."""
@@ -1577,6 +1825,9 @@ class Attached:
 
     def selu_(self) -> Tensor:
         """`selu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
+    def share_memory_(self) -> Tensor:
+        """x itself: processes share gradients through `mg.dist`, and loaders through memory of their own."""
 
     def short(self, memory_format: Any = ...) -> Tensor:
         """x as int16."""
@@ -1668,6 +1919,9 @@ class Attached:
     def sqr(self, *, out: Tensor | None = ...) -> Tensor:
         """x*x.  Gradient: 2*g*x."""
 
+    def sqr_(self) -> Tensor:
+        """`square` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
     def sqrt(self, *, out: Tensor | None = ...) -> Tensor:
         """Square root; nan below 0.  Gradient: g/(2*sqrt(x)), inf at 0."""
 
@@ -1682,6 +1936,9 @@ class Attached:
 
     def squeeze(self, dim: builtins.int | Sequence[builtins.int] | None = ...) -> Tensor:
         """Without dims of length 1: all of them, or those named that have it."""
+
+    def squeeze_(self, dim: builtins.int | Sequence[builtins.int] | None = ...) -> Tensor:
+        """`squeeze` in place: x itself shows its memory so, and is returned.  Raises GradientError for a tensor that requires a gradient, or shares memory with one."""
 
     def std(self, dim: builtins.int | Sequence[builtins.int] | None = ..., correction: builtins.float = ..., keepdim: builtins.bool = ..., *, unbiased: builtins.bool | None = ..., out: Tensor | None = ...) -> Tensor:
         """Standard deviation over `dim`: the square root of `var`.  Gradient: 0 where all elements are equal."""
@@ -1704,6 +1961,9 @@ class Attached:
     def subtract(self, other: Tensor | builtins.float, *, alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
         """Difference of input and alpha * other, element by element; shapes broadcast.  Gradient: g and -g."""
 
+    def subtract_(self, other: Tensor | builtins.float, *, alpha: builtins.float = ...) -> Tensor:
+        """`sub` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
     def sum(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
         """Sum over `dim`."""
 
@@ -1725,11 +1985,20 @@ class Attached:
     def swapaxes(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
         """Two dims swapped.  Gradient: swapped back."""
 
+    def swapaxes_(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
+        """`swapaxes` in place: x itself shows its memory so, and is returned.  Raises GradientError for a tensor that requires a gradient, or shares memory with one."""
+
     def swapdims(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
         """Two dims swapped.  Gradient: swapped back."""
 
+    def swapdims_(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
+        """`swapdims` in place: x itself shows its memory so, and is returned.  Raises GradientError for a tensor that requires a gradient, or shares memory with one."""
+
     def t(self) -> Tensor:
         """The transpose of a matrix, as a view; a tensor with fewer dims as it is."""
+
+    def t_(self) -> Tensor:
+        """`t` in place: x itself shows its memory so, and is returned.  Raises GradientError for a tensor that requires a gradient, or shares memory with one."""
 
     def take(self, index: Tensor, *, out: Tensor | None = ...) -> Tensor:
         """The elements at positions among all of them, row-major, in the shape of index."""
@@ -1770,6 +2039,9 @@ class Attached:
     def to(self, *args: Any, dtype: Any = ..., device: Any = ..., copy: builtins.bool = ..., non_blocking: builtins.bool = ..., memory_format: Any = ...) -> Tensor:
         """x in another dtype and/or on another device: `x.to(mg.float64)`, `x.to("reference")`, `x.to(other)`."""
 
+    def to_dense(self) -> Tensor:
+        """x itself: it is dense and real."""
+
     def to_device(self, device: Any, *, stream: None = ...) -> Tensor:
         """x on a device, as the array API standard spells it; x itself where it is there."""
 
@@ -1803,6 +2075,9 @@ class Attached:
     def transpose(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
         """Two dims swapped.  Gradient: swapped back."""
 
+    def transpose_(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
+        """`transpose` in place: x itself shows its memory so, and is returned.  Raises GradientError for a tensor that requires a gradient, or shares memory with one."""
+
     def tril(self, diagonal: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
         """Return the elements on and below a diagonal of the last two dims, with zeros above."""
 
@@ -1818,13 +2093,16 @@ class Attached:
     def true_divide(self, other: Tensor | builtins.float, *, rounding_mode: Any = ..., out: Tensor | None = ...) -> Tensor:
         """Quotient, element by element, rounded if rounding_mode is "floor" or "trunc"; integers give the default float."""
 
+    def true_divide_(self, other: Tensor | builtins.float, *, rounding_mode: Any = ...) -> Tensor:
+        """`div` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
     def trunc(self, *, out: Tensor | None = ...) -> Tensor:
         """x without its fraction.  Gradient: 0."""
 
     def trunc_(self) -> Tensor:
         """`trunc` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def type(self, dtype: Any = ...) -> Any:
+    def type(self, dtype: Any = ..., non_blocking: builtins.bool = ...) -> Any:
         """x in another dtype, as `to`; without one the name of its own, "float32"."""
 
     def type_as(self, other: Tensor) -> Tensor:
@@ -1860,6 +2138,9 @@ class Attached:
     def unsqueeze(self, dim: builtins.int) -> Tensor:
         """With a dim of length 1 at position `dim`."""
 
+    def unsqueeze_(self, dim: builtins.int) -> Tensor:
+        """`unsqueeze` in place: x itself shows its memory so, and is returned.  Raises GradientError for a tensor that requires a gradient, or shares memory with one."""
+
     def var(self, dim: builtins.int | Sequence[builtins.int] | None = ..., correction: builtins.float = ..., keepdim: builtins.bool = ..., *, unbiased: builtins.bool | None = ..., out: Tensor | None = ...) -> Tensor:
         """Variance over `dim`, in two passes: the mean of squared deviations times n / (n - correction)."""
 
@@ -1877,6 +2158,10 @@ class Attached:
 
     def view_as(self, other: Tensor) -> Tensor:
         """A view in the shape of other; see `view`."""
+
+    @property
+    def volatile(self) -> builtins.bool:
+        """False: PyTorch's word of before `no_grad`, which has no effect; scripts that assign it get a warning."""
 
     def vsplit(self, sections: builtins.int | Sequence[builtins.int] | Tensor) -> builtins.tuple[Tensor, ...]:
         """Views of parts of one size, or up to indices, along the first dim."""

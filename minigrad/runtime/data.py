@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,8 @@ def store(data: Any, dtype: Any = None, device: Any = None, name: str = "tensor"
         refuse_masked(name, data)
         values, source = np.asarray(data), as_dtype(data.dtype)
     else:
+        if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
+            data = list(data)  # a range or a deque, too
         shape = nested_shape(data)
         values, source = host_numbers(data, shape, None if dtype is None else as_dtype(dtype))
         if dtype is not None and source.is_int and values.size:
@@ -55,7 +58,8 @@ def refuse_masked(name: str, data: Any) -> None:
 def nested_shape(data: Any) -> tuple[int, ...]:
     """The shape of nested lists.  Raises ShapeError where two rows differ in length."""
     if not isinstance(data, (list, tuple)):
-        return ()
+        refuse_masked("tensor", data)
+        return data.shape if isinstance(data, np.ndarray) else ()
     shapes = [nested_shape(item) for item in data]
     for position, shape in enumerate(shapes):
         if shape != shapes[0]:

@@ -49,8 +49,8 @@ def apply(op: Op, operands: tuple[Any, ...], params: dict[str, Any] = NO_PARAMS,
             transform = transform_of(op, operands)
             if transform is not None:
                 return through(transform, op, operands, params, out)
-            if observed.called:
-                began = perf_counter()
+            operands = observed.begin(op, operands) if observed.calling else operands
+            began = perf_counter() if observed.called else None
             break
     if op.kind == "function":
         return op.run(operands)  # type: ignore[attr-defined]
@@ -122,7 +122,7 @@ def run_several(op: Op, plan: CallPlan, operands: tuple[Tensor, ...]) -> Any:
     if mode.enabled and any(x.storage.tracked for x in operands):
         node = record(op, plan, operands, storages)
     heads = [Output(node, k) if node is not None and out.dtype.is_float else None for k, out in enumerate(plan.outs)]
-    return op.result(*map(Tensor, storages, [out.layout for out in plan.outs], heads))  # type: ignore[arg-type, misc]
+    return op.result(*map(Tensor, storages, [out.layout for out in plan.outs], heads))  # type: ignore[misc]
 
 
 def record(op: Op, plan: CallPlan, operands: tuple[Tensor, ...], storages: tuple[Storage, ...]) -> BackpropOp | None:

@@ -22,7 +22,7 @@ from minigrad.runtime.graph import BackpropOp
 from minigrad.runtime.tensor import PLAIN, Tensor
 from minigrad.runtime.var import Var
 
-EVENTS = ("planning", "allocated", "launching", "called", "recorded", "writing", "pulling")
+EVENTS = ("calling", "planning", "allocated", "launching", "called", "recorded", "writing", "pulling")
 
 
 class Observer:
@@ -35,6 +35,10 @@ class Observer:
 
     def __init_subclass__(cls) -> None:
         cls.events = tuple([event for event in EVENTS if getattr(cls, event) is not getattr(Observer, event)])
+
+    def calling(self, op: Op, operands: tuple[Any, ...]) -> tuple[Any, ...]:
+        """A call is about to begin.  Return its operands, or others that take their positions."""
+        return operands
 
     def planning(self, op: Op, operands: tuple[Any, ...], params: dict[str, Any]) -> None:
         """The plan of a call is about to be made."""
@@ -62,6 +66,7 @@ class Observer:
 class Observed:
     """For each event the methods that are told of it; () where nobody is."""
 
+    calling: tuple[Callable[..., Any], ...]
     planning: tuple[Callable[..., Any], ...]
     allocated: tuple[Callable[..., Any], ...]
     launching: tuple[Callable[..., Any], ...]
@@ -74,6 +79,12 @@ class Observed:
     def __init__(self) -> None:
         for event in EVENTS:
             setattr(self, event, ())
+
+    def begin(self, op: Any, operands: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return the operands of a call after every observer of calls has replaced some."""
+        for change in self.calling:
+            operands = change(op, operands)
+        return operands
 
     def call(self, op: Any, operands: tuple[Tensor, ...], result: Any, began: float) -> None:
         """Tell of a call that began at some time."""
@@ -150,14 +161,15 @@ def detach(observer: Observer) -> None:
 
 def refresh() -> None:
     """Work out the methods of each event, and let plans, the fast path and records follow."""
-    before, plain = (observed.allocated, observed.launching), not observed.called
+    before, plain = (observed.allocated, observed.launching), not (observed.called or observed.calling)
     for event in EVENTS:
         methods = [getattr(each, event) for each in _attached if event in each.events]
         setattr(observed, event, tuple(methods))
     settings.watchers = len(observed.recorded)
-    if plain and observed.called:
+    watched = observed.called or observed.calling
+    if plain and watched:
         PLAIN.clear()
-    elif not plain and not observed.called:
+    elif not plain and not watched:
         PLAIN.update((Tensor, Var))
     if before != (observed.allocated, observed.launching):
         for change in instrument:

@@ -26,6 +26,10 @@ else:
     Attached = object
 
 
+# Gives the layout and the storage of a tensor that is made of lengths or data; `api/pytorch.py` enters it.
+old_constructor: list[Any] = []
+
+
 class Tensor(Attached):
     """An n-dimensional array of one dtype on one device.
 
@@ -39,15 +43,20 @@ class Tensor(Attached):
     __slots__ = ("__weakref__", "_grad", "base", "device", "dtype", "id", "layout", "name", "op", "storage")
     is_variable = False
 
-    def __init__(self, storage: Storage, layout: Layout | None = None, op: BackpropOp | None = None) -> None:
+    def __init__(self, storage: Any = None, layout: Any = None, op: Any = None, *lengths: Any) -> None:
+        """A storage seen through a layout; for users, as in PyTorch, lengths or data: `mg.Tensor(2, 3)`."""
         if layout is None:
-            raise DTypeError("Tensor: a tensor is a storage and a layout; mg.tensor(data) makes one from data")
+            layout, storage = old_constructor[0](() if storage is None else (storage,))
+        try:
+            self.dtype: DType = storage.dtype
+        except AttributeError:
+            layout, storage = old_constructor[0]([x for x in (storage, layout, op, *lengths) if x is not None])
+            op, self.dtype = None, storage.dtype
         self.id = next(ids)
-        self.storage = storage
+        self.storage: Storage = storage
         self.layout: Layout = layout
-        self.dtype: DType = storage.dtype
         self.device: Device = storage.device
-        self.op = op
+        self.op: BackpropOp | None = op
         self.base: Any = None
         if op is not None and not storage.tracked:
             storage.tracked = True
@@ -113,6 +122,11 @@ class Tensor(Attached):
 
 # The classes that the fast paths accept.  A value of a transform has another class and takes the general path.
 PLAIN: set[type] = {Tensor}
+
+
+def are_plain(*values: Any) -> bool:
+    """Whether all values that are not None are tensors outside of transforms."""
+    return PLAIN.issuperset([type(x) for x in values if x is not None])
 
 
 def describe(x: Any) -> str:

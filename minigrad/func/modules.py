@@ -1,0 +1,152 @@
+"""Modules as functions of their parameters: one call with other values, and many models as one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from minigrad.errors import ArgumentError, DeclarationError
+from minigrad.ops.shape.joining import stack
+from minigrad.runtime.tensor import Tensor, describe
+
+
+def functional_call(
+    module: Any, parameter_and_buffer_dicts: Any, args: Any = None, kwargs: Mapping[str, Any] | None = None, *,
+    tie_weights: bool = True, strict: bool = False,
+) -> Any:  # fmt: skip
+    """Call a module with other parameters and buffers.
+
+    Parameters
+    ----------
+    module : Module
+        The module. It has its own members again after the call.
+    parameter_and_buffer_dicts : dict of str to Tensor, or tuple of dicts
+        Values by name, as `dict(module.named_parameters())`. Others keep their values.
+    args : Any or tuple, optional
+        The positional arguments.
+    kwargs : dict, optional
+        The keyword arguments.
+    tie_weights : bool, default True
+        Whether a value replaces a shared parameter under all of its names.
+    strict : bool, default False
+        Whether every parameter and buffer must have a value.
+
+    Returns
+    -------
+    Any
+        The result of the call. Gradients flow to the given tensors, so this is a function that `mg.func.grad` and
+        `mg.func.vmap` transform.
+
+    Raises
+    ------
+    ArgumentError
+        If a name does not exist, is in two dicts, or is missing with `strict`, or if two names of one parameter have
+        different values.
+
+    Examples
+    --------
+    >>> import minigrad as mg
+    >>> layer = mg.nn.Linear(2, 1)
+    >>> zeros = {name: mg.zeros_like(p) for name, p in layer.named_parameters()}
+    >>> mg.func.functional_call(layer, zeros, mg.ones(1, 2)).tolist()
+    [[0.0]]
+    """
+    values = joined(parameter_and_buffer_dicts)
+    arguments = args if isinstance(args, tuple) else () if args is None else (args,)
+    with replaced(module, values, tie_weights, strict):
+        return module(*arguments, **(kwargs or {}))
+
+
+def joined(dicts: Any) -> dict[str, Any]:
+    """Return the entries of one dict or of several as one."""
+    if isinstance(dicts, Mapping):
+        return dict(dicts)
+    if not isinstance(dicts, Sequence) or not all(isinstance(each, Mapping) for each in dicts):
+        raise DeclarationError(f"functional_call: expected a dict or a tuple of dicts, got {describe(dicts)}")
+    values: dict[str, Any] = {}
+    for each in dicts:
+        if twice := values.keys() & each.keys():
+            raise ArgumentError(f"functional_call: {sorted(twice)[0]!r} is in two of the dicts; keep one value")
+        values.update(each)
+    return values
+
+
+@contextmanager
+def replaced(module: Any, values: dict[str, Any], tie_weights: bool, strict: bool) -> Iterator[None]:
+    """A block in which members of a module have other values."""
+    members = dict(module.named_parameters(remove_duplicate=False))
+    members.update(module.named_buffers(remove_duplicate=False))
+    if unknown := [name for name in values if name not in members]:
+        raise ArgumentError(f"functional_call: {type(module).__name__} has no {unknown[0]!r}; the names are those of "
+                            f"named_parameters() and named_buffers()")  # fmt: skip
+    if tie_weights:
+        values = tied(members, values)
+    if strict and (missing := [name for name in members if name not in values]):
+        raise ArgumentError(f"functional_call: {missing[0]!r} has no value, and strict=True; pass values for all names")
+    owners = dict(module.named_modules(remove_duplicate=False))
+    before: list[tuple[dict[str, Any], str, Any]] = []
+    try:
+        for key, value in values.items():
+            prefix, _, name = key.rpartition(".")
+            d = owners[prefix].__dict__
+            before.append((d, name, d[name]))
+            d[name] = value
+        yield
+    finally:
+        for d, name, value in reversed(before):
+            d[name] = value
+
+
+def tied(members: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
+    """Return values under all names of each member."""
+    names: dict[int, list[str]] = {}
+    for name, x in members.items():
+        names.setdefault(id(x), []).append(name)
+    result = {}
+    for group in names.values():
+        chosen = [values[name] for name in group if name in values]
+        if any(x is not chosen[0] for x in chosen):
+            raise ArgumentError(f"functional_call: {', '.join(group)} are one tensor, and have different values; give "
+                                f"one value, or tie_weights=False")  # fmt: skip
+        result.update(dict.fromkeys(group, chosen[0]) if chosen else {})
+    return result
+
+
+def stack_module_state(models: Sequence[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Stack the parameters and the buffers of models of one class, for `vmap` over `functional_call`.
+
+    Parameters
+    ----------
+    models : sequence of Module
+        Models with equal structure and mode.
+
+    Returns
+    -------
+    params : dict of str to Tensor
+        Copies of the parameters with the models along dim 0; they are leaves that require a gradient where the
+        parameters do.
+    buffers : dict of str to Tensor
+        Copies of the buffers in the same form.
+
+    Raises
+    ------
+    ArgumentError
+        If there are no models, or they differ in class or mode.
+    """
+    if not models:
+        raise ArgumentError("stack_module_state: expected at least one model, got none")
+    if len({(type(model), model.training) for model in models}) > 1:
+        raise ArgumentError("stack_module_state: the models must have one class and one mode; call eval() or train()")
+    params = [dict(model.named_parameters()) for model in models]
+    buffers = [dict(model.named_buffers()) for model in models]
+    return stacked(params), stacked(buffers)
+
+
+def stacked(each: list[dict[str, Tensor]]) -> dict[str, Tensor]:
+    """Return tensors of several dicts, name by name along a new dim."""
+    result = {}
+    for name, first in each[0].items():
+        x: Any = stack([d[name].detach() for d in each])
+        result[name] = x.requires_grad_() if first.requires_grad else x
+    return result

@@ -1,0 +1,95 @@
+"""PyTorch's names for the state of the default generator: `mg.random.get_rng_state()`, `mg.random.fork_rng()`.
+
+One generator serves all devices.  Its state is a seed and a position: 16 bytes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from minigrad.api.absent import present
+from minigrad.ops.random import Generator, default_generator, manual_seed
+from minigrad.runtime.tensor import Tensor
+
+
+def get_rng_state() -> Tensor:
+    """Return the state of the default generator.
+
+    Returns
+    -------
+    Tensor
+        16 elements of uint8 on the CPU, for `set_rng_state`.
+
+    Examples
+    --------
+    >>> import minigrad as mg
+    >>> state = mg.get_rng_state()
+    >>> x = mg.rand(2)
+    >>> mg.set_rng_state(state)
+    >>> bool((mg.rand(2) == x).all())
+    True
+    """
+    return default_generator.get_state()
+
+
+def set_rng_state(new_state: Tensor) -> None:
+    """Set the default generator to a state of `get_rng_state`.
+
+    Parameters
+    ----------
+    new_state : Tensor
+        A tensor of `get_rng_state`.
+
+    Raises
+    ------
+    ArgumentError
+        If it is not a state of minigrad, for example if it is PyTorch's.
+    """
+    default_generator.set_state(new_state)
+
+
+def initial_seed() -> int:
+    """Return the seed of the default generator."""
+    return default_generator.initial_seed()
+
+
+def seed() -> int:
+    """Seed the default generator with 64 random bits of the operating system, and return the seed."""
+    number = int.from_bytes(os.urandom(8), "little")
+    manual_seed(number)
+    return number
+
+
+@contextmanager
+def fork_rng(devices: Iterable[Any] | None = None, enabled: bool = True, device_type: str = "cuda") -> Iterator[None]:
+    """Return a block after which the default generator has the state that it had before.
+
+    Parameters
+    ----------
+    devices, device_type
+        Accepted, without effect: one generator serves all devices.
+    enabled : bool, default True
+        Whether the block has an effect.
+
+    Examples
+    --------
+    >>> import minigrad as mg
+    >>> _ = mg.manual_seed(0)
+    >>> with mg.random.fork_rng():
+    ...     x = mg.rand(2)
+    >>> bool((mg.rand(2) == x).all())
+    True
+    """
+    state = get_rng_state()
+    try:
+        yield
+    finally:
+        if enabled:
+            set_rng_state(state)
+
+
+NAMES = (Generator, fork_rng, get_rng_state, initial_seed, manual_seed, seed, set_rng_state)
+present(globals(), {each.__name__: each for each in NAMES} | {"default_generator": default_generator})

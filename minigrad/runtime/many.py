@@ -1,0 +1,189 @@
+"""One launch over a table of tensors that are written in place: the plan of a `Many`, its checks and its call.
+
+`rows_of` groups tensors that one launch can serve: of one device and of the same dtypes, column by column, and without
+memory that two of them write.  A `ManyPlan` serves tensors that lie as those that it was made for; it writes, counts
+the writes, and records nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from minigrad.backends.host import HostMemory
+from minigrad.backends.launch import Launch
+from minigrad.backends.registry import backend_of
+from minigrad.config import listeners
+from minigrad.core.dtype import DType, float64
+from minigrad.core.layout import Layout
+from minigrad.core.op import ScalarFn, Spec
+from minigrad.core.requests import Many
+from minigrad.core.storage import Storage
+from minigrad.errors import DeviceError, ShapeError, StorageError
+from minigrad.runtime.observers import observed
+from minigrad.runtime.recording import no_grad
+from minigrad.runtime.tensor import Tensor, describe
+from minigrad.runtime.writing import check_writable, overlap
+
+Row = tuple[Tensor, ...]
+epoch = [0]  # how often plans were forgotten: one made before is made again
+
+
+class ManyPlan:
+    """A launch over rows of tensors, which begin with those that are written.
+
+    written: how many tensors of a row are written.  current: whether nothing has changed that it was made from.
+    """
+
+    __slots__ = ("backend", "call", "constants", "device", "epoch", "hosted", "kernel", "label", "launch", "numbers",
+                 "storage", "written")  # fmt: skip
+
+    def __init__(self, label: str, scalar: ScalarFn, rows: Sequence[Row]) -> None:
+        first = rows[0]
+        self.label, self.written, self.device = label, scalar.results, first[0].device
+        self.backend = backend_of(self.device)
+        self.epoch = epoch[0]
+        with no_grad():
+            for row in rows:
+                check_row(label, row, scalar.results)
+        specs = [[Spec(row[k].layout, row[k].dtype) for row in rows] for k in range(len(first))]
+        outs = list(chain(*specs[: scalar.results]))
+        count = len(scalar.args) - len(first)
+        self.constants = np.zeros(count, np.float64)
+        self.storage: Storage = self.backend.from_host(self.constants, float64, self.device)
+        numbers = Spec(Layout.contiguous((count,)), float64)
+        request = Many(scalar, compute_of([x.dtype for x in first]), len(rows))
+        self.launch: Launch = self.backend.prepare(
+            request, tuple(outs), *chain(*specs[scalar.results :]), numbers
+        )  # fmt: skip
+        self.kernel, self.numbers = self.launch.fast
+        self.hosted = isinstance(self.backend, HostMemory)
+        if self.hosted:
+            self.constants = self.backend.to_host(self.storage)[:count]
+
+    @property
+    def current(self) -> bool:
+        """Whether nothing has changed that the plan was made from."""
+        return self.epoch == epoch[0]
+
+    def run(
+        self, constants: Sequence[float], read: Sequence[Storage], written: Sequence[Storage], memory: Sequence[Any]
+    ) -> None:
+        """Launch on the storages of the columns that are read and of those that are written, column by column.
+
+        memory: the buffers of those that are written.
+        """
+        if observed.writing:
+            for storage in written:
+                observed.write(self.label, storage)
+        buffers = [*[x.buffer for x in read], self.numbers_in_memory(constants), *memory]
+        if observed.launching:
+            for tell in observed.launching:
+                tell(self, self.launch, tuple(buffers))
+        if self.kernel is None:
+            self.launch.call(*buffers)
+        else:
+            self.kernel(*buffers, self.numbers)
+        for storage in written:
+            storage.version += 1
+
+    def numbers_in_memory(self, constants: Sequence[float]) -> Any:
+        """Return the buffer of the constants, on the device of the tensors."""
+        self.constants[:] = constants
+        if not self.hosted:
+            self.storage = self.backend.from_host(self.constants, float64, self.device)
+        return self.storage.buffer
+
+
+def check_row(label: str, row: Row, written: int) -> None:
+    """Raise unless the tensors of a row have one shape and device, and those that are written may be."""
+    for k, x in enumerate(row):
+        if x.layout.shape != row[0].layout.shape:
+            raise ShapeError(
+                f"{label}: the tensors of a row must have one shape, got {', '.join(map(describe, row))}; reshape them",
+                op=label,
+            )
+        if x.device is not row[0].device:
+            raise DeviceError(
+                f"{label}: {describe(row[0])} is on {row[0].device} and {describe(x)} on {x.device}; move one with "
+                f".to({str(row[0].device)!r})",
+                op=label,
+            )
+        if k < written:
+            check_writable(label, x)
+            for other in row[:k]:
+                if other.storage is x.storage and overlap(other.layout, x.layout):
+                    raise StorageError(
+                        f"{label}: two results would share memory, {describe(other)} and {describe(x)}; give each a "
+                        f"tensor of its own",
+                        op=label,
+                    )
+
+
+def compute_of(dtypes: Iterable[DType]) -> np.dtype[Any]:
+    """Return the dtype in which the elements of a row are computed: float32 for 16 bits, otherwise the widest."""
+    return max([dtype.compute for dtype in dtypes], key=lambda compute: (compute.kind == "f", compute.itemsize))
+
+
+def apart(row: Row, written: int) -> Row:
+    """Return a row whose tensors that are only read do not lie across memory that is written: such are copied."""
+    result = list(row)
+    for k in range(written, len(row)):
+        x = row[k]
+        for y in row[:written]:
+            if x.storage is y.storage and x.layout != y.layout and overlap(x.layout, y.layout):
+                copied = backend_of(x.device).allocate(x.layout.numel, x.dtype, x.device)
+                result[k] = Tensor(copied, Layout.contiguous(x.shape))
+                with no_grad():
+                    result[k].copy_(x)
+                break
+    return tuple(result)
+
+
+def rows_of(rows: Sequence[Row], written: int) -> list[list[int]]:
+    """Group the numbers of rows: those of a group have the same dtypes and device, and no memory that one of them
+    writes is in another.  Rows that share such memory come in different groups, in their order."""
+    groups: dict[Any, list[int]] = {}
+    if all_apart(rows, written):
+        for k, row in enumerate(rows):
+            groups.setdefault((row[0].device, *[x.dtype for x in row]), []).append(k)
+        return list(groups.values())
+    ordered: list[tuple[Any, list[int]]] = []
+    for k, row in enumerate(rows):
+        key = (row[0].device, *[x.dtype for x in row])
+        last = [j for j, (_, group) in enumerate(ordered) if any(collide(row, rows[i], written) for i in group)]
+        start = last[-1] + 1 if last else 0
+        for other, group in ordered[start:]:
+            if other == key:
+                group.append(k)
+                break
+        else:
+            ordered.append((key, [k]))
+    return [group for _, group in ordered]
+
+
+def all_apart(rows: Sequence[Row], written: int) -> bool:
+    """Return whether each storage that is written is of one tensor of the rows only."""
+    storages = [x.storage for row in rows for x in row[:written]]
+    changed = set(storages)
+    return len(changed) == len(storages) and changed.isdisjoint([x.storage for row in rows for x in row[written:]])
+
+
+def collide(a: Row, b: Row, written: int) -> bool:
+    """Return whether one row writes memory that is in the other."""
+    return any(
+        x.storage is y.storage and (j < written or k < written) and overlap(x.layout, y.layout)
+        for j, x in enumerate(a)
+        for k, y in enumerate(b)
+    )
+
+
+def forget() -> None:
+    """Let every plan be made again: the settings that it was made from have changed."""
+    epoch[0] += 1
+
+
+listeners.append(forget)
