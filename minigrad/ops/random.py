@@ -20,7 +20,7 @@ from ml_dtypes import finfo
 from minigrad.backends.registry import backend_of
 from minigrad.config import listeners
 from minigrad.core.device import Device, as_device, default_device
-from minigrad.core.dtype import DType, as_dtype, bool_, default_float, int64
+from minigrad.core.dtype import DType, as_dtype, bool_, default_float, int64, uint8
 from minigrad.core.formats import expect_format
 from minigrad.core.layout import Layout
 from minigrad.core.requests import Random
@@ -30,12 +30,13 @@ from minigrad.declare.decorators import kernel, public
 from minigrad.errors import ArgumentError, DTypeError
 from minigrad.kernels import philox
 from minigrad.ops.casting import cast
-from minigrad.ops.creation import expect_fit, expect_float, expect_numbers, leaf
+from minigrad.ops.creation import expect_fit, expect_float, expect_numbers, from_numpy, leaf
 from minigrad.ops.indexing.sorting import argsort
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 from minigrad.runtime.tracers import stack
 
 NAMES = {"uniform": "rand", "normal": "randn", "integer": "randint"}  # for messages
+BYTES = 16  # of a generator's state
 STATE, LIMITS = Layout.contiguous((2,)), Layout.contiguous((3,))
 
 
@@ -58,6 +59,31 @@ class Generator:
         for block in _of_thread.blocks:
             stream = block.stream(self, stream)
         return stream
+
+    def initial_seed(self) -> int:
+        """Return the seed."""
+        return self.in_use().seed
+
+    def get_state(self) -> Tensor:
+        """Return seed and offset as 16 elements of uint8 on the CPU, for `set_state`."""
+        stream = self.in_use()
+        return from_numpy(np.array([stream.seed, stream.offset % 2**64], "<u8").view(np.uint8))
+
+    def set_state(self, new_state: Tensor) -> None:
+        """Go on where a state of `get_state` was taken.  Raises ArgumentError for anything else."""
+        if not isinstance(new_state, Tensor) or new_state.dtype is not uint8 or new_state.shape != (BYTES,):
+            raise ArgumentError(
+                f"set_state: expected a state of get_state, uint8({BYTES},), got {describe(new_state)}; states of "
+                f"PyTorch's generators do not fit"
+            )
+        stream, words = self.in_use(), np.array(new_state.tolist(), np.uint8).view("<u8")
+        stream.seed, stream.offset = int(words[0]), int(words[1])
+
+    def clone_state(self) -> Generator:
+        """Return another generator that draws the same numbers from here on."""
+        twin = Generator(self.in_use().seed)
+        twin.offset = self.in_use().offset
+        return twin
 
     def take(self, blocks: int) -> int:
         """Reserve counter blocks; returns the first."""
@@ -280,7 +306,7 @@ def _normal_of_each(mean: Any, std: Any, tensors: list[Tensor], generator: Gener
     if bool((std < 0).any().item() if isinstance(std, Tensor) else std < 0):
         raise ArgumentError("normal: a deviation must not be negative", op="normal")
     drawn = randn(shape, dtype=first.dtype, device=first.device, generator=generator)
-    return cast(mean + std * drawn, dtype=first.dtype)
+    return (mean + std * drawn).to(first.dtype)
 
 
 @public(out=True)

@@ -118,9 +118,15 @@ def gathered(x: Tensor, index: Tensor, out: Any) -> Tensor | None:
     return reshape(y, index.shape) if out is None else copy_result("gather", reshape(y, index.shape), out)
 
 
-def unchanged(x: Tensor, out: Any) -> Any:
-    """The result of `scatter_add` for an index that names nothing."""
-    return clone(x) if out is None else copy_result("scatter_add", x, out)
+def fitted(x: Tensor, dim: int, index: Tensor, src: Tensor, out: Any) -> Any:
+    """The result of `scatter_add` for an index that names nothing, or that is smaller than src; None for another."""
+    if index.ndim != x.ndim and not index.numel():
+        return clone(x) if out is None else copy_result("scatter_add", x, out)
+    if index.shape == src.shape or index.ndim != src.ndim or any(n > m for n, m in zip(index.shape, src.shape)):
+        return None
+    for d, n in enumerate(index.shape):
+        src = narrow(src, d, 0, n)
+    return scatter_add(x, dim, index, src, out=out)
 
 
 # ---- gathers and their adjoints -------------------------------------------------------------------------------------
@@ -154,12 +160,13 @@ def gather(backend, out, input: Tensor, dim: Dim, index: Tensor, *, sparse_grad:
     method=True,
     in_place=True,
     otherwise=lambda input, dim, index, src, out: (
-        None if index.ndim == input.ndim or index.numel() else unchanged(input, out)
+        None if index.ndim == input.ndim and index.shape == src.shape else fitted(input, dim, index, src, out)
     ),
 )
 def scatter_add(backend, out, input: Tensor, dim: Dim, index: Tensor, src: Tensor):
     """input with src[i, j, k] added at [i, index[i, j, k], k] for dim 1; repeated positions add up.
 
+    Of a src that is larger than the index, the first elements along each dim are added.
     Gradient: g, and g gathered.
     """
     launch = backend.prepare(ScatterAdd(dim), out, input, index, src)

@@ -21,7 +21,7 @@ from minigrad.declare.rules import index_dtype
 from minigrad.errors import DTypeError, GradientError, MinigradError, ShapeError
 from minigrad.ops.casting import cast, clone
 from minigrad.ops.indexing.gathering import index_select
-from minigrad.ops.pointwise.arithmetic import floor_divide, remainder
+from minigrad.ops.pointwise.arithmetic import floor_divide
 from minigrad.ops.pointwise.clamping import clamp_between
 from minigrad.ops.pointwise.compare import ne, where
 from minigrad.ops.reduction.scan import cumsum
@@ -125,11 +125,12 @@ def nonzero(input: Tensor, *, as_tuple: Flag = False) -> Any:
     """The indices of all elements that are not zero, a row each (int64); as_tuple: a tensor for each dim instead."""
     mask = input if input.dtype is bool_ else ne(input, 0)
     positions = positions_of(mask.reshape(1) if mask.ndim == 0 else mask)
-    columns = []
-    for d, n in enumerate(input.shape):
+    columns, rest = [], positions
+    for d in range(input.ndim - 1):
         steps = numel(input.shape[d + 1 :])
-        column = positions if steps == 1 else floor_divide(positions, steps)
-        columns.append(column if d == 0 else remainder(column, n))
+        columns.append(floor_divide(rest, steps))
+        rest = rest - columns[-1] * steps  # one division per dim: a remainder is another one
+    columns += [rest] * bool(input.ndim)
     if as_tuple:
         return tuple(columns) if input.ndim else (positions,)
     return stack(columns, 1) if columns else positions.reshape(positions.shape[0], 1)[:, :0]

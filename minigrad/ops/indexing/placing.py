@@ -67,9 +67,14 @@ def index_fill(input: Tensor, dim: Dim, index: Tensor, value: Tensor | float) ->
             f"index_fill: the value for {describe(x)} must have shape () and index 1 dim, got {describe(one)} and "
             f"{describe(index)}", op="index_fill",
         )  # fmt: skip
-    positions = reshape(index, (index.numel(),))
-    slices = expand(one, shape=(*x.shape[:dim], positions.shape[0], *x.shape[dim + 1 :]))
-    return reshape(index_copy(x, dim, positions, slices), input.shape)
+    if not index.dtype.is_int:
+        raise DTypeError(
+            f"index_fill: the index into {describe(input)} must have an integer dtype, got {describe(index)}",
+            op="index_fill",
+        )
+    shape = (*x.shape[:dim], index.numel(), *x.shape[dim + 1 :])
+    filled = index_copy(x, dim, reshape(index, (index.numel(),)), expand(one, shape=shape))
+    return reshape(filled, input.shape)
 
 
 @composed(in_place=True)
@@ -83,15 +88,36 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: Flag = Fa
             f"index_put: {describe(values)} must have the dtype of {describe(input)}; convert with .to(dtype)",
             op="index_put",
         )
-    named = tuple([slice(None) if each is None else each for each in indices])
+    named, sole = index_tuple(indices)
     entries, gathers = entries_of(input, named)
     if not gathers:
         raise ArgumentError(f"index_put: indices of {describe(input)} must hold an index tensor or a mask")
     y = basic_index(input, index=entries)
+    if sole:
+        values = as_slices(values, y.shape, [dim for dim, _ in gathers])
     moved, dim, shape, positions, source = located(y, gathers, values, input)
     put = index_add if accumulate else index_copy
     result = reshape(put(reshape(moved, shape), dim, positions, source), moved.shape)
-    return result if moved is y else permute(result, order_back(gathers, y.ndim))
+    # A mask of no dims adds a dim of length 1 to y.
+    return reshape(result if moved is y else permute(result, order_back(gathers, y.ndim)), input.shape)
+
+
+def index_tuple(indices: Any) -> tuple[tuple[Any, ...], bool]:
+    """Return the indices of `index_put` for `entries_of`, and whether none of them has a dim.
+
+    To `entries_of` an index of no dims is an int, which takes its dim away; it gets one dim, which broadcasts.
+    """
+    named = [slice(None) if x is None else x for x in indices]
+    single = [isinstance(x, Tensor) and x.ndim == 0 and x.dtype.is_int for x in named]
+    sole = any(single) and all(flag or isinstance(x, slice) for flag, x in zip(single, named))
+    return tuple([reshape(x, (1,)) if flag else x for flag, x in zip(single, named)]), sole
+
+
+def as_slices(values: Tensor, shape: tuple[int, ...], dims: list[int]) -> Tensor:
+    """Return values for the one slice at an index, with a dim of length 1 where `located` has that of the indices."""
+    rest = tuple([n for d, n in enumerate(shape) if d not in dims])
+    together = dims == [*range(dims[0], dims[0] + len(dims))]
+    return expand(values, shape=rest).unsqueeze(dims[0] if together else 0)
 
 
 @composed(of=index_copy, in_place=True)

@@ -114,9 +114,9 @@ def reduced(x: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, includ
     kept = x if count is None or include_self else where(count > 0, number(nothing, x.dtype, x.device), x)
     if reduce in ("sum", "mean"):
         total = scatter_add(wide(kept), dim, index, wide(src))
-        return cast(total if reduce == "sum" else average(total, count, include_self), dtype=x.dtype)
+        return (total if reduce == "sum" else average(total, count, include_self)).to(x.dtype)
     if reduce == "prod":
-        return cast(scatter_product(wide(kept), dim, index, wide(src)), dtype=x.dtype)
+        return scatter_product(wide(kept), dim, index, wide(src)).to(x.dtype)
     return attained(kept.detach(), dim, index, x, src, how=reduce, include_self=include_self)
 
 

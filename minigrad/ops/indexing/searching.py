@@ -11,8 +11,8 @@ from minigrad.core.roles import Flag, Int, Scalar, Size
 from minigrad.declare.decorators import composed
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
 from minigrad.ops.casting import cast
-from minigrad.ops.creation import ones_like, tensor, zeros
-from minigrad.ops.indexing.gathering import gather, scatter_add, zeros_of
+from minigrad.ops.creation import full, ones_like, tensor, zeros
+from minigrad.ops.indexing.gathering import gather, index_select, scatter_add, zeros_of
 from minigrad.ops.indexing.sorting import argsort
 from minigrad.ops.pointwise.compare import where
 from minigrad.ops.reduction.scan import cumsum
@@ -70,10 +70,11 @@ def isin(
     device = next((y.device for y in (x, others) if isinstance(y, Tensor)), None)
     x, others = (y if isinstance(y, Tensor) else tensor(y, device=device) for y in (x, others))
     row = others.reshape(others.numel())
+    if not row.shape[0]:
+        return full(x.shape, bool(invert), device=x.device)
     row = gather(row, 0, argsort(row))
-    result = searchsorted(row, x, right=True) > searchsorted(row, x)
-    result = result & (x == x)
-    return result.logical_not() if invert else result
+    nearest = index_select(row, 0, searchsorted(row, x).reshape(x.numel()).clamp(max=row.shape[0] - 1)).reshape(x.shape)
+    return nearest != x if invert else nearest == x
 
 
 @composed(out=False)

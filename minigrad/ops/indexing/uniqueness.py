@@ -23,9 +23,11 @@ from minigrad.ops.indexing.sorting import sort
 from minigrad.ops.pointwise.compare import ne
 from minigrad.ops.reduction.scan import cumsum
 from minigrad.ops.reduction.sums import any as any_of
+from minigrad.ops.shape.differences import diff
 from minigrad.ops.shape.joining import cat
 from minigrad.ops.shape.rearranging import movedim
-from minigrad.ops.shape.views import narrow, reshape
+from minigrad.ops.shape.views import expand, narrow, reshape
+from minigrad.runtime.dispatch import number
 from minigrad.runtime.tensor import Tensor, describe
 
 
@@ -47,8 +49,14 @@ def unique(input: Tensor, sorted: Flag = True, return_inverse: Flag = False, ret
 
     With flags also, as int64, where each element is in the output, and how often.  Not differentiable.
     """
-    x, dim, first, *others = grouped(input, dim)
-    results = [distinct(x, dim, first), *[y for y, flag in zip(others, (return_inverse, return_counts)) if flag]]
+    shape = input.shape if dim is None else (input.shape[dim] if input.ndim else 1,)
+    x = reshape(input, (input.numel(),)) if dim is None or not input.ndim else input
+    first, inverse, starts = groups(slice_keys(x, dim or 0), return_inverse)
+    results = [distinct(x, dim or 0, first)]
+    if inverse is not None:
+        results.append(reshape(inverse, shape))
+    if return_counts:
+        results.append(lengths(starts, x.shape[dim or 0]))
     return tuple(results) if len(results) > 1 else results[0]
 
 
@@ -63,22 +71,16 @@ def unique_consecutive(
     shape = input.shape if dim is None else (input.shape[dim] if input.ndim else 1,)
     x = reshape(input, (input.numel(),)) if dim is None or not input.ndim else input
     d, n = dim or 0, x.shape[dim or 0]
-    slices = reshape(movedim(x.detach(), d, 0), (n, x.numel() // max(n, 1)))
-    new = any_of(differences(slices), 1) if n else zeros(0, dtype=bool_, device=x.device)
-    first = positions_of(cat([full((min(n, 1),), True, device=x.device), narrow(new, 0, min(n, 1), max(n - 1, 0))]))
-    after = cat([narrow(first, 0, min(n, 1), max(first.shape[0] - 1, 0)), full((min(n, 1),), n, device=x.device)])
-    inverse = reshape(cumsum(cast(new, dtype=int64), 0), shape)
-    others = [y for y, flag in ((inverse, return_inverse), (after - first, return_counts)) if flag]
-    return (distinct(x, d, first), *others) if others else distinct(x, d, first)
-
-
-def grouped(x: Tensor, dim: int | None) -> tuple[Tensor, int, Tensor, Tensor, Tensor]:
-    """Return the tensor and the dim to select along, where each distinct slice is first, the inverse, and counts."""
-    shape = x.shape if dim is None else (x.shape[dim] if x.ndim else 1,)
-    x = reshape(x, (x.numel(),)) if dim is None or not x.ndim else x
-    dim = dim or 0
-    first, inverse, counts = groups(slice_keys(x, dim))
-    return x, dim, first, reshape(inverse, shape), counts
+    slices = reshape(movedim(x.detach(), d, 0), (n, -1) if x.numel() > n else (n,))
+    new = differences(slices, True)
+    new = any_of(new, 1) if new.ndim > 1 else new
+    first = positions_of(new)
+    results = [distinct(x, d, first)]
+    if return_inverse:
+        results.append(reshape(cumsum(cast(new, dtype=int64), 0) - 1, shape))
+    if return_counts:
+        results.append(lengths(first, n))
+    return tuple(results) if len(results) > 1 else results[0]
 
 
 def slice_keys(x: Tensor, dim: int) -> Tensor:
@@ -99,28 +101,31 @@ def slice_keys(x: Tensor, dim: int) -> Tensor:
 def column_ranks(x: Tensor) -> Tensor:
     """Return how many distinct elements are before each one in the order of its column."""
     values, order = sort(x, 0)
-    ranks = cumsum(cast(differences(values), dtype=int64), 0)
+    ranks = cumsum(cast(differences(values, False), dtype=int64), 0)
     return scatter_add(zeros_of(x.shape, ranks), 0, order, ranks)
 
 
-def differences(x: Tensor) -> Tensor:
-    """Return whether each element differs from the one before it along the first dim; the first does not."""
+def differences(x: Tensor, first: bool) -> Tensor:
+    """Return whether each element differs from the one before it along the first dim; of the first, what is given."""
     n = x.shape[0]
     if not n:
         return zeros(x.shape, dtype=bool_, device=x.device)
-    first = zeros(1, *x.shape[1:], dtype=bool_, device=x.device)
-    return cat([first, ne(narrow(x, 0, 1, n - 1), narrow(x, 0, 0, n - 1))], 0)
+    known = expand(number(first, bool_, x.device), shape=(1, *x.shape[1:]))
+    return cat([known, ne(narrow(x, 0, 1, n - 1), narrow(x, 0, 0, n - 1))], 0)
 
 
-def groups(key: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Return where each distinct element of a vector is first, which of these each element equals, and how many do."""
+def lengths(starts: Tensor, n: int) -> Tensor:
+    """Return how many of n elements there are from each start to the next."""
+    return diff(starts, append=full((min(n, 1),), n, dtype=int64, device=starts.device))
+
+
+def groups(key: Tensor, inverted: bool) -> tuple[Tensor, Tensor | None, Tensor]:
+    """Return where each distinct element of a vector is first, if asked which of these each element equals, and where
+    each is first in the order of all."""
     n = key.shape[0]
-    if not n:
-        nothing = zeros(0, dtype=int64, device=key.device)
-        return nothing, nothing, nothing
     values, order = sort(key, 0)
-    ends = differences(values)
-    starts = cat([zeros(1, dtype=int64, device=key.device), positions_of(ends)], 0)
-    after = cat([narrow(starts, 0, 1, starts.shape[0] - 1), full((1,), n, dtype=int64, device=key.device)], 0)
-    inverse = index_copy(zeros_of((n,), order), 0, order, cumsum(cast(ends, dtype=int64), 0))
-    return index_select(order, 0, starts), inverse, after - starts
+    new = differences(values, True)
+    starts, inverse = positions_of(new), None
+    if inverted:
+        inverse = index_copy(zeros_of((n,), order), 0, order, cumsum(cast(new, dtype=int64), 0) - 1)
+    return index_select(order, 0, starts), inverse, starts

@@ -1,4 +1,4 @@
-"""Norms of vectors and matrices, distances, powers and chains of products under the names of `torch.linalg`."""
+"""Norms of vectors and matrices, powers and chains of products under the names of `torch.linalg`."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from minigrad.core.roles import Dim, Flag, Int, Scalar
 from minigrad.core.shape import normalize_dim
 from minigrad.declare.decorators import composed, public
 from minigrad.declare.forms import as_float
-from minigrad.declare.names import FUNCTIONAL, LINALG, MG
+from minigrad.declare.names import LINALG
 from minigrad.errors import ArgumentError, ShapeError
 from minigrad.ops.casting import clone
 from minigrad.ops.creation import arange, eye
-from minigrad.ops.indexing.gathering import index_select
 from minigrad.ops.linalg import vectors
 from minigrad.ops.linalg.products import matmul
 from minigrad.ops.linalg.spectra import svdvals
@@ -24,7 +23,6 @@ from minigrad.ops.reduction import norms
 from minigrad.ops.reduction.scan import cumprod
 from minigrad.ops.reduction.sums import amax, amin, sum
 from minigrad.ops.shape import views
-from minigrad.ops.shape.grids import triu_indices
 from minigrad.ops.shape.rearranging import movedim
 from minigrad.ops.shape.views import expand, reshape
 from minigrad.runtime.tensor import Tensor, describe
@@ -93,35 +91,6 @@ def norm(input: Tensor, ord: Any = None, dim: Any = None, keepdim: Flag = False,
     if dim is None and input.ndim != 2:
         raise ShapeError(f"norm: ord without dim needs 1 or 2 dims, got {describe(input)}; give dim", op="norm")
     return matrix_norm(input, ord, (0, 1) if dim is None else dim, keepdim, dtype=dtype)
-
-
-@composed(method=False, out=False)
-def dist(input: Tensor, other: Tensor, p: Scalar = 2) -> Tensor:
-    """The norm of order p of input - other, over all elements; the two broadcast."""
-    return norms.norm(input - other, p)
-
-
-@composed(method=False, out=False)
-def cdist(x1: Tensor, x2: Tensor, p: Scalar = 2.0, compute_mode: Any = "use_mm_for_euclid_dist_if_necessary") -> Tensor:
-    """The distance of order p of each row of x1 from each row of x2, (..., m, k) and (..., n, k) to (..., m, n).
-
-    compute_mode: has no effect, for differences are taken before squares.
-    """
-    if x1.ndim < 2 or x2.ndim < 2 or x1.shape[-1] != x2.shape[-1] or p < 0:
-        raise ShapeError(f"cdist: expected rows of one length and p >= 0, got {describe(x1)}, {describe(x2)} and {p}")
-    return norms.norm(x1.unsqueeze(-2) - x2.unsqueeze(-3), p if x1.shape[-1] else 2, -1)
-
-
-@composed(namespace=(MG, FUNCTIONAL), method=False, out=False)
-def pdist(input: Tensor, p: Scalar = 2.0) -> Tensor:
-    """Return the distance of order p of each pair of rows of a matrix (n, m), as a vector of n * (n - 1) / 2.
-
-    The pairs are (0, 1), (0, 2), ..., (n - 2, n - 1).  Gradient: as for `cdist`; 0 for equal rows if p is 2.
-    """
-    if input.ndim != 2 or not input.dtype.is_float or p < 0:
-        raise ShapeError(f"pdist: expected a matrix of floats and p >= 0, got {describe(input)} and {p}", op="pdist")
-    first, second = triu_indices(input.shape[0], input.shape[0], 1, device=input.device)
-    return norms.norm(index_select(input, 0, first) - index_select(input, 0, second), p if input.shape[1] else 2, -1)
 
 
 @composed()

@@ -5,18 +5,24 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
+from minigrad.backends.steps import Steps
 from minigrad.core.roles import Front, Scalar
 from minigrad.core.shape import broadcast_shapes, normalize_dim
-from minigrad.declare.decorators import composed
+from minigrad.declare.decorators import composed, kernel
 from minigrad.declare.forms import apart
 from minigrad.declare.names import LINALG
+from minigrad.declare.rules import each, number
 from minigrad.errors import ArgumentError, ShapeError
+from minigrad.kernels.scalar import parse
+from minigrad.ops.casting import clone
 from minigrad.ops.linalg.products import add_product, dot, matmul
+from minigrad.ops.pointwise.blends import addcmul
 from minigrad.ops.reduction.sums import sum
-from minigrad.ops.shape.joining import stack
-from minigrad.ops.shape.views import expand, permute, reshape, select
+from minigrad.ops.shape.views import expand, permute, reshape
 from minigrad.runtime.into import copy_result
 from minigrad.runtime.tensor import Tensor, describe
+
+SHORT, MANY = 64, 8  # elements of a row that takes longer to begin than to walk; rows of an operand
 
 
 @composed()
@@ -60,8 +66,35 @@ def vector_product(name: str, a: Tensor, b: Tensor, dim: int) -> Tensor:
     if a.shape[d] != 3 or b.shape[d] != 3:
         raise ShapeError(f"{name}: {describe(a)} and {describe(b)} must have length 3 along dim {dim}", op=name)
     shape = broadcast_shapes(name, a.shape, b.shape)
-    (a0, a1, a2), (b0, b1, b2) = ([select(expand(x, shape=shape), d, k) for k in range(3)] for x in (a, b))
-    return stack([a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0], d)
+    return crossed(*[expand(x, shape=shape) for x in (a, b)], dim=d)
+
+
+def three_products(a0, a1, a2, b0, b1, b2):
+    """Return the vector product of two vectors."""
+    return a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0
+
+
+THREE_PRODUCTS = parse(three_products, results=3)
+
+
+@kernel(
+    dtype=lambda op, specs, *, dim: number(op, specs)[1],
+    shape=lambda op, a, b, *, dim: a.shape,
+    namespace=(),
+    label="cross",
+    linear=each("a", "b"),
+    vjp=(lambda g, b, *, dim: crossed(b, g, dim=dim), lambda g, a, *, dim: crossed(g, a, dim=dim)),
+    batch=lambda a, b, *, dim, batch, flags: crossed(
+        *[x if flag else expand(x, shape=(batch, *x.shape)) for x, flag in zip((a, b), flags)], dim=dim + 1
+    ),
+)
+def crossed(backend, out, a: Tensor, b: Tensor, *, dim):
+    """The vector products along a dim of tensors of one shape, in one pass.  Gradients: b x g and g x a."""
+    steps = Steps(backend, (out,), (a, b))
+    outs, operands = ([x.seen(x.layout.select(dim, k)) for x in values for k in range(3)]
+                      for values in (steps.outs, steps.operands))  # fmt: skip
+    steps.each(THREE_PRODUCTS, outs, *operands)
+    return steps.launch
 
 
 @composed()
@@ -71,6 +104,10 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
     first, second = ((1,) * (n - x.ndim) + x.shape for x in (input, other))
     a = reshape(input, tuple([m for size in first for m in (size, 1)]))
     b = reshape(other, tuple([m for size in second for m in (1, size)]))
+    if n and second[-1] < SHORT and min(input.numel(), other.numel()) >= MANY * max(first[-1], second[-1]):
+        # Many short rows: first those of each operand at the length of the result's, which is a small part of all.
+        a, b = (clone(expand(x, shape=(*x.shape[:-2], first[-1], second[-1]))) for x in (a, b))
+        a, b = (reshape(x, (*x.shape[:-2], first[-1] * second[-1])) for x in (a, b))
     return reshape(a * b, tuple([p * q for p, q in zip(first, second)]))
 
 
@@ -130,4 +167,7 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Scalar = 1, alpha: 
     """beta * input + alpha * the outer product of two vectors: see `addmm`."""
     if vec1.ndim != 1 or vec2.ndim != 1:
         raise ShapeError(f"addr: expected two vectors, got {describe(vec1)} and {describe(vec2)}", op="addr")
-    return add_product(input, vec1.unsqueeze(1), vec2.unsqueeze(0), alpha=alpha, beta=beta)
+    column, row = vec1.unsqueeze(1), vec2.unsqueeze(0)
+    if beta == 1 and input.dtype.is_float and input.shape == (column.shape[0], row.shape[1]):
+        return addcmul(input, column, row, value=alpha)
+    return add_product(input, column, row, alpha=alpha, beta=beta)

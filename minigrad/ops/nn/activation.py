@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from minigrad.core.roles import Dim
+from minigrad.core.dtype import float32
+from minigrad.core.roles import Flag, Scalar
 from minigrad.declare.decorators import composed, elementwise, scalar
 from minigrad.declare.names import FUNCTIONAL, MG
 from minigrad.declare.rules import number, to_float
 from minigrad.errors import ArgumentError, ShapeError
+from minigrad.ops.casting import cast
 from minigrad.ops.creation import zeros_like
+from minigrad.ops.random import rand
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
 SQRT_2_OVER_PI = math.sqrt(2.0 / math.pi)
@@ -152,17 +155,21 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
 
 
 @composed(out=False, method=False)
-def glu(input: Tensor, dim: Dim = -1) -> Tensor:
-    """Half of the input, times the sigmoid of the other half along `dim`.
+def rrelu(
+    input: Tensor, lower: Scalar = 1.0 / 8, upper: Scalar = 1.0 / 3, training: Flag = False, inplace: Flag = False
+) -> Tensor:
+    """input above 0, else times a factor: random from [lower, upper) for each element in training, else their mean.
 
-    Gradient: g*s and g*a*s*(1-s), with a the first half and s the sigmoid of the second.
-    Source: Dauphin and others, arXiv 1612.08083.
-    Raises ShapeError for an odd length.
+    inplace: in the memory of input, which is returned.  Gradient: g above 0, g times the factor at 0 and below.
+    Source: Xu and others, arXiv 1505.00853.  Raises ArgumentError unless lower <= upper.
     """
-    if input.shape[dim] % 2:
-        raise ShapeError(f"glu: dim {dim} of {describe(input)} must have an even length, to be halved", op="glu")
-    a, b = input.chunk(2, dim)
-    return a * b.sigmoid()
+    if not lower <= upper:
+        raise ArgumentError(f"rrelu: lower must be at most upper, got {lower} and {upper}", op="rrelu")
+    factor: Any = (lower + upper) / 2
+    if training and input.numel():
+        factor = cast(rand(input.shape, dtype=float32, device=input.device) * (upper - lower) + lower,
+                      dtype=input.dtype)  # fmt: skip
+    return input.leaky_relu_(factor) if inplace else leaky_relu(input, factor)
 
 
 @elementwise(dtype=to_float, namespace=(MG, FUNCTIONAL), vjp=(lambda g, y: g * y * (1.0 - y),))

@@ -14,7 +14,6 @@ import numpy as np
 from minigrad.declare.decorators import composed
 from minigrad.declare.names import FUNCTIONAL, MG
 from minigrad.errors import DTypeError, ShapeError
-from minigrad.ops.casting import cast
 from minigrad.ops.creation import tensor
 from minigrad.ops.indexing.gathering import gather, index_select
 from minigrad.ops.nn.convolution import per_dim
@@ -84,7 +83,7 @@ def adaptive_mean(name: str, dims: int, x: Tensor, output_size: Any) -> Tensor:
             index, ones, counts[d] = sums_of(n, m)
             y = weighted(y, x.ndim - dims + d, index, ones)
     share = tensor(reduce(np.multiply.outer, counts), dtype=y.dtype, device=x.device)
-    return cast(y / share, dtype=x.dtype)
+    return (y / share).to(x.dtype)
 
 
 @lru_cache(64)

@@ -21,7 +21,7 @@ from minigrad.ops.random import shares
 from minigrad.ops.reduction.sums import wide
 from minigrad.ops.shape.triangles import tril
 from minigrad.ops.shape.views import expand, reshape
-from minigrad.runtime.tensor import PLAIN, Tensor, describe
+from minigrad.runtime.tensor import Tensor, are_plain, describe
 from minigrad.runtime.tracers import stack
 
 NAME = "scaled_dot_product_attention"
@@ -50,8 +50,7 @@ def scaled_dot_product_attention(
             f"{NAME}: expected query (..., L, E), key (..., S, E) and value (..., S, V), got "
             f"{', '.join(map(describe, (query, key, value)))}", op=NAME,
         )  # fmt: skip
-    operands = [x for x in (query, key, value, attn_mask) if x is not None]
-    traced = not PLAIN.issuperset(map(type, operands)) or (dropout_p and stack.transforms)
+    traced = not are_plain(query, key, value, attn_mask) or (dropout_p and stack.transforms)
     if traced or (attn_mask is not None and attn_mask.requires_grad):
         return composition(query, key, value, attn_mask, dropout_p, is_causal, size)
     return in_blocks(query, key, value, attn_mask, dropout_p, is_causal, size)

@@ -27,7 +27,7 @@ from minigrad.ops.reduction.sums import amax
 from minigrad.ops.shape.triangles import tril
 from minigrad.ops.shape.views import reshape
 from minigrad.runtime.recording import is_grad_enabled
-from minigrad.runtime.tensor import PLAIN, Tensor
+from minigrad.runtime.tensor import Tensor, are_plain
 
 SCORES = 1 << 18  # of a block: what stays in a second cache
 CAUSAL = 128  # queries of a causal block; the keys behind its last one are left out
@@ -285,7 +285,7 @@ def attention_kept(backend, out, query: Tensor, key: Tensor, value: Tensor, mask
 
 def _gradients(asked: tuple[bool, ...], g: Tensor, *operands: Any, **params: Any) -> tuple[Tensor | None, ...]:
     """The gradients of all operands: of the blocks, or in tensor code where a derivative may be asked of them."""
-    derived = is_grad_enabled() or not PLAIN.issuperset([type(x) for x in (g, *operands) if x is not None])
+    derived = is_grad_enabled() or not are_plain(g, *operands)
     gradients = (in_tensor_code if derived else attention_backward)(g, *operands, **params)
     return (*[x if wanted else None for x, wanted in zip(gradients, asked)], None, None, None)
 

@@ -57,7 +57,7 @@ def embedding_bag(
     rows = embedding(flat, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
     counts = expand(full((1,), 1, dtype=int64, device=weight.device), shape=flat.shape)
     if padding_idx is not None:
-        skipped, n = cast(flat, dtype=int64), weight.shape[0]
+        skipped, n = flat.to(int64), weight.shape[0]
         counts = cast((skipped - _padding(weight, padding_idx)).remainder(n) != 0, dtype=int64)
     size = index_add(zeros_of((count,), counts), 0, bag, counts).unsqueeze(1)
     if mode == "max":
@@ -67,7 +67,7 @@ def embedding_bag(
         factor = factor * narrow(reshape(per_sample_weights, (input.numel(),)), 0, 0, flat.shape[0])
     kept = wide(where((counts > 0).unsqueeze(1), rows * factor.unsqueeze(1), 0.0))
     total = index_add(zeros_of((count, weight.shape[1]), kept), 0, bag, kept)
-    return cast(total / size.clamp(1) if mode == "mean" else total, dtype=weight.dtype)
+    return (total / size.clamp(1) if mode == "mean" else total).to(weight.dtype)
 
 
 def first_largest(rows: Tensor, bag: Tensor, counts: Tensor, count: int) -> Tensor:
@@ -104,5 +104,5 @@ def expect_bags(input: Tensor, offsets: Tensor | None, ends: bool) -> tuple[Tens
             f"embedding_bag: offsets must rise from 0 to at most {length}, got {values.tolist()}", op="embedding_bag"
         )
     length = int(values[-1]) if ends else length
-    starts, flat = cast(narrow(offsets, 0, 0, bags), dtype=int64), narrow(flat, 0, 0, length)
+    starts, flat = narrow(offsets, 0, 0, bags).to(int64), narrow(flat, 0, 0, length)
     return flat, searchsorted(starts, arange(length, device=input.device), right=True) - 1, bags

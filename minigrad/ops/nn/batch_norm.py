@@ -1,7 +1,7 @@
 """batch_norm: each channel minus its mean, over its deviation, and the running statistics of training.
 
-A composed op: its derivatives are those of the mean and the variance.  It is the op that writes operands, which its
-declaration lists in `writes`.
+Training is one launch each way (`channels.py`); within a transform it is composed of the mean and the variance.  It is
+the op that writes operands, which its declaration lists in `writes`.
 """
 
 from __future__ import annotations
@@ -12,14 +12,15 @@ from minigrad.core.op import Op
 from minigrad.core.roles import Flag, Scalar
 from minigrad.declare.decorators import composed
 from minigrad.errors import ArgumentError, DeviceError, DTypeError, ShapeError
-from minigrad.ops.casting import cast
 from minigrad.ops.creation import ones, zeros
+from minigrad.ops.nn.channels import moved, normalized_channels, scaled_from
 from minigrad.ops.pointwise.powers import rsqrt
 from minigrad.ops.reduction.sums import mean, wide
 from minigrad.ops.reduction.variance import variance
-from minigrad.ops.shape.views import reshape
+from minigrad.ops.shape.views import expand, reshape
+from minigrad.runtime.dispatch import number
 from minigrad.runtime.into import write_operands
-from minigrad.runtime.tensor import Tensor, describe
+from minigrad.runtime.tensor import Tensor, are_plain, describe
 
 
 @composed(method=False, out=False, writes=("running_mean", "running_var"))
@@ -28,29 +29,34 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
                eps: Scalar = 1e-05) -> Tensor:  # fmt: skip
     """Return each channel (dim 1) minus its mean, over sqrt(variance + eps), times weight plus bias.
 
-    Gradient: by composition.  Training takes the statistics of the batch and moves the running ones to them, in place.
+    Training takes the statistics of the batch and moves the running ones to them, in place.
+    Gradient: with s = 1/sqrt(variance + eps) and u = (input - mean)*s, that of input is weight*s*(g - mean(g) -
+    u*mean(g*u)) in training, else g*s*weight; that of weight sum(g*u), that of bias sum(g).
     """
-    center, spread = statistics_of(input, running_mean, running_var, weight, bias, training, momentum, eps)
-    return cast(scaled_channels(wide(input), center, spread, weight, bias, eps), dtype=input.dtype)
-
-
-def statistics_of(
-    x: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None, bias: Tensor | None,
-    training: bool, momentum: float, eps: float,
-) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """Return the mean and the variance to use; after every check, in training, the running ones are moved."""
-    check_channels(x, running_mean, running_var, weight, bias, training, eps)
+    check_channels(input, running_mean, running_var, weight, bias, training, eps)
+    x = wide(input)
     if not training and running_mean is not None and running_var is not None:
-        return running_mean, running_var
-    center, spread = batch_statistics(x)
-    if running_mean is not None and running_var is not None and x.numel():
-        batch = {"running_mean": center.detach(), "running_var": spread.detach()}
-        others = {"input": x, "weight": weight, "bias": bias}
-        beside = {name: p for name, p in others.items() if p is not None}
+        return scaled_channels(x, running_mean, running_var, weight, bias, eps).to(input.dtype)
+    n = x.numel() // max(x.shape[1], 1)
+    in_one = n > 1 and are_plain(x, weight, bias)
+    if in_one:
+        y, center, spread = normalized_channels(x, channel_line(weight, 1.0, x), channel_line(bias, 0.0, x), eps=eps)
+        sample = spread.detach() * (n / (n - 1))
+    else:
+        center, sample = batch_statistics(x)
+        y = scaled_channels(x, center, sample * ((n - 1) / n) if n else sample, weight, bias, eps)
+    if running_mean is not None and running_var is not None and n:
+        operands = {"input": input, "weight": weight, "bias": bias}
+        beside = {name: p for name, p in operands.items() if p is not None}
+        batch = {"running_mean": center.detach(), "running_var": sample.detach()}
         op: Op = batch_norm.op  # type: ignore[attr-defined]
         move_statistics(op, {"running_mean": running_mean, "running_var": running_var}, batch, momentum, beside)
-    n = x.numel() // max(x.shape[1], 1)
-    return center, spread * ((n - 1) / n) if n else spread
+    return y.to(input.dtype)
+
+
+def channel_line(p: Tensor | None, default: float, x: Tensor) -> Tensor:
+    """Return a parameter in the dtype of x, or one number repeated without memory."""
+    return expand(number(default, x.dtype, x.device), shape=(x.shape[1],)) if p is None else wide(p)
 
 
 def check_channels(
@@ -117,8 +123,8 @@ def scaled_channels(
     """Return (x - center) / sqrt(spread + eps) * weight + bias, channel by channel."""
     shape = (-1, *(1,) * (x.ndim - 2)) if x.shape[1] else (0, *(1,) * (x.ndim - 2))
     scale = rsqrt(wide(spread) + eps)
-    y = (x - reshape(wide(center), shape)) * reshape(scale if weight is None else scale * wide(weight), shape)
-    return y if bias is None else y + reshape(wide(bias), shape)
+    factor = reshape(scale if weight is None else scale * wide(weight), shape)
+    return scaled_from(x, reshape(wide(center), shape), factor, 0.0 if bias is None else reshape(wide(bias), shape))
 
 
 def move_statistics(
@@ -128,6 +134,5 @@ def move_statistics(
 
     others: the operands that they must not share memory with.
     """
-    moved = {name: wide(old.detach()) * (1 - momentum) + batch[name] * momentum for name, old in running.items()}
-    values = {name: cast(moved[name], dtype=old.dtype) for name, old in running.items()}
+    values = {name: moved(old.detach(), batch[name], momentum) for name, old in running.items()}
     write_operands(op, running | others, values)

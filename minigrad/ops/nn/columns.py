@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from minigrad.core.roles import WHOLE, Entries, Ints
+from minigrad.backends.steps import Steps
+from minigrad.core.layout import Layout
+from minigrad.core.roles import Ints
 from minigrad.core.shape import numel
-from minigrad.declare.decorators import composed, public
+from minigrad.declare.decorators import composed, kernel, public, scalar
 from minigrad.declare.names import FUNCTIONAL
+from minigrad.declare.rules import joint
 from minigrad.errors import ArgumentError, ShapeError
-from minigrad.ops.casting import clone
+from minigrad.ops.casting import same_dtype
 from minigrad.ops.shape.padding import constant_pad_nd
-from minigrad.ops.shape.views import adjoint_of, basic_index, permute, reshape
-from minigrad.ops.shape.views import unfold as windows
+from minigrad.ops.shape.views import reshape
 from minigrad.runtime.tensor import Tensor, describe
 
-Pairs = list[tuple[int, int]]
+Two = tuple[int, int]
 
 
 @composed(namespace=(), out=False, method=False)
@@ -26,9 +28,7 @@ def im2col(input: Tensor, kernel_size: Ints, dilation: Ints = 1, padding: Ints =
     size, step, margin, stride = pairs("unfold", kernel_size, dilation, padding, stride)
     (*front, c), counts = input.shape[:-2], counts_of("unfold", input.shape[-2:], size, step, margin, stride)
     x = constant_pad_nd(input, (margin[1], margin[1], margin[0], margin[0])) if any(margin) else input
-    for d in (0, 1):
-        x = windows(x, x.ndim - 2, step[d] * (size[d] - 1) + 1, stride[d])[..., :: step[d]]
-    columns = clone(permute(x, dims=order(len(front))))  # in memory of its own, even if there is one window
+    columns = windows_of(x, size=size, step=step, stride=stride)
     return reshape(columns, (*front, c * numel(size), numel(counts)))
 
 
@@ -42,16 +42,63 @@ def col2im(input: Tensor, output_size: Ints, kernel_size: Ints, dilation: Ints =
     if input.ndim not in (2, 3) or input.shape[-1] != numel(counts) or input.shape[-2] % numel(size):
         raise ShapeError(f"fold: expected {wanted}, or it without N, got {describe(input)}", op="fold")
     front, c = input.shape[:-2], input.shape[-2] // numel(size)
-    y = permute(reshape(input, (*front, c, *size, *counts)), dims=order(len(front)))
-    for d in (1, 0):
-        span, n = step[d] * (size[d] - 1) + 1, image[d] + 2 * margin[d]
-        if step[d] > 1:
-            index = Entries((*[WHOLE] * (y.ndim - 1), (None, None, step[d])))
-            y = adjoint_of(basic_index, y, (*y.shape[:-1], span), index=index)
-        at = y.ndim - 3
-        wide = (*y.shape[:at], n, *y.shape[at + 1 : -1])
-        y = adjoint_of(windows, y, wide, dimension=at, size=span, step=stride[d])
+    padded = tuple([image[d] + 2 * margin[d] for d in (0, 1)])
+    y = windows_added(reshape(input, (*front, c, *size, *counts)), image=padded, size=size, step=step, stride=stride)
     return y[..., margin[0] : margin[0] + image[0], margin[1] : margin[1] + image[1]]
+
+
+def window_layout(image: Layout, size: Two, step: Two, stride: Two) -> Layout:
+    """Return the layout (..., kernel, windows) of the windows of images (..., H, W); both have two dims."""
+    (height, width), (down, right) = image.shape[-2:], image.strides[-2:]
+    counts = [(n - step[d] * (size[d] - 1) - 1) // stride[d] + 1 for d, n in enumerate((height, width))]
+    strides = (step[0] * down, step[1] * right, stride[0] * down, stride[1] * right)
+    return Layout.make((*image.shape[:-2], *size, *counts), (*image.strides[:-2], *strides), image.offset)
+
+
+@kernel(
+    dtype=same_dtype, namespace=(), label="unfold", linear=joint("input"),
+    shape=lambda op, input, **params: window_layout(input.layout, **params).shape,
+    vjp=(lambda g, *, in_shape, **params: windows_added(g, image=in_shape[-2:], **params),),
+    batch=lambda input, *, batch, size, step, stride: windows_of(input, size=size, step=step, stride=stride),
+)  # fmt: skip
+def windows_of(backend, out, input: Tensor, *, size, step, stride):
+    """The windows (..., kernel, windows) of images (..., H, W), as a copy.  Gradient: g added where it was read."""
+    steps = Steps(backend, (out,), (input,))
+    (result,), (source,) = steps.outs, steps.operands
+    steps.copy(result, source.seen(window_layout(input.layout, size, step, stride)))
+    return steps.launch
+
+
+@kernel(
+    dtype=same_dtype, namespace=(), label="fold", linear=joint("input"),
+    shape=lambda op, input, *, image, **params: (*input.shape[:-4], *image),
+    vjp=(lambda g, *, image, **params: windows_of(g, **params),),
+    batch=lambda input, *, batch, image, size, step, stride: windows_added(
+        input, image=image, size=size, step=step, stride=stride
+    ),
+)  # fmt: skip
+def windows_added(backend, out, input: Tensor, *, image, size, step, stride):
+    """Images (..., H, W) of zeros, to which windows (..., kernel, windows) are added.  Gradient: the windows of g."""
+    steps = Steps(backend, (out,), (input,))
+    (result,), (source,) = steps.outs, steps.operands
+    targets, at = window_layout(out.layout, size, step, stride), len(out.shape) - 2
+    apart = all(k * (n - 1) < m for n, k, m in zip(size, step, stride))
+    if not apart or targets.numel < out.layout.numel:
+        steps.fill(result, 0)
+    if apart:  # no element is in two windows
+        steps.copy(result.seen(targets), source)
+        return steps.launch
+    for i in range(size[0]):
+        for j in range(size[1]):
+            target, part = (x.select(at, i).select(at, j) for x in (targets, input.layout))
+            images = result.seen(target)
+            steps.each(_added, images, images, source.seen(part))
+    return steps.launch
+
+
+@scalar
+def _added(a, b):
+    return a + b
 
 
 @public(namespace=FUNCTIONAL)
@@ -72,11 +119,6 @@ def fold(
     Gradient: `unfold` of g.
     """
     return col2im(input, output_size, kernel_size, dilation, padding, stride)
-
-
-def order(k: int) -> tuple[int, ...]:
-    """Return the order of (..., C, windows, kernel) as (..., C, kernel, windows), also that of the way back."""
-    return (*range(k), k, k + 3, k + 4, k + 1, k + 2)
 
 
 def pairs(name: str, *values: tuple[int, ...]) -> Any:

@@ -1,7 +1,7 @@
 """grid_sample and affine_grid: images read at computed positions, and the positions of an affine map.
 
 A position of the grid runs from -1 to 1 over the image.  An output is the sum of a few pixels around its position,
-times weights: a gather, whose derivative with respect to the grid is that of the weights.
+times weights, by `taps.py`; its derivative with respect to the grid is that of the weights.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from minigrad.core.roles import Choice, Shape
 from minigrad.declare.decorators import composed, public
 from minigrad.declare.names import MG
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
-from minigrad.ops.casting import cast
-from minigrad.ops.creation import ones, tensor
-from minigrad.ops.indexing.gathering import gather
+from minigrad.ops.creation import arange, ones, tensor
+from minigrad.ops.nn.taps import joined_tap, linear_tap, pixel_at, tapped
 from minigrad.ops.pointwise.compare import where
 from minigrad.ops.pointwise.rounding import floor, round
-from minigrad.ops.reduction.sums import sum, wide
-from minigrad.ops.shape.joining import stack
-from minigrad.ops.shape.views import expand, reshape
+from minigrad.ops.reduction.sums import wide
+from minigrad.ops.shape.joining import cat
+from minigrad.ops.shape.views import expand, flatten, reshape
+from minigrad.runtime.dispatch import number
 from minigrad.runtime.tensor import Tensor, describe
 
 MODES, PADDINGS = ("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection")
-Taps = list[tuple[Tensor, Tensor, Tensor]]  # of one dim: positions, weights, and which positions exist
+Taps = tuple[Tensor, Tensor]  # of one dim: positions (N, taps, outputs) and their weights
 
 
 @composed(method=False, out=False)
@@ -57,21 +57,19 @@ def grid_sample(
     Raises ShapeError, DTypeError or ArgumentError for what does not fit.
     """
     expect_grid(input, grid, mode, padding_mode)
-    dims, size = input.ndim - 2, input.shape[2:]
+    dims, size, count = input.ndim - 2, input.shape[2:], prod(grid.shape[1:-1])
     positions = wide(grid)
-    taps = []
+    index, weight = (number(value, dtype, grid.device) for value, dtype in ((0, int64), (1.0, positions.dtype)))
+    index, weight = (expand(x, shape=(input.shape[0], 1, count)) for x in (index, weight))
     for d, n in enumerate(size):
         at = positions.select(-1, dims - 1 - d)
-        pixel = ((at + 1.0) / 2.0) * (n - 1) if align_corners else ((at + 1.0) * n - 1.0) / 2.0
-        pad = PADS[padding_mode]
-        taps.append(TAPS[mode](pixel, partial(pad, n=n, align=bool(align_corners)), n))
-    index, weight, inside = combined(taps, size)
-    k, flat = index.shape[1], prod(index.shape[1:])
-    whole = (*input.shape[:2], flat)
+        pixel = pixel_at(at, float(n), float(bool(align_corners)))
+        pad = partial(PADS[padding_mode], n=n, align=bool(align_corners))
+        along = TAPS[mode](reshape(pixel, (input.shape[0], 1, count)), pad)
+        tables = joined_tap(index.unsqueeze(2), weight.unsqueeze(2), *[x.unsqueeze(1) for x in along], float(n))
+        index, weight = flatten(tables.joined.detach(), 1, 2), flatten(tables.product, 1, 2)
     planes = reshape(wide(input), (*input.shape[:2], prod(size)))
-    pixels = gather(planes, 2, expand(reshape(index, (whole[0], 1, flat)), shape=whole))
-    terms = where(reshape(inside, (whole[0], 1, flat)), pixels, 0.0) * reshape(weight, (whole[0], 1, flat))
-    return cast(sum(reshape(terms, (*input.shape[:2], k, *grid.shape[1:-1])), 2), dtype=input.dtype)
+    return reshape(tapped(planes, index, weight, count), (*input.shape[:2], *grid.shape[1:-1])).to(input.dtype)
 
 
 @composed(method=False, out=False)
@@ -146,7 +144,7 @@ def expect_grid(x: Tensor, grid: Tensor, mode: str, padding_mode: str) -> None:
 # ---- positions beyond an image ---------------------------------------------------------------------------------------
 
 
-def as_it_is(x: Tensor, n: int = 0, align: bool = False) -> Tensor:
+def as_it_is(x: Tensor, n: int, align: bool) -> Tensor:
     """Return positions as they are."""
     return x
 
@@ -174,37 +172,31 @@ PADS: dict[str, Callable[..., Tensor]] = {"zeros": as_it_is, "border": clipped, 
 # ---- pixels around a position ----------------------------------------------------------------------------------------
 
 
-def around(at: Tensor, first: Tensor, weights: list[Tensor], pad: Callable[..., Tensor], n: int) -> Taps:
-    """Return neighbouring positions from `first` on, with weights."""
-    taps = []
-    for k, weight in enumerate(weights):
-        x = pad(first + float(k)).detach()
-        inside = (x >= 0.0) & (x <= n - 1)
-        taps.append((cast(where(inside, x, 0.0), dtype=int64), weight, inside))
-    return taps
-
-
-def linear(x: Tensor, pad: Callable[..., Tensor], n: int) -> Taps:
+def linear(x: Tensor, pad: Callable[..., Tensor]) -> Taps:
     """Return the two neighbours of a position."""
-    at = pad(x)
-    first = floor(at).detach()
-    return around(at, first, [1.0 - (at - first), at - first], as_it_is, n)
+    position, share = linear_tap(pad(x), steps_from(0, 2, x))
+    return position.detach(), share
 
 
-def nearest(x: Tensor, pad: Callable[..., Tensor], n: int) -> Taps:
+def nearest(x: Tensor, pad: Callable[..., Tensor]) -> Taps:
     """Return the position itself, rounded to even."""
     at = round(pad(x)).detach()
-    return around(at, at, [ones(at.shape, dtype=at.dtype, device=at.device)], as_it_is, n)
+    return at, ones(at.shape, dtype=at.dtype, device=at.device)
 
 
-def cubic(x: Tensor, pad: Callable[..., Tensor], n: int) -> Taps:
+def cubic(x: Tensor, pad: Callable[..., Tensor]) -> Taps:
     """Return the four neighbours of a position with the weights of cubic convolution; each is padded on its own.
 
     Source: Keys, Cubic convolution interpolation for digital image processing, IEEE Trans. ASSP 29 (1981), a = -0.75.
     """
     first = floor(x).detach()
     t = x - first
-    return around(x, first - 1.0, [far(t + 1.0), near(t), near(1.0 - t), far(2.0 - t)], pad, n)
+    return pad(first + steps_from(-1, 4, x)).detach(), cat([far(t + 1.0), near(t), near(1.0 - t), far(2.0 - t)], 1)
+
+
+def steps_from(first: int, count: int, like: Tensor) -> Tensor:
+    """Return some whole numbers, one for each neighbour, beside positions (N, 1, outputs)."""
+    return reshape(arange(first, first + count, dtype=like.dtype, device=like.device), (count, 1))
 
 
 def near(t: Any, a: float = -0.75) -> Any:
@@ -218,16 +210,3 @@ def far(t: Any, a: float = -0.75) -> Any:
 
 
 TAPS: dict[str, Callable[..., Taps]] = {"bilinear": linear, "nearest": nearest, "bicubic": cubic}
-
-
-def combined(taps: list[Taps], size: tuple[int, ...]) -> tuple[Tensor, Tensor, Tensor]:
-    """Return every choice of one tap per dim, (N, choices, ...): its row-major position, weight, whether it exists."""
-    choices: Any = [(None, None, None)]
-    for n, along in zip(size, taps, strict=True):
-        choices = [
-            (at, weight, there) if index is None else (index * n + at, product * weight, inside & there)
-            for index, product, inside in choices
-            for at, weight, there in along
-        ]
-    index, weight, inside = (stack([each[k] for each in choices], 1) for k in range(3))
-    return index, weight, inside

@@ -186,6 +186,9 @@ def named_reduction(name: str, reduction: str, size_average: bool | None = None,
 
     Raises ArgumentError for a reduction that is not one of REDUCTIONS.
     """
+    if reduction == "elementwise_mean":
+        warn(f"{name}: reduction='elementwise_mean' is the old name of 'mean'; write reduction='mean'")
+        reduction = "mean"
     if reduction not in REDUCTIONS:
         raise ArgumentError(f"{name}: reduction must be one of {', '.join(REDUCTIONS)}, got {reduction!r}", op=name)
     if size_average is None and reduce is None:

@@ -1,25 +1,28 @@
 """Losses of classification: cross_entropy and nll_loss, for class numbers and for probabilities.
 
 Class numbers without weights or smoothing are one kernel each way: no row of log-probabilities is ever stored.  The
-other cases are composed of log_softmax and a gather.  `softmax.py` has the functions of rows that it all builds on.
+other cases are composed of log_softmax and a gather.  `softmax.py` has the functions of rows and `classes.py` those of
+class numbers that it all builds on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
-from minigrad.backends.base import Backend
-from minigrad.core.dtype import DType, int64
-from minigrad.core.op import Op, Spec
 from minigrad.core.shape import as_int
 from minigrad.declare.decorators import composed
 from minigrad.declare.record import schema
 from minigrad.declare.rows import picks
-from minigrad.declare.rules import common, refuse
-from minigrad.errors import ArgumentError, DTypeError, IndexOutOfRange, ShapeError
+from minigrad.errors import ArgumentError, DTypeError, ShapeError
 from minigrad.ops.casting import cast
-from minigrad.ops.indexing.gathering import bounds_of, gather, index_select
+from minigrad.ops.indexing.gathering import gather, index_select
+from minigrad.ops.nn.classes import (
+    check_classes,
+    class_dtype,
+    gradient_batch,
+    in_range,
+    loss_batch,
+    minus_named,
+    wide_classes,
+)
 from minigrad.ops.nn.loss import joined, named_reduction, weighted_mean
 from minigrad.ops.nn.softmax import LOG_SOFTMAX, SOFTMAX, log_softmax, softmax, softmax_gradient
 from minigrad.ops.pointwise.compare import where
@@ -27,54 +30,13 @@ from minigrad.ops.reduction.sums import mean, sum, wide
 from minigrad.ops.shape.views import expand, permute, unsqueeze
 from minigrad.runtime.dispatch import number
 from minigrad.runtime.recording import is_grad_enabled
-from minigrad.runtime.tensor import Tensor, describe, host_array
+from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.tracers import derives
-
-
-def _dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
-    *floats, target = specs
-    if not target.dtype.is_int:
-        raise refuse(op, specs, "class numbers need an integer dtype")
-    dtype = common(floats)
-    if not dtype.is_float:
-        raise refuse(op, specs, "a floating dtype is needed; convert with .to(mg.float32)")
-    return dtype
-
-
-def _in_range(op: Op, backend: Backend, specs: tuple[Spec, ...], params: dict[str, Any]) -> Callable[..., None]:
-    """A look at the classes before the op allocates: each must exist or be the ignored one."""
-    target, classes, ignore = specs[-1], specs[-2].shape[-1], params["ignore"]
-    bounds = bounds_of(backend, target)
-
-    def check(*operands: Tensor) -> None:
-        low, high = bounds(operands[-1].storage.buffer)
-        if low < 0 or high >= classes:
-            check_classes(op.label, operands[-1], classes, ignore)
-
-    return check
-
-
-def check_classes(name: str, target: Tensor, classes: int, ignore: int | None = None) -> None:
-    """Raise IndexOutOfRange for a class that is neither there nor ignored."""
-    values = host_array(target).reshape(-1)
-    wrong = values[(values < 0) | (values >= classes)]
-    wrong = wrong if ignore is None else wrong[wrong != ignore]
-    if wrong.size:
-        raise IndexOutOfRange(
-            f"{name}: class {wrong[0]} of {describe(target)} is out of range; classes are 0 to {classes - 1}"
-            + ("" if ignore is None else f", and {ignore} is ignored"),
-            op=name,
-        )
-
-
-def _wide(target: Tensor) -> Tensor:
-    """Class numbers in int64: a narrow dtype may not hold the ignored one."""
-    return target if target.dtype is int64 else cast(target, dtype=int64)
 
 
 def _picked(logs: Tensor, target: Tensor, ignore: int, dim: int) -> tuple[Tensor, Tensor, Tensor]:
     """The logarithm at each row's class, 0 where that is ignored; which rows count; and the class, 0 where ignored."""
-    target = _wide(target)
+    target = wide_classes(target)
     counts = target != ignore
     classes = where(counts, target, 0)
     return where(counts, gather(logs, dim, unsqueeze(classes, dim=dim)).squeeze(dim), 0.0), counts, classes
@@ -82,18 +44,7 @@ def _picked(logs: Tensor, target: Tensor, ignore: int, dim: int) -> tuple[Tensor
 
 def _cross_batch(x: Tensor, target: Tensor, ignore: int, reduction: str) -> Tensor:
     """The loss for each of a batch: rows one by one, then each sum or mean over its own."""
-    loss = cross_entropy_rows(x, target, ignore=ignore, reduction="none")
-    own = tuple(range(1, target.ndim))
-    if reduction == "none" or (reduction == "sum" and not own):
-        return loss
-    if reduction == "sum":
-        return sum(loss, own)
-    return (sum(wide(loss), own) / _counted(target, ignore, own)).to(loss.dtype)
-
-
-def _counted(target: Tensor, ignore: int, dims: tuple[int, ...]) -> Tensor:
-    """How many rows of each of a batch count; an integer, as float16 ends at 65504."""
-    return sum(_wide(target) != ignore, dims)
+    return loss_batch(cross_entropy_rows(x, target, ignore=ignore, reduction="none"), target, ignore, reduction)
 
 
 def _backward_op(g: Tensor, x: Tensor, target: Tensor, ignore: int, reduction: str) -> Tensor:
@@ -106,12 +57,7 @@ def _backward_op(g: Tensor, x: Tensor, target: Tensor, ignore: int, reduction: s
 
 def _cross_back_batch(g: Tensor, x: Tensor, target: Tensor, ignore: int, reduction: str) -> Tensor:
     """The gradient for each of a batch, from a gradient for each."""
-    if reduction != "none":
-        own = tuple(range(1, target.ndim))
-        if reduction == "mean":
-            g = g / _counted(target, ignore, own)
-        g = expand(g.reshape(g.shape[0], *(1 for _ in own)), shape=target.shape)
-    return _backward_op(g, x, target, ignore, "none")
+    return _backward_op(gradient_batch(g, target, ignore, reduction), x, target, ignore, "none")
 
 
 def _cross_tangent(dx: Tensor, x: Tensor, target: Tensor, ignore: int, reduction: str) -> Tensor:
@@ -126,7 +72,7 @@ def _cross_tangent(dx: Tensor, x: Tensor, target: Tensor, ignore: int, reduction
 def _cross_bend(v: Tensor, g: Tensor, x: Tensor, target: Tensor, ignore: int, reduction: str) -> Tensor:
     """The derivative of the gradient along v: that of the softmax, times g where a row counts.  It is symmetric."""
     v, g, x = wide(v), wide(g), wide(x)
-    counts = _wide(target) != ignore
+    counts = wide_classes(target) != ignore
     share = g / sum(counts) if reduction == "mean" else g
     p = softmax(x, -1)
     v = v * unsqueeze(where(counts, share, 0.0), dim=target.ndim)
@@ -138,7 +84,7 @@ def _cross_bend(v: Tensor, g: Tensor, x: Tensor, target: Tensor, ignore: int, re
 
 
 @picks(
-    LOG_SOFTMAX, backward=SOFTMAX, name="cross_entropy", namespace=(), dtype=_dtype, check=_in_range,
+    LOG_SOFTMAX, backward=SOFTMAX, name="cross_entropy", namespace=(), dtype=class_dtype, check=in_range,
     jvp=lambda dinput, input, target, *, ignore, reduction: _cross_tangent(dinput, input, target, ignore, reduction),
     batch=lambda input, target, *, ignore, reduction: _cross_batch(input, target, ignore, reduction),
     back_vjp=(
@@ -199,7 +145,7 @@ def cross_entropy(
     loss, share = _class_loss("cross_entropy", logs, target, weight, ignore, dim)
     if smooth:
         spread = logs if weight is None else logs * _along_classes(weight, logs, dim)
-        even = where(_wide(target) == ignore, 0.0, -mean(spread, dim))
+        even = where(wide_classes(target) == ignore, 0.0, -mean(spread, dim))
         loss = loss * (1.0 - smooth) + even * smooth
     return _reduced(loss, share, reduction)
 
@@ -218,6 +164,9 @@ def nll_loss(
     reduction = named_reduction("nll_loss", reduction, size_average, reduce)
     x, dim = _expect_loss("nll_loss", input, weight)
     ignore = as_int(ignore_index, "ignore_index", "nll_loss")
+    if weight is None:
+        _expect_classes("nll_loss", x, target, dim)
+        return minus_named(x, target, dim=dim, ignore=ignore, reduction=reduction)
     return _reduced(*_class_loss("nll_loss", x, target, weight, ignore, dim), reduction)
 
 

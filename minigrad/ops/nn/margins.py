@@ -82,4 +82,4 @@ def expect_rows(name: str, x: Tensor, target: Tensor, shape: tuple[int, ...]) ->
     if not x.dtype.is_float or not target.dtype.is_int:
         raise DTypeError(f"{name}: expected floats and class numbers, got {describe(x)}, {describe(target)}", op=name)
     rows = x if x.ndim == 2 else x.reshape(1, x.numel())
-    return rows, cast(target.reshape(target.numel()), dtype=int64)
+    return rows, target.reshape(target.numel()).to(int64)

@@ -18,7 +18,6 @@ from minigrad.declare.rows import rows
 from minigrad.declare.rules import joint
 from minigrad.errors import DTypeError, ShapeError
 from minigrad.ops.batch_rules import Flags, ranked, stretched
-from minigrad.ops.casting import cast
 from minigrad.ops.creation import expect_numbers
 from minigrad.ops.nn.normalized_rows import LAYER_NORM, LAYER_NORM_BACKWARD, RMS_NORM, RMS_NORM_BACKWARD
 from minigrad.ops.reduction.sums import mean, sum, wide
@@ -63,7 +62,7 @@ def _back_batch(name: str, g: Tensor, x: Tensor, weight: Tensor, eps: float, siz
     g, x = stretched(g, flags[0], size), stretched(x, flags[1], size)
     back: Any = schema[f"{name}_backward"].public
     if flags[2]:  # it only ever stands beside g
-        return cast(back(g * _beside(weight, True, x, size), x, _ones(x), eps=eps), dtype=g.dtype)
+        return back(g * _beside(weight, True, x, size), x, _ones(x), eps=eps).to(g.dtype)
     dx: Tensor = back(g, x, weight, eps=eps)
     return dx
 

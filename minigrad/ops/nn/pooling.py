@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import prod
 from typing import Any
 
+from minigrad.core.roles import Flag, Scalar
 from minigrad.core.shape import pooled_size
 from minigrad.core.window import Window
 from minigrad.declare.decorators import composed
 from minigrad.declare.names import FUNCTIONAL, MG
 from minigrad.errors import ArgumentError, ShapeError
+from minigrad.ops.composed import power
+from minigrad.ops.nn.activation import relu
 from minigrad.ops.nn.convolution import IntOrInts, per_dim
 from minigrad.ops.nn.windows import avg_pool, max_pool, max_pool_indices
+from minigrad.ops.pointwise.arithmetic import sign
 from minigrad.runtime.tensor import Tensor, describe
 
 
@@ -82,6 +87,40 @@ def avg_pool3d(
     return avg_pooled(
         "avg_pool3d", 3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
     )
+
+
+@composed(out=False, method=False)
+def lp_pool1d(
+    input: Tensor, norm_type: Scalar, kernel_size: IntOrInts, stride: IntOrInts | None = None, ceil_mode: Flag = False
+) -> Tensor:
+    """The p-norm of each window along the last dim, p = norm_type: see `lp_pool2d`."""
+    return norms_of_windows("lp_pool1d", 1, input, norm_type, kernel_size, stride, ceil_mode)
+
+
+@composed(out=False, method=False)
+def lp_pool2d(
+    input: Tensor, norm_type: Scalar, kernel_size: IntOrInts, stride: IntOrInts | None = None, ceil_mode: Flag = False
+) -> Tensor:
+    """Return (sum of x**p)**(1/p) of each window of images, p = norm_type; stride is kernel_size if None.
+
+    Gradient: by composition; 0 where the sum is 0.  Raises as `avg_pool2d` does.
+    """
+    return norms_of_windows("lp_pool2d", 2, input, norm_type, kernel_size, stride, ceil_mode)
+
+
+@composed(out=False, method=False)
+def lp_pool3d(
+    input: Tensor, norm_type: Scalar, kernel_size: IntOrInts, stride: IntOrInts | None = None, ceil_mode: Flag = False
+) -> Tensor:
+    """The p-norm of each window of the last three dims, p = norm_type: see `lp_pool2d`."""
+    return norms_of_windows("lp_pool3d", 3, input, norm_type, kernel_size, stride, ceil_mode)
+
+
+def norms_of_windows(name: str, dims: int, x: Tensor, p: float, window: Any, stride: Any, ceil_mode: bool) -> Tensor:
+    """Return the p-norms of windows, from their means as PyTorch does; a negative sum counts as it is there."""
+    taps = per_dim(name, "kernel_size", window, dims, 1)
+    means = avg_pooled(name, dims, power(x, p), taps, stride, 0, ceil_mode, True, None)
+    return power(sign(means) * relu(means.abs()) * prod(taps), 1.0 / p)
 
 
 # ---- arguments ------------------------------------------------------------------------------------------------------

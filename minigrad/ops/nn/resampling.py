@@ -16,7 +16,7 @@ from minigrad.core.roles import Choice, Flag
 from minigrad.core.shape import as_int
 from minigrad.declare.decorators import composed, public
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
-from minigrad.ops.casting import cast
+from minigrad.ops.casting import clone
 from minigrad.ops.creation import tensor
 from minigrad.ops.indexing.gathering import index_select
 from minigrad.ops.nn.adaptive import adaptive_mean
@@ -121,7 +121,7 @@ def resampled(
                 n, m, scale, align, y.dtype.name, mode
             )
             y = weighted(y, d, *tables)
-    return cast(y, dtype=x.dtype)
+    return clone(y) if y is x else y.to(x.dtype)
 
 
 # ---- tables ---------------------------------------------------------------------------------------------------------

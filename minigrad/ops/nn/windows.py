@@ -154,7 +154,8 @@ def weighted(x: Tensor, d: int, index: Any, weight: Any) -> Tensor:
     return result
 
 
-def _wide_floats(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
+def wide_floats(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
+    """The dtype of the first operand, a float in which loops compute."""
     if not specs[0].dtype.is_float or specs[0].dtype.itemsize < 4:
         raise DTypeError(f"{op.label}: got {specs[0]!r}; sums of products need float32 or float64", op=op.label)
     return specs[0].dtype
@@ -165,7 +166,7 @@ def _resampled_shape(op: Op, x: Spec, index: Spec, weight: Spec, *, dim: int, si
 
 
 @kernel(
-    dtype=_wide_floats,
+    dtype=wide_floats,
     shape=_resampled_shape,
     vjp=(
         lambda g, index, weight, *, in_shape, dim, back: resample(

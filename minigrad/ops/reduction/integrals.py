@@ -12,14 +12,19 @@ from minigrad.errors import ArgumentError, ShapeError
 from minigrad.ops.reduction.scan import cumsum
 from minigrad.ops.reduction.sums import sum
 from minigrad.ops.shape.joining import cat
-from minigrad.ops.shape.views import narrow, reshape
+from minigrad.ops.shape.views import narrow, reshape, select
 from minigrad.runtime.tensor import Tensor, describe
 
 
 @composed(method=False, out=False)
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: Dim = -1) -> Tensor:
     """The integral along `dim` by the trapezoidal rule; x: where the values stand, else they are dx apart."""
-    return sum(areas("trapezoid", y, x, dx, dim), dim)
+    empty = y.ndim > 0 and not y.shape[dim]  # the integral is 0, whatever x is
+    if x is not None or y.dtype.kind == "bool" or not y.ndim or empty:
+        return sum(areas("trapezoid", y, None if empty else x, 1 if empty else dx, dim), dim)
+    values, n = as_float("trapezoid", y), y.shape[dim]
+    ends = select(values, dim, 0) + select(values, dim, n - 1)
+    return (sum(values, dim) - ends * 0.5) * dx
 
 
 @composed(method=False, out=False)
@@ -45,7 +50,9 @@ def areas(name: str, y: Tensor, x: Tensor | None, dx: Any, dim: int) -> Tensor:
         if x.shape[0] != y.shape[dim]:
             raise ShapeError(f"{name}: {describe(x)} must have a place for each of {describe(y)} along dim {dim}")
         x = reshape(x, (x.shape[0], *(1,) * (y.ndim - dim - 1)))
-    width = diff_along(x, max(x.ndim - y.ndim, 0) + dim - (y.ndim - x.ndim if x.ndim < y.ndim else 0))
+    if x.ndim < y.ndim:
+        x = reshape(x, (*(1,) * (y.ndim - x.ndim), *x.shape))
+    width = diff_along(x, dim)  # as in PyTorch, the dim is counted from the front where x has more dims
     return (later + before) * width * 0.5
 
 
@@ -89,6 +96,10 @@ def differences_along(x: Tensor, dim: int, step: Any, edge_order: int) -> Tensor
         if step.shape != (n,):
             raise ShapeError(f"gradient: {describe(step)} must have a place for each of {describe(x)} along dim {dim}")
         width: Any = reshape(diff_along(step, 0), shape)
+    elif n > 2 and edge_order == 1:
+        ends = [narrow(x, dim, k + 1, 1) - narrow(x, dim, k, 1) for k in (0, n - 2)]
+        inner = narrow(x, dim, 2, n - 2) - narrow(x, dim, 0, n - 2)
+        return cat([ends[0] / step, inner / (step * 2), ends[1] / step], dim)
     else:
         width = x.new_tensor(1.0).expand(shape) * step
     quotient = diff_along(x, dim) / width

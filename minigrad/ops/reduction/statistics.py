@@ -3,22 +3,32 @@
 from __future__ import annotations
 
 from minigrad.core.roles import Cast, Dims, Flag, Int
-from minigrad.declare.decorators import composed
+from minigrad.declare.decorators import composed, reduction, scalar
 from minigrad.declare.forms import as_float
+from minigrad.declare.rules import widen
 from minigrad.errors import DTypeError, ShapeError, warn
 from minigrad.ops.linalg.products import matmul
 from minigrad.ops.pointwise.clamping import clamp
 from minigrad.ops.pointwise.compare import isnan, logical_not, where
-from minigrad.ops.reduction.sums import sum, wide
+from minigrad.ops.reduction.sums import restore, sum, wide
 from minigrad.ops.shape.views import diagonal, reshape
 from minigrad.runtime.tensor import Tensor, describe
 
 
-@composed()
-def nansum(input: Tensor, dim: Dims = None, keepdim: Flag = False, *, dtype: Cast = None) -> Tensor:
+@scalar
+def number_or_zero(x):
+    """x, or 0 for nan."""
+    return 0 if x != x else x
+
+
+@reduction(
+    dtype=widen, identity="zero", order="sum", map=number_or_zero,
+    vjp=(lambda g, x, *, dims: where(isnan(x), 0.0, restore(g, dims, x.shape)),),
+    jvp=lambda dx, x, *, dims, keepdim: sum(where(isnan(x), 0.0, dx), dims, keepdim),
+)  # fmt: skip
+def nansum(acc, x):
     """Sum over `dim` of the elements that are not nan; 0 where there is none.  Gradient: g for each of them."""
-    x = input if dtype is None else input.to(dtype)
-    return sum(where(isnan(x), 0, x) if x.dtype.is_float else x, dim, keepdim, dtype=dtype)
+    return acc + x
 
 
 @composed()

@@ -16,7 +16,8 @@ def diff(
     """The n-th difference along `dim`: each element minus the one before it, n times."""
     if n == 0:
         return input
-    x = cat([part for part in (prepend, input, append) if part is not None], dim)
+    parts = [part for part in (prepend, input, append) if part is not None]
+    x = cat(parts, dim) if len(parts) > 1 else input
     for _ in range(min(n, x.shape[dim])):
         later, before = (narrow(x, dim, start, x.shape[dim] - 1) for start in (1, 0))
         x = later != before if x.dtype.kind == "bool" else later - before

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations as choices
-from itertools import combinations_with_replacement as choices_again
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from minigrad.core.roles import Choice, Flag, Size
 from minigrad.core.shape import as_shape
@@ -68,10 +67,21 @@ def combinations(input: Tensor, r: Size = 2, with_replacement: Flag = False) -> 
     """Every choice of r elements of a row, in order, as rows of a matrix; with_replacement: one may be taken again."""
     if input.ndim != 1:
         raise ShapeError(f"combinations: expected a row, got {describe(input)}", op="combinations")
-    chosen = list((choices_again if with_replacement else choices)(range(input.shape[0]), r))
-    positions = np.array(chosen, np.int64).reshape(-1 if r else 0, r) if r and chosen else np.zeros((0, r), np.int64)
+    positions = choices(input.shape[0], r, not with_replacement)
     picked = index_select(input, 0, tensor(positions.reshape(-1), device=input.device))
     return reshape(picked, positions.shape if r else (0,))
+
+
+def choices(n: int, r: int, distinct: bool) -> NDArray[np.int64]:
+    """Return every choice of r of n indices as a row, in lexicographic order: each row grows by every later index."""
+    rows = np.zeros((min(r, 1), 0), np.int64)
+    for k in range(r):
+        first = rows[:, -1] + distinct if k else np.zeros(1, np.int64)
+        counts = np.maximum(n - first, 0)
+        ends = np.cumsum(counts)
+        added = np.arange(ends[-1] if len(ends) else 0) + np.repeat(first - ends + counts, counts)
+        rows = np.column_stack([np.repeat(rows, counts, axis=0), added])
+    return rows
 
 
 @public(namespace=MG)

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+from minigrad.backends.steps import Steps
 from minigrad.core.layout import Layout
+from minigrad.core.op import Op, Spec
+from minigrad.core.requests import Copy
 from minigrad.core.roles import Choice, Ints, Scalar
-from minigrad.declare.decorators import composed
+from minigrad.declare.decorators import composed, kernel
 from minigrad.declare.names import FUNCTIONAL
+from minigrad.declare.rules import joint
 from minigrad.errors import ArgumentError, ShapeError
-from minigrad.ops.casting import clone
+from minigrad.ops.casting import clone, same_dtype
 from minigrad.ops.creation import tensor
-from minigrad.ops.indexing.gathering import index_select
+from minigrad.ops.indexing.gathering import index_add, index_select
+from minigrad.ops.shape.joining import cat
 from minigrad.ops.shape.put import put
 from minigrad.ops.shape.views import expand, narrow
 from minigrad.runtime.dispatch import number
 from minigrad.runtime.tensor import Tensor, describe
 
 MODES = ("reflect", "replicate", "circular")
+Pairs = tuple[tuple[int, int], ...]  # of each dim: how many elements before and behind
 
 
 @composed(out=False, method=False)
@@ -62,11 +68,68 @@ def pad(input: Tensor, pad: Ints, mode: Choice = "constant", value: float | None
         raise ArgumentError(f"pad: {wrong}", op="pad")
     if input.ndim - len(pad) // 2 not in (1, 2):
         raise ShapeError(f"pad: {mode} of {len(pad) // 2} dims needs one or two in front, got {describe(input)}")
-    padded = input
-    for d, counts in pairs_of("pad", input, pad):
-        positions = around(input, d, counts, mode)
-        padded = index_select(padded, d, tensor(positions, device=input.device)) if any(counts) else padded
-    return clone(input) if padded is input else padded
+    counts = [(0, 0)] * input.ndim
+    for d, pair in pairs_of("pad", input, pad):
+        positions = around(input, d, pair, mode)
+        if min(pair) < 0:
+            input = index_select(input, d, tensor(positions, device=input.device))
+        else:
+            counts[d] = pair
+    return surrounded(input, counts=tuple(counts), mode=mode)
+
+
+def filled_shape(op: Op, input: Spec, *, counts: Pairs, mode: str) -> tuple[int, ...]:
+    """Return the shape with the elements around it."""
+    return tuple([before + n + behind for n, (before, behind) in zip(input.shape, counts)])
+
+
+@kernel(
+    dtype=same_dtype, shape=filled_shape, linear=joint("input"), namespace=(), label="pad",
+    vjp=(lambda g, *, counts, mode: taken_back(g, counts, mode),),
+    batch=lambda input, *, counts, mode, batch: surrounded(input, counts=((0, 0), *counts), mode=mode),
+)  # fmt: skip
+def surrounded(backend, out, input: Tensor, *, counts, mode):
+    """A copy of input with `counts` of its elements before and behind each dim, by one of the modes of `pad`.
+
+    The strips along a dim are copied from the result, so the corners are there when the next dim is reached.
+    Gradient: each element of g, to where it is from.
+    """
+    steps = Steps(backend, (out,), (input,))
+    (result,), (source,) = steps.outs, steps.operands
+    centres = [result]
+    for d, (before, _) in enumerate(counts):
+        centres.append(centres[-1].at(d, before, input.shape[d]))
+    steps.copy(centres[-1], source)
+    for d in reversed(range(len(counts))):
+        for start, length, strip in strips(centres[d + 1].layout, d, counts[d], mode):
+            steps.ask(Copy(), centres[d].at(d, start, length), result.seen(strip))
+    return steps.launch
+
+
+def strips(centre: Layout, d: int, counts: tuple[int, int], mode: str) -> Iterator[tuple[int, int, Layout]]:
+    """Yield of each side of a dim that grows: where it starts, its length, and the elements that it repeats."""
+    (before, behind), n = counts, centre.shape[d]
+    first, last = {"reflect": (1, n - 1 - behind), "circular": (n - before, 0), "replicate": (0, n - 1)}[mode]
+    for start, count, at in ((0, before, first), (before + n, behind, last)):
+        if count and mode == "replicate":
+            shape = tuple([count if k == d else size for k, size in enumerate(centre.shape)])
+            yield start, count, centre.narrow(d, at, 1).expand(shape)
+        elif count:
+            strip = centre.narrow(d, at, count)
+            yield start, count, strip.flip(d) if mode == "reflect" else strip
+
+
+def taken_back(g: Tensor, counts: Pairs, mode: str) -> Tensor:
+    """Return the gradient of `surrounded`: of each dim the middle of g, with the strips added where they are from."""
+    for d, (before, behind) in enumerate(counts):
+        if before or behind:
+            n = g.shape[d] - before - behind
+            middle = narrow(g, d, before, n)
+            positions = around(middle, d, (before, behind), mode)
+            source = tensor(np.concatenate([positions[:before], positions[before + n :]]), device=g.device)
+            ends = cat([narrow(g, d, 0, before), narrow(g, d, before + n, behind)], d)
+            g = index_add(middle, d, source, ends)
+    return g
 
 
 def pairs_of(name: str, x: Tensor, pad: Sequence[int]) -> list[tuple[int, tuple[int, int]]]:
@@ -85,7 +148,9 @@ def around(x: Tensor, d: int, counts: tuple[int, int], mode: str) -> Any:
     before, behind = counts
     n, kept = x.shape[d], np.arange(x.shape[d])
     if mode == "circular":
-        kept = kept[max(-before, 0) : n - max(-behind, 0)]  # what is taken away goes first
+        kept = kept[max(-before, 0) : max(n + min(behind, 0), 0)]  # what is taken away goes first
+        if n + before + behind == 0 and max(before, behind) <= n > 0:
+            return kept[:0]
     limit = {"reflect": n - 1, "circular": len(kept)}.get(mode, max(before, behind))
     if max(before, behind) > limit or n + before + behind < 1 or not kept.size:
         raise ShapeError(

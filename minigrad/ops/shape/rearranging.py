@@ -1,20 +1,25 @@
 """The same elements in another order or under other dims: moved, named otherwise, turned, repeated.
 
-All but `tile` are views, and so are turned ones, by negative strides.  `views.py` has the ops that these are made of.
+All but `roll` and `tile` are views, and so are turned ones, by negative strides.  `views.py` has the ops that these
+are made of.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
+from minigrad.backends.steps import Steps
 from minigrad.core.roles import Dim, Int, Ints, StretchedShape, ViewShape
 from minigrad.core.shape import as_shape, infer_hole, normalize_dim, normalize_dims
-from minigrad.declare.decorators import composed, public
+from minigrad.declare.decorators import composed, kernel, public
 from minigrad.declare.names import MG
+from minigrad.declare.rules import joint, same_shape
 from minigrad.errors import ArgumentError, ShapeError
+from minigrad.ops.casting import same_dtype
 from minigrad.ops.shape.joining import repeat
-from minigrad.ops.shape.views import as_view, expand, flatten, flip, permute, transpose
+from minigrad.ops.shape.views import as_view, expand, flatten, flip, permute, reshape, transpose
 from minigrad.runtime.tensor import Tensor, describe
 
 # ---- dims -----------------------------------------------------------------------------------------------------------
@@ -141,6 +146,46 @@ def rot90(input: Tensor, k: Int = 1, dims: Ints = (0, 1)) -> Tensor:
         raise ArgumentError(f"rot90: a plane of {describe(input)} has two dims, got {dims}", op="rot90")
     turned = flip(input, dims=((), (dims[1],), dims, (dims[0],))[k % 4])
     return transpose(turned, *dims) if k % 2 else turned
+
+
+@composed(out=False)
+def roll(input: Tensor, shifts: Ints, dims: Ints = ()) -> Tensor:
+    """The tensor moved by `shifts` along `dims`; what falls off one end comes in at the other.
+
+    Without dims it is moved as one row of all its elements.
+    """
+    if not dims:
+        if len(shifts) != 1:
+            raise ArgumentError(f"roll: {len(shifts)} shifts of {describe(input)} need as many dims", op="roll")
+        return reshape(roll(reshape(input, -1), shifts, 0), input.shape) if input.ndim else input
+    if len(shifts) != len(dims):
+        raise ArgumentError(f"roll: {len(shifts)} shifts and {len(dims)} dims for {describe(input)}", op="roll")
+    moves = dict.fromkeys([normalize_dim(dim, input.ndim, "roll", input) for dim in dims], 0)
+    for shift, dim in zip(shifts, dims):
+        d = dim % input.ndim
+        moves[d] = (moves[d] + shift) % max(1, input.shape[d])
+    moves = {d: shift for d, shift in moves.items() if shift}
+    return rolled(input, shifts=tuple(moves.values()), dims=tuple(moves)) if moves else input
+
+
+@kernel(
+    dtype=same_dtype, shape=same_shape, linear=joint("input"), namespace=(), label="roll",
+    vjp=(lambda g, *, shifts, dims: rolled(
+        g, shifts=tuple([g.shape[d] - shift for d, shift in zip(dims, shifts)]), dims=dims
+    ),),
+    batch=lambda input, *, batch, shifts, dims: rolled(input, shifts=shifts, dims=tuple([d + 1 for d in dims])),
+)  # fmt: skip
+def rolled(backend, out, input: Tensor, *, shifts, dims):
+    """The tensor moved up by `shifts`, from 1 to below the length of each dim.  Gradient: g moved back."""
+    steps = Steps(backend, (out,), (input,))
+    sizes = [input.shape[d] for d in dims]
+    # Of each dim two parts: from, to, length.
+    for parts in product(*[((0, k, n - k), (n - k, 0, k)) for k, n in zip(shifts, sizes)]):
+        (result,), (source,) = steps.outs, steps.operands
+        for d, (start, to, length) in zip(dims, parts):
+            result, source = result.at(d, to, length), source.at(d, start, length)
+        steps.copy(result, source)
+    return steps.launch
 
 
 @composed(out=False)

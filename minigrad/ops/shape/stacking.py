@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from minigrad.declare.decorators import composed
+from minigrad.backends.steps import Steps
+from minigrad.core.op import Op, Spec
+from minigrad.declare.decorators import composed, kernel
 from minigrad.declare.names import MG, namespaces
+from minigrad.declare.rules import common
 from minigrad.errors import ShapeError
 from minigrad.ops.shape.joining import cat
-from minigrad.ops.shape.padding import constant_pad_nd
 from minigrad.ops.shape.rearranging import at_least
-from minigrad.ops.shape.views import reshape
+from minigrad.ops.shape.views import narrow, reshape
 from minigrad.runtime.tensor import Tensor, describe
 
 
@@ -46,15 +48,41 @@ def column_stack(tensors: Sequence[Tensor]) -> Tensor:
 @composed(out=False, method=False)
 def block_diag(*tensors: Tensor) -> Tensor:
     """A matrix with matrices along its diagonal, and zeros; a row of n counts as (1, n)."""
-    parts, left, rows = with_dims(2, tensors), 0, []
+    parts = with_dims(2, tensors)
     for x in parts:
         if x.ndim > 2:
             raise ShapeError(f"block_diag: expected at most 2 dims, got {describe(x)}", op="block_diag")
-    width = sum(x.shape[1] for x in parts)
-    for x in parts:
-        rows.append(constant_pad_nd(x, (left, width - left - x.shape[1])))
-        left += x.shape[1]
-    return cat(rows, 0)
+    return blocks_joined(parts)
+
+
+def blocks_shape(op: Op, *specs: Spec) -> tuple[int, ...]:
+    """The sums of the last two lengths; the dims in front are the same for all."""
+    return (*specs[0].shape[:-2], sum(s.shape[-2] for s in specs), sum(s.shape[-1] for s in specs))
+
+
+def block_of(g: Tensor, shapes: Sequence[tuple[int, ...]], position: int) -> Tensor:
+    """The block of one operand."""
+    for dim in (-2, -1):
+        g = narrow(g, dim, sum(shape[dim] for shape in shapes[:position]), shapes[position][dim])
+    return g
+
+
+@kernel(
+    dtype=lambda op, specs: common(specs), shape=blocks_shape, namespace=(), label="block_diag", linear=True,
+    vjp=(lambda g, *, in_shapes, position: block_of(g, in_shapes, position),),
+    batch=lambda *tensors: blocks_joined(tensors),
+)  # fmt: skip
+def blocks_joined(backend, out, tensors: Sequence[Tensor]):
+    """Zeros with matrices along their diagonal.  Gradient: each gets its block of g."""
+    steps = Steps(backend, (out,), tensors)
+    (result,) = steps.outs
+    steps.fill(result, 0)
+    rows = columns = 0
+    for x in steps.operands:
+        height, width = x.shape[-2:]
+        steps.copy(result.at(-2, rows, height).at(-1, columns, width), x)
+        rows, columns = rows + height, columns + width
+    return steps.launch
 
 
 def with_dims(ndim: int, tensors: Sequence[Tensor]) -> list[Any]:

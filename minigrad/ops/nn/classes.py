@@ -1,0 +1,163 @@
+"""Class numbers: their checks, and the elements that they name, in one launch, with the adjoint of that.
+
+`losses.py` builds on these.  A class that is ignored names no element; a mean is over the rows that count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from minigrad.backends.base import Backend
+from minigrad.backends.limits import IndexLimits
+from minigrad.backends.lowering.functions import CHOSEN, EQUAL, PICKED_GRADIENT, QUOTIENT
+from minigrad.backends.lowering.rows import counted
+from minigrad.backends.steps import Steps, viewed
+from minigrad.core.dtype import DType, bool_, float64, int64
+from minigrad.core.layout import Layout
+from minigrad.core.op import Op, Spec
+from minigrad.core.requests import Pick, ScatterAdd
+from minigrad.core.rows import RowFn
+from minigrad.declare.decorators import kernel, scalar
+from minigrad.declare.rules import common, joint, refuse
+from minigrad.errors import IndexOutOfRange, ShapeError
+from minigrad.ops.casting import cast
+from minigrad.ops.indexing.gathering import bounds_of
+from minigrad.ops.reduction.sums import sum, wide
+from minigrad.ops.shape.views import expand, reshape
+from minigrad.runtime.tensor import Tensor, describe, host_array
+
+
+def class_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
+    """The dtype of what the classes name elements of; the classes, the last operand, are integers."""
+    *floats, target = specs
+    if not target.dtype.is_int:
+        raise refuse(op, specs, "class numbers need an integer dtype")
+    dtype = common(floats)
+    if not dtype.is_float:
+        raise refuse(op, specs, "a floating dtype is needed; convert with .to(mg.float32)")
+    return dtype
+
+
+def in_range(op: Op, backend: Backend, specs: tuple[Spec, ...], params: dict[str, Any]) -> Callable[..., None]:
+    """A look at the classes before the op allocates: each must exist or be the ignored one."""
+    target, classes, ignore = specs[-1], specs[-2].shape[params.get("dim", -1)], params["ignore"]
+    bounds = bounds_of(backend, target)
+
+    def check(*operands: Tensor) -> None:
+        low, high = bounds(operands[-1].storage.buffer)
+        if low < 0 or high >= classes:
+            check_classes(op.label, operands[-1], classes, ignore)
+
+    return check
+
+
+def check_classes(name: str, target: Tensor, classes: int, ignore: int | None = None) -> None:
+    """Raise IndexOutOfRange for a class that is neither there nor ignored."""
+    values = host_array(target).reshape(-1)
+    wrong = values[(values < 0) | (values >= classes)]
+    wrong = wrong if ignore is None else wrong[wrong != ignore]
+    if wrong.size:
+        raise IndexOutOfRange(
+            f"{name}: class {wrong[0]} of {describe(target)} is out of range; classes are 0 to {classes - 1}"
+            + ("" if ignore is None else f", and {ignore} is ignored"),
+            op=name,
+        )
+
+
+def wide_classes(target: Tensor) -> Tensor:
+    """Class numbers in int64: a narrow dtype may not hold the ignored one."""
+    return target if target.dtype is int64 else cast(target, dtype=int64)
+
+
+# ---- batches --------------------------------------------------------------------------------------------------------
+
+
+def loss_batch(loss: Tensor, target: Tensor, ignore: int, reduction: str) -> Tensor:
+    """The losses of rows joined for each of a batch: each sum or mean is over its own."""
+    own = tuple(range(1, target.ndim))
+    if reduction == "none" or (reduction == "sum" and not own):
+        return loss
+    if reduction == "sum":
+        return sum(loss, own)
+    return (sum(wide(loss), own) / counted_classes(target, ignore, own)).to(loss.dtype)
+
+
+def gradient_batch(g: Tensor, target: Tensor, ignore: int, reduction: str) -> Tensor:
+    """The gradients of the rows' losses, from a gradient for each of a batch."""
+    if reduction == "none":
+        return g
+    own = tuple(range(1, target.ndim))
+    if reduction == "mean":
+        g = g / counted_classes(target, ignore, own)
+    return expand(reshape(g, (g.shape[0], *(1 for _ in own))), shape=target.shape)
+
+
+def counted_classes(target: Tensor, ignore: int, dims: tuple[int, ...]) -> Tensor:
+    """How many rows of each of a batch count; an integer, as float16 ends at 65504."""
+    return sum(wide_classes(target) != ignore, dims)
+
+
+# ---- the elements that classes name ---------------------------------------------------------------------------------
+
+
+@scalar
+def _itself(input):
+    return input
+
+
+ELEMENT = RowFn("element", ("input",), (), _itself)
+
+
+def named_shape(op: Op, input: Spec, target: Spec, *, dim: int, ignore: int, reduction: str) -> tuple[int, ...]:
+    """One number a row, or one for all."""
+    if target.shape != (*input.shape[:dim], *input.shape[dim + 1 :]):
+        raise ShapeError(f"{op.label}: {target!r} must have the shape of {input!r} without the class dim {dim}")
+    return target.shape if reduction == "none" else ()
+
+
+@kernel(
+    dtype=class_dtype, shape=named_shape, check=in_range, linear=joint("input"), namespace=(), label="nll_loss",
+    vjp=(
+        lambda g, target, *, input_shape, **params: named_gradient(g, target, shape=input_shape, **params),
+        None,
+    ),
+    batch=lambda input, target, *, dim, ignore, reduction, batch: loss_batch(
+        minus_named(input, target, dim=dim + 1, ignore=ignore, reduction="none"), target, ignore, reduction
+    ),
+)  # fmt: skip
+def minus_named(backend, out, input: Tensor, target: Tensor, *, dim, ignore, reduction):
+    """Minus the element of each row along `dim` that target names, 0 where that is `ignore`; all, the sum or the mean.
+
+    Gradient: -g at the named elements of zeros, for a mean over the number of rows that count.
+    """
+    d = len(input.shape) - 1
+    rows = input.layout.permute((*[k for k in range(d + 1) if k != dim], dim))
+    return backend.prepare(Pick(ELEMENT, ignore, reduction), out, Spec(rows, input.dtype), target)
+
+
+@kernel(
+    dtype=class_dtype, shape=lambda op, g, target, *, shape, **params: shape, linear=joint("g"), namespace=(),
+    label="nll_loss_backward",
+    vjp=(lambda g0, target, *, shape, **params: minus_named(g0, target, **params), None),
+    batch=lambda g, target, *, shape, dim, ignore, reduction, batch: named_gradient(
+        gradient_batch(g, target, ignore, reduction), target, shape=(batch, *shape), dim=dim + 1, ignore=ignore,
+        reduction="none",
+    ),
+)  # fmt: skip
+def named_gradient(backend, out, g: Tensor, target: Tensor, *, shape, dim, ignore, reduction):
+    """Zeros with minus g where target names an element of a row along `dim`: the adjoint of `minus_named`."""
+    steps = Steps(backend, (out,), (g, target))
+    (result,), (head, chosen) = steps.outs, steps.operands
+    ignored, index = steps.work(target.shape, bool_), steps.work(target.shape, int64)
+    added, share = steps.work(target.shape, out.dtype), steps.constant(1.0, float64)
+    zero = steps.constant(0, out.dtype)
+    steps.each(EQUAL, ignored, chosen, steps.constant(ignore, int64), compute=int64.compute)
+    steps.each(CHOSEN, index, ignored, steps.constant(0, int64), chosen)
+    if reduction == "mean":
+        share = steps.work((), float64)
+        steps.each(QUOTIENT, share, steps.constant(1.0, float64), viewed(counted(steps, ignored), ()))
+    steps.each(PICKED_GRADIENT, added, zero, steps.constant(1, out.dtype), ignored, head, share)
+    spread = [x.seen(x.layout.unsqueeze(dim)) for x in (index, added)]
+    steps.ask(ScatterAdd(dim), result, zero.seen(Layout.contiguous(()).expand(shape)), *spread)
+    return steps.launch.within(IndexLimits(backend, "nll_loss_backward", 1, target, out, dim))

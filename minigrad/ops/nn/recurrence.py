@@ -1,0 +1,247 @@
+"""One time of an LSTM and of a GRU, from the sums of the gates to the next state: one launch each way.
+
+The values of the gates are kept for the way back.  Gates stand side by side in the last dim, in PyTorch's order.
+Sources: Hochreiter and Schmidhuber, Neural Computation 9 (1997), with the forget gate of Gers et al., 12 (2000); Cho et
+al., arXiv 1406.1078.
+"""
+
+# The bodies of scalar functions are data, which the specialiser reads; they carry no types.
+# mypy: disable-error-code="no-untyped-def,attr-defined"
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from minigrad.backends.steps import Steps, Value
+from minigrad.core.op import Op, Spec
+from minigrad.declare.decorators import kernel
+from minigrad.declare.rules import floating
+from minigrad.errors import ShapeError
+from minigrad.kernels.scalar import parse
+from minigrad.ops.batch_rules import Flags, stretched
+from minigrad.ops.shape.joining import cat
+from minigrad.ops.shape.views import expand
+from minigrad.runtime.dispatch import number
+from minigrad.runtime.recording import is_grad_enabled
+from minigrad.runtime.tensor import Tensor, are_plain
+
+Shapes = tuple[tuple[int, ...], ...]
+Gradients = tuple[Tensor | None, ...]
+
+
+# ---- scalar functions -----------------------------------------------------------------------------------------------
+
+
+def _lstm(xi, xf, xg, xo, hi, hf, hg, ho, c):
+    i = math.logistic(xi + hi)
+    f = math.logistic(xf + hf)
+    g = math.tanh(xg + hg)
+    o = math.logistic(xo + ho)
+    c_next = f * c + i * g
+    return o * math.tanh(c_next), c_next, i, f, g, o
+
+
+def _lstm_back(dh, dc, c, c_next, i, f, g, o):
+    t = math.tanh(c_next)
+    s = dc + dh * o * (1 - t * t)
+    return s * g * i * (1 - i), s * c * f * (1 - f), s * i * (1 - g * g), dh * t * o * (1 - o), s * f
+
+
+def _gru(xr, xz, xn, hr, hz, hn, h):
+    r = math.logistic(xr + hr)
+    z = math.logistic(xz + hz)
+    n = math.tanh(xn + r * hn)
+    return n + z * (h - n), r, z, n
+
+
+def _gru_back(dh, hn, h, r, z, n):
+    dn = dh * (1 - z) * (1 - n * n)
+    dr = dn * hn * r * (1 - r)
+    dz = dh * (h - n) * z * (1 - z)
+    return dr, dz, dn, dr, dz, dn * r, dh * z
+
+
+LSTM, LSTM_BACK = parse(_lstm, results=6), parse(_lstm_back, results=5)
+GRU, GRU_BACK = parse(_gru, results=4), parse(_gru_back, results=7)
+
+
+# ---- shapes and gates -----------------------------------------------------------------------------------------------
+
+
+def _states(op: Op, x: Spec, hidden: Spec, state: Spec, count: int) -> tuple[int, ...]:
+    """The shape of the state.  Raises ShapeError unless the sums of `count` gates belong to it."""
+    if x.shape != hidden.shape or x.shape != (*state.shape[:-1], count * state.shape[-1]):
+        raise ShapeError(f"{op.label}: {x!r} and {hidden!r} must have {count} gates for each element of {state!r}")
+    return state.shape
+
+
+def _lstm_shapes(op: Op, x: Spec, hidden: Spec, c: Spec) -> Shapes:
+    state = _states(op, x, hidden, c, 4)
+    return state, state, x.shape
+
+
+def _gru_shapes(op: Op, x: Spec, hidden: Spec, h: Spec) -> Shapes:
+    return _states(op, x, hidden, h, 3), x.shape
+
+
+def gates(x: Value, count: int) -> list[Value]:
+    """The gates of a value."""
+    dim, size = len(x.shape) - 1, x.shape[-1] // count
+    return [x.at(dim, k * size, size) for k in range(count)]
+
+
+def _chosen(asked: Sequence[bool], gradients: Gradients) -> Gradients:
+    return tuple([g if wanted else None for g, wanted in zip(gradients, asked, strict=True)])
+
+
+def _stacked(values: Sequence[Tensor], size: int, flags: Flags) -> list[Tensor]:
+    """The values of a batch, with those that are the same for all repeated."""
+    return [stretched(x, flag, size) for x, flag in zip(values, flags, strict=True)]
+
+
+def _or_zeros(g: Tensor | None, x: Tensor) -> Tensor:
+    """A gradient, or zeros like x, without memory."""
+    return expand(number(0.0, x.dtype, x.device), shape=x.shape) if g is None else g
+
+
+# ---- LSTM -----------------------------------------------------------------------------------------------------------
+
+
+def _lstm_gradients(
+    asked: Sequence[bool], dh: Tensor | None, dc: Tensor | None, dgates: Tensor | None, c: Tensor, c_next: Tensor,
+    activated: Tensor,
+) -> Gradients:  # fmt: skip
+    """The gradients of the sums and of the state; dgates: that of the gates, where a derivative was taken of them."""
+    dh, dc = _or_zeros(dh, c), _or_zeros(dc, c)
+    if dgates is None and not is_grad_enabled() and are_plain(dh, dc, c, c_next, activated):
+        dx, dstate = lstm_step_backward(dh, dc, c, c_next, activated)
+        return _chosen(asked, (dx, dx, dstate))
+    dx = lstm_sums(dh, dc, dgates, c, c_next, activated) if asked[0] or asked[1] else None
+    return _chosen(asked, (dx, dx, lstm_state(dh, dc, c_next, activated) if asked[2] else None))
+
+
+def lstm_state(dh: Tensor, dc: Tensor, c_next: Tensor, activated: Tensor) -> Tensor:
+    """The gradient of the state, by ops that have gradients."""
+    _, f, _, o = activated.chunk(4, -1)
+    return (dc + dh * o * (1.0 - c_next.tanh().square())) * f
+
+
+def lstm_sums(dh: Tensor, dc: Tensor, dgates: Tensor | None, c: Tensor, c_next: Tensor, activated: Tensor) -> Tensor:
+    """The gradient of the sums, by ops that have gradients."""
+    (i, f, g, o), t = activated.chunk(4, -1), c_next.tanh()
+    s = dc + dh * o * (1.0 - t * t)
+    of_gates = cat([s * g, s * c, s * i, dh * t], -1)
+    if dgates is not None:
+        of_gates = of_gates + dgates
+    return of_gates * cat([i * (1.0 - i), f * (1.0 - f), 1.0 - g * g, o * (1.0 - o)], -1)
+
+
+@kernel(
+    dtype=lambda op, specs: (floating(op, specs),) * 3, shape=_lstm_shapes, outputs=("h", "c_next", "gates"),
+
+    vjp=(
+        lambda g0, g1, g2, c, c_next, gates: lstm_sums(_or_zeros(g0, c), _or_zeros(g1, c), g2, c, c_next, gates),
+        lambda g0, g1, g2, c, c_next, gates: lstm_sums(_or_zeros(g0, c), _or_zeros(g1, c), g2, c, c_next, gates),
+        lambda g0, g1, c_next, gates: lstm_state(_or_zeros(g0, c_next), _or_zeros(g1, c_next), c_next, gates),
+    ),
+    joint=lambda g0, g1, g2, c, c_next, gates, *, asked: _lstm_gradients(asked, g0, g1, g2, c, c_next, gates),
+    batch=lambda x, hidden, c, *, batch, flags: tuple(lstm_step(*_stacked((x, hidden, c), batch, flags))),
+    namespace=(), out=False,
+)  # fmt: skip
+def lstm_step(backend: Any, h: Spec, c_next: Spec, gates_out: Spec, x: Tensor, hidden: Tensor, c: Tensor):
+    """The next h and c, and the gates i, f, g, o, of the sums x + hidden: c' = f*c + i*g, h = o*tanh(c').
+
+    Gradient: of c' it is s = dc + dh*o*(1 - tanh(c')**2); of c s*f; of the sums that of the gates, s*g, s*c, s*i and
+    dh*tanh(c'), times i*(1 - i), f*(1 - f), 1 - g**2 and o*(1 - o).
+    """
+    steps = Steps(backend, (h, c_next, gates_out), (x, hidden, c))
+    (y, new, activated), (a, b, old) = steps.outs, steps.operands
+    steps.each(LSTM, [y, new, *gates(activated, 4)], *gates(a, 4), *gates(b, 4), old)
+    return steps.launch
+
+
+@kernel(
+    dtype=lambda op, specs: (floating(op, specs),) * 2,
+    shape=lambda op, dh, dc, c, c_next, activated: (activated.shape, c.shape),
+    outputs=("gradient_of_x", "gradient_of_c"), namespace=(), out=False, label="the gradient of lstm_step",
+)  # fmt: skip
+def lstm_step_backward(
+    backend: Any, dx: Spec, dstate: Spec, dh: Tensor, dc: Tensor, c: Tensor, c_next: Tensor, activated: Tensor
+):
+    """The gradients of `lstm_step`, from its gates."""
+    steps = Steps(backend, (dx, dstate), (dh, dc, c, c_next, activated))
+    (sums, state), (*states, kept) = steps.outs, steps.operands
+    steps.each(LSTM_BACK, [*gates(sums, 4), state], *states, *gates(kept, 4))
+    return steps.launch
+
+
+# ---- GRU ------------------------------------------------------------------------------------------------------------
+
+
+def _gru_gradients(
+    asked: Sequence[bool], dh: Tensor | None, dgates: Tensor | None, hidden: Tensor, h: Tensor, activated: Tensor
+) -> Gradients:
+    """The gradients of both sums and of the state; dgates: as for an LSTM."""
+    dh = _or_zeros(dh, h)
+    if dgates is None and not is_grad_enabled() and are_plain(dh, hidden, h, activated):
+        return _chosen(asked, gru_step_backward(dh, hidden, h, activated))
+    dx, dhidden = gru_sums(dh, dgates, hidden, h, activated) if asked[0] or asked[1] else (None, None)
+    return _chosen(asked, (dx, dhidden, gru_state(dh, activated) if asked[2] else None))
+
+
+def gru_state(dh: Tensor, activated: Tensor) -> Tensor:
+    """The gradient of the state, by ops that have gradients."""
+    return dh * activated.chunk(3, -1)[1]
+
+
+def gru_sums(dh: Tensor, dgates: Tensor | None, hidden: Tensor, h: Tensor, activated: Tensor) -> tuple[Tensor, Tensor]:
+    """The gradients of both sums, by ops that have gradients."""
+    (r, z, n), hn = activated.chunk(3, -1), hidden.chunk(3, -1)[2]
+    more = (0.0, 0.0, 0.0) if dgates is None else dgates.chunk(3, -1)
+    dn = (dh * (1.0 - z) + more[2]) * (1.0 - n * n)
+    dr = (dn * hn + more[0]) * r * (1.0 - r)
+    dz = (dh * (h - n) + more[1]) * z * (1.0 - z)
+    return cat([dr, dz, dn], -1), cat([dr, dz, dn * r], -1)
+
+
+@kernel(
+    dtype=lambda op, specs: (floating(op, specs),) * 2, shape=_gru_shapes, outputs=("h_next", "gates"),
+
+    vjp=(
+        lambda g0, g1, hidden, h, gates: gru_sums(_or_zeros(g0, h), g1, hidden, h, gates)[0],
+        lambda g0, g1, hidden, h, gates: gru_sums(_or_zeros(g0, h), g1, hidden, h, gates)[1],
+        lambda g0, gates: gru_state(g0, gates),
+    ),
+    joint=lambda g0, g1, hidden, h, gates, *, asked: _gru_gradients(asked, g0, g1, hidden, h, gates),
+    batch=lambda x, hidden, h, *, batch, flags: tuple(gru_step(*_stacked((x, hidden, h), batch, flags))),
+    namespace=(), out=False,
+)  # fmt: skip
+def gru_step(backend: Any, h_next: Spec, gates_out: Spec, x: Tensor, hidden: Tensor, h: Tensor):
+    """The next h, and r, z, n of the sums x and hidden: n = tanh(x_n + r*hidden_n), h' = n + z*(h - n).
+
+    Gradient: of h g*z; of n's sum dn = g*(1 - z)*(1 - n**2), times r in hidden; of r's dn*hidden_n*r*(1 - r); of z's
+    g*(h - n)*z*(1 - z).
+    """
+    steps = Steps(backend, (h_next, gates_out), (x, hidden, h))
+    (new, activated), (a, b, old) = steps.outs, steps.operands
+    steps.each(GRU, [new, *gates(activated, 3)], *gates(a, 3), *gates(b, 3), old)
+    return steps.launch
+
+
+@kernel(
+    dtype=lambda op, specs: (floating(op, specs),) * 3,
+    shape=lambda op, dh, hidden, h, activated: (activated.shape, activated.shape, h.shape),
+    outputs=("gradient_of_x", "gradient_of_hidden", "gradient_of_h"), namespace=(), out=False,
+    label="the gradient of gru_step",
+)  # fmt: skip
+def gru_step_backward(
+    backend: Any, dx: Spec, dhidden: Spec, dstate: Spec, dh: Tensor, hidden: Tensor, h: Tensor, activated: Tensor
+):
+    """The gradients of `gru_step`, from its gates."""
+    steps = Steps(backend, (dx, dhidden, dstate), (dh, hidden, h, activated))
+    (first, second, state), (head, sums, old, kept) = steps.outs, steps.operands
+    outs = [*gates(first, 3), *gates(second, 3), state]
+    steps.each(GRU_BACK, outs, head, gates(sums, 3)[2], old, *gates(kept, 3))
+    return steps.launch

@@ -1,0 +1,112 @@
+"""Weighted sums of the pixels around positions that differ from image to image: what `grid_sample` is made of.
+
+A tap is one of the pixels that a position reads.  Along each dim it has a position and a share; `joined_tap` makes of
+those of all dims one row-major position and one weight.  `tapped` sums the taps, and is its own adjoint.
+"""
+
+# The bodies of scalar functions are data, which the specialiser reads; they carry no types.
+# mypy: disable-error-code="no-untyped-def"
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from minigrad.backends.steps import Steps
+from minigrad.core.dtype import DType, float64, int64
+from minigrad.core.op import Op, Spec
+from minigrad.core.requests import Resample
+from minigrad.core.roles import Flag, Size
+from minigrad.declare.decorators import elementwise, kernel
+from minigrad.declare.rules import common, each, number, to_float
+from minigrad.ops.batch_rules import batch_merged
+from minigrad.ops.indexing.gathering import gather
+from minigrad.ops.nn.windows import wide_floats
+from minigrad.ops.pointwise.compare import where
+from minigrad.ops.reduction.sums import sum
+from minigrad.ops.shape.views import expand, reshape
+from minigrad.runtime.tensor import Tensor
+
+
+@elementwise(dtype=to_float, vjp=("derived", None, None), namespace=(), method=False)
+def pixel_at(at, size, corners):
+    """Where a position that runs from -1 to 1 is among `size` pixels; with corners these are the outer centres.
+
+    Gradient: g * size / 2, or one pixel less.
+    """
+    return (at + 1) / 2 * (size - 1) if corners != 0 else ((at + 1) * size - 1) / 2
+
+
+@elementwise(
+    dtype=number, outputs=("position", "share"), namespace=(), method=False,
+    vjp=(lambda g1, side: g1 * (side * 2.0 - 1.0), None),
+)  # fmt: skip
+def linear_tap(at, side):
+    """The neighbour of a position below it, or for side 1 above, and its share in a linear blend.
+
+    Gradient: that of the share, g1 above and -g1 below.
+    """
+    below = math.floor(at)
+    return below + side, (at - below if side != 0 else 1 - (at - below))
+
+
+def _index_and_weight(op: Op, specs: Sequence[Spec]) -> tuple[np.dtype[Any], tuple[DType, DType]]:
+    """An int64, which is exact in float64 up to 2**53, and a float of the dtype of the shares."""
+    return float64.compute, (int64, common(specs[1:4]))
+
+
+@elementwise(
+    dtype=_index_and_weight, outputs=("joined", "product"), namespace=(), method=False,
+    vjp=(None, lambda g1, share: g1 * share, None, lambda g1, weight: g1 * weight, None),
+)  # fmt: skip
+def joined_tap(index, weight, position, share, size):
+    """A tap in one dim more, of `size` pixels: its row-major index, -1 where there is no such pixel, and its weight.
+
+    A weight of nan stays: its tap is the first pixel where there is none.  Gradient: that of the weight.
+    """
+    total = weight * share
+    there = (position >= 0) & (position < size) & (index >= 0)
+    return (index * size + position if there else (0 if total != total else -1)), total
+
+
+def _tapped_shape(op: Op, x: Spec, index: Spec, weight: Spec, *, size: int, back: bool) -> tuple[int, ...]:
+    return (*x.shape[:2], size)
+
+
+@kernel(
+    dtype=wide_floats, shape=_tapped_shape, namespace=(), label="grid_sample", linear=each("x", "weight"),
+    vjp=(
+        lambda g, index, weight, *, in_shape, back: _untapped(g, index, weight, in_shape[2], back),
+        None,
+        lambda g, x, index, *, back: _shares(*((x, g) if back else (g, x)), index),
+    ),
+    batch=lambda x, index, weight, *, size, back, batch: batch_merged(tapped, (x, index, weight), size, back),
+)  # fmt: skip
+def tapped(backend, out, x: Tensor, index: Tensor, weight: Tensor, size: Size, back: Flag = False):
+    """Sums of the pixels of planes (N, C, P) that tables (N, taps, size) name, times their weights; -1 names none.
+
+    back: the adjoint, which adds elements (N, C, outputs) times their weights to planes of `size` pixels.
+    Gradient: each is the other's; for a weight, the sum over channels of g times the pixel.
+    """
+    steps = Steps(backend, (out,), (x, index, weight))
+    for n in range(x.shape[0]):
+        one, *operands = (v.seen(v.layout.select(0, n)) for v in (*steps.outs, *steps.operands))
+        steps.ask(Resample(1, back), one, *operands)
+    return steps.launch
+
+
+def _untapped(g: Tensor, index: Tensor, weight: Tensor, size: int, back: bool) -> Tensor:
+    """The adjoint; a weight of nan is at no pixel."""
+    result: Tensor = tapped(g, where(weight == weight, index, -1), weight, size, not back)
+    return result
+
+
+def _shares(g: Tensor, x: Tensor, index: Tensor) -> Tensor:
+    """The gradient of the weights: the sum over channels of g (N, C, outputs) times the pixels of x (N, C, P)."""
+    (n, c), (taps, outputs) = x.shape[:2], index.shape[1:]
+    named = expand(reshape(where(index < 0, 0, index), (n, 1, taps * outputs)), shape=(n, c, taps * outputs))
+    pixels = reshape(gather(x, 2, named), (n, c, taps, outputs))
+    return where(index < 0, 0.0, sum(pixels * reshape(g, (n, c, 1, outputs)), 1))
