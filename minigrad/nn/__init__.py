@@ -1,6 +1,40 @@
-"""Neural networks: `functional` has the ops of layers under PyTorch's names."""
+"""Neural networks: `functional` has the ops of layers under PyTorch's names, and the other names are modules.
 
-from minigrad.api.absent import present
-from minigrad.nn import functional
+The modules are imported when the first of them is used, so that programs which use functions only do not pay for them.
+"""
 
-present(globals(), {"functional": functional})
+import importlib
+from typing import Any
+
+from minigrad.api.absent import absent
+from minigrad.nn import functional as functional
+
+PARTS = ("functional", "init", "modules", "parallel", "parameter", "utils")
+LATER = {"Buffer": "parameter", "Parameter": "parameter", "summary": "summarizing"}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a part, or the modules, at the first use."""
+    if name in PARTS:
+        return importlib.import_module(f"{__name__}.{name}")
+    if name in LATER:
+        result = globals()[name] = getattr(importlib.import_module(f"{__name__}.{LATER[name]}"), name)
+        return result
+    if name == "__all__":
+        return sorted({*PARTS, *LATER, *layers()})
+    if not name.startswith("__") and name in layers():
+        return globals()[name]
+    raise absent(__name__, name)
+
+
+def layers() -> dict[str, Any]:
+    """Return the classes of `modules`, which are names of this module from then on."""
+    public: dict[str, Any] = importlib.import_module(f"{__name__}.modules").public()
+    globals().update(public)
+    return public
+
+
+def __dir__() -> list[str]:
+    """The public names."""
+    names: list[str] = __getattr__("__all__")
+    return names

@@ -1,8 +1,8 @@
 """The ops of neural networks under PyTorch's names and arguments: `mg.nn.functional.relu(x)`.
 
 Nothing is computed here.  Each name is an op of `minigrad/ops`, so it exists once, has one derivative rule and is
-tested with the others; this module is where one who knows `torch.nn.functional` looks for it.  The functions below
-read the arguments that exist there only: `inplace`, a `dim` that is left out, and `_stacklevel`, which has no effect.
+tested with the others.  The functions below accept arguments that only `torch.nn.functional` has: `inplace`, a `dim`
+that is left out, and `_stacklevel`, which has no effect.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from minigrad.api.absent import present
 from minigrad.declare.decorators import public
 from minigrad.declare.names import FUNCTIONAL, namespaces
-from minigrad.errors import warn
+from minigrad.errors import ArgumentError, warn
 from minigrad.ops.nn import activation
 from minigrad.ops.nn import softmax as normalized
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
@@ -39,7 +39,7 @@ def silu(input: Tensor, inplace: bool = False) -> Tensor:
 
 @public(namespace=FUNCTIONAL)
 def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
-    """`mg.softmax`.  Without a dim, 0 is taken for 0, 1 and 3 dims and 1 for others, with a warning, as in PyTorch."""
+    """`mg.softmax`.  Without a dim it warns, and takes 0 for an input of 0, 1 or 3 dims, otherwise 1, as in PyTorch."""
     return _along(normalized.softmax, input, dim, dtype)
 
 
@@ -55,17 +55,53 @@ def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: 
     return _along(normalized.softmin, input, dim, dtype)
 
 
+@public(namespace=FUNCTIONAL)
+def rrelu_(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False) -> Tensor:
+    """`rrelu` in input's own memory, which is returned."""
+    return activation.rrelu(input, lower, upper, training, True)
+
+
+@public(namespace=FUNCTIONAL)
+def multi_head_attention_forward(
+    query: Tensor, key: Tensor, value: Tensor, embed_dim_to_check: int, num_heads: int, in_proj_weight: Tensor | None,
+    in_proj_bias: Tensor | None, bias_k: Tensor | None, bias_v: Tensor | None, add_zero_attn: bool, dropout_p: float,
+    out_proj_weight: Tensor, out_proj_bias: Tensor | None, training: bool = True,
+    key_padding_mask: Tensor | None = None, need_weights: bool = True, attn_mask: Tensor | None = None,
+    use_separate_proj_weight: bool = False, q_proj_weight: Tensor | None = None, k_proj_weight: Tensor | None = None,
+    v_proj_weight: Tensor | None = None, static_k: Tensor | None = None, static_v: Tensor | None = None,
+    average_attn_weights: bool = True, is_causal: bool = False,
+) -> tuple[Tensor, Tensor | None]:  # fmt: skip
+    """Return the output and the weights of `mg.nn.MultiheadAttention` with these parameters.
+
+    The arguments are the members of the module, and those of its call.  static_k and static_v are not offered.
+    """
+    from minigrad.nn.modules.attention import with_parameters
+
+    if static_k is not None or static_v is not None:
+        raise ArgumentError("multi_head_attention_forward: static_k and static_v are not offered; pass key and value")
+    separate = (q_proj_weight, k_proj_weight, v_proj_weight) if use_separate_proj_weight else (None,) * 3
+    module = with_parameters(
+        embed_dim_to_check, num_heads, None if use_separate_proj_weight else in_proj_weight, separate, in_proj_bias,
+        bias_k, bias_v, add_zero_attn, dropout_p if training else 0.0, out_proj_weight, out_proj_bias,
+    )  # fmt: skip
+    arguments = key_padding_mask, need_weights, attn_mask, average_attn_weights, is_causal
+    result: tuple[Tensor, Tensor | None] = module.forward(query, key, value, *arguments)
+    return result
+
+
 def _along(function: Callable[..., Tensor], input: Tensor, dim: int | None, dtype: Any) -> Tensor:
-    """A function of rows along a dim, or along the one that PyTorch takes when none is given."""
+    """Return a function of rows along a dim, by default along the dim that PyTorch takes."""
     expect_tensors(function.__name__, input)
     if dim is None:
         dim = 0 if input.ndim in (0, 1, 3) else 1
         warn(
-            f"{function.__name__}: no dim was given for {describe(input)}, and dim={dim} is taken; write it, for it "
-            f"says which elements belong to one sum"
+            f"{function.__name__}: expected a dim for {describe(input)}, got None, so dim={dim} is taken; pass "
+            f"dim={dim}"
         )
     return function(input, dim, dtype)
 
 
 namespaces[FUNCTIONAL]["logsigmoid"] = activation.log_sigmoid
+for name in ("celu", "elu", "hardtanh", "leaky_relu", "relu", "selu", "threshold"):  # as PyTorch has them here, too
+    namespaces[FUNCTIONAL][f"{name}_"] = getattr(Tensor, f"{name}_")
 present(globals(), namespaces[FUNCTIONAL])

@@ -58,6 +58,9 @@ def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tens
 def celu(input: Tensor, alpha: Tensor | builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
     """input above 0, else alpha * (exp(input/alpha) - 1).  inplace: in the memory of input, which is returned."""
 
+def celu_(input: Tensor, alpha: Tensor | builtins.float = ...) -> Tensor:
+    """`celu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
 def channel_shuffle(input: Tensor, groups: builtins.int) -> Tensor:
     """Images (N, C, ...) with the channels of each group spread: the first of all groups, the second, and so on."""
 
@@ -106,6 +109,9 @@ def dropout3d(input: Tensor, p: builtins.float = ..., training: builtins.bool = 
 def elu(input: Tensor, alpha: Tensor | builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
     """input above 0, else alpha * (exp(input) - 1).  inplace: in the memory of input, which is returned."""
 
+def elu_(input: Tensor, alpha: Tensor | builtins.float = ...) -> Tensor:
+    """`elu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
 def embedding(input: Tensor, weight: Tensor, padding_idx: builtins.int | None = ..., max_norm: builtins.float | None = ..., norm_type: builtins.float = ..., scale_grad_by_freq: builtins.bool = ..., sparse: builtins.bool = ...) -> Tensor:
     """The row of `weight` for each number in `input`: its shape, and the length of a row as a last dim."""
 
@@ -117,6 +123,12 @@ def feature_alpha_dropout(input: Tensor, p: builtins.float = ..., training: buil
 
 def fold(input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = ..., padding: Any = ..., stride: Any = ...) -> Tensor:
     """Images (N, C, H, W) to which columns (N, C*kernel, windows) are added, where `unfold` reads them."""
+
+def fractional_max_pool2d(input: Tensor, kernel_size: Any, output_size: Any = ..., output_ratio: Any = ..., return_indices: builtins.bool = ..., _random_samples: Tensor | None = ...) -> Any:
+    """Return the largest element of each of `output_size` windows of images, which are drawn."""
+
+def fractional_max_pool3d(input: Tensor, kernel_size: Any, output_size: Any = ..., output_ratio: Any = ..., return_indices: builtins.bool = ..., _random_samples: Tensor | None = ...) -> Any:
+    """Return the largest element of each of `output_size` windows of volumes; see `fractional_max_pool2d`."""
 
 def gaussian_nll_loss(input: Tensor, target: Tensor, var: Tensor | builtins.float, full: builtins.bool = ..., eps: builtins.float = ..., reduction: builtins.str = ...) -> Tensor:
     """(log(var) + (input - target)**2 / var)/2, plus log(2*pi)/2 if full; a variance below eps counts as eps."""
@@ -148,6 +160,9 @@ def hardswish(input: Tensor, inplace: builtins.bool = ..., *, out: Tensor | None
 def hardtanh(input: Tensor, min_val: Tensor | builtins.float = ..., max_val: Tensor | builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
     """input, not below min_val and not above max_val; nan stays nan."""
 
+def hardtanh_(input: Tensor, min_val: Tensor | builtins.float = ..., max_val: Tensor | builtins.float = ...) -> Tensor:
+    """`hardtanh` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
 def hinge_embedding_loss(input: Tensor, target: Tensor, margin: builtins.float = ..., size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ...) -> Tensor:
     """input where the target is 1, max(0, margin - input) where it is -1.  Gradient: -g where input is the margin."""
 
@@ -172,6 +187,9 @@ def layer_norm(input: Tensor, normalized_shape: Sequence[builtins.int] | builtin
 def leaky_relu(input: Tensor, negative_slope: Tensor | builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
     """input above 0, else negative_slope * input.  inplace: in the memory of input, which is returned."""
 
+def leaky_relu_(input: Tensor, negative_slope: Tensor | builtins.float = ...) -> Tensor:
+    """`leaky_relu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = ..., *, out: Tensor | None = ...) -> Tensor:
     """input @ weight.T + bias for a weight of (out, in), any leading dims of the input, in one kernel."""
 
@@ -183,6 +201,15 @@ def log_softmax(input: Tensor, dim: builtins.int | None = ..., _stacklevel: buil
 
 def logsigmoid(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """log(sigmoid(x)), without overflow.  Gradient: g*sigmoid(-x)."""
+
+def lp_pool1d(input: Tensor, norm_type: builtins.float, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., ceil_mode: builtins.bool = ...) -> Tensor:
+    """The p-norm of each window along the last dim, p = norm_type: see `lp_pool2d`."""
+
+def lp_pool2d(input: Tensor, norm_type: builtins.float, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., ceil_mode: builtins.bool = ...) -> Tensor:
+    """Return (sum of x**p)**(1/p) of each window of images, p = norm_type; stride is kernel_size if None."""
+
+def lp_pool3d(input: Tensor, norm_type: builtins.float, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., ceil_mode: builtins.bool = ...) -> Tensor:
+    """The p-norm of each window of the last three dims, p = norm_type: see `lp_pool2d`."""
 
 def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: builtins.float = ..., size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ...) -> Tensor:
     """max(0, margin - target*(input1 - input2)): how far input1 is from leading, or trailing, by the margin."""
@@ -210,6 +237,9 @@ def mish(input: Tensor, inplace: builtins.bool = ..., *, out: Tensor | None = ..
 
 def mse_loss(input: Tensor, target: Tensor, size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ..., weight: Tensor | None = ...) -> Tensor:
     """(input - target)**2.  Gradient: 2*g*(input - target), and minus that for the target."""
+
+def multi_head_attention_forward(query: Tensor, key: Tensor, value: Tensor, embed_dim_to_check: builtins.int, num_heads: builtins.int, in_proj_weight: Tensor | None, in_proj_bias: Tensor | None, bias_k: Tensor | None, bias_v: Tensor | None, add_zero_attn: builtins.bool, dropout_p: builtins.float, out_proj_weight: Tensor, out_proj_bias: Tensor | None, training: builtins.bool = ..., key_padding_mask: Tensor | None = ..., need_weights: builtins.bool = ..., attn_mask: Tensor | None = ..., use_separate_proj_weight: builtins.bool = ..., q_proj_weight: Tensor | None = ..., k_proj_weight: Tensor | None = ..., v_proj_weight: Tensor | None = ..., static_k: Tensor | None = ..., static_v: Tensor | None = ..., average_attn_weights: builtins.bool = ..., is_causal: builtins.bool = ...) -> builtins.tuple[Tensor, Tensor | None]:
+    """Return the output and the weights of `mg.nn.MultiheadAttention` with these parameters."""
 
 def multi_margin_loss(input: Tensor, target: Tensor, p: builtins.int = ..., margin: builtins.float = ..., weight: Tensor | None = ..., size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ...) -> Tensor:
     """The mean over classes of max(0, margin - input[target] + input[class])**p, the target itself left out."""
@@ -256,14 +286,26 @@ def relu(input: Tensor, inplace: builtins.bool = ...) -> Tensor:
 def relu6(input: Tensor, inplace: builtins.bool = ...) -> Tensor:
     """`mg.relu6`; inplace: in input's own memory, which is returned."""
 
+def relu_(input: Tensor) -> Tensor:
+    """`relu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
 def rms_norm(input: Tensor, normalized_shape: Sequence[builtins.int] | builtins.int, weight: Tensor | None = ..., eps: builtins.float | None = ...) -> Tensor:
     """The last dims, which are `normalized_shape`, over sqrt(mean square + eps), times weight."""
+
+def rrelu(input: Tensor, lower: builtins.float = ..., upper: builtins.float = ..., training: builtins.bool = ..., inplace: builtins.bool = ...) -> Tensor:
+    """input above 0, else times a factor: random from [lower, upper) for each element in training, else their mean."""
+
+def rrelu_(input: Tensor, lower: builtins.float = ..., upper: builtins.float = ..., training: builtins.bool = ...) -> Tensor:
+    """`rrelu` in input's own memory, which is returned."""
 
 def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = ..., dropout_p: builtins.float = ..., is_causal: builtins.bool = ..., scale: builtins.float | None = ..., enable_gqa: builtins.bool = ...) -> Tensor:
     """softmax(query @ key.mT * scale + mask) @ value; scale is 1/sqrt(the length of a query) if None."""
 
 def selu(input: Tensor, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
     """1.0507 * x above 0, else 1.7581 * (exp(x) - 1): networks of it keep mean 0 and variance 1."""
+
+def selu_(input: Tensor) -> Tensor:
+    """`selu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
 def sigmoid(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """1/(1 + exp(-x)), without overflow.  Gradient: g*y*(1-y)."""
@@ -278,7 +320,7 @@ def soft_margin_loss(input: Tensor, target: Tensor, size_average: builtins.bool 
     """log(1 + exp(-target*input)), for targets of 1 and -1, without overflow."""
 
 def softmax(input: Tensor, dim: builtins.int | None = ..., _stacklevel: builtins.int = ..., dtype: Any = ...) -> Tensor:
-    """`mg.softmax`.  Without a dim, 0 is taken for 0, 1 and 3 dims and 1 for others, with a warning, as in PyTorch."""
+    """`mg.softmax`.  Without a dim it warns, and takes 0 for an input of 0, 1 or 3 dims, otherwise 1, as in PyTorch."""
 
 def softmin(input: Tensor, dim: builtins.int | None = ..., _stacklevel: builtins.int = ..., dtype: Any = ...) -> Tensor:
     """softmax(-input); for a dim that is left out, see `softmax`."""
@@ -300,6 +342,9 @@ def tanhshrink(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
 
 def threshold(input: Tensor | builtins.float, threshold: Tensor | builtins.float, value: Tensor | builtins.float, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
     """input above the threshold, else value; nan stays nan."""
+
+def threshold_(input: Tensor | builtins.float, threshold: Tensor | builtins.float, value: Tensor | builtins.float) -> Tensor:
+    """`threshold` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
 def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: builtins.float = ..., p: builtins.float = ..., eps: builtins.float = ..., swap: builtins.bool = ..., size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ...) -> Tensor:
     """max(0, margin + the distance to positive - the distance to negative), `pairwise_distance` of order p."""

@@ -1,0 +1,373 @@
+"""Initial values of parameters, under the names of `torch.nn.init`.
+
+Each function writes into its tensor without recording and returns it.  *Fan in* is the number of inputs that one output
+of a layer depends on, *fan out* the number of outputs that depend on one input.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from minigrad.errors import ArgumentError, ShapeError, warn
+from minigrad.ops.linalg.qr import qr
+from minigrad.ops.random import Generator, randperm
+from minigrad.runtime.recording import no_grad
+from minigrad.runtime.tensor import Tensor, describe
+
+__all__ = [
+    "calculate_gain", "constant_", "dirac_", "eye_", "kaiming_normal_", "kaiming_uniform_", "normal_", "ones_",
+    "orthogonal_", "sparse_", "trunc_normal_", "uniform_", "xavier_normal_", "xavier_uniform_", "zeros_",
+]  # fmt: skip
+
+GAINS = {"linear": 1.0, "sigmoid": 1.0, "tanh": 5.0 / 3.0, "relu": math.sqrt(2.0), "selu": 0.75}
+
+
+def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
+    """Return the factor by which initial values compensate for a nonlinearity.
+
+    Parameters
+    ----------
+    nonlinearity : str
+        Name of a function of `mg.nn.functional`, such as "relu" or "leaky_relu".
+    param : float, optional
+        Negative slope of leaky_relu, 0.01 by default.
+
+    Raises
+    ------
+    ArgumentError
+        If the name is unknown.
+
+    Examples
+    --------
+    >>> calculate_gain("leaky_relu", 0.2)
+    1.3867504905630728
+    """
+    if nonlinearity == "leaky_relu":
+        return math.sqrt(2.0 / (1 + (0.01 if param is None else param) ** 2))
+    linear = nonlinearity.startswith("conv") and nonlinearity.rstrip("123d") in ("conv", "conv_transpose")
+    if not linear and nonlinearity not in GAINS:
+        names = ", ".join(["leaky_relu", *GAINS])
+        raise ArgumentError(f"calculate_gain: expected one of {names}, got {nonlinearity!r}")
+    return 1.0 if linear else GAINS[nonlinearity]
+
+
+def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
+    """Return (fan in, fan out) of a weight (out, in, *window)."""
+    if tensor.ndim < 2:
+        raise ShapeError(f"init: fan in and fan out need at least 2 dims, got {describe(tensor)}; use uniform_")
+    window = math.prod(tensor.shape[2:])
+    return tensor.shape[1] * window, tensor.shape[0] * window
+
+
+def _fan(tensor: Tensor, mode: str) -> int:
+    """Return fan in or fan out."""
+    if mode.lower() not in ("fan_in", "fan_out"):
+        raise ArgumentError(f"init: mode must be 'fan_in' or 'fan_out', got {mode!r}")
+    return _calculate_fan_in_and_fan_out(tensor)[mode.lower() == "fan_out"]
+
+
+# ---- plain distributions --------------------------------------------------------------------------------------------
+
+
+def uniform_(tensor: Any, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> Tensor:
+    """Fill with numbers that are uniform between `a` and `b`.
+
+    Parameters
+    ----------
+    tensor : Tensor
+        Floating tensor, written in place.
+    a, b : float, default 0.0 and 1.0
+        Bounds.
+    generator : Generator, optional
+        Source of the random numbers, the default generator if None.
+
+    Returns
+    -------
+    Tensor
+        The tensor itself.
+    """
+    with no_grad():
+        return tensor.uniform_(a, b, generator=generator)
+
+
+def normal_(tensor: Any, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None) -> Tensor:
+    """Fill with numbers of a normal distribution; arguments as for `uniform_`."""
+    with no_grad():
+        return tensor.normal_(mean, std, generator=generator)
+
+
+def trunc_normal_(
+    tensor: Any, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0,
+    generator: Generator | None = None,
+) -> Tensor:  # fmt: skip
+    """Fill with numbers of a normal distribution that is cut off outside [a, b].
+
+    Parameters
+    ----------
+    tensor : Tensor
+        Floating tensor, written in place.
+    mean, std : float, default 0.0 and 1.0
+        Mean and standard deviation before the cut.
+    a, b : float, default -2.0 and 2.0
+        Bounds.
+    generator : Generator, optional
+        Source of the random numbers, the default generator if None.
+
+    Returns
+    -------
+    Tensor
+        The tensor itself.
+
+    Notes
+    -----
+    The numbers are the inverse of the distribution function at uniform numbers.
+    """
+    if mean < a - 2 * std or mean > b + 2 * std:
+        warn("trunc_normal_: mean is more than 2 std from [a, b], so the distribution may be inaccurate")
+    low, high = [math.erf((edge - mean) / (std * math.sqrt(2.0))) for edge in (a, b)]
+    with no_grad():
+        tensor.uniform_(low, high, generator=generator)
+        return tensor.erfinv_().mul_(std * math.sqrt(2.0)).add_(mean).clamp_(a, b)
+
+
+def constant_(tensor: Any, val: float) -> Tensor:
+    """Fill with one value."""
+    with no_grad():
+        return tensor.fill_(val)
+
+
+def ones_(tensor: Any) -> Tensor:
+    """Fill with ones."""
+    return constant_(tensor, 1.0)
+
+
+def zeros_(tensor: Any) -> Tensor:
+    """Fill with zeros."""
+    return constant_(tensor, 0.0)
+
+
+# ---- structured values ----------------------------------------------------------------------------------------------
+
+
+def eye_(tensor: Any) -> Tensor:
+    """Fill a matrix with the identity.
+
+    Raises
+    ------
+    ShapeError
+        If the tensor does not have 2 dims.
+    """
+    if tensor.ndim != 2:
+        raise ShapeError(f"eye_: expected 2 dims, got {describe(tensor)}")
+    with no_grad():
+        tensor.zero_()
+        k = min(tensor.shape)
+        tensor.detach()[:k, :k].diagonal().fill_(1.0)
+    return tensor
+
+
+def dirac_(tensor: Any, groups: int = 1) -> Tensor:
+    """Fill the weight of a convolution so that it returns its input, as far as there are channels.
+
+    Parameters
+    ----------
+    tensor : Tensor
+        Weight of 3, 4 or 5 dims, written in place.
+    groups : int, default 1
+        Groups of the convolution.
+
+    Returns
+    -------
+    Tensor
+        The tensor itself.
+
+    Raises
+    ------
+    ShapeError
+        If the tensor has another number of dims, or dim 0 is not divisible by `groups`.
+    """
+    if tensor.ndim not in (3, 4, 5) or tensor.shape[0] % groups:
+        raise ShapeError(f"dirac_: expected 3 to 5 dims and dim 0 divisible by {groups}, got {describe(tensor)}")
+    each = tensor.shape[0] // groups
+    center = [n // 2 for n in tensor.shape[2:]]
+    with no_grad():
+        tensor.zero_()
+        values = tensor.detach()
+        for g in range(groups):
+            for d in range(min(each, tensor.shape[1])):
+                values[(g * each + d, d, *center)] = 1.0
+    return tensor
+
+
+def orthogonal_(tensor: Any, gain: float = 1, generator: Generator | None = None) -> Tensor:
+    """Fill with a matrix whose rows or columns are orthonormal, the later dims taken as one.
+
+    Parameters
+    ----------
+    tensor : Tensor
+        Floating tensor of at least 2 dims, written in place.
+    gain : float, default 1
+        Factor.
+    generator : Generator, optional
+        Source of the random numbers, the default generator if None.
+
+    Returns
+    -------
+    Tensor
+        The tensor itself.
+
+    References
+    ----------
+    Saxe, McClelland and Ganguli, Exact solutions to the nonlinear dynamics of learning in deep linear neural networks,
+    2013.
+    """
+    if tensor.ndim < 2:
+        raise ShapeError(f"orthogonal_: expected at least 2 dims, got {describe(tensor)}")
+    if not tensor.numel():
+        return tensor
+    rows, columns = tensor.shape[0], tensor.numel() // tensor.shape[0]
+    with no_grad():
+        flat = tensor.detach().new_empty((rows, columns)).normal_(generator=generator)
+        q, r = qr(flat.t().contiguous() if rows < columns else flat)
+        q = q * r.diagonal().sign()  # a unique sign makes the distribution uniform
+        return tensor.copy_((q.t() if rows < columns else q).reshape(tensor.shape) * gain)
+
+
+def sparse_(tensor: Any, sparsity: float, std: float = 0.01, generator: Generator | None = None) -> Tensor:
+    """Fill a matrix with normal numbers, and set a fraction of each column to zero.
+
+    Parameters
+    ----------
+    tensor : Tensor
+        Floating matrix, written in place.
+    sparsity : float
+        Fraction of zeros in each column.
+    std : float, default 0.01
+        Standard deviation of the other elements.
+    generator : Generator, optional
+        Source of the random numbers, the default generator if None.
+
+    Returns
+    -------
+    Tensor
+        The tensor itself.
+
+    References
+    ----------
+    Martens, Deep learning via Hessian-free optimization, 2010.
+    """
+    if tensor.ndim != 2:
+        raise ShapeError(f"sparse_: expected 2 dims, got {describe(tensor)}")
+    rows, columns = tensor.shape
+    zeros = math.ceil(sparsity * rows)
+    with no_grad():
+        tensor.normal_(0, std, generator=generator)
+        values = tensor.detach()
+        for column in range(columns):
+            chosen = randperm(rows, generator=generator, device=tensor.device)[:zeros]
+            values[chosen, column] = 0.0
+    return tensor
+
+
+# ---- variances that pass through layers -----------------------------------------------------------------------------
+
+
+def xavier_uniform_(tensor: Any, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
+    """Fill with uniform numbers of variance `gain**2 * 2 / (fan in + fan out)`.
+
+    Parameters
+    ----------
+    tensor : Tensor
+        Weight (out, in, *window), written in place.
+    gain : float, default 1.0
+        Factor, see `calculate_gain`.
+    generator : Generator, optional
+        Source of the random numbers, the default generator if None.
+
+    Returns
+    -------
+    Tensor
+        The tensor itself.
+
+    References
+    ----------
+    Glorot and Bengio, Understanding the difficulty of training deep feedforward neural networks, 2010.
+    """
+    bound = gain * math.sqrt(6.0 / sum(_calculate_fan_in_and_fan_out(tensor)))
+    return uniform_(tensor, -bound, bound, generator)
+
+
+def xavier_normal_(tensor: Any, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
+    """Fill with normal numbers of variance `gain**2 * 2 / (fan in + fan out)`; see `xavier_uniform_`."""
+    return normal_(tensor, 0.0, gain * math.sqrt(2.0 / sum(_calculate_fan_in_and_fan_out(tensor))), generator)
+
+
+def kaiming_uniform_(
+    tensor: Any, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
+    generator: Generator | None = None,
+) -> Tensor:  # fmt: skip
+    """Fill with uniform numbers of variance `gain**2 / fan`.
+
+    Parameters
+    ----------
+    tensor : Tensor
+        Weight (out, in, *window), written in place.
+    a : float, default 0
+        Negative slope, for `nonlinearity="leaky_relu"`.
+    mode : {"fan_in", "fan_out"}, default "fan_in"
+        Whether the variance stays the same in the forward or in the backward pass.
+    nonlinearity : str, default "leaky_relu"
+        Function after the layer, see `calculate_gain`.
+    generator : Generator, optional
+        Source of the random numbers, the default generator if None.
+
+    Returns
+    -------
+    Tensor
+        The tensor itself.
+
+    References
+    ----------
+    He, Zhang, Ren and Sun, Delving deep into rectifiers, 2015.
+    """
+    if 0 in tensor.shape:
+        warn(f"kaiming_uniform_: {describe(tensor)} has no elements, so nothing is written")
+        return tensor
+    bound = math.sqrt(3.0) * calculate_gain(nonlinearity, a) / math.sqrt(_fan(tensor, mode))
+    return uniform_(tensor, -bound, bound, generator)
+
+
+def kaiming_normal_(
+    tensor: Any, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
+    generator: Generator | None = None,
+) -> Tensor:  # fmt: skip
+    """Fill with normal numbers of variance `gain**2 / fan`; see `kaiming_uniform_`."""
+    if 0 in tensor.shape:
+        warn(f"kaiming_normal_: {describe(tensor)} has no elements, so nothing is written")
+        return tensor
+    return normal_(tensor, 0.0, calculate_gain(nonlinearity, a) / math.sqrt(_fan(tensor, mode)), generator)
+
+
+# ---- older names ----------------------------------------------------------------------------------------------------
+
+
+def _older(function: Any) -> Any:
+    """Return `function` under its name without the underscore, which warns as in PyTorch."""
+    name = function.__name__[:-1]
+
+    def alias(*args: Any, **kwargs: Any) -> Tensor:
+        warn(f"init.{name}: the name is old; write init.{name}_")
+        result: Tensor = function(*args, **kwargs)
+        return result
+
+    alias.__name__ = alias.__qualname__ = name
+    alias.__doc__ = f"`{name}_` under its older name."
+    return alias
+
+
+OLDER = (
+    uniform_, normal_, constant_, eye_, dirac_, xavier_uniform_, xavier_normal_, kaiming_uniform_, kaiming_normal_,
+    orthogonal_, sparse_,
+)  # fmt: skip
+globals().update({alias.__name__: alias for alias in map(_older, OLDER)})

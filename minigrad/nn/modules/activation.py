@@ -1,0 +1,262 @@
+"""Activations: one function of each element, or of the elements along a dim."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minigrad.errors import ShapeError
+from minigrad.nn import functional as F
+from minigrad.nn.init import constant_
+from minigrad.nn.modules.derived import FromFunction
+from minigrad.nn.modules.module import Module
+from minigrad.nn.parameter import Parameter
+from minigrad.ops.creation import empty
+from minigrad.runtime.tensor import Tensor, describe
+
+__all__ = [
+    "CELU", "ELU", "GELU", "GLU", "SELU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU",
+    "LogSigmoid", "LogSoftmax", "Mish", "PReLU", "RReLU", "ReLU", "ReLU6", "SiLU", "Sigmoid", "Softmax", "Softmax2d",
+    "Softmin", "Softplus", "Softshrink", "Softsign", "Tanh", "Tanhshrink", "Threshold",
+]  # fmt: skip
+
+
+class Activation(FromFunction):
+    """A function of a tensor; `repr` shows `inplace` only where it is set."""
+
+    def extra_repr(self) -> str:
+        d = self.__dict__
+        names = [name for name in self._fields if name not in self._hidden and (name != "inplace" or d[name])]
+        return ", ".join(f"{name}={d[name]!r}" for name in names)
+
+
+class Threshold(Activation, of=F.threshold):
+    """Keep elements above a threshold, and replace the others by `value`.
+
+    Examples
+    --------
+    >>> import minigrad as mg
+    >>> mg.nn.Threshold(0.5, 9.0)(mg.tensor([0.2, 0.7])).tolist() == [9.0, mg.tensor(0.7).item()]
+    True
+    """
+
+    threshold: float
+    value: float
+    inplace: bool = False
+
+
+class ReLU(Activation, of=F.relu):
+    """Return max(x, 0)."""
+
+    inplace: bool = False
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.relu(input, self.inplace)
+
+
+class RReLU(Activation, of=F.rrelu):
+    """Multiply negative elements by a slope that is random between `lower` and `upper` in training, and their mean
+    otherwise.
+
+    References
+    ----------
+    Xu, Wang, Chen and Li, Empirical evaluation of rectified activations in convolutional network, 2015.
+    """
+
+    lower: float = 1.0 / 8
+    upper: float = 1.0 / 3
+    inplace: bool = False
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.rrelu(input, self.lower, self.upper, self.training, self.inplace)
+
+
+class Hardtanh(Activation, of=F.hardtanh):
+    """Limit elements to [min_val, max_val]; `min_value` and `max_value` are older names of the two."""
+
+    min_val: float = -1.0
+    max_val: float = 1.0
+    inplace: bool = False
+    min_value: float | None = None
+    max_value: float | None = None
+
+    def _prepared(self, fields: dict[str, Any]) -> dict[str, Any]:
+        for old, name in (("min_value", "min_val"), ("max_value", "max_val")):
+            value = fields.pop(old)
+            fields[name] = fields[name] if value is None else value
+        return fields
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.hardtanh(input, self.min_val, self.max_val, self.inplace)
+
+    def extra_repr(self) -> str:
+        return f"min_val={self.min_val}, max_val={self.max_val}" + (", inplace=True" if self.inplace else "")
+
+
+class ReLU6(Activation, of=F.relu6):
+    """Return min(max(x, 0), 6)."""
+
+    inplace: bool = False
+
+
+class Sigmoid(Activation, of=F.sigmoid):
+    """Return 1 / (1 + exp(-x))."""
+
+
+class Hardsigmoid(Activation, of=F.hardsigmoid):
+    """Return x / 6 + 1/2, limited to [0, 1]."""
+
+    inplace: bool = False
+
+
+class Tanh(Activation, of=F.tanh):
+    """Return the hyperbolic tangent."""
+
+
+class SiLU(Activation, of=F.silu):
+    """Return x * sigmoid(x), also called swish."""
+
+    inplace: bool = False
+
+
+class Mish(Activation, of=F.mish):
+    """Return x * tanh(softplus(x))."""
+
+    inplace: bool = False
+
+
+class Hardswish(Activation, of=F.hardswish):
+    """Return x * min(max(x + 3, 0), 6) / 6."""
+
+    inplace: bool = False
+
+
+class ELU(Activation, of=F.elu):
+    """Return x for positive elements, and alpha * (exp(x) - 1) for the others."""
+
+    alpha: float = 1.0
+    inplace: bool = False
+
+
+class CELU(Activation, of=F.celu):
+    """Return max(x, 0) + min(alpha * (exp(x / alpha) - 1), 0)."""
+
+    alpha: float = 1.0
+    inplace: bool = False
+
+
+class SELU(Activation, of=F.selu):
+    """Return a scaled ELU that keeps mean 0 and variance 1 in deep networks.
+
+    References
+    ----------
+    Klambauer, Unterthiner, Mayr and Hochreiter, Self-normalizing neural networks, 2017.
+    """
+
+    inplace: bool = False
+
+
+class GLU(Activation, of=F.glu):
+    """Return the first half along `dim` times the sigmoid of the second."""
+
+    dim: int = -1
+
+
+class GELU(Activation, of=F.gelu):
+    """Return x times the normal distribution function at x; `approximate="tanh"` is a faster formula."""
+
+    approximate: str = "none"
+
+
+class Hardshrink(Activation, of=F.hardshrink):
+    """Replace elements within [-lambd, lambd] by 0."""
+
+    lambd: float = 0.5
+
+
+class LeakyReLU(Activation, of=F.leaky_relu):
+    """Return x for positive elements, and negative_slope * x for the others."""
+
+    negative_slope: float = 1e-2
+    inplace: bool = False
+
+
+class LogSigmoid(Activation, of=F.logsigmoid):
+    """Return log(1 / (1 + exp(-x)))."""
+
+
+class Softplus(Activation, of=F.softplus):
+    """Return log(1 + exp(beta * x)) / beta, and x itself where beta * x is above the threshold."""
+
+    beta: float = 1.0
+    threshold: float = 20.0
+
+
+class Softshrink(Activation, of=F.softshrink):
+    """Move elements by lambd towards 0, and those within [-lambd, lambd] to 0."""
+
+    lambd: float = 0.5
+
+
+class PReLU(Module):
+    """Return x for positive elements, and weight * x for the others; the weight is trained.
+
+    Parameters
+    ----------
+    num_parameters : int, default 1
+        1, or the number of channels, which are dim 1.
+    init : float, default 0.25
+        Initial value.
+    device, dtype : optional
+        Of the parameter.
+    """
+
+    def __init__(self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None) -> None:
+        super().__init__()
+        self.num_parameters, self.init = num_parameters, init
+        self.weight = Parameter(empty(num_parameters, device=device, dtype=dtype))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Set the weight to its initial value."""
+        constant_(self.weight, self.init)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.prelu(input, self.weight)
+
+    def extra_repr(self) -> str:
+        return f"num_parameters={self.num_parameters}"
+
+
+class Softsign(Activation, of=F.softsign):
+    """Return x / (1 + |x|)."""
+
+
+class Tanhshrink(Activation, of=F.tanhshrink):
+    """Return x - tanh(x)."""
+
+
+class Softmin(Activation, of=F.softmin):
+    """Return the softmax of -x along `dim`."""
+
+    dim: int | None = None
+
+
+class Softmax(Activation, of=F.softmax):
+    """Return exp(x) over its sum along `dim`."""
+
+    dim: int | None = None
+
+
+class Softmax2d(Module):
+    """Return the softmax over the channels of images (N, C, H, W) or (C, H, W)."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        if input.ndim not in (3, 4):
+            raise ShapeError(f"Softmax2d: expected 3 or 4 dims, got {describe(input)}")
+        return F.softmax(input, -3)
+
+
+class LogSoftmax(Activation, of=F.log_softmax):
+    """Return the logarithm of the softmax along `dim`."""
+
+    dim: int | None = None

@@ -1,0 +1,203 @@
+"""Batch and instance normalization: each channel minus its mean, over its deviation, with running statistics."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minigrad.core.dtype import int64
+from minigrad.errors import ShapeError
+from minigrad.nn import functional as F
+from minigrad.nn.init import ones_, zeros_
+from minigrad.nn.modules.module import Module
+from minigrad.nn.parameter import Parameter
+from minigrad.ops.creation import empty, ones, zeros
+from minigrad.runtime.recording import no_grad
+from minigrad.runtime.tensor import Tensor, describe
+
+__all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d"]
+
+
+class _NormBase(Module):
+    """The state of a normalization: weight and bias per channel, running statistics, and the number of batches."""
+
+    _version = 2
+    _dims: tuple[int, ...]
+    weight: Any
+    bias: Any
+    running_mean: Any
+    running_var: Any
+    num_batches_tracked: Any
+
+    def __init__(
+        self, num_features: int, eps: float, momentum: float | None, affine: bool, track_running_stats: bool,
+        device: Any, dtype: Any, bias: bool,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.num_features, self.eps, self.momentum = num_features, eps, momentum
+        self.affine, self.track_running_stats = affine, track_running_stats
+        kind = {"device": device, "dtype": dtype}
+        self.register_parameter("weight", Parameter(empty(num_features, **kind)) if affine else None)
+        self.register_parameter("bias", Parameter(empty(num_features, **kind)) if affine and bias else None)
+        track = track_running_stats
+        self.register_buffer("running_mean", zeros(num_features, **kind) if track else None)
+        self.register_buffer("running_var", ones(num_features, **kind) if track else None)
+        self.register_buffer("num_batches_tracked", zeros((), dtype=int64, device=device) if track else None)
+        self.reset_parameters()
+
+    def reset_running_stats(self) -> None:
+        """Set the running statistics to their initial values: mean 0, variance 1, no batches."""
+        if self.track_running_stats:
+            zeros_(self.running_mean)
+            ones_(self.running_var)
+            with no_grad():
+                self.num_batches_tracked.zero_()
+
+    def reset_parameters(self) -> None:
+        """Set the statistics and the parameters to their initial values: weight 1, bias 0."""
+        self.reset_running_stats()
+        if self.weight is not None:
+            ones_(self.weight)
+        if self.bias is not None:
+            zeros_(self.bias)
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        if input.ndim not in self._dims:
+            raise ShapeError(
+                f"{type(self).__name__}: expected {' or '.join(map(str, self._dims))} dims, got {describe(input)}"
+            )
+
+    def extra_repr(self) -> str:
+        return (f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
+                f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}")  # fmt: skip
+
+    def _load_from_state_dict(self, state_dict: Any, prefix: str, local_metadata: dict[str, Any], *rest: Any) -> None:
+        """Load a state; one of version 1 has no number of batches."""
+        key = prefix + "num_batches_tracked"
+        version = local_metadata.get("version")
+        if (version is None or version < 2) and self.track_running_stats and key not in state_dict:
+            state_dict[key] = self.num_batches_tracked.detach().clone()
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, *rest)
+
+
+class _BatchNorm(_NormBase):
+    """Batch normalization."""
+
+    def __init__(
+        self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
+        track_running_stats: bool = True, device: Any = None, dtype: Any = None, *, bias: bool = True,
+    ) -> None:  # fmt: skip
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias)
+
+    def forward(self, input: Tensor) -> Tensor:
+        self._check_input_dim(input)
+        momentum = self.momentum
+        tracking = self.training and self.track_running_stats and self.num_batches_tracked is not None
+        if tracking:
+            with no_grad():
+                self.num_batches_tracked.add_(1)
+            if momentum is None:  # the mean over all batches
+                momentum = 1.0 / float(self.num_batches_tracked)
+        mean, var = self.running_mean, self.running_var
+        from_batch = self.training or (mean is None and var is None)
+        if self.training and not self.track_running_stats:
+            mean = var = None
+        return self._normalized(input, mean, var, from_batch, momentum or 0.0)
+
+    def _normalized(self, input: Tensor, mean: Any, var: Any, from_batch: bool, momentum: float) -> Tensor:
+        return F.batch_norm(input, mean, var, self.weight, self.bias, from_batch, momentum, self.eps)
+
+
+class BatchNorm1d(_BatchNorm):
+    """Normalize each channel of (N, C) or (N, C, L) over the batch.
+
+    In training, mean and variance are those of the batch, and the running ones move to them. In evaluation the running
+    ones are used.
+
+    Parameters
+    ----------
+    num_features : int
+        Number of channels.
+    eps : float, default 1e-5
+        Added to the variance.
+    momentum : float or None, default 0.1
+        Share of a batch in the running statistics; None makes them the mean over all batches.
+    affine : bool, default True
+        Whether there are a weight and a bias per channel.
+    track_running_stats : bool, default True
+        Whether there are running statistics. Without them evaluation uses those of the batch.
+    device, dtype : optional
+        Of the parameters and statistics.
+    bias : bool, default True
+        Whether there is a bias, if `affine`.
+
+    References
+    ----------
+    Ioffe and Szegedy, Batch normalization, 2015.
+
+    Examples
+    --------
+    >>> import minigrad as mg
+    >>> norm = mg.nn.BatchNorm1d(1)
+    >>> _ = norm(mg.tensor([[1.0], [3.0]]))
+    >>> norm.num_batches_tracked.item(), round(norm.running_mean.item(), 4)
+    (1, 0.2)
+    """
+
+    _dims = (2, 3)
+
+
+class BatchNorm2d(_BatchNorm):
+    """Normalize each channel of images (N, C, H, W); the arguments are those of `BatchNorm1d`."""
+
+    _dims = (4,)
+
+
+class BatchNorm3d(_BatchNorm):
+    """Normalize each channel of volumes (N, C, D, H, W); the arguments are those of `BatchNorm1d`."""
+
+    _dims = (5,)
+
+
+class _InstanceNorm(_NormBase):
+    """Instance normalization; `_dims` are those of one example and of a batch."""
+
+    def __init__(
+        self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, affine: bool = False,
+        track_running_stats: bool = False, device: Any = None, dtype: Any = None, *, bias: bool = True,
+    ) -> None:  # fmt: skip
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias)
+
+    def forward(self, input: Tensor) -> Tensor:
+        self._check_input_dim(input)
+        single = input.ndim == self._dims[0]
+        x = input.unsqueeze(0) if single else input
+        from_input = self.training or not self.track_running_stats
+        momentum = 0.0 if self.momentum is None else self.momentum
+        y = F.instance_norm(x, self.running_mean, self.running_var, self.weight, self.bias, from_input, momentum,
+                            self.eps)  # fmt: skip
+        return y.squeeze(0) if single else y
+
+
+class InstanceNorm1d(_InstanceNorm):
+    """Normalize each channel of each example of (N, C, L) or (C, L).
+
+    The arguments are those of `BatchNorm1d`, and neither `affine` nor `track_running_stats` is set by default.
+
+    References
+    ----------
+    Ulyanov, Vedaldi and Lempitsky, Instance normalization, 2016.
+    """
+
+    _dims = (2, 3)
+
+
+class InstanceNorm2d(_InstanceNorm):
+    """Normalize each channel of each image of (N, C, H, W) or (C, H, W); see `InstanceNorm1d`."""
+
+    _dims = (3, 4)
+
+
+class InstanceNorm3d(_InstanceNorm):
+    """Normalize each channel of each volume of (N, C, D, H, W) or (C, D, H, W); see `InstanceNorm1d`."""
+
+    _dims = (4, 5)

@@ -1,0 +1,202 @@
+"""One step of a recurrent network: the functions that layers run over time, and cells as modules."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from minigrad.errors import ArgumentError, ShapeError
+from minigrad.nn import functional as F
+from minigrad.nn.init import uniform_
+from minigrad.nn.modules.module import Module
+from minigrad.nn.parameter import Parameter
+from minigrad.ops.creation import empty
+from minigrad.ops.nn.recurrence import gru_step, lstm_step
+from minigrad.runtime.tensor import Tensor, are_plain, describe, expect_tensors
+
+__all__ = ["GRUCell", "LSTMCell", "RNNCell", "RNNCellBase"]
+
+State = tuple[Any, ...]  # h, and c of an LSTM
+Weights = dict[str, Any]
+
+
+def rnn_tanh(x: Any, state: State, weights: Weights) -> State:
+    """Return the next state of an RNN; x: the input's part of the sum."""
+    return ((x + F.linear(state[0], weights["weight_hh"], weights["bias_hh"])).tanh(),)
+
+
+def rnn_relu(x: Any, state: State, weights: Weights) -> State:
+    """Return the next state of an RNN with relu."""
+    return ((x + F.linear(state[0], weights["weight_hh"], weights["bias_hh"])).relu(),)
+
+
+def lstm(x: Any, state: State, weights: Weights) -> State:
+    """Return the next h and c of an LSTM."""
+    hidden = F.linear(state[0], weights["weight_hh"], weights["bias_hh"])
+    if in_one(x, hidden, state[1]):
+        h, c, _ = lstm_step(x, hidden, state[1])
+    else:
+        i, f, g, o = (x + hidden).chunk(4, -1)
+        c = f.sigmoid() * state[1] + i.sigmoid() * g.tanh()
+        h = o.sigmoid() * c.tanh()
+    projection = weights.get("weight_hr")
+    return (h if projection is None else F.linear(h, projection)), c
+
+
+def gru(x: Any, state: State, weights: Weights) -> State:
+    """Return the next state of a GRU."""
+    (h,) = state
+    hidden = F.linear(h, weights["weight_hh"], weights["bias_hh"])
+    if in_one(x, hidden, h):
+        return (gru_step(x, hidden, h)[0],)
+    (xr, xz, xn), (hr, hz, hn) = x.chunk(3, -1), hidden.chunk(3, -1)
+    n = (xn + (xr + hr).sigmoid() * hn).tanh()
+    return (n + (xz + hz).sigmoid() * (h - n),)
+
+
+def in_one(*values: Any) -> bool:
+    """Return whether a step is one launch: of tensors with one dtype, outside of transforms, which go op by op."""
+    return are_plain(*values) and len({x.dtype for x in values}) == 1
+
+
+STEPS: dict[str, Callable[[Any, State, Weights], State]] = {
+    "LSTM": lstm, "GRU": gru, "RNN_TANH": rnn_tanh, "RNN_RELU": rnn_relu,
+}  # fmt: skip
+GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
+
+
+def states_of(name: str, mode: str, hx: Any) -> State:
+    """Return h, or h and c of an LSTM; raise ArgumentError unless there are so many, DTypeError for another object."""
+    if mode != "LSTM":
+        expect_tensors(f"{name}: hx", hx)
+        return (hx,)
+    if isinstance(hx, Tensor) or not isinstance(hx, Sequence) or len(hx) != 2:
+        got = f"{len(hx)} values" if isinstance(hx, (list, tuple)) else describe(hx)
+        raise ArgumentError(f"{name}: hx: expected a tuple of two tensors, h and c, got {got}")
+    expect_tensors(f"{name}: hx", *hx)
+    return tuple(hx)
+
+
+class RNNCellBase(Module):
+    """The weights that the cells share.
+
+    Parameters
+    ----------
+    input_size, hidden_size : int
+        Length of an input and of the state.
+    bias : bool
+        Whether the sums have biases.
+    num_chunks : int
+        Rows of the weights per element of the state.
+    device, dtype : optional
+        Of the parameters.
+    """
+
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool, num_chunks: int, device: Any = None, dtype: Any = None
+    ) -> None:
+        super().__init__()
+        self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
+        rows = num_chunks * hidden_size
+        for name, shape in (("weight_ih", (rows, input_size)), ("weight_hh", (rows, hidden_size))):
+            setattr(self, name, Parameter(empty(*shape, device=device, dtype=dtype)))
+        for name in ("bias_ih", "bias_hh"):
+            self.register_parameter(name, Parameter(empty(rows, device=device, dtype=dtype)) if bias else None)
+        self.reset_parameters()
+
+    weight_ih: Any
+    bias_ih: Any
+
+    def reset_parameters(self) -> None:
+        """Draw all parameters uniformly within 1 / sqrt(hidden_size)."""
+        bound = 1 / math.sqrt(self.hidden_size) if self.hidden_size else 0.0
+        for p in self.parameters():
+            uniform_(p, -bound, bound)
+
+    def extra_repr(self) -> str:
+        return f"{self.input_size}, {self.hidden_size}{'' if self.bias else ', bias=False'}"
+
+    def step(self, mode: str, input: Any, hx: Any) -> State:
+        """Return the next state; raise ShapeError for an input or a state of another shape."""
+        name = type(self).__name__
+        expect_tensors(name, input)
+        if input.ndim not in (1, 2) or input.shape[-1] != self.input_size:
+            raise ShapeError(f"{name}: expected ({self.input_size},) or (batch, {self.input_size}), got "
+                             f"{describe(input)}")  # fmt: skip
+        shape = (*input.shape[:-1], self.hidden_size)
+        count = 2 if mode == "LSTM" else 1
+        state = (input.new_zeros(shape),) * count if hx is None else states_of(name, mode, hx)
+        if any(tuple(h.shape) != shape for h in state):
+            raise ShapeError(f"{name}: hx: expected {shape}, got {', '.join(map(describe, state))}")
+        weights = {part: getattr(self, part) for part in ("weight_hh", "bias_hh")}
+        return STEPS[mode](F.linear(input, self.weight_ih, self.bias_ih), state, weights)
+
+
+class RNNCell(RNNCellBase):
+    """h' = tanh(W_ih x + b_ih + W_hh h + b_hh), or relu of it, for one time.
+
+    Parameters
+    ----------
+    input_size, hidden_size, bias, device, dtype
+        As for `LSTMCell`.
+    nonlinearity : {"tanh", "relu"}, default "tanh"
+        Function of the sum.
+    """
+
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh", device: Any = None,
+        dtype: Any = None,
+    ) -> None:  # fmt: skip
+        if nonlinearity not in ("tanh", "relu"):
+            raise ArgumentError(f"RNNCell: nonlinearity must be 'tanh' or 'relu', got {nonlinearity!r}")
+        super().__init__(input_size, hidden_size, bias, 1, device, dtype)
+        self.nonlinearity = nonlinearity
+
+    def extra_repr(self) -> str:
+        return super().extra_repr() + ("" if self.nonlinearity == "tanh" else f", nonlinearity={self.nonlinearity}")
+
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
+        result: Tensor = self.step(f"RNN_{self.nonlinearity.upper()}", input, hx)[0]
+        return result
+
+
+class LSTMCell(RNNCellBase):
+    """One time of `LSTM`: from an input and (h, c) to the next (h, c).
+
+    Parameters
+    ----------
+    input_size, hidden_size : int
+        Length of an input and of the state.
+    bias : bool, default True
+        Whether the sums have biases.
+    device, dtype : optional
+        Of the parameters.
+    """
+
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None
+    ) -> None:
+        super().__init__(input_size, hidden_size, bias, 4, device, dtype)
+
+    def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> State:
+        return self.step("LSTM", input, hx)
+
+
+class GRUCell(RNNCellBase):
+    """One time of `GRU`: from an input and h to the next h.
+
+    Parameters
+    ----------
+    input_size, hidden_size, bias, device, dtype
+        As for `LSTMCell`.
+    """
+
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None
+    ) -> None:
+        super().__init__(input_size, hidden_size, bias, 3, device, dtype)
+
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
+        result: Tensor = self.step("GRU", input, hx)[0]
+        return result

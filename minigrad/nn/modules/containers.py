@@ -1,0 +1,265 @@
+"""Containers: modules and parameters in sequences and dicts, so that the module which owns them contains them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from operator import index
+from typing import Any, Self
+
+from minigrad.errors import ArgumentError, DeclarationError, IndexOutOfRange
+from minigrad.nn.modules.members import CHILDREN
+from minigrad.nn.modules.module import Module
+from minigrad.runtime.changes import changes
+from minigrad.runtime.tensor import describe
+
+__all__ = ["Identity", "ModuleDict", "ModuleList", "Sequential"]
+
+
+def position(container: Any, idx: Any) -> int:
+    """Return an index of a container counted from 0.  Raises IndexOutOfRange."""
+    k, n = index(idx), len(container)
+    if not -n <= k < n:
+        raise IndexOutOfRange(f"{type(container).__name__}: expected an index from {-n} to {n - 1}, got {k}")
+    return k % n
+
+
+class Identity(Module):
+    """Return the input; arguments of the constructor are ignored, so it can replace another layer.
+
+    Examples
+    --------
+    >>> import minigrad as mg
+    >>> mg.nn.Identity(54, unused=True)(3)
+    3
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__()
+
+    def forward(self, input: Any) -> Any:
+        return input
+
+
+class Row(Module):
+    """Children in a row, with the names "0", "1", ...: the common part of Sequential and ModuleList."""
+
+    def _rename(self, modules: Iterable[Any]) -> Self:
+        """Make these modules the children, numbered from 0."""
+        values = list(modules)
+        for name in list(self.__dict__[CHILDREN]):
+            delattr(self, name)
+        for k, module in enumerate(values):
+            self.register_module(str(k), module)
+        return self
+
+    def _next(self, module: Any) -> None:
+        self.register_module(str(len(self)), module)
+
+    def __len__(self) -> int:
+        return len(self.__dict__[CHILDREN])
+
+    def __iter__(self) -> Iterator[Any]:
+        d = self.__dict__
+        return iter([d[name] for name in d[CHILDREN]])
+
+    def __setitem__(self, idx: Any, module: Module) -> None:
+        name = list(self.__dict__[CHILDREN])[position(self, idx)]
+        setattr(self, name, module)
+
+    def __delitem__(self, idx: Any) -> None:
+        kept = list(self)
+        if isinstance(idx, slice):
+            del kept[idx]
+        else:
+            del kept[position(self, idx)]
+        self._rename(kept)
+
+    def insert(self, index: int, module: Module) -> Any:
+        """Put a module in front of the one with this index; returns the container."""
+        modules = list(self)
+        modules.insert(index, module)
+        return self._rename(modules)
+
+    def append(self, module: Module) -> Self:
+        """Add a module at the end; returns the container."""
+        self._next(module)
+        return self
+
+    def extend(self, modules: Iterable[Module]) -> Self:
+        """Add modules at the end; returns the container."""
+        if not isinstance(modules, Iterable):
+            raise DeclarationError(f"{type(self).__name__}.extend: expected modules, got {describe(modules)}")
+        for module in list(modules):
+            self._next(module)
+        return self
+
+    def pop(self, key: Any) -> Any:
+        """Remove the module with this index, and return it."""
+        module = list(self)[position(self, key)]
+        del self[key]
+        return module
+
+    def __iadd__(self, other: Iterable[Module]) -> Self:
+        return self.extend(other)
+
+
+class Sequential(Row):
+    """Call modules one after another, each with the result of the one before.
+
+    Parameters
+    ----------
+    *args : Module, or one dict of str to Module
+        The modules in order; a dict names them.
+
+    Examples
+    --------
+    >>> import minigrad as mg
+    >>> net = mg.nn.Sequential(mg.nn.Linear(4, 8), mg.nn.ReLU(), mg.nn.Linear(8, 2))
+    >>> net(mg.zeros(3, 4)).shape
+    (3, 2)
+    """
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__()
+        if len(args) == 1 and isinstance(args[0], Mapping):
+            for name, module in args[0].items():
+                self.register_module(name, module)
+        else:
+            self.extend(args)
+
+    def forward(self, input: Any) -> Any:
+        d = self.__dict__
+        for name in d[CHILDREN]:
+            input = d[name](input)
+        return input
+
+    def __getitem__(self, idx: Any) -> Any:
+        names = list(self.__dict__[CHILDREN])
+        if isinstance(idx, slice):
+            return type(self)({name: self.__dict__[name] for name in names[idx]})
+        return self.__dict__[names[position(self, idx)]]
+
+    def insert(self, index: int, module: Module) -> Any:
+        """Put a module in front of the one with this index; raises IndexOutOfRange for an index beyond the ends."""
+        if not -len(self) <= index <= len(self):
+            raise IndexOutOfRange(f"Sequential.insert: expected an index from {-len(self)} to {len(self)}, got {index}")
+        return super().insert(index, module)
+
+    def __add__(self, other: Any) -> Sequential:
+        if not isinstance(other, Sequential):
+            return NotImplemented
+        return Sequential(*self, *other)
+
+    def __mul__(self, other: int) -> Sequential:
+        if not isinstance(other, int) or other < 1:
+            raise ArgumentError(f"Sequential: expected a positive number of repetitions, got {describe(other)}")
+        return Sequential(*[module for _ in range(other) for module in self])
+
+    __rmul__ = __mul__
+
+    def __imul__(self, other: int) -> Self:
+        return self._rename(self * other)
+
+
+class ModuleList(Row):
+    """A list of modules.
+
+    Parameters
+    ----------
+    modules : iterable of Module, optional
+        The modules.
+
+    Examples
+    --------
+    >>> import minigrad as mg
+    >>> layers = mg.nn.ModuleList(mg.nn.Linear(4, 4) for _ in range(3))
+    >>> len(layers), layers[-1].out_features
+    (3, 4)
+    """
+
+    _collapses = True
+
+    def __init__(self, modules: Iterable[Module] | None = None) -> None:
+        super().__init__()
+        self.extend(() if modules is None else modules)
+
+    def __getitem__(self, idx: Any) -> Any:
+        if isinstance(idx, slice):
+            return type(self)(list(self)[idx])
+        return list(self)[position(self, idx)]
+
+    def __add__(self, other: Iterable[Module]) -> ModuleList:
+        return ModuleList([*self, *other])
+
+
+class ModuleDict(Module):
+    """A dict of modules, in the order of their insertion.
+
+    Parameters
+    ----------
+    modules : mapping of str to Module, or iterable of pairs, optional
+        The modules by name.
+
+    Examples
+    --------
+    >>> import minigrad as mg
+    >>> heads = mg.nn.ModuleDict({"a": mg.nn.Linear(2, 1), "b": mg.nn.Identity()})
+    >>> list(heads), "a" in heads
+    (['a', 'b'], True)
+    """
+
+    def __init__(self, modules: Any = None) -> None:
+        super().__init__()
+        if modules is not None:
+            self.update(modules)
+
+    def __getitem__(self, key: str) -> Any:
+        if key not in self.__dict__[CHILDREN]:
+            raise KeyError(key)
+        return self.__dict__[key]
+
+    def __setitem__(self, key: str, module: Module) -> None:
+        self.register_module(key, module)
+
+    def __delitem__(self, key: str) -> None:
+        if key not in self.__dict__[CHILDREN]:
+            raise KeyError(key)
+        delattr(self, key)
+
+    def __len__(self) -> int:
+        return len(self.__dict__[CHILDREN])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.__dict__[CHILDREN])
+
+    def __contains__(self, key: object) -> bool:
+        return key in self.__dict__[CHILDREN]
+
+    def clear(self) -> None:
+        """Remove all modules."""
+        for name in list(self):
+            del self[name]
+
+    def pop(self, key: str) -> Any:
+        """Remove the module with this name, and return it."""
+        module = self[key]
+        del self[key]
+        return module
+
+    def keys(self) -> Any:
+        """Return the names."""
+        return self._modules.keys()
+
+    def items(self) -> Any:
+        """Return pairs of name and module."""
+        return self._modules.items()
+
+    def values(self) -> Any:
+        """Return the modules."""
+        return self._modules.values()
+
+    def update(self, modules: Any) -> None:
+        """Add the modules of a mapping, or of pairs of name and module."""
+        changes.count += 1
+        for name, module in modules.items() if hasattr(modules, "items") else modules:
+            self[name] = module

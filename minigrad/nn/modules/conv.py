@@ -1,0 +1,257 @@
+"""Convolutions over 1, 2 and 3 dims, and their transposes."""
+
+from __future__ import annotations
+
+import math
+from itertools import chain
+from typing import Any
+
+from minigrad.errors import ArgumentError
+from minigrad.nn import functional as F
+from minigrad.nn.init import _calculate_fan_in_and_fan_out, kaiming_uniform_, uniform_
+from minigrad.nn.modules.derived import repeated
+from minigrad.nn.modules.module import Module
+from minigrad.nn.parameter import Parameter
+from minigrad.ops.creation import empty
+from minigrad.runtime.tensor import Tensor
+
+__all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"]
+
+MODES = ("zeros", "reflect", "replicate", "circular")
+
+
+class _ConvNd(Module):
+    """The parameters of a convolution: weight (out, in / groups, *window), of a transposed one (in, out / groups, ...).
+
+    At first both are uniform within sqrt(groups / (in_channels * window)).
+    """
+
+    _dims: int
+    transposed = False
+    bias: Any
+
+    def __init__(
+        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
+        output_padding: Any, groups: int, bias: bool, padding_mode: str, device: Any, dtype: Any,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self._check(in_channels, out_channels, groups, padding, stride, padding_mode)
+        n = self._dims
+        self.in_channels, self.out_channels, self.groups, self.padding_mode = (
+            in_channels, out_channels, groups, padding_mode)  # fmt: skip
+        self.kernel_size, self.stride, self.dilation = [repeated(x, n) for x in (kernel_size, stride, dilation)]
+        self.padding = padding if isinstance(padding, str) else repeated(padding, n)
+        self.output_padding = repeated(output_padding, n)
+        channels = (in_channels, out_channels) if self.transposed else (out_channels, in_channels)
+        shape = (channels[0], channels[1] // groups, *self.kernel_size)
+        self.weight = Parameter(empty(shape, device=device, dtype=dtype))
+        self.register_parameter("bias", Parameter(empty(out_channels, device=device, dtype=dtype)) if bias else None)
+        self.reset_parameters()
+
+    def _check(
+        self, in_channels: int, out_channels: int, groups: int, padding: Any, stride: Any, padding_mode: str
+    ) -> None:
+        name = type(self).__name__
+        if groups < 1 or in_channels % groups or out_channels % groups:
+            raise ArgumentError(
+                f"{name}: in_channels and out_channels must be multiples of groups, got {in_channels}, {out_channels} "
+                f"and {groups}"
+            )
+        if isinstance(padding, str):
+            if padding not in ("same", "valid"):
+                raise ArgumentError(f"{name}: padding must be numbers, 'same' or 'valid', got {padding!r}")
+            if padding == "same" and any(s != 1 for s in repeated(stride, self._dims)):
+                raise ArgumentError(f"{name}: padding='same' needs stride=1, got {stride}")
+        if padding_mode not in MODES:
+            raise ArgumentError(f"{name}: padding_mode must be one of {', '.join(MODES)}, got {padding_mode!r}")
+
+    def reset_parameters(self) -> None:
+        """Draw initial values."""
+        kaiming_uniform_(self.weight, a=math.sqrt(5))
+        fan_in, _ = _calculate_fan_in_and_fan_out(self.weight)
+        if self.bias is not None and fan_in:
+            uniform_(self.bias, -1 / math.sqrt(fan_in), 1 / math.sqrt(fan_in))
+
+    @property
+    def _reversed_padding_repeated_twice(self) -> list[int]:
+        """The padding as `mg.nn.functional.pad` takes it: both sides of each dim, from the last dim on."""
+        sides: list[tuple[int, int]]
+        if self.padding == "valid":
+            sides = [(0, 0)] * self._dims
+        elif self.padding == "same":
+            reach = [d * (k - 1) for d, k in zip(self.dilation, self.kernel_size, strict=True)]
+            sides = [(total // 2, total - total // 2) for total in reach]
+        else:
+            sides = [(int(p), int(p)) for p in self.padding]
+        return list(chain(*reversed(sides)))
+
+    def extra_repr(self) -> str:
+        n = self._dims
+        text = f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
+        defaults = {"padding": (0,) * n, "dilation": (1,) * n, "output_padding": (0,) * n, "groups": 1}
+        text += "".join(f", {name}={getattr(self, name)}" for name, value in defaults.items()
+                        if getattr(self, name) != value)  # fmt: skip
+        text += "" if self.bias is not None else ", bias=False"
+        return text if self.padding_mode == "zeros" else f"{text}, padding_mode={self.padding_mode}"
+
+
+class _Conv(_ConvNd):
+    """A convolution."""
+
+    _convolve: Any
+
+    def __init__(
+        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
+        dilation: Any = 1, groups: int = 1, bias: bool = True, padding_mode: str = "zeros", device: Any = None,
+        dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, 0, groups, bias,
+                         padding_mode, device, dtype)  # fmt: skip
+
+    def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        """Convolve with a weight; a subclass that changes the weight calls this."""
+        padding: Any = self.padding
+        if self.padding_mode != "zeros":
+            input = F.pad(input, self._reversed_padding_repeated_twice, self.padding_mode)
+            padding = 0
+        result: Tensor = self._convolve(input, weight, bias, self.stride, padding, self.dilation, self.groups)
+        return result
+
+    def forward(self, input: Tensor) -> Tensor:
+        return self._conv_forward(input, self.weight, self.bias)
+
+
+class Conv1d(_Conv):
+    """Slide a window along (N, C, L) or (C, L), and return a weighted sum at each position.
+
+    Parameters
+    ----------
+    in_channels, out_channels : int
+        Channels of the input and of the output.
+    kernel_size, stride, dilation : int or tuple
+        Length of the window, step between windows, and step within a window.
+    padding : int, tuple, "valid" or "same"
+        Elements that are added at both ends; "valid" is none, "same" keeps the length.
+    groups : int, default 1
+        Number of groups of channels that do not mix.
+    bias : bool, default True
+        Whether to add a bias.
+    padding_mode : {"zeros", "reflect", "replicate", "circular"}, default "zeros"
+        Values of the elements that are added.
+    device, dtype : optional
+        Of the parameters.
+    """
+
+    _dims = 1
+    _convolve = staticmethod(F.conv1d)
+
+
+class Conv2d(_Conv):
+    """Slide a window over images (N, C, H, W) or (C, H, W), and return a weighted sum at each position.
+
+    The arguments are those of `Conv1d`, each one number or one per dim.
+
+    Examples
+    --------
+    >>> import minigrad as mg
+    >>> layer = mg.nn.Conv2d(3, 8, 3, padding=1)
+    >>> layer
+    Conv2d(3, 8, kernel_size=(3, 3), stride=(1, 1), padding=(1, 1))
+    >>> layer(mg.zeros(1, 3, 5, 5)).shape
+    (1, 8, 5, 5)
+    """
+
+    _dims = 2
+    _convolve = staticmethod(F.conv2d)
+
+
+class Conv3d(_Conv):
+    """Slide a window over volumes (N, C, D, H, W) or (C, D, H, W); the arguments are those of `Conv1d`."""
+
+    _dims = 3
+    _convolve = staticmethod(F.conv3d)
+
+
+class _ConvTransposeNd(_ConvNd):
+    """A transposed convolution: the gradient of a convolution with respect to its input."""
+
+    transposed = True
+    _convolve: Any
+
+    def __init__(
+        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
+        output_padding: Any = 0, groups: int = 1, bias: bool = True, dilation: Any = 1, padding_mode: str = "zeros",
+        device: Any = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        if padding_mode != "zeros":
+            raise ArgumentError(f"{type(self).__name__}: padding_mode must be 'zeros', got {padding_mode!r}")
+        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, output_padding, groups,
+                         bias, padding_mode, device, dtype)  # fmt: skip
+
+    def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
+        extra = self.output_padding if output_size is None else self._output_padding(input, output_size)
+        result: Tensor = self._convolve(input, self.weight, self.bias, self.stride, self.padding, extra, self.groups,
+                                        self.dilation)  # fmt: skip
+        return result
+
+    def _output_padding(self, input: Tensor, output_size: Any) -> tuple[int, ...]:
+        """Return the padding with which the result has the size `output_size`."""
+        n = self._dims
+        wanted = tuple(output_size)[-n:]
+        parts = zip(input.shape[-n:], self.stride, self.padding, self.dilation, self.kernel_size, strict=True)
+        least = [(size - 1) * s - 2 * p + d * (k - 1) + 1 for size, s, p, d, k in parts]
+        if len(wanted) < n or any(not low <= size < low + s for low, size, s in zip(least, wanted, self.stride)):
+            most = [low + s - 1 for low, s in zip(least, self.stride, strict=True)]
+            raise ArgumentError(
+                f"{type(self).__name__}: output_size must be from {least} to {most}, got {tuple(output_size)}"
+            )
+        return tuple([size - low for size, low in zip(wanted, least, strict=True)])
+
+
+class ConvTranspose1d(_ConvTransposeNd):
+    """Spread each element of (N, C, L) or (C, L) over a window, the transpose of `Conv1d`.
+
+    Parameters
+    ----------
+    in_channels, out_channels : int
+        Channels of the input and of the output.
+    kernel_size, stride, dilation : int or tuple
+        Those of the convolution whose transpose this is.
+    padding : int or tuple, default 0
+        Elements that are cut off at both ends.
+    output_padding : int or tuple, default 0
+        Elements that are added at the end, because several lengths of input have one length of output.
+    groups : int, default 1
+        Number of groups of channels that do not mix.
+    bias : bool, default True
+        Whether to add a bias.
+    padding_mode : {"zeros"}
+        Only zeros.
+    device, dtype : optional
+        Of the parameters.
+    """
+
+    _dims = 1
+    _convolve = staticmethod(F.conv_transpose1d)
+
+
+class ConvTranspose2d(_ConvTransposeNd):
+    """Spread each pixel of images over a window, the transpose of `Conv2d`; the arguments are as for
+    `ConvTranspose1d`.
+
+    Examples
+    --------
+    >>> import minigrad as mg
+    >>> mg.nn.ConvTranspose2d(8, 3, 4, stride=2, padding=1)(mg.zeros(1, 8, 5, 5)).shape
+    (1, 3, 10, 10)
+    """
+
+    _dims = 2
+    _convolve = staticmethod(F.conv_transpose2d)
+
+
+class ConvTranspose3d(_ConvTransposeNd):
+    """Spread each element of volumes over a window; the arguments are as for `ConvTranspose1d`."""
+
+    _dims = 3
+    _convolve = staticmethod(F.conv_transpose3d)

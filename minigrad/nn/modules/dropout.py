@@ -1,0 +1,63 @@
+"""Dropout: in training, elements or whole channels are set to zero at random."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minigrad.errors import ArgumentError
+from minigrad.nn import functional as F
+from minigrad.nn.modules.derived import FromFunction, undefined
+from minigrad.runtime.tensor import Tensor
+
+__all__ = ["AlphaDropout", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "FeatureAlphaDropout"]
+
+
+class _DropoutNd(FromFunction, of=undefined):
+    """A function of (input, p, training, inplace) that returns its input in evaluation."""
+
+    p: float = 0.5
+    inplace: bool = False
+
+    def _prepared(self, fields: dict[str, Any]) -> dict[str, Any]:
+        if not 0 <= fields["p"] <= 1:
+            raise ArgumentError(f"{type(self).__name__}: p must be from 0 to 1, got {fields['p']}")
+        return fields
+
+    def forward(self, input: Tensor) -> Tensor:
+        result: Tensor = self._function(input, self.p, self.training, self.inplace)
+        return result
+
+
+class Dropout(_DropoutNd, of=F.dropout):
+    """Set each element to 0 with probability p, and divide the others by 1 - p; in evaluation return the input.
+
+    References
+    ----------
+    Hinton and others, Improving neural networks by preventing co-adaptation of feature detectors, 2012.
+
+    Examples
+    --------
+    >>> import minigrad as mg
+    >>> mg.nn.Dropout(0.5).eval()(mg.tensor([1.0, 2.0])).tolist()
+    [1.0, 2.0]
+    """
+
+
+class Dropout1d(_DropoutNd, of=F.dropout1d):
+    """`Dropout` of whole channels of (N, C, L) or (C, L)."""
+
+
+class Dropout2d(_DropoutNd, of=F.dropout2d):
+    """`Dropout` of whole channels of (N, C, H, W)."""
+
+
+class Dropout3d(_DropoutNd, of=F.dropout3d):
+    """`Dropout` of whole channels of (N, C, D, H, W) or (C, D, H, W)."""
+
+
+class AlphaDropout(_DropoutNd, of=F.alpha_dropout):
+    """Dropout that keeps mean 0 and variance 1, for networks with SELU."""
+
+
+class FeatureAlphaDropout(_DropoutNd, of=F.feature_alpha_dropout):
+    """`AlphaDropout` of whole channels."""

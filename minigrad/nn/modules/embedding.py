@@ -1,0 +1,178 @@
+"""Tables of vectors: rows by index, and sums of them."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from minigrad.errors import ArgumentError, ShapeError
+from minigrad.nn import functional as F
+from minigrad.nn.init import normal_
+from minigrad.nn.modules.module import Module
+from minigrad.nn.parameter import Parameter
+from minigrad.ops.creation import empty
+from minigrad.runtime.recording import no_grad
+from minigrad.runtime.tensor import Tensor, describe
+
+__all__ = ["Embedding", "EmbeddingBag"]
+
+
+class _Table(Module):
+    """The rows of a table (num_embeddings, embedding_dim); that of `padding_idx` is 0 first and gets no gradient."""
+
+    def __init__(
+        self, num_embeddings: int, embedding_dim: int, padding_idx: int | None, max_norm: float | None,
+        norm_type: float, scale_grad_by_freq: bool, sparse: bool, weight: Tensor | None, frozen: bool, device: Any,
+        dtype: Any,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
+            raise ArgumentError(
+                f"{type(self).__name__}: padding_idx must be from {-num_embeddings} to {num_embeddings - 1}, got "
+                f"{padding_idx}"
+            )
+        self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
+        self.padding_idx = padding_idx if padding_idx is None or padding_idx >= 0 else num_embeddings + padding_idx
+        self.max_norm, self.norm_type = max_norm, norm_type
+        self.scale_grad_by_freq, self.sparse = scale_grad_by_freq, sparse
+        if weight is not None and weight.shape != (num_embeddings, embedding_dim):
+            raise ShapeError(
+                f"{type(self).__name__}: expected a weight of shape {(num_embeddings, embedding_dim)}, got "
+                f"{describe(weight)}"
+            )
+        values = empty(num_embeddings, embedding_dim, device=device, dtype=dtype) if weight is None else weight
+        self.weight = Parameter(values)
+        self.weight.requires_grad_(not frozen)
+        if weight is None:
+            self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw normal initial values, with zeros in the row of the padding."""
+        normal_(self.weight)
+        if self.padding_idx is not None:
+            with no_grad():
+                self.weight.detach()[self.padding_idx].fill_(0)
+
+    def extra_repr(self) -> str:
+        defaults = {"padding_idx": None, "max_norm": None, "norm_type": 2, "scale_grad_by_freq": False, "sparse": False}
+        values = {name: getattr(self, name) for name in defaults}
+        shown = [f"{name}={value!r}" for name, value in values.items() if value != defaults[name]]
+        return ", ".join([f"{self.num_embeddings}, {self.embedding_dim}", *shown])
+
+
+class Embedding(_Table):
+    """Return rows of a table by index.
+
+    Parameters
+    ----------
+    num_embeddings, embedding_dim : int
+        Number of rows, and their length.
+    padding_idx : int, optional
+        Row that is 0 at first and gets no gradient.
+    max_norm : float, optional
+        Rows that are used and longer than this are shortened to it, in place.
+    norm_type : float, default 2.0
+        p of the norm for `max_norm`.
+    scale_grad_by_freq : bool, default False
+        Whether gradients are divided by how often a row is used in a call.
+    sparse : bool, default False
+        Only False has an effect: gradients are dense.
+    device, dtype : optional
+        Of the table, which is normal at first.
+
+    Examples
+    --------
+    >>> import minigrad as mg
+    >>> table = mg.nn.Embedding(10, 3, padding_idx=0)
+    >>> table(mg.tensor([[1, 0]])).shape, table(mg.tensor([0])).tolist()
+    ((1, 2, 3), [[0.0, 0.0, 0.0]])
+    """
+
+    def __init__(
+        self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, max_norm: float | None = None,
+        norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False, _weight: Tensor | None = None,
+        _freeze: bool = False, device: Any = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__(num_embeddings, embedding_dim, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse,
+                         _weight, _freeze, device, dtype)  # fmt: skip
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.embedding(input, self.weight, self.padding_idx, self.max_norm, self.norm_type,
+                           self.scale_grad_by_freq, self.sparse)  # fmt: skip
+
+    @classmethod
+    def from_pretrained(
+        cls, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None, max_norm: float | None = None,
+        norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False,
+    ) -> Self:  # fmt: skip
+        """Return a table with given rows.
+
+        Parameters
+        ----------
+        embeddings : Tensor
+            The rows (num_embeddings, embedding_dim); the table shares their memory.
+        freeze : bool, default True
+            Whether the table is not trained.
+        padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse
+            As for the constructor.
+        """
+        if embeddings.ndim != 2:
+            raise ShapeError(f"from_pretrained: expected 2 dims, got {describe(embeddings)}")
+        rows, columns = embeddings.shape
+        return cls(rows, columns, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse, embeddings, freeze)
+
+
+class EmbeddingBag(_Table):
+    """Return the sum, the mean or the maximum of the rows of each bag of indices.
+
+    Parameters
+    ----------
+    num_embeddings, embedding_dim : int
+        Number of rows, and their length.
+    max_norm, norm_type, scale_grad_by_freq, sparse
+        As for `Embedding`.
+    mode : {"mean", "sum", "max"}, default "mean"
+        How the rows of a bag are reduced.
+    include_last_offset : bool, default False
+        Whether the last offset is the end of the last bag.
+    padding_idx : int, optional
+        Index that does not count.
+    device, dtype : optional
+        Of the table, which is normal at first.
+
+    Notes
+    -----
+    It is called with (input, offsets, per_sample_weights). An input of 2 dims has one bag per row; one of 1 dim is cut
+    at the offsets.
+    """
+
+    def __init__(
+        self, num_embeddings: int, embedding_dim: int, max_norm: float | None = None, norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, _weight: Tensor | None = None,
+        include_last_offset: bool = False, padding_idx: int | None = None, device: Any = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__(num_embeddings, embedding_dim, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse,
+                         _weight, False, device, dtype)  # fmt: skip
+        self.mode, self.include_last_offset = mode, include_last_offset
+
+    def forward(self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None) -> Tensor:
+        return F.embedding_bag(input, self.weight, offsets, self.max_norm, self.norm_type, self.scale_grad_by_freq,
+                               self.mode, self.sparse, per_sample_weights, self.include_last_offset,
+                               self.padding_idx)  # fmt: skip
+
+    def extra_repr(self) -> str:
+        return f"{super().extra_repr()}, mode={self.mode!r}"
+
+    @classmethod
+    def from_pretrained(
+        cls, embeddings: Tensor, freeze: bool = True, max_norm: float | None = None, norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, include_last_offset: bool = False,
+        padding_idx: int | None = None,
+    ) -> Self:  # fmt: skip
+        """Return a table with given rows; the arguments are as for `Embedding.from_pretrained`."""
+        if embeddings.ndim != 2:
+            raise ShapeError(f"from_pretrained: expected 2 dims, got {describe(embeddings)}")
+        rows, columns = embeddings.shape
+        bag = cls(rows, columns, max_norm, norm_type, scale_grad_by_freq, mode, sparse, embeddings,
+                  include_last_offset, padding_idx)  # fmt: skip
+        bag.weight.requires_grad_(not freeze)
+        return bag

@@ -1,0 +1,134 @@
+"""Hooks of all modules: functions around every call, and at every registration of a member.
+
+A call pays nothing for them: while there is none, `Module.__call__` is the plain one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from minigrad.nn.modules.hooks import Hook, Hooks, RemovableHandle
+from minigrad.nn.modules.members import BUFFERS, CHILDREN, PARAMETERS, registrations
+
+everywhere = Hooks()
+
+
+class Switch:
+    """module: the class whose calls are exchanged.  plain: its own `__call__`."""
+
+    module: Any = None
+    plain: Callable[..., Any]
+
+
+def install(module: Any) -> None:
+    """Let the hooks of this file run around the calls of a class and its subclasses."""
+    Switch.module, Switch.plain = module, module.__call__
+
+
+def refresh() -> None:
+    """Exchange the `__call__` of modules where the first hook came or the last one went."""
+    Switch.module.__call__ = hooked if any(vars(everywhere).values()) else Switch.plain
+
+
+def hooked(self: Any, *args: Any, **kwargs: Any) -> Any:
+    """Call a module between the hooks of all modules, which run first, and its own."""
+    both, own = Hooks(), self._hooks
+    for name, hooks in vars(everywhere).items():
+        getattr(both, name).update(hooks)
+        if own is not None:
+            getattr(both, name).update(getattr(own, name))
+    return both.call(self, args, kwargs)
+
+
+class GlobalHandle(RemovableHandle):
+    """The result of a registration for all modules."""
+
+    __slots__ = ()
+
+    def __init__(self, hooks: dict[int, Any], entry: Any) -> None:
+        super().__init__(hooks, entry)
+        refresh()
+
+    def remove(self) -> None:
+        """Remove the hook; a second call has no effect."""
+        super().remove()
+        refresh()
+
+
+def register_module_forward_pre_hook(hook: Hook) -> RemovableHandle:
+    """Call `hook(module, args)` before each `forward` of any module, before the module's own hooks.
+
+    Parameters
+    ----------
+    hook : callable
+        Returns None, or new positional arguments.
+
+    Returns
+    -------
+    RemovableHandle
+        `remove()` removes the hook.
+    """
+    return GlobalHandle(everywhere.pre, (hook, False))
+
+
+def register_module_forward_hook(
+    hook: Hook, *, with_kwargs: bool = False, always_call: bool = False
+) -> RemovableHandle:
+    """Call `hook(module, args, output)` after each `forward` of any module, before the module's own hooks.
+
+    Parameters
+    ----------
+    hook : callable
+        Returns None, or a new output. With `with_kwargs` it is called as `hook(module, args, kwargs, output)`.
+    with_kwargs : bool, default False
+        Whether the hook receives keyword arguments.
+    always_call : bool, default False
+        Whether it runs after an exception as well, with None as the output.
+
+    Returns
+    -------
+    RemovableHandle
+        `remove()` removes the hook.
+
+    Examples
+    --------
+    >>> import minigrad as mg
+    >>> names = []
+    >>> with mg.nn.modules.module.register_module_forward_hook(lambda m, args, y: names.append(type(m).__name__)):
+    ...     _ = mg.nn.Sequential(mg.nn.Linear(2, 3), mg.nn.ReLU())(mg.ones(2))
+    >>> names
+    ['Linear', 'ReLU', 'Sequential']
+    """
+    return GlobalHandle(everywhere.forward, (hook, with_kwargs, always_call))
+
+
+def register_module_full_backward_pre_hook(hook: Hook) -> RemovableHandle:
+    """Call `hook(module, grad_output)` before the backward pass of any module; it may return new gradients."""
+    return GlobalHandle(everywhere.backward_pre, hook)
+
+
+def register_module_full_backward_hook(hook: Hook) -> RemovableHandle:
+    """Call `hook(module, grad_input, grad_output)` after the backward pass of any module.
+
+    The arguments are those of `Module.register_full_backward_hook`.
+    """
+    return GlobalHandle(everywhere.backward, hook)
+
+
+register_module_backward_hook = register_module_full_backward_hook
+
+
+def register_module_parameter_registration_hook(hook: Hook) -> RemovableHandle:
+    """Call `hook(module, name, param)` when any module gets a parameter; it may return another one."""
+    return RemovableHandle(registrations[PARAMETERS], hook)
+
+
+def register_module_buffer_registration_hook(hook: Hook) -> RemovableHandle:
+    """Call `hook(module, name, buffer)` when any module gets a buffer; it may return another one."""
+    return RemovableHandle(registrations[BUFFERS], hook)
+
+
+def register_module_module_registration_hook(hook: Hook) -> RemovableHandle:
+    """Call `hook(module, name, submodule)` when any module gets a child; it may return another one."""
+    return RemovableHandle(registrations[CHILDREN], hook)

@@ -1,0 +1,291 @@
+"""Hooks of a module: functions around its forward and its backward pass.
+
+A module without hooks pays one comparison per call.  `Hooks` holds those of one module, in the order in which they run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from minigrad.autodiff.function import Function
+from minigrad.errors import ArgumentError
+from minigrad.nn.modules.members import Members
+from minigrad.ops.creation import zeros
+from minigrad.runtime.changes import changes
+from minigrad.runtime.hooks import HookHandle
+from minigrad.runtime.recording import is_grad_enabled
+from minigrad.runtime.tensor import Tensor, describe
+
+Hook = Callable[..., Any]
+
+
+class RemovableHandle(HookHandle):
+    """The result of a registration: `remove()` removes the hook, and so does the end of a `with` block."""
+
+    __slots__ = ()
+
+    def __init__(self, hooks: dict[int, Any], entry: Any, prepend: bool = False) -> None:
+        super().__init__(hooks, entry)
+        changes.count += 1
+        if prepend:
+            others = [(k, hooks.pop(k)) for k in list(hooks) if k != self._number]
+            hooks.update(others)
+
+    def remove(self) -> None:
+        """Remove the hook; a second call has no effect."""
+        super().remove()
+        changes.count += 1
+
+    def __enter__(self) -> RemovableHandle:
+        return self
+
+    def __exit__(self, *args: Any) -> None:
+        self.remove()
+
+
+class Hooks:
+    """The hooks of one module, by their kinds.
+
+    pre, forward: (hook, with_kwargs) and (hook, with_kwargs, always_call); backward_pre, backward: the hooks.
+    """
+
+    def __init__(self) -> None:
+        self.pre: dict[int, tuple[Hook, bool]] = {}
+        self.forward: dict[int, tuple[Hook, bool, bool]] = {}
+        self.backward_pre: dict[int, Hook] = {}
+        self.backward: dict[int, Hook] = {}
+
+    def call(self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Return the result of `forward` between the hooks; hooks with `always_call` run after an error, too."""
+        reached: set[int] = set()
+        try:
+            return self._call(module, args, kwargs, reached)
+        except Exception:
+            for k, (hook, with_kwargs, always) in tuple(self.forward.items()):
+                if always and k not in reached:
+                    hook(module, args, kwargs, None) if with_kwargs else hook(module, args, None)
+            raise
+
+    def _call(self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], reached: set[int]) -> Any:
+        for hook, with_kwargs in tuple(self.pre.values()):
+            args, kwargs = after_pre_hook(hook, with_kwargs, module, args, kwargs)
+        crossing = Crossing(self, module) if self.backward or self.backward_pre else None
+        if crossing is not None:
+            args = crossing.entered(args)
+        result = module.forward(*args, **kwargs)
+        for k, (hook, with_kwargs, _) in tuple(self.forward.items()):
+            reached.add(k)
+            new = hook(module, args, kwargs, result) if with_kwargs else hook(module, args, result)
+            result = result if new is None else new
+        return result if crossing is None else crossing.left(result)
+
+
+def after_pre_hook(
+    hook: Hook, with_kwargs: bool, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return the arguments after a forward pre-hook, which may replace them."""
+    if not with_kwargs:
+        new = hook(module, args)
+        return (args if new is None else new if isinstance(new, tuple) else (new,)), kwargs
+    pair = hook(module, args, kwargs)
+    if pair is None:
+        return args, kwargs
+    if not isinstance(pair, tuple) or len(pair) != 2:
+        raise ArgumentError(
+            f"register_forward_pre_hook: expected None or (args, kwargs) from a hook with with_kwargs=True, got "
+            f"{describe(pair)}; return both"
+        )
+    return pair
+
+
+# ---- backward -------------------------------------------------------------------------------------------------------
+
+
+class Crossing:
+    """One call of a module with backward hooks: identities at its entrance and exit see the gradients pass."""
+
+    def __init__(self, hooks: Hooks, module: Any) -> None:
+        self.hooks, self.module = hooks, module
+        self.grad_output: tuple[Tensor | None, ...] = ()
+        self.inputs: list[Any] = []  # of each tensor argument its shape, dtype and device
+        self.watched: list[int] = []
+
+    def entered(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return the arguments, those that require a gradient as results of an identity."""
+        self.inputs = [(x.shape, x.dtype, x.device) for x in args if isinstance(x, Tensor)]
+        tensors = [k for k, x in enumerate(args) if isinstance(x, Tensor)]
+        self.watched = [k for k in tensors if args[k].requires_grad] if is_grad_enabled() else []
+        if not self.watched:
+            return args
+        positions = [tensors.index(k) for k in self.watched]
+        passed = Passing.apply(lambda *gs: self.finish(positions, gs), *[args[k] for k in self.watched])
+        new = dict(zip(self.watched, passed, strict=True))
+        return tuple([new.get(k, x) for k, x in enumerate(args)])
+
+    def left(self, result: Any) -> Any:
+        """Return the result, its tensors as results of an identity."""
+        single = isinstance(result, Tensor)
+        parts = [result] if single else list(result) if isinstance(result, (tuple, list)) else []
+        tensors = [k for k, x in enumerate(parts) if isinstance(x, Tensor) and x.requires_grad]
+        if not tensors or not is_grad_enabled():
+            return result
+        passed = Passing.apply(lambda *gs: self.start(len(parts), tensors, gs), *[parts[k] for k in tensors])
+        for k, x in zip(tensors, passed, strict=True):
+            parts[k] = x
+        if single:
+            return parts[0]
+        return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
+
+    def start(self, count: int, positions: list[int], gradients: tuple[Tensor | None, ...]) -> tuple[Any, ...]:
+        """Call the hooks before the backward pass of the module; return the gradients of its results."""
+        full: list[Tensor | None] = [None] * count
+        for k, g in zip(positions, gradients, strict=True):
+            full[k] = g
+        self.grad_output = tuple(full)
+        for hook in tuple(self.hooks.backward_pre.values()):
+            self.grad_output = replaced("register_full_backward_pre_hook", hook(self.module, self.grad_output),
+                                        self.grad_output)  # fmt: skip
+        if not self.watched:
+            self.finish([], ())
+        return tuple([self.grad_output[k] for k in positions])
+
+    def finish(self, positions: list[int], gradients: tuple[Tensor | None, ...]) -> tuple[Any, ...]:
+        """Call the hooks after the backward pass of the module; return the gradients of its inputs."""
+        full: list[Tensor | None] = [None] * max(len(self.inputs), 1)
+        for k, g in zip(positions, gradients, strict=True):
+            full[k] = g
+        for k, (shape, dtype, device) in enumerate(self.inputs if positions else ()):
+            if full[k] is None:  # as in PyTorch: zeros where no gradient is required, or none came
+                full[k] = zeros(*shape, dtype=dtype, device=device)
+        grad_input: tuple[Tensor | None, ...] = tuple(full)
+        for hook in tuple(self.hooks.backward.values()):
+            new = hook(self.module, grad_input, self.grad_output)
+            grad_input = replaced("register_full_backward_hook", new, grad_input)
+        return tuple([grad_input[k] for k in positions])
+
+
+def replaced(name: str, new: Any, old: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the gradients after a hook, which returns None to leave them as they are."""
+    if new is None:
+        return old
+    new = (new,) if isinstance(new, Tensor) else tuple(new)
+    if len(new) != len(old):
+        raise ArgumentError(f"{name}: expected None or {len(old)} gradients from the hook, got {len(new)}")
+    return new
+
+
+class Passing(Function):
+    """The identity of several tensors; a function sees their gradients together and may replace them.
+
+    The results are copies, because layers with `inplace=True` may write into them.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, see: Hook, *tensors: Tensor) -> Any:
+        """Return copies of the tensors."""
+        ctx.see = see
+        ctx.set_materialize_grads(False)  # a result that nothing used has None
+        return tuple([x.clone() for x in tensors])
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor | None) -> Any:
+        """Return the gradients as the function leaves them."""
+        return (None, *ctx.see(*gradients))
+
+
+# ---- registration ---------------------------------------------------------------------------------------------------
+
+
+class Hooked(Members):
+    """Registration of hooks; `Module` is what users subclass."""
+
+    _hooks: Hooks | None = None
+
+    def _own_hooks(self) -> Hooks:
+        if self._hooks is None:
+            object.__setattr__(self, "_hooks", Hooks())
+        assert self._hooks is not None
+        return self._hooks
+
+    def register_forward_pre_hook(
+        self, hook: Hook, *, prepend: bool = False, with_kwargs: bool = False
+    ) -> RemovableHandle:
+        """Call `hook(module, args)` before each `forward`.
+
+        Parameters
+        ----------
+        hook : callable
+            Returns None, or new positional arguments. With `with_kwargs` it is called as
+            `hook(module, args, kwargs)` and returns None or `(args, kwargs)`.
+        prepend : bool, default False
+            Whether it runs before the hooks that are registered already.
+        with_kwargs : bool, default False
+            Whether the hook receives keyword arguments.
+
+        Returns
+        -------
+        RemovableHandle
+            `remove()` removes the hook.
+        """
+        return RemovableHandle(self._own_hooks().pre, (hook, with_kwargs), prepend)
+
+    def register_forward_hook(
+        self, hook: Hook, *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
+    ) -> RemovableHandle:
+        """Call `hook(module, args, output)` after each `forward`.
+
+        Parameters
+        ----------
+        hook : callable
+            Returns None, or a new output. With `with_kwargs` it is called as `hook(module, args, kwargs, output)`.
+        prepend : bool, default False
+            Whether it runs before the hooks that are registered already.
+        with_kwargs : bool, default False
+            Whether the hook receives keyword arguments.
+        always_call : bool, default False
+            Whether it runs after an exception as well, with None as the output.
+
+        Returns
+        -------
+        RemovableHandle
+            `remove()` removes the hook.
+        """
+        return RemovableHandle(self._own_hooks().forward, (hook, with_kwargs, always_call), prepend)
+
+    def register_full_backward_pre_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
+        """Call `hook(module, grad_output)` before the backward pass of the module.
+
+        Parameters
+        ----------
+        hook : callable
+            Returns None, or new gradients of the outputs.
+        prepend : bool, default False
+            Whether it runs before the hooks that are registered already.
+
+        Returns
+        -------
+        RemovableHandle
+            `remove()` removes the hook.
+        """
+        return RemovableHandle(self._own_hooks().backward_pre, hook, prepend)
+
+    def register_full_backward_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
+        """Call `hook(module, grad_input, grad_output)` when the gradients of the inputs are complete.
+
+        Parameters
+        ----------
+        hook : callable
+            Returns None, or new gradients of the inputs. Inputs that are not tensors, or are passed by keyword, do not
+            appear; those that require no gradient have zeros, and a result that nothing used has None.
+        prepend : bool, default False
+            Whether it runs before the hooks that are registered already.
+
+        Returns
+        -------
+        RemovableHandle
+            `remove()` removes the hook.
+        """
+        return RemovableHandle(self._own_hooks().backward, hook, prepend)
+
+    register_backward_hook = register_full_backward_hook

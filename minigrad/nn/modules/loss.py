@@ -1,0 +1,272 @@
+"""Losses: how far a result is from its target, as one number or one per element.
+
+`reduction` is "mean", "sum" or "none".  `size_average` and `reduce` are its older names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from minigrad.errors import warn
+from minigrad.nn import functional as F
+from minigrad.nn.modules.derived import FromFunction, undefined
+from minigrad.nn.modules.distance import PairwiseDistance
+from minigrad.nn.modules.module import Module
+from minigrad.runtime.tensor import Tensor
+
+__all__ = [
+    "BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CosineEmbeddingLoss", "CrossEntropyLoss", "GaussianNLLLoss",
+    "HingeEmbeddingLoss", "HuberLoss", "KLDivLoss", "L1Loss", "MSELoss", "MarginRankingLoss", "MultiLabelMarginLoss",
+    "MultiLabelSoftMarginLoss", "MultiMarginLoss", "NLLLoss", "NLLLoss2d", "PoissonNLLLoss", "SmoothL1Loss",
+    "SoftMarginLoss", "TripletMarginLoss", "TripletMarginWithDistanceLoss",
+]  # fmt: skip
+
+
+class _Loss(FromFunction, of=undefined):
+    """A loss; `repr` shows the arguments that differ from their defaults."""
+
+    size_average: bool | None = None
+    reduce: bool | None = None
+    reduction: str = "mean"
+
+    def _prepared(self, fields: dict[str, Any]) -> dict[str, Any]:
+        """Return the fields with `reduction` instead of its older names."""
+        average, reduce = fields.pop("size_average", None), fields.pop("reduce", None)
+        if average is not None or reduce is not None:
+            mean = average is not False
+            fields["reduction"] = "none" if reduce is False else "mean" if mean else "sum"
+            warn(f"{type(self).__name__}: size_average and reduce are old; write reduction={fields['reduction']!r}")
+        return fields
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        d = self.__dict__
+        return self._function(*args, **kwargs, **{name: d[name] for name in self._fields if name in d})
+
+    def extra_repr(self) -> str:
+        d, cls = self.__dict__, type(self)
+        names = [
+            n
+            for n in self._fields
+            if n in d and not isinstance(d[n], (Tensor, Module)) and d[n] != getattr(cls, n, None)
+        ]
+        return ", ".join(f"{name}={d[name]!r}" for name in names)
+
+
+class _WeightedLoss(_Loss, of=undefined):
+    """A loss with a factor per class, which is a buffer."""
+
+    weight: Tensor | None = None
+    size_average: bool | None = None
+    reduce: bool | None = None
+    reduction: str = "mean"
+
+
+class L1Loss(_Loss, of=F.l1_loss):
+    """Return the mean of |input - target|.
+
+    Examples
+    --------
+    >>> import minigrad as mg
+    >>> mg.nn.L1Loss()(mg.tensor([1.0, 4.0]), mg.tensor([2.0, 2.0])).item()
+    1.5
+    """
+
+
+class NLLLoss(_WeightedLoss, of=F.nll_loss):
+    """Return the mean of -input[target], where input has log probabilities (N, C, ...) and target classes (N, ...).
+
+    `weight` has one factor per class; a target of `ignore_index` does not count.
+    """
+
+    weight: Tensor | None = None
+    size_average: bool | None = None
+    ignore_index: int = -100
+    reduce: bool | None = None
+    reduction: str = "mean"
+
+
+class NLLLoss2d(NLLLoss):
+    """Return the NLLLoss of images; an old name of `NLLLoss`."""
+
+
+class PoissonNLLLoss(_Loss, of=F.poisson_nll_loss):
+    """Return the negative log likelihood of counts whose mean, or its logarithm with `log_input`, is the input.
+
+    `full` adds Stirling's approximation of the term that depends on the target only.
+    """
+
+    log_input: bool = True
+    full: bool = False
+    size_average: bool | None = None
+    eps: float = 1e-8
+    reduce: bool | None = None
+    reduction: str = "mean"
+
+
+class GaussianNLLLoss(_Loss, of=F.gaussian_nll_loss, keyword_only=True):
+    """Return the negative log likelihood of targets under normal distributions, called with (input, target, var).
+
+    `full` adds the constant term; variances below `eps` are raised to it.
+    """
+
+    full: bool = False
+    eps: float = 1e-6
+    reduction: str = "mean"
+
+
+class KLDivLoss(_Loss, of=F.kl_div):
+    """Return target * (log(target) - input), where input has log probabilities; `log_target`: target as well.
+
+    `reduction="batchmean"` divides the sum by the length of dim 0, which is the definition.
+    """
+
+    size_average: bool | None = None
+    reduce: bool | None = None
+    reduction: str = "mean"
+    log_target: bool = False
+
+
+class MSELoss(_Loss, of=F.mse_loss):
+    """Return the mean of (input - target)**2."""
+
+
+class BCELoss(_WeightedLoss, of=F.binary_cross_entropy):
+    """Return the cross entropy of probabilities and targets between 0 and 1; `weight` is a factor per element."""
+
+
+class BCEWithLogitsLoss(_Loss, of=F.binary_cross_entropy_with_logits):
+    """Return BCELoss of sigmoid(input), without overflow; `pos_weight` is a factor per class for positive targets."""
+
+    weight: Tensor | None = None
+    size_average: bool | None = None
+    reduce: bool | None = None
+    reduction: str = "mean"
+    pos_weight: Tensor | None = None
+
+
+class HingeEmbeddingLoss(_Loss, of=F.hinge_embedding_loss):
+    """Return the input where the target is 1, and max(0, margin - input) where it is -1."""
+
+    margin: float = 1.0
+    size_average: bool | None = None
+    reduce: bool | None = None
+    reduction: str = "mean"
+
+
+class MultiLabelMarginLoss(_Loss, of=F.multilabel_margin_loss):
+    """Return the hinge loss between each class of a target, which ends at -1, and every other class."""
+
+
+class SmoothL1Loss(_Loss, of=F.smooth_l1_loss):
+    """Return the squared difference over 2 * beta where it is below beta, and |difference| - beta / 2 otherwise."""
+
+    size_average: bool | None = None
+    reduce: bool | None = None
+    reduction: str = "mean"
+    beta: float = 1.0
+
+
+class HuberLoss(_Loss, of=F.huber_loss):
+    """Return half the squared difference where it is below delta, and delta * (|difference| - delta / 2) otherwise."""
+
+    reduction: str = "mean"
+    delta: float = 1.0
+
+
+class SoftMarginLoss(_Loss, of=F.soft_margin_loss):
+    """Return log(1 + exp(-target * input)) for targets of 1 and -1."""
+
+
+class CrossEntropyLoss(_WeightedLoss, of=F.cross_entropy):
+    """Return the cross entropy of logits (N, C, ...) and targets: classes (N, ...) or probabilities (N, C, ...).
+
+    `weight` has one factor per class; a class of `ignore_index` does not count; `label_smoothing` mixes the target with
+    the uniform distribution.
+
+    Examples
+    --------
+    >>> import minigrad as mg
+    >>> loss = mg.nn.CrossEntropyLoss()(mg.zeros(2, 4), mg.tensor([0, 3]))
+    >>> round(loss.item(), 4)  # log(4)
+    1.3863
+    """
+
+    weight: Tensor | None = None
+    size_average: bool | None = None
+    ignore_index: int = -100
+    reduce: bool | None = None
+    reduction: str = "mean"
+    label_smoothing: float = 0.0
+
+
+class MultiLabelSoftMarginLoss(_WeightedLoss, of=F.multilabel_soft_margin_loss):
+    """Return the mean over the classes of the binary cross entropy of sigmoid(input)."""
+
+
+class CosineEmbeddingLoss(_Loss, of=F.cosine_embedding_loss):
+    """Return 1 - cos where the target is 1, and max(0, cos - margin) where it is -1, of (input1, input2, target)."""
+
+    margin: float = 0.0
+    size_average: bool | None = None
+    reduce: bool | None = None
+    reduction: str = "mean"
+
+
+class MarginRankingLoss(_Loss, of=F.margin_ranking_loss):
+    """Return max(0, -target * (input1 - input2) + margin), of (input1, input2, target)."""
+
+    margin: float = 0.0
+    size_average: bool | None = None
+    reduce: bool | None = None
+    reduction: str = "mean"
+
+
+class MultiMarginLoss(_WeightedLoss, of=F.multi_margin_loss):
+    """Return the hinge loss, to the power of p, between the class of the target and every other class."""
+
+    p: int = 1
+    margin: float = 1.0
+    weight: Tensor | None = None
+    size_average: bool | None = None
+    reduce: bool | None = None
+    reduction: str = "mean"
+
+
+class TripletMarginLoss(_Loss, of=F.triplet_margin_loss):
+    """Return max(0, d(anchor, positive) - d(anchor, negative) + margin) with the p-norm as the distance.
+
+    `swap` uses the distance of positive and negative where that is smaller.
+    """
+
+    margin: float = 1.0
+    p: float = 2.0
+    eps: float = 1e-6
+    swap: bool = False
+    size_average: bool | None = None
+    reduce: bool | None = None
+    reduction: str = "mean"
+
+
+class TripletMarginWithDistanceLoss(_Loss, of=F.triplet_margin_with_distance_loss, keyword_only=True):
+    """Return TripletMarginLoss with another distance, a function of two tensors."""
+
+    distance_function: Callable[[Tensor, Tensor], Tensor] | None = None
+    margin: float = 1.0
+    swap: bool = False
+    reduction: str = "mean"
+
+    def _prepared(self, fields: dict[str, Any]) -> dict[str, Any]:
+        return {**fields, "distance_function": fields["distance_function"] or PairwiseDistance()}
+
+
+class CTCLoss(_Loss, of=F.ctc_loss):
+    """Return the negative log likelihood of label sequences under all alignments with the log probabilities.
+
+    It is called with (log_probs, targets, input_lengths, target_lengths); `blank` is the class of no label, and
+    `zero_infinity` replaces infinite losses by 0.
+    """
+
+    blank: int = 0
+    reduction: str = "mean"
+    zero_infinity: bool = False

@@ -1,0 +1,257 @@
+"""Members of a module: its parameters, buffers and children are ordinary attributes.
+
+The values lie in the instance's own dictionary, so `self.weight` costs as much as any attribute.  Three more entries of
+the dictionary list the names of each kind in the order of their registration.  They are made in `__new__`, so a
+subclass may forget `super().__init__()`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, MutableMapping
+from copy import deepcopy
+from typing import Any, Self
+
+from minigrad.errors import DeclarationError, quantity, warn
+from minigrad.nn.parameter import buffers, is_parameter
+from minigrad.runtime.changes import changes
+from minigrad.runtime.tensor import Tensor, describe
+
+PARAMETERS, BUFFERS, CHILDREN = "_parameter_names", "_buffer_names", "_child_names"
+PLAIN = "_plain_containers"
+KINDS = {PARAMETERS: "parameter", BUFFERS: "buffer", CHILDREN: "module"}
+# The hooks that see each registration of a member, by its kind: `global_hooks.py` fills them.
+registrations: dict[str, dict[int, Callable[..., Any]]] = {kind: {} for kind in KINDS}
+
+
+class Registered(MutableMapping[str, Any]):
+    """The members of one kind by name, as `module._parameters`; writes go to the module."""
+
+    def __init__(self, module: Members, kind: str) -> None:
+        self._values, self._names = module.__dict__, module.__dict__[kind]
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._names:
+            raise KeyError(name)
+        return self._values[name]
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        self._names.setdefault(name, True)
+        self._values[name] = value
+        changes.count += 1
+
+    def __delitem__(self, name: str) -> None:
+        del self._names[name], self._values[name]
+        changes.count += 1
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
+
+
+class Members:
+    """The attributes of a module; `Module` is what users subclass."""
+
+    training = True
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        self = super().__new__(cls)
+        self.__dict__.update({PARAMETERS: {}, BUFFERS: {}, CHILDREN: {}})
+        return self
+
+    @property
+    def _parameters(self) -> Registered:
+        return Registered(self, PARAMETERS)
+
+    @property
+    def _buffers(self) -> Registered:
+        return Registered(self, BUFFERS)
+
+    @property
+    def _modules(self) -> Registered:
+        return Registered(self, CHILDREN)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        kind = kind_of(value)
+        if kind is not None:
+            self._enter(kind, name, value, kind is not BUFFERS or buffers[value.id])
+            return
+        d = self.__dict__
+        for kind in KINDS:
+            if name in d[kind]:
+                changes.count += 1
+                if value is not None and not (kind is BUFFERS and isinstance(value, Tensor)):
+                    raise self._refused(name, value, KINDS[kind])
+                value = self._seen(kind, name, value)
+        if name == "training":
+            changes.count += self.training != value
+        elif isinstance(value, (list, tuple, dict)) and not self._warn_of_hidden(name, value):
+            d.setdefault(PLAIN, {})[name] = True  # modules may be put into it later
+        object.__setattr__(self, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        for kind in KINDS:
+            changes.count += self.__dict__[kind].pop(name, None) is not None
+        object.__delattr__(self, name)
+
+    def _enter(self, kind: str, name: str, value: Any, persistent: bool = True) -> None:
+        """Make a value the member of a kind, and of no other kind."""
+        d = self.__dict__
+        value = self._seen(kind, name, value)
+        for other in KINDS:
+            if other is not kind:
+                d[other].pop(name, None)
+        d[kind][name] = persistent if kind is BUFFERS else True
+        d[name] = value
+        changes.count += 1
+
+    def _seen(self, kind: str, name: str, value: Any) -> Any:
+        """Return a value after the hooks of registrations; as in PyTorch, None as a parameter is not shown to them."""
+        for hook in tuple(registrations[kind].values()) if value is not None or kind is not PARAMETERS else ():
+            new = hook(self, name, value)
+            value = value if new is None else new
+        return value
+
+    def _refused(self, name: str, value: Any, kind: str) -> DeclarationError:
+        needed = {"parameter": "an mg.nn.Parameter", "buffer": "a tensor", "module": "an mg.nn.Module"}[kind]
+        return DeclarationError(
+            f"{type(self).__name__}.{name}: expected {needed} or None for a registered {kind}, got {describe(value)}; "
+            f"del {name} first to use the name for another value"
+        )
+
+    def _check_name(self, name: Any, kind: str) -> None:
+        """Raise for a name that a member of this kind cannot have."""
+        if not isinstance(name, str):
+            raise DeclarationError(f"register_{KINDS[kind]}: expected a name, got {describe(name)}; pass a str")
+        if not name or "." in name:
+            raise KeyError(f"register_{KINDS[kind]}: a name must not be empty or contain '.', got {name!r}")
+        if hasattr(self, name) and name not in self.__dict__[kind]:
+            raise KeyError(
+                f"register_{KINDS[kind]}: {type(self).__name__} has an attribute {name!r} already; use another name"
+            )
+
+    def _check_plain(self) -> None:
+        """Warn of modules that were put into plain containers after these were assigned; once for each."""
+        d = self.__dict__
+        d[PLAIN] = {name: True for name in d[PLAIN]
+                    if isinstance(d.get(name), (list, dict)) and not self._warn_of_hidden(name, d[name])}  # fmt: skip
+
+    def _warn_of_hidden(self, name: str, value: Any) -> bool:
+        """Warn of modules and parameters in a plain container, which no traversal reaches; return whether there are."""
+        parts = value.values() if isinstance(value, dict) else value
+        members = [x for x in parts if kind_of(x) in (PARAMETERS, CHILDREN)]
+        if not members:
+            return False
+        known = {id(x) for x in [*self.modules(), *self.__dict__.values()]}
+        hidden = [x for x in members if id(x) not in known]
+        if hidden:
+            noun = "Parameter" if isinstance(hidden[0], Tensor) else "Module"
+            container = f"mg.nn.{noun}{'Dict' if isinstance(value, dict) else 'List'}"
+            warn(
+                f"{type(self).__name__}.{name} is a {type(value).__name__} with {quantity(len(hidden), noun.lower())}: "
+                f"parameters() does not contain them and they are not trained; write {container}(...)"
+            )
+        return bool(hidden)
+
+    def modules(self) -> Iterator[Any]:
+        """Yield this module and all below it; `Module` defines it."""
+        raise NotImplementedError
+
+    # ---- copies
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take the attributes of a copy or a pickle; the lists of names are this module's own."""
+        self.__dict__.update(state)
+        for kind in KINDS:
+            self.__dict__[kind] = dict(self.__dict__[kind])
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """Return a copy with memory of its own; its parameters have no gradients, as those of PyTorch."""
+        reduced: Any = self.__reduce_ex__(4)
+        make, arguments, state = reduced[:3]
+        twin: Self = make(*arguments)
+        memo[id(self)] = twin
+        twin.__setstate__(deepcopy(state, memo))
+        for name in twin.__dict__[PARAMETERS]:
+            x = twin.__dict__[name]
+            if x is not None:
+                x._grad = None
+        return twin
+
+    # ---- registration
+
+    def register_parameter(self, name: str, param: Any) -> None:
+        """Add a parameter, or None for one that is absent, as an attribute.
+
+        Parameters
+        ----------
+        name : str
+            Name of the attribute and of the key in `state_dict`.
+        param : Parameter or None
+            The parameter.
+
+        Raises
+        ------
+        KeyError
+            If the name is empty, contains a dot, or belongs to another attribute.
+        DeclarationError
+            If `param` is not a parameter.
+        """
+        self._check_name(name, PARAMETERS)
+        if param is not None and not is_parameter(param):
+            raise self._refused(name, param, "parameter")
+        self._enter(PARAMETERS, name, param)
+
+    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
+        """Add a tensor that belongs to the state of the module and is not trained, such as running statistics.
+
+        Parameters
+        ----------
+        name : str
+            Name of the attribute and of the key in `state_dict`.
+        tensor : Tensor or None
+            The buffer.
+        persistent : bool, default True
+            Whether `state_dict` contains it.
+
+        Raises
+        ------
+        KeyError
+            If the name is empty, contains a dot, or belongs to another attribute.
+        DeclarationError
+            If `tensor` is not a tensor.
+        """
+        self._check_name(name, BUFFERS)
+        if tensor is not None and not isinstance(tensor, Tensor):
+            raise self._refused(name, tensor, "buffer")
+        self._enter(BUFFERS, name, tensor, persistent)
+
+    def register_module(self, name: str, module: Any) -> None:
+        """Add a child module under a name; `add_module` is the same method.
+
+        Raises
+        ------
+        KeyError
+            If the name is empty, contains a dot, or belongs to another attribute.
+        DeclarationError
+            If `module` is not a module.
+        """
+        self._check_name(name, CHILDREN)
+        if module is not None and not isinstance(module, Members):
+            raise self._refused(name, module, "module")
+        self._enter(CHILDREN, name, module)
+
+    add_module = register_module
+
+
+def kind_of(value: Any) -> str | None:
+    """Return the kind of member that a value becomes when it is assigned, None for an ordinary attribute."""
+    if isinstance(value, Members):
+        return CHILDREN
+    if not isinstance(value, Tensor):
+        return None
+    return BUFFERS if value.id in buffers else PARAMETERS if is_parameter(value) else None

@@ -1,0 +1,272 @@
+"""`Module`: a network, or a part of one, as an object with parameters, buffers and children.
+
+A layer is its parameters and one call of a function of `mg.nn.functional`.  The parts of a module are in files of their
+own: attributes in `members.py`, hooks in `hooks.py`, the state by name in `states.py`, conversions in `moving.py`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any, Self
+
+from minigrad.errors import DeclarationError
+from minigrad.nn.modules import global_hooks
+from minigrad.nn.modules.global_hooks import (  # noqa: F401 - names of this module in PyTorch
+    register_module_backward_hook,
+    register_module_buffer_registration_hook,
+    register_module_forward_hook,
+    register_module_forward_pre_hook,
+    register_module_full_backward_hook,
+    register_module_full_backward_pre_hook,
+    register_module_module_registration_hook,
+    register_module_parameter_registration_hook,
+)
+from minigrad.nn.modules.members import BUFFERS, CHILDREN, PARAMETERS, PLAIN
+from minigrad.nn.modules.moving import Movable
+from minigrad.nn.modules.printing import Shown
+from minigrad.runtime.changes import changes
+from minigrad.runtime.tensor import Tensor
+
+__all__ = ["Module"]
+
+Named = Iterator[tuple[str, Any]]
+
+
+class CallSignature:
+    """`inspect.signature` of a class: that of its `__init__`; of a module: that of its `forward`."""
+
+    def __get__(self, module: Any, cls: Any) -> inspect.Signature:
+        if module is not None:
+            return inspect.signature(module.forward)
+        signature = inspect.signature(cls.__init__)
+        return signature.replace(parameters=list(signature.parameters.values())[1:])
+
+
+class Module(Shown, Movable):
+    """The base class of all layers and networks.
+
+    A subclass creates its parts in `__init__` and computes in `forward`. Parameters, buffers and modules that are
+    assigned to attributes belong to the module.
+
+    Notes
+    -----
+    The number of changes of all modules, `mg.nn.modules.changes.count`, rises with every new parameter, buffer, child
+    or hook and with every change of the mode. Code that depends on the structure of a module, such as a compiled step,
+    can compare this number instead of the structure.
+
+    Examples
+    --------
+    >>> import minigrad as mg
+    >>> class Net(mg.nn.Module):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.layer = mg.nn.Linear(2, 1)
+    ...     def forward(self, x):
+    ...         return self.layer(x).relu()
+    >>> net = Net()
+    >>> [name for name, _ in net.named_parameters()], net(mg.zeros(3, 2)).shape
+    (['layer.weight', 'layer.bias'], (3, 1))
+    """
+
+    __signature__ = CallSignature()
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if args or kwargs:
+            raise DeclarationError(
+                f"{type(self).__name__}: expected no arguments, got {', '.join([*map(repr, args), *kwargs])}; define "
+                f"__init__ to accept them"
+            )
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Compute the output; a subclass must define it."""
+        raise NotImplementedError(f"{type(self).__name__}: expected a method forward; define it in the class")
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._hooks is None:
+            return self.forward(*args, **kwargs)
+        return self._hooks.call(self, args, kwargs)
+
+    # ---- traversal
+
+    def named_modules(self, memo: set[Any] | None = None, prefix: str = "", remove_duplicate: bool = True) -> Named:
+        """Yield the name and the module, for this module and all below it.
+
+        Parameters
+        ----------
+        memo : set of Module, optional
+            Modules that are left out.
+        prefix : str, default ""
+            Name of this module.
+        remove_duplicate : bool, default True
+            Whether a module with several names appears once.
+        """
+        memo = set() if memo is None else memo
+        if self in memo:
+            return
+        if remove_duplicate:
+            memo.add(self)
+        yield prefix, self
+        d = self.__dict__
+        for name in tuple(d[CHILDREN]):
+            if d[name] is not None:
+                yield from d[name].named_modules(memo, f"{prefix}.{name}" if prefix else name, remove_duplicate)
+
+    def _named_members(self, kind: str, prefix: str, recurse: bool, remove_duplicate: bool) -> Named:
+        seen: set[int] = set()
+        modules = self.named_modules(None, prefix, remove_duplicate) if recurse else ((prefix, self),)
+        for path, module in modules:
+            d = module.__dict__
+            if kind is PARAMETERS and d.get(PLAIN):
+                module._check_plain()
+            for name in tuple(d[kind]):
+                x = d[name]
+                if x is not None and id(x) not in seen:
+                    if remove_duplicate:
+                        seen.add(id(x))
+                    yield (f"{path}.{name}" if path else name), x
+
+    def named_parameters(self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True) -> Named:
+        """Yield the name and the parameter, for all parameters.
+
+        Parameters
+        ----------
+        prefix : str, default ""
+            Text in front of each name, with a dot.
+        recurse : bool, default True
+            Whether to include those of the modules below.
+        remove_duplicate : bool, default True
+            Whether a parameter with several names appears once.
+        """
+        return self._named_members(PARAMETERS, prefix, recurse, remove_duplicate)
+
+    def named_buffers(self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True) -> Named:
+        """Yield the name and the buffer, for all buffers; arguments as for `named_parameters`."""
+        return self._named_members(BUFFERS, prefix, recurse, remove_duplicate)
+
+    def named_children(self) -> Named:
+        """Yield the name and the module, for the direct children."""
+        d = self.__dict__
+        seen: set[int] = set()
+        for name in tuple(d[CHILDREN]):
+            if d[name] is not None and id(d[name]) not in seen:
+                seen.add(id(d[name]))
+                yield name, d[name]
+
+    def parameters(self, recurse: bool = True) -> Iterator[Any]:
+        """Yield all parameters, those with several names once; `recurse`: of the modules below as well."""
+        return (x for _, x in self.named_parameters(recurse=recurse))
+
+    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
+        """Yield all buffers, those with several names once; `recurse`: of the modules below as well."""
+        return (x for _, x in self.named_buffers(recurse=recurse))
+
+    def children(self) -> Iterator[Any]:
+        """Yield the direct children."""
+        return (module for _, module in self.named_children())
+
+    def modules(self) -> Iterator[Any]:
+        """Yield this module and all below it."""
+        return (module for _, module in self.named_modules())
+
+    def apply(self, fn: Callable[[Any], Any]) -> Self:
+        """Call a function with each module, children first, and return this module."""
+        for child in self.children():
+            child.apply(fn)
+        fn(self)
+        return self
+
+    # ---- by name
+
+    def get_submodule(self, target: str) -> Any:
+        """Return the module with a name such as "encoder.layers.0"; "" is this module.
+
+        Raises
+        ------
+        AttributeError
+            If there is none.
+        """
+        module: Any = self
+        for name in target.split(".") if target else ():
+            if name not in module.__dict__.get(CHILDREN, ()):
+                raise AttributeError(
+                    f"get_submodule: {type(module).__name__} has no module {name!r}, only "
+                    f"{', '.join(module.__dict__.get(CHILDREN, ())) or 'none'}"
+                )
+            module = module.__dict__[name]
+        return module
+
+    def set_submodule(self, target: str, module: Any, strict: bool = False) -> None:
+        """Put a module at a name such as "encoder.layers.0"; `strict`: only where there is one.
+
+        Raises
+        ------
+        AttributeError
+            If a part of the name does not exist.
+        """
+        prefix, _, name = target.rpartition(".")
+        owner = self.get_submodule(prefix)
+        if strict:
+            owner.get_submodule(name)
+        setattr(owner, name, module)
+
+    def _get_member(self, kind: str, target: str, noun: str) -> Any:
+        prefix, _, name = target.rpartition(".")
+        module = self.get_submodule(prefix)
+        if name not in module.__dict__[kind]:
+            raise AttributeError(
+                f"get_{noun}: {type(module).__name__} has no {noun} {name!r}, only "
+                f"{', '.join(module.__dict__[kind]) or 'none'}"
+            )
+        return module.__dict__[name]
+
+    def get_parameter(self, target: str) -> Any:
+        """Return the parameter with a name such as "layers.0.weight"; raises AttributeError if there is none."""
+        return self._get_member(PARAMETERS, target, "parameter")
+
+    def get_buffer(self, target: str) -> Any:
+        """Return the buffer with a name such as "norm.running_mean"; raises AttributeError if there is none."""
+        return self._get_member(BUFFERS, target, "buffer")
+
+    # ---- modes and gradients
+
+    def train(self, mode: bool = True) -> Self:
+        """Set the mode of this module and all below it: dropout and batch normalization depend on it.
+
+        Parameters
+        ----------
+        mode : bool, default True
+            True for training, False for evaluation.
+
+        Returns
+        -------
+        Module
+            The module itself.
+        """
+        if not isinstance(mode, bool):
+            raise DeclarationError(f"train: expected True or False, got {mode!r}")
+        for module in self.modules():
+            if module.training is not mode:
+                module.__dict__["training"] = mode
+                changes.count += 1
+        return self
+
+    def eval(self) -> Self:
+        """Set the mode of evaluation, as `train(False)`."""
+        return self.train(False)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Self:
+        """Freeze all parameters with False, or make all of them trainable; returns the module."""
+        for p in self.parameters():
+            p.requires_grad_(requires_grad)
+        changes.count += 1
+        return self
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Remove the gradients of all parameters, or set them to zero with `set_to_none=False`."""
+        for p in self.parameters():
+            if p._grad is not None:  # of a frozen one as well
+                p._grad = None if set_to_none else p._grad.detach() * 0.0
+
+
+global_hooks.install(Module)

@@ -1,0 +1,128 @@
+"""Modules on another device or in another dtype: every parameter and buffer is converted, the objects remain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self
+
+from minigrad.core.dtype import DType, as_dtype, bfloat16, float16, float32, float64
+from minigrad.errors import DTypeError
+from minigrad.nn.modules.members import BUFFERS, CHILDREN, PARAMETERS
+from minigrad.nn.modules.states import Stateful
+from minigrad.nn.parameter import adopt
+from minigrad.ops.casting import _target
+from minigrad.ops.creation import empty_like
+from minigrad.runtime.changes import changes
+from minigrad.runtime.recording import no_grad
+from minigrad.runtime.tensor import Tensor
+
+
+class Movable(Stateful):
+    """Conversions of a module; `Module` is what users subclass."""
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
+        """Convert every parameter, its gradient and every buffer; tied ones once."""
+        with no_grad():
+            self._convert(fn, recurse, {})
+        changes.count += 1
+        return self
+
+    def _convert(self, fn: Callable[[Tensor], Tensor], recurse: bool, done: dict[int, Any]) -> None:
+        d = self.__dict__
+        for name in [*d[PARAMETERS], *d[BUFFERS]]:
+            x = d[name]
+            if x is None or id(x) in done:
+                continue
+            done[id(x)] = x
+            adopt(x, fn(x.detach()))
+            if getattr(x, "_grad", None) is not None:
+                x._grad = fn(x._grad)
+        for name in d[CHILDREN] if recurse else ():
+            if d[name] is not None:
+                d[name]._convert(fn, recurse, done)
+
+    def to(self, *args: Any, **kwargs: Any) -> Self:
+        """Move and convert the parameters and buffers in place, and return the module.
+
+        Parameters
+        ----------
+        *args, **kwargs
+            `to(device)`, `to(dtype)`, `to(device, dtype)` or `to(tensor)`, as for a tensor. A dtype must be a floating
+            dtype, and is applied to floating tensors only. `non_blocking` is taken as well.
+
+        Returns
+        -------
+        Module
+            The module itself. Its parameters are the same objects as before, so an optimizer keeps training them.
+
+        Raises
+        ------
+        DTypeError
+            If the dtype is not a floating dtype, or an argument is neither a dtype nor a device.
+        """
+        flags = {name: kwargs.pop(name) for name in ("non_blocking", "copy", "memory_format") if name in kwargs}
+        dtype, device = kwargs.pop("dtype", None), kwargs.pop("device", None)
+        args = (*args, *kwargs.values())
+        for arg in args:
+            if isinstance(arg, bool) or arg is None:
+                continue
+            new_dtype, new_device = _target(arg)
+            dtype, device = new_dtype or dtype, new_device or device
+        if dtype is not None:
+            expect_floating(as_dtype(dtype))
+        flags = {name: value for name, value in flags.items() if name == "non_blocking"}
+
+        def converted(x: Tensor) -> Tensor:
+            result: Tensor = x.to(dtype=dtype if x.dtype.is_float else None, device=device, **flags)
+            return result
+
+        return self._apply(converted)
+
+    def share_memory(self) -> Self:
+        """Return the module itself: see `Tensor.share_memory_`."""
+        return self
+
+    def type(self, dst_type: Any) -> Self:
+        """Convert all parameters and buffers to a dtype, in place."""
+        return self._apply(lambda x: x.to(dtype=as_dtype(dst_type)))
+
+    def float(self) -> Self:
+        """Convert the floating parameters and buffers to float32, in place."""
+        return self.to(float32)
+
+    def double(self) -> Self:
+        """Convert the floating parameters and buffers to float64, in place."""
+        return self.to(float64)
+
+    def half(self) -> Self:
+        """Convert the floating parameters and buffers to float16, in place."""
+        return self.to(float16)
+
+    def bfloat16(self) -> Self:
+        """Convert the floating parameters and buffers to bfloat16, in place."""
+        return self.to(bfloat16)
+
+    def cpu(self) -> Self:
+        """Move the parameters and buffers to the CPU, in place."""
+        return self._apply(lambda x: x.to(device="cpu"))
+
+    def cuda(self, device: int | str | None = None) -> Self:
+        """Move the parameters and buffers to a GPU, in place.
+
+        Parameters
+        ----------
+        device : int or str, optional
+            Number or name of the GPU; the first one by default.
+        """
+        name = "cuda" if device is None else f"cuda:{device}" if isinstance(device, int) else device
+        return self._apply(lambda x: x.to(device=name))
+
+    def to_empty(self, *, device: Any, recurse: bool = True) -> Self:
+        """Move the parameters and buffers to a device without their values."""
+        return self._apply(lambda x: empty_like(x, device=device), recurse)
+
+
+def expect_floating(dtype: DType) -> None:
+    """Raise DTypeError for a dtype that parameters cannot have."""
+    if not dtype.is_float:
+        raise DTypeError(f"to: expected a floating dtype for the parameters of a module, got {dtype}; use mg.float32")

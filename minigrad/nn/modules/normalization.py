@@ -1,0 +1,184 @@
+"""Normalization of each example by itself: over its last dims, over groups of channels, or over neighbors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minigrad.errors import ArgumentError
+from minigrad.nn import functional as F
+from minigrad.nn.init import ones_, zeros_
+from minigrad.nn.modules.derived import FromFunction
+from minigrad.nn.modules.module import Module
+from minigrad.nn.parameter import Parameter
+from minigrad.ops.creation import empty
+from minigrad.runtime.tensor import Tensor
+
+__all__ = ["GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]
+
+
+class LocalResponseNorm(FromFunction, of=F.local_response_norm):
+    """Divide by (k + alpha * mean of the squares of `size` neighboring channels) ** beta."""
+
+    size: int
+    alpha: float = 1e-4
+    beta: float = 0.75
+    k: float = 1.0
+
+    def extra_repr(self) -> str:
+        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
+
+
+class _Scaled(Module):
+    """A weight of ones and a bias of zeros, each of which may be absent."""
+
+    weight: Any
+    bias: Any
+
+    def _register(self, shape: tuple[int, ...], weight: bool, bias: bool, device: Any, dtype: Any) -> None:
+        for name, present in (("weight", weight), ("bias", bias)):
+            parameter = Parameter(empty(shape, device=device, dtype=dtype)) if present else None
+            self.register_parameter(name, parameter)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Set the weight to 1 and the bias to 0."""
+        if self.weight is not None:
+            ones_(self.weight)
+        if getattr(self, "bias", None) is not None:
+            zeros_(self.bias)
+
+
+def as_shape(value: Any) -> tuple[int, ...]:
+    """Return a length or lengths as a shape."""
+    return (int(value),) if hasattr(value, "__index__") else tuple(value)
+
+
+class LayerNorm(_Scaled):
+    """Normalize over the last dims: (x - mean) / sqrt(variance + eps) * weight + bias.
+
+    Parameters
+    ----------
+    normalized_shape : int or sequence of int
+        Lengths of the dims to normalize over.
+    eps : float, default 1e-5
+        Added to the variance.
+    elementwise_affine : bool, default True
+        Whether there are a weight and a bias of this shape.
+    bias : bool, default True
+        Whether there is a bias, if `elementwise_affine`.
+    device, dtype : optional
+        Of the parameters.
+
+    References
+    ----------
+    Ba, Kiros and Hinton, Layer normalization, 2016.
+
+    Examples
+    --------
+    >>> import minigrad as mg
+    >>> mg.nn.LayerNorm(2)(mg.tensor([[1.0, 3.0]])).round(decimals=3).tolist()
+    [[-1.0, 1.0]]
+    """
+
+    def __init__(
+        self, normalized_shape: Any, eps: float = 1e-5, elementwise_affine: bool = True, bias: bool = True,
+        device: Any = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.normalized_shape, self.eps = as_shape(normalized_shape), eps
+        self.elementwise_affine = elementwise_affine
+        self._register(self.normalized_shape, elementwise_affine, elementwise_affine and bias, device, dtype)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
+
+    def extra_repr(self) -> str:
+        affine = f"elementwise_affine={self.elementwise_affine}, bias={self.bias is not None}"
+        return f"{self.normalized_shape}, eps={self.eps}, {affine}"
+
+
+class RMSNorm(Module):
+    """Normalize over the last dims: x / sqrt(mean of squares + eps) * weight.
+
+    Parameters
+    ----------
+    normalized_shape : int or sequence of int
+        Lengths of the dims to normalize over.
+    eps : float, optional
+        Added to the mean; by default the smallest step of the dtype at 1.
+    elementwise_affine : bool, default True
+        Whether there is a weight of this shape.
+    device, dtype : optional
+        Of the weight.
+
+    References
+    ----------
+    Zhang and Sennrich, Root mean square layer normalization, 2019.
+    """
+
+    weight: Any
+
+    def __init__(
+        self, normalized_shape: Any, eps: float | None = None, elementwise_affine: bool = True, device: Any = None,
+        dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.normalized_shape, self.eps = as_shape(normalized_shape), eps
+        self.elementwise_affine = elementwise_affine
+        parameter = Parameter(empty(self.normalized_shape, device=device, dtype=dtype)) if elementwise_affine else None
+        self.register_parameter("weight", parameter)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Set the weight to 1."""
+        if self.weight is not None:
+            ones_(self.weight)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.rms_norm(input, self.normalized_shape, self.weight, self.eps)
+
+    def extra_repr(self) -> str:
+        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+
+
+class GroupNorm(_Scaled):
+    """Normalize over groups of channels and all dims after them, for each example.
+
+    Parameters
+    ----------
+    num_groups : int
+        Number of groups; it divides the number of channels.
+    num_channels : int
+        Number of channels, which are dim 1.
+    eps : float, default 1e-5
+        Added to the variance.
+    affine : bool, default True
+        Whether there are a weight and a bias per channel.
+    device, dtype : optional
+        Of the parameters.
+    bias : bool, default True
+        Whether there is a bias, if `affine`.
+
+    References
+    ----------
+    Wu and He, Group normalization, 2018.
+    """
+
+    def __init__(
+        self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, device: Any = None,
+        dtype: Any = None, *, bias: bool = True,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        if num_channels % num_groups:
+            raise ArgumentError(
+                f"GroupNorm: num_channels must be a multiple of num_groups, got {num_channels} and {num_groups}"
+            )
+        self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
+        self._register((num_channels,), affine, affine and bias, device, dtype)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
+
+    def extra_repr(self) -> str:
+        affine = f"affine={self.affine}, bias={self.bias is not None}"
+        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, {affine}"

@@ -1,0 +1,129 @@
+"""Padding of the dims after the channels: with a constant, a reflection, the outer elements, or the other end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minigrad.nn import functional as F
+from minigrad.nn.modules.derived import repeated
+from minigrad.nn.modules.module import Module
+from minigrad.runtime.tensor import Tensor
+
+__all__ = [
+    "CircularPad1d", "CircularPad2d", "CircularPad3d", "ConstantPad1d", "ConstantPad2d", "ConstantPad3d",
+    "ReflectionPad1d", "ReflectionPad2d", "ReflectionPad3d", "ReplicationPad1d", "ReplicationPad2d",
+    "ReplicationPad3d", "ZeroPad1d", "ZeroPad2d", "ZeroPad3d",
+]  # fmt: skip
+
+
+class _Pad(Module):
+    """Padding by one mode of `mg.nn.functional.pad`; `padding` is one number, or pairs from the last dim on."""
+
+    _dims: int
+    _mode: str
+
+    def __init_subclass__(cls, dims: int = 0, mode: str = "", **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if dims:
+            cls._dims, cls._mode = dims, mode
+
+    def __init__(self, padding: int | tuple[int, ...]) -> None:
+        super().__init__()
+        self.padding = repeated(padding, 2 * self._dims)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.pad(input, self.padding, self._mode)
+
+    def extra_repr(self) -> str:
+        return f"{self.padding}"
+
+
+class _ConstantPad(_Pad):
+    """Padding with a value."""
+
+    def __init__(self, padding: int | tuple[int, ...], value: float) -> None:
+        super().__init__(padding)
+        self.value = value
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.pad(input, self.padding, "constant", self.value)
+
+    def extra_repr(self) -> str:
+        return f"padding={self.padding}, value={self.value}"
+
+
+class _ZeroPad(_ConstantPad):
+    """Padding with zeros."""
+
+    def __init__(self, padding: int | tuple[int, ...]) -> None:
+        super().__init__(padding, 0.0)
+
+    def extra_repr(self) -> str:
+        return f"{self.padding}"
+
+
+class ConstantPad1d(_ConstantPad, dims=1, mode="constant"):
+    """Put `value` around the last dim; padding: (left, right), or one number for both."""
+
+
+class ConstantPad2d(_ConstantPad, dims=2, mode="constant"):
+    """Put `value` around images; padding: (left, right, top, bottom), or one number for all.
+
+    Examples
+    --------
+    >>> import minigrad as mg
+    >>> mg.nn.ConstantPad2d((1, 0, 0, 0), 7.0)(mg.zeros(1, 1, 1, 2)).tolist()
+    [[[[7.0, 0.0, 0.0]]]]
+    """
+
+
+class ConstantPad3d(_ConstantPad, dims=3, mode="constant"):
+    """Put `value` around volumes; padding: (left, right, top, bottom, front, back), or one number for all."""
+
+
+class ZeroPad1d(_ZeroPad, dims=1, mode="constant"):
+    """Put zeros around the last dim; padding as for `ConstantPad1d`."""
+
+
+class ZeroPad2d(_ZeroPad, dims=2, mode="constant"):
+    """Put zeros around images; padding as for `ConstantPad2d`."""
+
+
+class ZeroPad3d(_ZeroPad, dims=3, mode="constant"):
+    """Put zeros around volumes; padding as for `ConstantPad3d`."""
+
+
+class ReflectionPad1d(_Pad, dims=1, mode="reflect"):
+    """Put a reflection of the elements, without the outer one, around the last dim."""
+
+
+class ReflectionPad2d(_Pad, dims=2, mode="reflect"):
+    """Put a reflection of the pixels, without the outer ones, around images."""
+
+
+class ReflectionPad3d(_Pad, dims=3, mode="reflect"):
+    """Put a reflection of the elements, without the outer ones, around volumes."""
+
+
+class ReplicationPad1d(_Pad, dims=1, mode="replicate"):
+    """Repeat the outer elements around the last dim."""
+
+
+class ReplicationPad2d(_Pad, dims=2, mode="replicate"):
+    """Repeat the outer pixels around images."""
+
+
+class ReplicationPad3d(_Pad, dims=3, mode="replicate"):
+    """Repeat the outer elements around volumes."""
+
+
+class CircularPad1d(_Pad, dims=1, mode="circular"):
+    """Continue the last dim with the elements of its other end."""
+
+
+class CircularPad2d(_Pad, dims=2, mode="circular"):
+    """Continue images with the pixels of their other end."""
+
+
+class CircularPad3d(_Pad, dims=3, mode="circular"):
+    """Continue volumes with the elements of their other end."""

@@ -1,0 +1,215 @@
+"""Lists and dicts of parameters, so that the module which owns them contains them."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Self
+
+from minigrad.errors import DeclarationError
+from minigrad.nn.modules.containers import position
+from minigrad.nn.modules.module import Module
+from minigrad.nn.parameter import Parameter, is_parameter
+from minigrad.runtime.tensor import Tensor, describe
+
+__all__ = ["ParameterDict", "ParameterList"]
+
+
+def as_parameter(value: Any) -> Any:
+    """Return a tensor without history as a parameter on its memory, another value as it is."""
+    if isinstance(value, Tensor) and not is_parameter(value):
+        return Parameter(value)
+    return value
+
+
+def line(name: Any, value: Any) -> str:
+    """Return the line of `repr` for one value."""
+    if not isinstance(value, Tensor):
+        return f"({name}): Object of type: {type(value).__name__}"
+    size = "x".join(map(str, value.shape))
+    kind = "Parameter" if is_parameter(value) else "Tensor"
+    return f"({name}): {kind} containing: [{value.dtype} of size {size}]"
+
+
+class ParameterList(Module):
+    """A list of parameters; other values may be in it and are not trained.
+
+    Parameters
+    ----------
+    values : iterable, optional
+        The values. A tensor becomes a parameter.
+
+    Examples
+    --------
+    >>> import minigrad as mg
+    >>> weights = mg.nn.ParameterList([mg.zeros(2), mg.zeros(3)])
+    >>> [name for name, _ in weights.named_parameters()]
+    ['0', '1']
+    """
+
+    def __init__(self, values: Iterable[Any] | None = None) -> None:
+        super().__init__()
+        self._size = 0
+        self.extend(() if values is None else values)
+
+    def __getitem__(self, idx: Any) -> Any:
+        if isinstance(idx, slice):
+            return type(self)([self[k] for k in range(self._size)[idx]])
+        return self.__dict__[str(position(self, idx))]
+
+    def __setitem__(self, idx: Any, param: Any) -> None:
+        setattr(self, str(position(self, idx)), as_parameter(param))
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter([self[k] for k in range(self._size)])
+
+    def __iadd__(self, parameters: Iterable[Any]) -> Self:
+        return self.extend(parameters)
+
+    def __dir__(self) -> list[str]:
+        return [name for name in super().__dir__() if not name.isdigit()]
+
+    def append(self, value: Any) -> Self:
+        """Add a value at the end; returns the list."""
+        self._size += 1
+        self[self._size - 1] = value
+        return self
+
+    def extend(self, values: Iterable[Any]) -> Self:
+        """Add values at the end; returns the list."""
+        if not isinstance(values, Iterable) or isinstance(values, Tensor):
+            raise DeclarationError(f"ParameterList.extend: expected a list of parameters, got {describe(values)}")
+        for value in list(values):
+            self.append(value)
+        return self
+
+    def extra_repr(self) -> str:
+        return "\n".join(line(k, value) for k, value in enumerate(self))
+
+
+class ParameterDict(Module):
+    """A dict of parameters, in the order of their insertion; other values may be in it and are not trained.
+
+    Parameters
+    ----------
+    parameters : mapping, or iterable of pairs, optional
+        The values by name. A tensor becomes a parameter.
+
+    Examples
+    --------
+    >>> import minigrad as mg
+    >>> table = mg.nn.ParameterDict({"scale": mg.ones(1)})
+    >>> table["scale"].requires_grad, list(table)
+    (True, ['scale'])
+    """
+
+    def __init__(self, parameters: Any = None) -> None:
+        super().__init__()
+        self._keys: dict[str, None] = {}
+        if parameters is not None:
+            self.update(parameters)
+
+    def __getitem__(self, key: Any) -> Any:
+        if str(key) not in self._keys:
+            raise KeyError(key)
+        return self.__dict__[str(key)]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        name = str(key)
+        if name not in self._keys and hasattr(self, name):
+            raise KeyError(f"ParameterDict: the attribute {name!r} exists already; use another key")
+        self._keys[name] = None
+        setattr(self, name, as_parameter(value))
+
+    def __delitem__(self, key: Any) -> None:
+        self[key]
+        del self._keys[str(key)]
+        delattr(self, str(key))
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._keys)
+
+    def __reversed__(self) -> Iterator[str]:
+        return reversed(self._keys)
+
+    def __contains__(self, key: object) -> bool:
+        return str(key) in self._keys
+
+    def __or__(self, other: Any) -> ParameterDict:
+        result = self.copy()
+        result.update(other)
+        return result
+
+    def __ror__(self, other: Any) -> ParameterDict:
+        result = ParameterDict(OrderedDict(other))
+        result.update(self)
+        return result
+
+    def __ior__(self, other: Any) -> Self:
+        self.update(other)
+        return self
+
+    def copy(self) -> ParameterDict:
+        """Return another dict with the same values."""
+        return ParameterDict(self)
+
+    def fromkeys(self, keys: Iterable[Any], default: Any = None) -> ParameterDict:
+        """Return another dict with one value for all keys."""
+        return ParameterDict((key, default) for key in keys)
+
+    def popitem(self) -> tuple[str, Any]:
+        """Remove the key that was added last, and return it with its value."""
+        if not self._keys:
+            raise KeyError("popitem: the ParameterDict is empty")
+        key = next(reversed(self._keys))
+        return key, self.pop(key)
+
+    def setdefault(self, key: Any, default: Any = None) -> Any:
+        """Return the value of a key, after adding a default for a key that is not there."""
+        if key not in self:
+            self[key] = default
+        return self[key]
+
+    def clear(self) -> None:
+        """Remove all values."""
+        for key in list(self):
+            del self[key]
+
+    def pop(self, key: Any) -> Any:
+        """Remove a key, and return its value."""
+        value = self[key]
+        del self[key]
+        return value
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """Return the value of a key, or a default."""
+        return self.__dict__[str(key)] if key in self else default
+
+    def keys(self) -> Any:
+        """Return the keys."""
+        return self._keys.keys()
+
+    def items(self) -> list[tuple[str, Any]]:
+        """Return pairs of key and value."""
+        return [(key, self[key]) for key in self]
+
+    def values(self) -> list[Any]:
+        """Return the values."""
+        return [self[key] for key in self]
+
+    def update(self, parameters: Any) -> None:
+        """Add the values of a mapping, or of pairs of key and value; those of a plain dict in the order of its keys."""
+        pairs = parameters.items() if hasattr(parameters, "items") else parameters
+        if isinstance(parameters, Mapping) and not isinstance(parameters, OrderedDict):
+            pairs = sorted(pairs)  # as in PyTorch: the order of parameters is that of an optimizer's state
+        for key, value in pairs:
+            self[key] = value
+
+    def extra_repr(self) -> str:
+        return "\n".join(line(key, value) for key, value in self.items())

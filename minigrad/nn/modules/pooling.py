@@ -1,0 +1,268 @@
+"""Pooling: one number for each window."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minigrad.nn import functional as F
+from minigrad.nn.modules.derived import FromFunction, repeated, undefined
+from minigrad.ops.nn.fractional import sizes_of
+from minigrad.runtime.tensor import Tensor
+
+__all__ = [
+    "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d",
+    "AdaptiveMaxPool3d", "AvgPool1d", "AvgPool2d", "AvgPool3d", "FractionalMaxPool2d", "FractionalMaxPool3d",
+    "LPPool1d", "LPPool2d", "LPPool3d", "MaxPool1d", "MaxPool2d", "MaxPool3d", "MaxUnpool1d", "MaxUnpool2d",
+    "MaxUnpool3d",
+]  # fmt: skip
+
+
+class _Pool(FromFunction):
+    """Windows of `kernel_size`, which is their stride where none is given."""
+
+    kernel_size: Any
+    stride: Any
+
+    def _prepared(self, fields: dict[str, Any]) -> dict[str, Any]:
+        if fields["stride"] is None:
+            fields["stride"] = fields["kernel_size"]
+        return fields
+
+
+class _MaxPool(_Pool, of=undefined, hidden=("return_indices",)):
+    """The fields of `MaxPool1d`."""
+
+    kernel_size: Any
+    stride: Any = None
+    padding: Any = 0
+    dilation: Any = 1
+    return_indices: bool = False
+    ceil_mode: bool = False
+
+
+class MaxPool1d(_MaxPool, of=F.max_pool1d):
+    """Return the largest element of each window along the last dim.
+
+    Parameters
+    ----------
+    kernel_size, stride, padding, dilation : int or tuple
+        Length of a window, step between windows (the length by default), elements at both ends that do not count, and
+        step within a window.
+    return_indices : bool, default False
+        Whether to return the positions as well, for `MaxUnpool1d`.
+    ceil_mode : bool, default False
+        Whether a last window may reach over the end.
+    """
+
+
+class MaxPool2d(_MaxPool, of=F.max_pool2d):
+    """Return the largest element of each window of images; the arguments are those of `MaxPool1d`.
+
+    Examples
+    --------
+    >>> import minigrad as mg
+    >>> mg.nn.MaxPool2d(2)(mg.arange(16.0).reshape(1, 1, 4, 4)).tolist()
+    [[[[5.0, 7.0], [13.0, 15.0]]]]
+    """
+
+
+class MaxPool3d(_MaxPool, of=F.max_pool3d):
+    """Return the largest element of each window of volumes; the arguments are those of `MaxPool1d`."""
+
+
+class _MaxUnpool(FromFunction, of=undefined):
+    """Windows as the pooling has them, one number per dim."""
+
+    _dims = 1
+    kernel_size: Any
+    stride: Any = None
+    padding: Any = 0
+
+    def _prepared(self, fields: dict[str, Any]) -> dict[str, Any]:
+        if fields["stride"] is None:
+            fields["stride"] = fields["kernel_size"]
+        return {name: repeated(value, self._dims) for name, value in fields.items()}
+
+    def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
+        result: Tensor = self._function(input, indices, self.kernel_size, self.stride, self.padding, output_size)
+        return result
+
+
+class MaxUnpool1d(_MaxUnpool, of=F.max_unpool1d):
+    """Put the results of `MaxPool1d` back to their positions, between zeros; called with (input, indices)."""
+
+
+class MaxUnpool2d(_MaxUnpool, of=F.max_unpool2d):
+    """Put the results of `MaxPool2d` back to their positions, between zeros; called with (input, indices)."""
+
+    _dims = 2
+
+
+class MaxUnpool3d(_MaxUnpool, of=F.max_unpool3d):
+    """Put the results of `MaxPool3d` back to their positions, between zeros; called with (input, indices)."""
+
+    _dims = 3
+
+
+class AvgPool1d(_Pool, of=F.avg_pool1d, hidden=("ceil_mode", "count_include_pad")):
+    """Return the mean of each window along the last dim.
+
+    Parameters
+    ----------
+    kernel_size, stride, padding : int or tuple
+        Length of a window, step between windows (the length by default), and zeros at both ends.
+    ceil_mode : bool, default False
+        Whether a last window may reach over the end.
+    count_include_pad : bool, default True
+        Whether the padding counts in the divisor.
+    """
+
+    kernel_size: Any
+    stride: Any = None
+    padding: Any = 0
+    ceil_mode: bool = False
+    count_include_pad: bool = True
+
+    def _prepared(self, fields: dict[str, Any]) -> dict[str, Any]:
+        fields = super()._prepared(fields)
+        windows = {name: repeated(fields[name], 1) for name in ("kernel_size", "stride", "padding")}
+        return {**fields, **windows}
+
+
+class _AvgPool(_Pool, of=undefined, hidden=("ceil_mode", "count_include_pad", "divisor_override")):
+    """The fields of `AvgPool2d`."""
+
+    kernel_size: Any
+    stride: Any = None
+    padding: Any = 0
+    ceil_mode: bool = False
+    count_include_pad: bool = True
+    divisor_override: int | None = None
+
+
+class AvgPool2d(_AvgPool, of=F.avg_pool2d):
+    """Return the mean of each window of images; `divisor_override` replaces the number of elements of a window."""
+
+
+class AvgPool3d(_AvgPool, of=F.avg_pool3d):
+    """Return the mean of each window of volumes; `divisor_override` replaces the number of elements of a window."""
+
+
+class _LPPool(FromFunction, of=undefined):
+    """The fields of `LPPool1d`."""
+
+    norm_type: float
+    kernel_size: Any
+    stride: Any = None
+    ceil_mode: bool = False
+
+
+class LPPool1d(_LPPool, of=F.lp_pool1d):
+    """Return the p-norm of each window along the last dim, p = `norm_type`."""
+
+
+class LPPool2d(_LPPool, of=F.lp_pool2d):
+    """Return the p-norm of each window of images, p = `norm_type`."""
+
+
+class LPPool3d(_LPPool, of=F.lp_pool3d):
+    """Return the p-norm of each window of volumes, p = `norm_type`."""
+
+
+class _FractionalMaxPool(FromFunction, of=undefined):
+    """Windows that are drawn; `_dims` is the number of dims of an image."""
+
+    _dims = 2
+    kernel_size: Any
+    output_size: Any = None
+    output_ratio: Any = None
+    return_indices: bool = False
+    _random_samples: Any = None
+
+    def _prepared(self, fields: dict[str, Any]) -> dict[str, Any]:
+        sizes_of(type(self).__name__, self._dims, (1,) * self._dims, fields["output_size"], fields["output_ratio"])
+        for name in ("kernel_size", "output_size", "output_ratio"):
+            if name == "kernel_size" or fields[name] is not None:
+                fields[name] = repeated(fields[name], self._dims)
+        return fields
+
+    def extra_repr(self) -> str:
+        return ""
+
+
+class FractionalMaxPool2d(_FractionalMaxPool, of=F.fractional_max_pool2d):
+    """Return the largest element of each of `output_size` windows of images, whose positions are drawn.
+
+    Parameters
+    ----------
+    kernel_size : int or pair of int
+        Size of a window.
+    output_size : int or pair of int, optional
+        Size of the result.
+    output_ratio : float or pair of float, optional
+        Size of the result as a part of that of the images, instead of `output_size`.
+    return_indices : bool, default False
+        Whether to return the positions as well, for `MaxUnpool2d`.
+    _random_samples : Tensor, optional
+        Shape (N, C, 2): a buffer with the numbers that are drawn otherwise.
+
+    References
+    ----------
+    Graham, Fractional max-pooling, 2014.
+
+    Examples
+    --------
+    >>> import minigrad as mg
+    >>> mg.nn.FractionalMaxPool2d(2, output_ratio=0.7)(mg.randn(1, 3, 10, 10)).shape
+    (1, 3, 7, 7)
+    """
+
+
+class FractionalMaxPool3d(_FractionalMaxPool, of=F.fractional_max_pool3d):
+    """Return the largest element of each of `output_size` windows of volumes; see `FractionalMaxPool2d`."""
+
+    _dims = 3
+
+
+class _AdaptiveMaxPool(FromFunction, of=undefined, hidden=("return_indices",)):
+    """The fields of `AdaptiveMaxPool1d`."""
+
+    output_size: Any
+    return_indices: bool = False
+
+
+class AdaptiveMaxPool1d(_AdaptiveMaxPool, of=F.adaptive_max_pool1d):
+    """Return the largest element of each of `output_size` windows along the last dim."""
+
+
+class AdaptiveMaxPool2d(_AdaptiveMaxPool, of=F.adaptive_max_pool2d):
+    """Return the largest element of each of `output_size` windows of images; None keeps the size of a dim."""
+
+
+class AdaptiveMaxPool3d(_AdaptiveMaxPool, of=F.adaptive_max_pool3d):
+    """Return the largest element of each of `output_size` windows of volumes; None keeps the size of a dim."""
+
+
+class AdaptiveAvgPool1d(FromFunction, of=F.adaptive_avg_pool1d):
+    """Return the mean of each of `output_size` windows along the last dim."""
+
+    output_size: Any
+
+
+class AdaptiveAvgPool2d(FromFunction, of=F.adaptive_avg_pool2d):
+    """Return the mean of each of `output_size` windows of images; None keeps the size of a dim.
+
+    Examples
+    --------
+    >>> import minigrad as mg
+    >>> mg.nn.AdaptiveAvgPool2d(1)(mg.ones(2, 3, 5, 7)).shape
+    (2, 3, 1, 1)
+    """
+
+    output_size: Any
+
+
+class AdaptiveAvgPool3d(FromFunction, of=F.adaptive_avg_pool3d):
+    """Return the mean of each of `output_size` windows of volumes; None keeps the size of a dim."""
+
+    output_size: Any

@@ -1,0 +1,94 @@
+"""Layers that move elements: flattening, shuffles, and the windows of images as columns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minigrad.errors import ArgumentError
+from minigrad.nn import functional as F
+from minigrad.nn.modules.derived import FromFunction
+from minigrad.nn.modules.module import Module
+from minigrad.runtime.tensor import Tensor
+
+__all__ = ["ChannelShuffle", "Flatten", "Fold", "PixelShuffle", "PixelUnshuffle", "Unflatten", "Unfold"]
+
+
+class Flatten(Module):
+    """Make one dim of the dims from `start_dim` to `end_dim`.
+
+    Examples
+    --------
+    >>> import minigrad as mg
+    >>> mg.nn.Flatten()(mg.zeros(2, 3, 4)).shape
+    (2, 12)
+    """
+
+    def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
+        super().__init__()
+        self.start_dim, self.end_dim = start_dim, end_dim
+
+    def forward(self, input: Tensor) -> Tensor:
+        return input.flatten(self.start_dim, self.end_dim)
+
+    def extra_repr(self) -> str:
+        return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
+
+
+class Unflatten(Module):
+    """Make several dims, of the lengths `unflattened_size`, of one dim.
+
+    Examples
+    --------
+    >>> import minigrad as mg
+    >>> mg.nn.Unflatten(1, (3, 4))(mg.zeros(2, 12)).shape
+    (2, 3, 4)
+    """
+
+    def __init__(self, dim: int, unflattened_size: Any) -> None:
+        super().__init__()
+        if not isinstance(dim, int):
+            raise ArgumentError(f"Unflatten: expected a dim by number, got {dim!r}; tensors have no named dims")
+        self.dim, self.unflattened_size = dim, unflattened_size
+
+    def forward(self, input: Tensor) -> Tensor:
+        return input.unflatten(self.dim, self.unflattened_size)
+
+    def extra_repr(self) -> str:
+        return f"dim={self.dim}, unflattened_size={self.unflattened_size}"
+
+
+class PixelShuffle(FromFunction, of=F.pixel_shuffle):
+    """Move channels to pixels: (N, C * r * r, H, W) becomes (N, C, H * r, W * r)."""
+
+    upscale_factor: int
+
+
+class PixelUnshuffle(FromFunction, of=F.pixel_unshuffle):
+    """Move pixels to channels, the inverse of `PixelShuffle`."""
+
+    downscale_factor: int
+
+
+class ChannelShuffle(FromFunction, of=F.channel_shuffle):
+    """Mix the channels of groups: channel k of group g becomes channel g of group k."""
+
+    groups: int
+
+
+class Unfold(FromFunction, of=F.unfold):
+    """Return the windows of images as columns (N, C * window, number of windows)."""
+
+    kernel_size: Any
+    dilation: Any = 1
+    padding: Any = 0
+    stride: Any = 1
+
+
+class Fold(FromFunction, of=F.fold):
+    """Add the windows of `Unfold` into images of `output_size`."""
+
+    output_size: Any
+    kernel_size: Any
+    dilation: Any = 1
+    padding: Any = 0
+    stride: Any = 1

@@ -1,0 +1,309 @@
+"""Recurrent networks: RNN, LSTM and GRU over sequences, and their cells.
+
+A layer multiplies the whole input by its weights at once, then runs a cell over time, which needs the product with the
+previous state only.  The functions of the cells are in `cells.py`.  Packed sequences run without their padding: at each
+time the sequences that have not ended are the first rows of the state.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from minigrad.errors import ArgumentError, ShapeError, warn
+from minigrad.nn import functional as F
+from minigrad.nn.init import uniform_
+from minigrad.nn.modules.cells import GATES, STEPS, State, states_of
+from minigrad.nn.modules.module import Module
+from minigrad.nn.parameter import Parameter
+from minigrad.nn.utils.rnn import PackedSequence, as_lengths
+from minigrad.ops.creation import empty, zeros
+from minigrad.ops.shape.joining import cat, stack
+from minigrad.runtime.tensor import Tensor, describe, expect_tensors
+
+__all__ = ["GRU", "LSTM", "RNN", "RNNBase"]
+
+
+class RNNBase(Module):
+    """The layers, directions and states that RNN, LSTM and GRU share.
+
+    Parameters
+    ----------
+    mode : {"LSTM", "GRU", "RNN_TANH", "RNN_RELU"}
+        Cell of all layers.
+    input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, proj_size, device, dtype
+        As for `LSTM`.
+    """
+
+    def __init__(
+        self, mode: str, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True,
+        batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False, proj_size: int = 0,
+        device: Any = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        name = type(self).__name__
+        if mode not in STEPS:
+            raise ArgumentError(f"{name}: mode must be one of {', '.join(STEPS)}, got {mode!r}")
+        if min(hidden_size, num_layers) < 1 or input_size < 0:
+            raise ArgumentError(
+                f"{name}: expected positive sizes, got input_size={input_size}, hidden_size={hidden_size}, "
+                f"num_layers={num_layers}"
+            )
+        if not 0 <= dropout <= 1:
+            raise ArgumentError(f"{name}: dropout must be a probability, got {dropout}")
+        if proj_size and (mode != "LSTM" or not 0 < proj_size < hidden_size):
+            raise ArgumentError(f"{name}: proj_size is for an LSTM, and from 1 to {hidden_size - 1}, got {proj_size}")
+        if dropout and num_layers == 1:
+            warn(f"{name}: dropout={dropout} has no effect: it is applied between layers, and there is one layer")
+        self.mode, self.input_size, self.hidden_size, self.num_layers = mode, input_size, hidden_size, num_layers
+        self.bias, self.batch_first, self.dropout = bias, batch_first, float(dropout)
+        self.bidirectional, self.proj_size = bidirectional, proj_size
+        rows, width = GATES[mode] * hidden_size, proj_size or hidden_size
+        for layer in range(num_layers):
+            size = input_size if layer == 0 else width * (1 + bidirectional)
+            shapes: list[tuple[str, tuple[int, ...]]] = [("weight_ih", (rows, size)), ("weight_hh", (rows, width))]
+            shapes += [("bias_ih", (rows,)), ("bias_hh", (rows,))] * bias
+            shapes += [("weight_hr", (proj_size, hidden_size))] * bool(proj_size)
+            for suffix in self.suffixes(layer):
+                for part, shape in shapes:
+                    setattr(self, part + suffix, Parameter(empty(*shape, device=device, dtype=dtype)))
+        self.reset_parameters()
+
+    def suffixes(self, layer: int) -> list[str]:
+        """Return the endings of the names of a layer's parameters, for each direction."""
+        return [f"_l{layer}", f"_l{layer}_reverse"][: 1 + self.bidirectional]
+
+    def reset_parameters(self) -> None:
+        """Draw all parameters uniformly within 1 / sqrt(hidden_size)."""
+        bound = 1 / math.sqrt(self.hidden_size)
+        for p in self.parameters():
+            uniform_(p, -bound, bound)
+
+    @property
+    def all_weights(self) -> list[list[Any]]:
+        """The parameters of each layer and direction."""
+        return [
+            [p for name, p in self.named_parameters() if name.partition("_l")[2] == suffix[2:]]
+            for layer in range(self.num_layers)
+            for suffix in self.suffixes(layer)
+        ]
+
+    def flatten_parameters(self) -> None:
+        """Do nothing: this is for cuDNN, and scripts that are written for PyTorch call it."""
+
+    def extra_repr(self) -> str:
+        text = f"{self.input_size}, {self.hidden_size}"
+        shown = {"proj_size": 0, "num_layers": 1, "bias": True, "batch_first": False, "dropout": 0.0,
+                 "bidirectional": False}  # fmt: skip
+        return text + "".join(f", {name}={getattr(self, name)}" for name, value in shown.items()
+                              if getattr(self, name) != value)  # fmt: skip
+
+    # ---- forward
+
+    def forward(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
+        """Return the outputs of the last layer over time, and the last state of every layer and direction.
+
+        Parameters
+        ----------
+        input : Tensor or PackedSequence
+            Shape (time, batch, input_size), (batch, time, input_size) with `batch_first`, or (time, input_size).
+        hx : Tensor or tuple of Tensor, optional
+            First state (num_layers * directions, batch, hidden_size); an LSTM has two. Zeros if None.
+        """
+        packed = isinstance(input, PackedSequence)
+        x = input.data if packed else input
+        expect_tensors(type(self).__name__, x)
+        if x.ndim not in ((2,) if packed else (2, 3)) or x.shape[-1] != self.input_size:
+            raise ShapeError(f"{type(self).__name__}: expected (..., {self.input_size}), got {describe(x)}")
+        batched = packed or x.ndim == 3
+        sizes = as_lengths(input.batch_sizes) if packed else None
+        if not packed:
+            x = x.unsqueeze(1) if not batched else x.transpose(0, 1) if self.batch_first else x
+        batch = sizes[0] if sizes is not None else x.shape[1]
+        states = self.first_states(hx, x, batch, batched, input if packed else None)
+        outputs, last = self.layers(x, states, sizes)
+        ends: list[Any] = [stack([state[k] for state in last]) for k in range(len(last[0]))]
+        if packed:
+            outputs = PackedSequence(outputs, *input[1:])
+            order = input.unsorted_indices
+            ends = ends if order is None else [end.index_select(1, order) for end in ends]
+        elif not batched:
+            outputs, ends = outputs.squeeze(1), [end.squeeze(1) for end in ends]
+        elif self.batch_first:
+            outputs = outputs.transpose(0, 1)
+        return outputs, tuple(ends) if self.mode == "LSTM" else ends[0]
+
+    def first_states(self, hx: Any, x: Tensor, batch: int, batched: bool, packed: Any) -> list[State]:
+        """Return the first state of each layer and direction; raise ShapeError for one of another shape."""
+        count = self.num_layers * (1 + self.bidirectional)
+        widths = [self.proj_size or self.hidden_size, self.hidden_size][: 1 + (self.mode == "LSTM")]
+        if hx is None:
+            starts = [zeros(count, batch, width, dtype=x.dtype, device=x.device) for width in widths]
+        else:
+            parts = states_of(type(self).__name__, self.mode, hx)
+            shapes = [(count, batch, width) if batched else (count, width) for width in widths]
+            if [tuple(h.shape) for h in parts] != shapes:
+                raise ShapeError(
+                    f"{type(self).__name__}: hx: expected {' and '.join(map(str, shapes))}, got "
+                    f"{', '.join(map(describe, parts))}"
+                )
+            starts = list(parts) if batched else [h.unsqueeze(1) for h in parts]
+            if packed is not None and packed.sorted_indices is not None:
+                starts = [h.index_select(1, packed.sorted_indices) for h in starts]
+        return [tuple([h[k] for h in starts]) for k in range(count)]
+
+    def layers(self, x: Any, states: Sequence[State], sizes: list[int] | None) -> tuple[Any, list[State]]:
+        """Return the outputs of the last layer, and the last states of all."""
+        last: list[State] = []
+        for layer in range(self.num_layers):
+            if layer and self.dropout:
+                x = F.dropout(x, self.dropout, self.training)
+            results = []
+            for direction, suffix in enumerate(self.suffixes(layer)):
+                weights = {name: getattr(self, name + suffix, None) for name in
+                           ("weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr")}  # fmt: skip
+                call = (STEPS[self.mode], weights, x, states[len(last)], bool(direction))
+                y, state = over_time(*call) if sizes is None else over_packed(*call, sizes)
+                results.append(y)
+                last.append(state)
+            x = results[0] if len(results) == 1 else cat(results, -1)
+        return x, last
+
+
+def over_time(step: Any, weights: dict[str, Any], x: Any, state: State, backwards: bool) -> tuple[Tensor, State]:
+    """Run a cell over (time, batch, size); return the outputs and the last state."""
+    inputs = F.linear(x, weights["weight_ih"], weights["bias_ih"]).unbind(0)
+    outputs = []
+    for part in reversed(inputs) if backwards else inputs:
+        state = step(part, state, weights)
+        outputs.append(state[0])
+    if not outputs:
+        return x.new_zeros(0, x.shape[1], state[0].shape[-1]), state
+    return stack(outputs[::-1] if backwards else outputs), state
+
+
+def over_packed(
+    step: Any, weights: dict[str, Any], x: Any, state: State, backwards: bool, sizes: list[int]
+) -> tuple[Tensor, State]:
+    """Run a cell over packed sequences, of which `sizes` are running at each time.
+
+    Forwards the rows of sequences that end leave the state; backwards those that begin enter it.
+    """
+    inputs = F.linear(x, weights["weight_ih"], weights["bias_ih"]).split(sizes)
+    outputs: list[Any] = []
+    if not backwards:
+        ended: list[State] = []
+        for part in inputs:
+            n = len(part)
+            if n < len(state[0]):
+                ended.append(tuple([h[n:] for h in state]))
+                state = tuple([h[:n] for h in state])
+            state = step(part, state, weights)
+            outputs.append(state[0])
+        parts = [state, *reversed(ended)]
+        return cat(outputs), tuple([cat([part[k] for part in parts]) for k in range(len(state))])
+    first, state = state, tuple([h[: sizes[-1]] for h in state])
+    for part in reversed(inputs):
+        n = len(state[0])
+        if len(part) > n:
+            state = tuple([cat([h, begin[n : len(part)]]) for h, begin in zip(state, first, strict=True)])
+        state = step(part, state, weights)
+        outputs.append(state[0])
+    return cat(outputs[::-1]), state
+
+
+class RNN(RNNBase):
+    """h' = tanh(W_ih x + b_ih + W_hh h + b_hh), or relu of it.
+
+    Parameters
+    ----------
+    input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, device, dtype
+        As for `LSTM`.
+    nonlinearity : {"tanh", "relu"}, default "tanh"
+        Function of the sum.
+    """
+
+    def __init__(
+        self, input_size: int, hidden_size: int, num_layers: int = 1, nonlinearity: str = "tanh", bias: bool = True,
+        batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False, device: Any = None,
+        dtype: Any = None,
+    ) -> None:  # fmt: skip
+        if nonlinearity not in ("tanh", "relu"):
+            raise ArgumentError(f"RNN: nonlinearity must be 'tanh' or 'relu', got {nonlinearity!r}")
+        self.nonlinearity = nonlinearity
+        super().__init__(
+            f"RNN_{nonlinearity.upper()}", input_size, hidden_size, num_layers, bias, batch_first, dropout,
+            bidirectional, 0, device, dtype,
+        )  # fmt: skip
+
+
+class LSTM(RNNBase):
+    """Long short-term memory: c' = f c + i g, h' = o tanh(c').
+
+    The gates i, f and o are sigmoids of W_ih x + b_ih + W_hh h + b_hh, g is its tanh; the rows of the weights are those
+    of i, f, g and o.
+
+    Parameters
+    ----------
+    input_size, hidden_size : int
+        Length of an input and of the state.
+    num_layers : int, default 1
+        Layers, each of which reads the outputs of the one before.
+    bias : bool, default True
+        Whether the sums have biases.
+    batch_first : bool, default False
+        Whether input and output are (batch, time, size) instead of (time, batch, size).
+    dropout : float, default 0.0
+        Share of the outputs between layers that are dropped in training mode.
+    bidirectional : bool, default False
+        Whether each layer also runs backwards in time; its outputs follow those of the other direction.
+    proj_size : int, default 0
+        Length of h' after a product with another weight, 0 for none.
+    device, dtype : optional
+        Of the parameters.
+
+    References
+    ----------
+    Hochreiter and Schmidhuber, "Long short-term memory" (1997); Gers et al., "Learning to forget" (2000).
+
+    Examples
+    --------
+    >>> import minigrad as mg
+    >>> outputs, (h, c) = mg.nn.LSTM(3, 5, num_layers=2)(mg.zeros(7, 4, 3))
+    >>> outputs.shape, h.shape
+    ((7, 4, 5), (2, 4, 5))
+    """
+
+    def __init__(
+        self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True, batch_first: bool = False,
+        dropout: float = 0.0, bidirectional: bool = False, proj_size: int = 0, device: Any = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            "LSTM", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, proj_size, device,
+            dtype,
+        )  # fmt: skip
+
+
+class GRU(RNNBase):
+    """Gated recurrent unit: h' = (1 - z) n + z h, with n = tanh(W_in x + b_in + r (W_hn h + b_hn)).
+
+    r and z are sigmoids of W_ih x + b_ih + W_hh h + b_hh; the rows of the weights are those of r, z and n.
+
+    Parameters
+    ----------
+    input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, device, dtype
+        As for `LSTM`.
+
+    References
+    ----------
+    Cho et al., "Learning phrase representations using RNN encoder-decoder" (2014), with r behind the product.
+    """
+
+    def __init__(
+        self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True, batch_first: bool = False,
+        dropout: float = 0.0, bidirectional: bool = False, device: Any = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            "GRU", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0, device, dtype
+        )

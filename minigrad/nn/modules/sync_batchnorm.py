@@ -1,0 +1,158 @@
+"""Batch normalization over the batches of all processes of a group."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minigrad.autodiff.function import Function
+from minigrad.errors import ShapeError
+from minigrad.nn import functional as F
+from minigrad.nn.modules.batchnorm import _BatchNorm
+from minigrad.nn.modules.module import Module
+from minigrad.ops.nn.batch_norm import scaled_channels
+from minigrad.ops.reduction.sums import wide
+from minigrad.ops.shape.joining import cat
+from minigrad.runtime.recording import no_grad
+from minigrad.runtime.tensor import Tensor, describe
+
+__all__ = ["SyncBatchNorm"]
+
+
+def processes(group: Any) -> int:
+    """Return the number of processes of a group, 1 if none was started."""
+    from minigrad.dist.group import get_world_size, is_initialized
+
+    return get_world_size(group) if is_initialized() else 1
+
+
+def total(x: Tensor, group: Any) -> Tensor:
+    """Return the sum of a tensor over all processes."""
+    from minigrad.dist.collectives import all_reduce
+
+    result: Tensor = x.clone()
+    all_reduce(result, group=group)
+    return result
+
+
+class Summed(Function):
+    """The sum of a tensor over all processes; its gradient is the sum of their gradients."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, group: Any) -> Tensor:
+        """Return the sum."""
+        ctx.group = group
+        return total(x, group)
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> tuple[Tensor, None]:
+        """Return the sum of the gradients, which has a gradient itself."""
+        return Summed.apply(g, ctx.group), None
+
+
+class SyncBatchNorm(_BatchNorm):
+    """Normalize each channel over the batches of all processes.
+
+    In training, mean and variance are those of the examples of all processes together; with one process the layer is
+    `BatchNorm1d`, `2d` or `3d`. `convert_sync_batchnorm` converts the layers of a network.
+
+    Parameters
+    ----------
+    num_features : int
+        Number of channels.
+    eps, momentum, affine, track_running_stats, bias
+        As for `BatchNorm1d`.
+    process_group : optional
+        The communicator of mpi4py to reduce over; all processes by default.
+    device, dtype : optional
+        Of the parameters and statistics.
+
+    Raises
+    ------
+    ShapeError
+        In a call, for fewer than 2 dims, or one value per channel in all processes together in training.
+
+    Notes
+    -----
+    Each process must call the layer as often as the others. The gradients of the input are those of the sum of the
+    losses of all processes; those of weight and bias are of this process, and `DistributedDataParallel` reduces them.
+
+    Examples
+    --------
+    >>> import minigrad as mg
+    >>> net = mg.nn.Sequential(mg.nn.Conv2d(3, 4, 1), mg.nn.BatchNorm2d(4))
+    >>> type(mg.nn.SyncBatchNorm.convert_sync_batchnorm(net)[1]).__name__
+    'SyncBatchNorm'
+    """
+
+    def __init__(
+        self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
+        track_running_stats: bool = True, process_group: Any = None, device: Any = None, dtype: Any = None, *,
+        bias: bool = True,
+    ) -> None:  # fmt: skip
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
+        self.process_group = process_group
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        if input.ndim < 2:
+            raise ShapeError(f"SyncBatchNorm: expected at least 2 dims (N, C, ...), got {describe(input)}")
+
+    def _normalized(self, input: Tensor, mean: Any, var: Any, from_batch: bool, momentum: float) -> Tensor:
+        if not self.training or processes(self.process_group) == 1:
+            return F.batch_norm(input, mean, var, self.weight, self.bias, from_batch, momentum, self.eps)
+        if input.shape[1] != self.num_features:
+            raise ShapeError(f"SyncBatchNorm: expected {self.num_features} channels, got {describe(input)}")
+        x = wide(input)
+        dims = tuple([d for d in range(x.ndim) if d != 1])
+        shape = (-1, *(1,) * (x.ndim - 2))
+        own = x.new_full((1,), x.numel() // x.shape[1])
+        sums = Summed.apply(cat([x.sum(dims), own]), self.process_group)
+        count = float(sums[-1])
+        if count <= 1:
+            raise ShapeError(
+                f"SyncBatchNorm: expected more than 1 value per channel in training, got {describe(input)}"
+            )
+        center = sums[:-1] / count
+        squares = Summed.apply(((x - center.reshape(shape)) ** 2).sum(dims), self.process_group)
+        if mean is not None and var is not None:
+            self._move(mean, center, momentum)
+            self._move(var, squares / (count - 1), momentum)
+        return scaled_channels(x, center, squares / count, self.weight, self.bias, self.eps).to(input.dtype)
+
+    @staticmethod
+    def _move(running: Tensor, batch: Tensor, momentum: float) -> None:
+        """Move running statistics to those of a batch."""
+        with no_grad():
+            running.mul_(1 - momentum).add_(batch.detach().to(running.dtype) * momentum)
+
+    @classmethod
+    def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:
+        """Return a network with its batch normalizations as `SyncBatchNorm`, which have the same parameters.
+
+        Parameters
+        ----------
+        module : Module
+            The network, changed in place unless it is a batch normalization itself.
+        process_group : optional
+            As for `SyncBatchNorm`.
+
+        Returns
+        -------
+        Module
+            The network.
+        """
+        result = module
+        if isinstance(module, _BatchNorm):
+            result = converted(cls, module, process_group)
+        for name, child in module.named_children():
+            result.add_module(name, cls.convert_sync_batchnorm(child, process_group))
+        return result
+
+
+def converted(kind: Any, norm: Any, process_group: Any) -> Any:
+    """Return a layer with the parameters, the statistics and the mode of another one."""
+    layer = kind(norm.num_features, norm.eps, norm.momentum, norm.affine, norm.track_running_stats, process_group,
+                 bias=norm.bias is not None)  # fmt: skip
+    for name in ("weight", "bias", "running_mean", "running_var", "num_batches_tracked"):
+        if getattr(norm, name) is not None:
+            setattr(layer, name, getattr(norm, name))
+    return layer.train(norm.training)

@@ -1,0 +1,320 @@
+"""Transformers: layers of an encoder and of a decoder, stacks of them, and both together.
+
+Source: Vaswani et al., "Attention is all you need" (2017).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from copy import deepcopy
+from typing import Any
+
+from minigrad.core.dtype import bool_
+from minigrad.errors import ArgumentError
+from minigrad.nn import functional as F
+from minigrad.nn.init import xavier_uniform_
+from minigrad.nn.modules.attention import MultiheadAttention
+from minigrad.nn.modules.containers import ModuleList
+from minigrad.nn.modules.dropout import Dropout
+from minigrad.nn.modules.linear import Linear
+from minigrad.nn.modules.module import Module
+from minigrad.nn.modules.normalization import LayerNorm
+from minigrad.ops.creation import full
+from minigrad.ops.pointwise.compare import where
+from minigrad.ops.shape.triangles import triu
+from minigrad.runtime.tensor import Tensor
+
+__all__ = [
+    "Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer",
+]  # fmt: skip
+
+Activation = str | Callable[[Any], Any]
+
+
+def activation_of(name: str, activation: Activation) -> Callable[[Any], Any]:
+    """Return the function for a name, or the function itself."""
+    if callable(activation):
+        return activation
+    if activation not in ("relu", "gelu"):
+        raise ArgumentError(f"{name}: activation must be 'relu', 'gelu' or a function, got {activation!r}")
+    function: Callable[[Any], Any] = getattr(F, activation)
+    return function
+
+
+def causal(mask: Any, is_causal: bool | None) -> bool:
+    """Return whether a mask is causal: as declared, or by its values if nothing is declared."""
+    if is_causal is not None:
+        return is_causal
+    if mask is None or mask.ndim != 2 or mask.shape[0] != mask.shape[1]:
+        return False
+    left_out = mask if mask.dtype is bool_ else mask == -math.inf
+    upper = triu(full(tuple(mask.shape), True, device=mask.device), 1)
+    inside = True if mask.dtype is bool_ else bool((where(upper, 0.0, mask) == 0).all().item())
+    return inside and bool((left_out == upper).all().item())
+
+
+class Layer(Module):
+    """The base of both kinds of layers: attention of a sequence to itself, and two linear maps.
+
+    Parameters
+    ----------
+    d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias, device, dtype
+        As for `TransformerEncoderLayer`.
+    """
+
+    count = 2  # parts, each with a norm and a dropout
+    self_attn: Any
+    dropout1: Any
+    dropout2: Any
+
+    def __init__(
+        self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1,
+        activation: Activation = F.relu, layer_norm_eps: float = 1e-5, batch_first: bool = False,
+        norm_first: bool = False, bias: bool = True, device: Any = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        made = {"device": device, "dtype": dtype}
+        for name in ("self_attn", "multihead_attn")[: self.count - 1]:
+            setattr(self, name, MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first, **made))
+        self.linear1 = Linear(d_model, dim_feedforward, bias=bias, **made)
+        self.dropout = Dropout(dropout)
+        self.linear2 = Linear(dim_feedforward, d_model, bias=bias, **made)
+        self.norm_first = norm_first
+        for k in range(1, self.count + 1):
+            setattr(self, f"norm{k}", LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **made))
+        for k in range(1, self.count + 1):
+            setattr(self, f"dropout{k}", Dropout(dropout))
+        self.activation = activation_of(type(self).__name__, activation)
+
+    def part(self, k: int, x: Any, block: Callable[[Any], Any]) -> Any:
+        """Return x plus a block of it, normalized before the block or after the sum."""
+        norm = getattr(self, f"norm{k}")
+        return x + block(norm(x)) if self.norm_first else norm(x + block(x))
+
+    def attend(self, attention: Any, x: Any, memory: Any, mask: Any, padding: Any, is_causal: bool) -> Any:
+        """Return the attention of x to a memory."""
+        return attention(
+            x, memory, memory, key_padding_mask=padding, need_weights=False, attn_mask=mask,
+            is_causal=is_causal and mask is not None,
+        )[0]  # fmt: skip
+
+    # The blocks have the names that they have in PyTorch, since subclasses call and override them.
+
+    def _sa_block(self, x: Any, attn_mask: Any, key_padding_mask: Any, is_causal: bool = False) -> Any:
+        """Return the attention of x to itself, with dropout."""
+        return self.dropout1(self.attend(self.self_attn, x, x, attn_mask, key_padding_mask, is_causal))
+
+    def _ff_block(self, x: Any) -> Any:
+        """Return the two linear maps of x, with the activation between them, and dropout."""
+        dropout = getattr(self, f"dropout{self.count}")
+        return dropout(self.linear2(self.dropout(self.activation(self.linear1(x)))))
+
+
+class TransformerEncoderLayer(Layer):
+    """Attention of a sequence to itself, then two linear maps; each is added to its input and normalized.
+
+    Parameters
+    ----------
+    d_model : int
+        Length of an element of the sequence.
+    nhead : int
+        Heads of the attention.
+    dim_feedforward : int, default 2048
+        Length between the two linear maps.
+    dropout : float, default 0.1
+        Share that is dropped in training mode.
+    activation : str or function, default relu
+        Between the linear maps: "relu", "gelu" or a function.
+    layer_norm_eps : float, default 1e-5
+        Added to variances.
+    batch_first : bool, default False
+        Whether tensors are (batch, length, size) instead of (length, batch, size).
+    norm_first : bool, default False
+        Whether the input of a part is normalized, instead of the sum.
+    bias : bool, default True
+        Whether linear maps and norms have biases.
+    device, dtype : optional
+        Of the parameters.
+    """
+
+    self_attn: Any
+
+    def forward(
+        self, src: Any, src_mask: Tensor | None = None, src_key_padding_mask: Tensor | None = None,
+        is_causal: bool = False,
+    ) -> Any:  # fmt: skip
+        def own(x: Any) -> Any:
+            return self._sa_block(x, src_mask, src_key_padding_mask, is_causal=is_causal)
+
+        return self.part(2, self.part(1, src, own), self._ff_block)
+
+
+class TransformerDecoderLayer(Layer):
+    """Attention of a sequence to itself and to a memory, then two linear maps; each is added and normalized.
+
+    Parameters
+    ----------
+    d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias, device, dtype
+        As for `TransformerEncoderLayer`.
+    """
+
+    count = 3
+    self_attn: Any
+    multihead_attn: Any
+
+    def forward(
+        self, tgt: Any, memory: Any, tgt_mask: Tensor | None = None, memory_mask: Tensor | None = None,
+        tgt_key_padding_mask: Tensor | None = None, memory_key_padding_mask: Tensor | None = None,
+        tgt_is_causal: bool = False, memory_is_causal: bool = False,
+    ) -> Any:  # fmt: skip
+        def own(x: Any) -> Any:
+            return self._sa_block(x, tgt_mask, tgt_key_padding_mask, tgt_is_causal)
+
+        def other(x: Any) -> Any:
+            return self._mha_block(x, memory, memory_mask, memory_key_padding_mask, memory_is_causal)
+
+        return self.part(3, self.part(2, self.part(1, tgt, own), other), self._ff_block)
+
+    def _mha_block(self, x: Any, mem: Any, attn_mask: Any, key_padding_mask: Any, is_causal: bool = False) -> Any:
+        """Return the attention of x to a memory, with dropout."""
+        return self.dropout2(self.attend(self.multihead_attn, x, mem, attn_mask, key_padding_mask, is_causal))
+
+
+class Stack(Module):
+    """Copies of a layer, one after the other, and a norm at the end.
+
+    Parameters
+    ----------
+    layer : Module
+        The layer, which is copied.
+    num_layers : int
+        Number of copies.
+    norm : Module, optional
+        Applied to the result.
+    """
+
+    def __init__(self, layer: Module, num_layers: int, norm: Module | None = None) -> None:
+        super().__init__()
+        self.layers = ModuleList([deepcopy(layer) for _ in range(num_layers)])
+        self.num_layers = num_layers
+        self.norm: Any = norm
+
+
+class TransformerEncoder(Stack):
+    """A stack of encoder layers.
+
+    Parameters
+    ----------
+    encoder_layer : TransformerEncoderLayer
+        The layer, which is copied with its values.
+    num_layers : int
+        Number of copies.
+    norm : Module, optional
+        Applied to the result.
+    enable_nested_tensor, mask_check
+        Accepted without effect: they choose another implementation in PyTorch.
+    """
+
+    def __init__(
+        self, encoder_layer: Module, num_layers: int, norm: Module | None = None, enable_nested_tensor: bool = True,
+        mask_check: bool = True,
+    ) -> None:  # fmt: skip
+        super().__init__(encoder_layer, num_layers, norm)
+
+    def forward(
+        self, src: Any, mask: Tensor | None = None, src_key_padding_mask: Tensor | None = None,
+        is_causal: bool | None = None,
+    ) -> Any:  # fmt: skip
+        is_causal = causal(mask, is_causal)
+        for layer in self.layers:
+            src = layer(src, src_mask=mask, src_key_padding_mask=src_key_padding_mask, is_causal=is_causal)
+        return src if self.norm is None else self.norm(src)
+
+
+class TransformerDecoder(Stack):
+    """A stack of decoder layers.
+
+    Parameters
+    ----------
+    decoder_layer : TransformerDecoderLayer
+        The layer, which is copied with its values.
+    num_layers : int
+        Number of copies.
+    norm : Module, optional
+        Applied to the result.
+    """
+
+    def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None) -> None:
+        super().__init__(decoder_layer, num_layers, norm)
+
+    def forward(
+        self, tgt: Any, memory: Any, tgt_mask: Tensor | None = None, memory_mask: Tensor | None = None,
+        tgt_key_padding_mask: Tensor | None = None, memory_key_padding_mask: Tensor | None = None,
+        tgt_is_causal: bool | None = None, memory_is_causal: bool = False,
+    ) -> Any:  # fmt: skip
+        tgt_is_causal = causal(tgt_mask, tgt_is_causal)
+        for layer in self.layers:
+            tgt = layer(
+                tgt, memory, tgt_mask=tgt_mask, memory_mask=memory_mask, tgt_key_padding_mask=tgt_key_padding_mask,
+                memory_key_padding_mask=memory_key_padding_mask, tgt_is_causal=tgt_is_causal,
+                memory_is_causal=memory_is_causal,
+            )  # fmt: skip
+        return tgt if self.norm is None else self.norm(tgt)
+
+
+class Transformer(Module):
+    """An encoder of one sequence, and a decoder of another one that attends to it.
+
+    Parameters
+    ----------
+    d_model : int, default 512
+        Length of an element of the sequences.
+    nhead : int, default 8
+        Heads of the attention.
+    num_encoder_layers, num_decoder_layers : int, default 6
+        Layers of the two stacks.
+    dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias, device, dtype
+        As for `TransformerEncoderLayer`.
+    custom_encoder, custom_decoder : Module, optional
+        Used instead of the stacks.
+    """
+
+    def __init__(
+        self, d_model: int = 512, nhead: int = 8, num_encoder_layers: int = 6, num_decoder_layers: int = 6,
+        dim_feedforward: int = 2048, dropout: float = 0.1, activation: Activation = F.relu,
+        custom_encoder: Any = None, custom_decoder: Any = None, layer_norm_eps: float = 1e-5,
+        batch_first: bool = False, norm_first: bool = False, bias: bool = True, device: Any = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        made = {"device": device, "dtype": dtype}
+        layer = (d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias)
+        norms = [LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **made) for _ in range(2)]
+        self.encoder = custom_encoder or TransformerEncoder(
+            TransformerEncoderLayer(*layer, **made), num_encoder_layers, norms[0]
+        )
+        self.decoder = custom_decoder or TransformerDecoder(
+            TransformerDecoderLayer(*layer, **made), num_decoder_layers, norms[1]
+        )
+        for p in self.parameters():
+            if p.ndim > 1:
+                xavier_uniform_(p)
+        self.d_model, self.nhead, self.batch_first = d_model, nhead, batch_first
+
+    def forward(
+        self, src: Any, tgt: Any, src_mask: Tensor | None = None, tgt_mask: Tensor | None = None,
+        memory_mask: Tensor | None = None, src_key_padding_mask: Tensor | None = None,
+        tgt_key_padding_mask: Tensor | None = None, memory_key_padding_mask: Tensor | None = None,
+        src_is_causal: bool | None = None, tgt_is_causal: bool | None = None, memory_is_causal: bool = False,
+    ) -> Any:  # fmt: skip
+        memory = self.encoder(src, mask=src_mask, src_key_padding_mask=src_key_padding_mask, is_causal=src_is_causal)
+        return self.decoder(
+            tgt, memory, tgt_mask=tgt_mask, memory_mask=memory_mask, tgt_key_padding_mask=tgt_key_padding_mask,
+            memory_key_padding_mask=memory_key_padding_mask, tgt_is_causal=tgt_is_causal,
+            memory_is_causal=memory_is_causal,
+        )  # fmt: skip
+
+    @staticmethod
+    def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Tensor:
+        """Return the causal mask (sz, sz): -inf above the diagonal, 0 elsewhere."""
+        return triu(full((sz, sz), -math.inf, dtype=dtype, device=device), 1)

@@ -1,0 +1,64 @@
+"""Upsampling of images."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minigrad.nn import functional as F
+from minigrad.nn.modules.derived import FromFunction, undefined
+from minigrad.runtime.tensor import Tensor
+
+__all__ = ["Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d"]
+
+
+class Upsample(FromFunction, of=F.interpolate):
+    """Resize the dims after the channels to a size, or by a factor.
+
+    `mode` is "nearest", "nearest-exact", "linear", "bilinear", "bicubic" or "trilinear"; `align_corners` keeps the
+    outer pixels where they are.
+
+    Examples
+    --------
+    >>> import minigrad as mg
+    >>> mg.nn.Upsample(scale_factor=2)(mg.zeros(1, 1, 3, 3)).shape
+    (1, 1, 6, 6)
+    """
+
+    size: Any = None
+    scale_factor: Any = None
+    mode: str = "nearest"
+    align_corners: bool | None = None
+    recompute_scale_factor: bool | None = None
+
+    def _prepared(self, fields: dict[str, Any]) -> dict[str, Any]:
+        factor = fields["scale_factor"]
+        if factor is not None:
+            fields["scale_factor"] = tuple(map(float, factor)) if isinstance(factor, (tuple, list)) else float(factor)
+        return fields
+
+    def extra_repr(self) -> str:
+        name = "size" if self.scale_factor is None else "scale_factor"
+        return f"{name}={getattr(self, name)!r}, mode={self.mode!r}"
+
+
+class _Fixed(Upsample, of=undefined):
+    """Upsampling of 2-d images in one mode."""
+
+    size: Any = None
+    scale_factor: Any = None
+
+    def forward(self, input: Tensor) -> Tensor:
+        align = True if self.mode == "bilinear" else None
+        return F.interpolate(input, self.size, self.scale_factor, self.mode, align)
+
+
+class UpsamplingNearest2d(_Fixed, of=F.interpolate):
+    """Resize images (N, C, H, W) by repeating pixels."""
+
+    mode = "nearest"
+
+
+class UpsamplingBilinear2d(_Fixed, of=F.interpolate):
+    """Resize images (N, C, H, W) by bilinear interpolation that keeps the corners."""
+
+    mode = "bilinear"

@@ -1,0 +1,7 @@
+"""`DataParallel`, and `mg.dist.DistributedDataParallel` under the name that it has in PyTorch."""
+
+from minigrad.api.absent import present
+from minigrad.dist.parallel import DistributedDataParallel
+from minigrad.nn.modules.data_parallel import DataParallel
+
+present(globals(), {"DataParallel": DataParallel, "DistributedDataParallel": DistributedDataParallel})

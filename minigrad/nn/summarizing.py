@@ -1,0 +1,272 @@
+"""A table of a model: for each layer its output, parameters, multiply-adds, bytes and time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from html import escape
+from math import prod
+from time import perf_counter
+from typing import Any
+
+from minigrad.diagnostics.tape import in_time, in_units
+from minigrad.errors import DeclarationError
+from minigrad.nn.modules.module import Module
+from minigrad.runtime.observers import Observer, attach, detach
+from minigrad.runtime.recording import no_grad
+from minigrad.runtime.tensor import Tensor, describe
+
+__all__ = ["Summary", "summary"]
+
+HEAD = ("layer", "output", "parameters", "multiply-adds", "bytes", "time")
+
+
+@dataclass
+class Row:
+    """One call of one module; parameters, products, size and seconds are its own, without its children."""
+
+    name: str
+    kind: str
+    depth: int
+    shape: Any = None
+    parameters: int = 0
+    products: int = 0
+    size: int = 0
+    seconds: float = 0.0
+
+    def cells(self) -> tuple[str, ...]:
+        """Return the texts of the row."""
+        label = f"{'  ' * self.depth}{self.name}: {self.kind}" if self.name else self.kind
+        counts = [f"{n:,}" if n else "-" for n in (self.parameters, self.products)]
+        return label, shown(self.shape), *counts, in_units(self.size) if self.size else "-", in_time(self.seconds)
+
+
+class Summary(Sequence[Row]):
+    """The table of a model.
+
+    rows: the calls of its modules in order.  total: the sums of all rows.
+    """
+
+    def __init__(self, rows: Sequence[Row], parameters: int, trainable: int) -> None:
+        self.rows, self.parameters, self.trainable = tuple(rows), parameters, trainable
+        self.products, self.size = sum(row.products for row in rows), sum(row.size for row in rows)
+        self.seconds = sum(row.seconds for row in rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, at: Any) -> Any:
+        return self.rows[at]
+
+    def _lines(self) -> list[tuple[str, ...]]:
+        total = ("total", "", f"{self.parameters:,}", f"{self.products:,}", in_units(self.size), in_time(self.seconds))
+        return [*[row.cells() for row in self.rows], total]
+
+    def _note(self) -> str:
+        return f"{self.trainable:,} of {self.parameters:,} parameters are trained"
+
+    def __str__(self) -> str:
+        table = [HEAD, *self._lines()]
+        widths = [max(len(row[k]) for row in table) for k in range(len(HEAD))]
+        texts = [
+            "  ".join([cell.ljust(w) if k < 2 else cell.rjust(w) for k, (cell, w) in enumerate(zip(row, widths))])
+            for row in table
+        ]
+        rule = "-" * len(texts[0])
+        return "\n".join([texts[0], rule, *texts[1:-1], rule, texts[-1], self._note()])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        def cells(row: tuple[str, ...], tag: str) -> str:
+            sides = ["left", "left", *["right"] * (len(HEAD) - 2)]
+            return "".join(
+                f'<{tag} style="text-align:{side};white-space:pre">{escape(cell)}</{tag}>'
+                for cell, side in zip(row, sides, strict=True)
+            )
+
+        *rows, total = self._lines()
+        body = "".join(f"<tr>{cells(row, 'td')}</tr>" for row in rows)
+        foot = f"<tr>{cells(total, 'th')}</tr>"
+        return f"<table><tr>{cells(HEAD, 'th')}</tr>{body}{foot}</table><p>{escape(self._note())}</p>"
+
+
+def summary(model: Module, *args: Any, **kwargs: Any) -> Summary:
+    """Run a model once and tabulate its layers.
+
+    Parameters
+    ----------
+    model : Module
+        The model. It runs in evaluation mode without recording, so running statistics do not change.
+    *args, **kwargs
+        The inputs of the model.
+
+    Returns
+    -------
+    Summary
+        A table with one row per call of a module, and one for each module with parameters that is not called: name,
+        class, shape of the output, parameters, multiply-adds of products and convolutions, bytes of the output, and
+        time. Each number is the module's own, without its children, so that a column adds up to its total. It prints as
+        text, and as a table in a notebook.
+
+    Notes
+    -----
+    The model runs twice: the first run counts and compiles, the second is timed. A parameter that several modules share
+    counts in the row of the first.
+
+    Examples
+    --------
+    >>> import minigrad as mg
+    >>> table = mg.nn.summary(mg.nn.Sequential(mg.nn.Linear(4, 8), mg.nn.ReLU()), mg.zeros(2, 4))
+    >>> table.parameters, table.products, [row.shape for row in table]
+    (40, 64, [(2, 8), (2, 8), (2, 8)])
+    """
+    if not isinstance(model, Module):
+        raise DeclarationError(f"summary: expected an mg.nn.Module, got {describe(model)}")
+    modes = [(module, module.training) for module in model.modules()]
+    model.eval()
+    try:
+        with no_grad():
+            counts, times = Run(model), Run(model)
+            attach(counts)
+            try:
+                counts(args, kwargs)
+            finally:
+                detach(counts)
+            times(args, kwargs)
+    finally:
+        for module, mode in modes:
+            module.training = mode
+    for row, timed in zip(counts.rows, times.rows, strict=True):
+        row.seconds = timed.seconds
+    counts.rows += counts.left_out()
+    own = list(model.parameters())
+    return Summary(counts.rows, sum(p.numel() for p in own), sum(p.numel() for p in own if p.requires_grad))
+
+
+class Run(Observer):
+    """One run of a model in which every module notes its calls."""
+
+    def __init__(self, model: Module) -> None:
+        self.model, self.rows, self.open = model, list[Row](), list[Row]()
+        self.counted: set[int] = set()
+        self.clock = 0.0
+
+    def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        with self.watched():
+            self.clock = perf_counter()
+            self.model(*args, **kwargs)
+
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        """A block in which calls of the modules go through `Watch`, in front of their own hooks."""
+        before: list[Any] = [(name, m.__dict__, m.__dict__.get("_hooks")) for name, m in self.model.named_modules()]
+        try:
+            for name, d, hooks in before:
+                d["_hooks"] = Watch(self, name, hooks)
+            yield
+        finally:
+            for _, d, hooks in before:
+                d["_hooks"] = hooks
+
+    def left_out(self) -> list[Row]:
+        """Return a row for each module with parameters that the model did not call."""
+        rows = []
+        for name, module in self.model.named_modules():
+            count = sum(p.numel() for p in module.parameters(recurse=False) if id(p) not in self.counted)
+            if count:
+                rows.append(Row(name, type(module).__name__, 1, shape=None, parameters=count))
+        return rows
+
+    def elapsed(self) -> None:
+        """Add the time since the last event to the innermost module."""
+        now = perf_counter()
+        if self.open:
+            self.open[-1].seconds += now - self.clock
+        self.clock = now
+
+    def enter(self, name: str, module: Any) -> None:
+        """Note the beginning of a call."""
+        self.elapsed()
+        parameters = [p for p in module.parameters(recurse=False) if id(p) not in self.counted]
+        self.counted |= {id(p) for p in parameters}
+        row = Row(name.rpartition(".")[2], type(module).__name__, len(self.open))
+        row.parameters = sum(p.numel() for p in parameters)
+        self.rows.append(row)
+        self.open.append(row)
+
+    def leave(self, module: Any, result: Any) -> None:
+        """Note the end of a call."""
+        self.elapsed()
+        row = self.open.pop()
+        row.shape = shapes_of(result)
+        if not module._modules:
+            row.size = size_of(result)
+
+    def called(self, op: Any, operands: tuple[Tensor, ...], result: Any, seconds: float) -> None:
+        """Count the multiply-adds of an op."""
+        if self.open:
+            self.open[-1].products += multiply_adds(op.name, operands, result)
+
+
+class Watch:
+    """Stands in for the hooks of a module during a run."""
+
+    def __init__(self, run: Run, name: str, hooks: Any) -> None:
+        self.run, self.name, self.hooks = run, name, hooks
+
+    def call(self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Return the result of a call, which the run notes."""
+        self.run.enter(self.name, module)
+        forward = module.forward if self.hooks is None else None
+        result = forward(*args, **kwargs) if forward else self.hooks.call(module, args, kwargs)
+        self.run.leave(module, result)
+        return result
+
+
+def multiply_adds(name: str, operands: Sequence[Any], result: Any) -> int:
+    """Return the multiply-adds of one call of an op, 0 for one that is not a product."""
+    match name:
+        case "matmul" | "linear":
+            return int(result.numel() * operands[0].shape[-1])
+        case "addmm" | "addmv" | "baddbmm" | "addbmm":
+            return int(result.numel() * operands[1].shape[-1])
+        case "conv":
+            return int(result.numel() * prod(operands[1].shape[1:]))
+        case "conv_input":  # a transposed convolution
+            return int(operands[0].numel() * prod(operands[1].shape[1:]))
+        case "attention" | "attention_kept":
+            query, key, value = operands[:3]
+            return int(query.numel() // query.shape[-1] * key.shape[-2] * (query.shape[-1] + value.shape[-1]))
+    return 0
+
+
+def tensors_of(result: Any) -> Iterator[Tensor]:
+    """Yield the tensors of a result."""
+    if isinstance(result, Tensor):
+        yield result
+    elif isinstance(result, (tuple, list)):
+        for part in result:
+            yield from tensors_of(part)
+    elif isinstance(result, dict):
+        for part in result.values():
+            yield from tensors_of(part)
+
+
+def shapes_of(result: Any) -> Any:
+    """Return the shape of a result, or those of several tensors."""
+    shapes = [x.shape for x in tensors_of(result)]
+    return shapes[0] if len(shapes) == 1 else shapes
+
+
+def shown(shapes: Any) -> str:
+    """Return the text of a shape, of several, or of None for a module that was not called."""
+    if shapes is None:
+        return "not called"
+    return " ".join(map(str, shapes)) if isinstance(shapes, list) else str(shapes)
+
+
+def size_of(result: Any) -> int:
+    """Return the bytes of the elements of a result."""
+    return sum(x.numel() * x.dtype.itemsize for x in tensors_of(result))

@@ -1,0 +1,29 @@
+"""Tools for gradients, parameters and sequences, under the names of `torch.nn.utils`."""
+
+from minigrad.nn.utils import parametrizations, parametrize, rnn
+from minigrad.nn.utils.fusion import (
+    convert_conv2d_weight_memory_format,
+    convert_conv3d_weight_memory_format,
+    fuse_conv_bn_eval,
+    fuse_conv_bn_weights,
+    fuse_linear_bn_eval,
+    fuse_linear_bn_weights,
+    skip_init,
+)
+from minigrad.nn.utils.gradients import (
+    clip_grad_norm,
+    clip_grad_norm_,
+    clip_grad_value_,
+    clip_grads_with_norm_,
+    get_total_norm,
+)
+from minigrad.nn.utils.parametrizations import remove_spectral_norm, remove_weight_norm, spectral_norm, weight_norm
+from minigrad.nn.utils.vectors import parameters_to_vector, vector_to_parameters
+
+__all__ = [
+    "clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_",
+    "convert_conv2d_weight_memory_format", "convert_conv3d_weight_memory_format", "fuse_conv_bn_eval",
+    "fuse_conv_bn_weights", "fuse_linear_bn_eval", "fuse_linear_bn_weights", "get_total_norm",
+    "parameters_to_vector", "parametrizations", "parametrize", "remove_spectral_norm", "remove_weight_norm", "rnn",
+    "skip_init", "spectral_norm", "vector_to_parameters", "weight_norm",
+]  # fmt: skip

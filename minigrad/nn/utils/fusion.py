@@ -1,0 +1,133 @@
+"""Layers for evaluation: a convolution or linear map and the batch normalization behind it as one layer."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from minigrad.errors import ArgumentError
+from minigrad.nn.parameter import Parameter
+from minigrad.ops.creation import zeros_like
+from minigrad.ops.pointwise.powers import rsqrt
+from minigrad.ops.random import default_generator
+from minigrad.runtime.recording import no_grad
+from minigrad.runtime.tensor import Tensor
+
+__all__ = [
+    "convert_conv2d_weight_memory_format", "convert_conv3d_weight_memory_format", "fuse_conv_bn_eval",
+    "fuse_conv_bn_weights", "fuse_linear_bn_eval", "fuse_linear_bn_weights", "skip_init",
+]  # fmt: skip
+
+
+def fuse_conv_bn_eval(conv: Any, bn: Any, transpose: bool = False) -> Any:
+    """Return a convolution that computes a convolution and the batch normalization of its output.
+
+    Parameters
+    ----------
+    conv, bn : Module
+        Layers in evaluation mode; they stay as they are.
+    transpose : bool, default False
+        Whether the output channels are dim 1 of the weight, as in a transposed convolution.
+
+    Returns
+    -------
+    Module
+        A copy of `conv` with other parameters.
+
+    Raises
+    ------
+    ArgumentError
+        If a layer is in training mode, or `bn` has no running statistics.
+
+    Examples
+    --------
+    >>> import minigrad as mg
+    >>> conv, bn = mg.nn.Conv2d(3, 4, 1).eval(), mg.nn.BatchNorm2d(4).eval()
+    >>> x = mg.ones(1, 3, 2, 2)
+    >>> bool(mg.allclose(mg.nn.utils.fuse_conv_bn_eval(conv, bn)(x), bn(conv(x)), atol=1e-6))
+    True
+    """
+    expect_evaluation("fuse_conv_bn_eval", conv, bn)
+    fused = copy.deepcopy(conv)
+    fused.weight, fused.bias = fuse_conv_bn_weights(
+        conv.weight, conv.bias, bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias, transpose
+    )
+    return fused
+
+
+def fuse_linear_bn_eval(linear: Any, bn: Any) -> Any:
+    """Return a linear layer that computes one and the batch normalization of its output; see `fuse_conv_bn_eval`."""
+    expect_evaluation("fuse_linear_bn_eval", linear, bn)
+    if bn.num_features not in (1, linear.out_features):
+        raise ArgumentError(
+            f"fuse_linear_bn_eval: expected {linear.out_features} features of bn, or 1, got {bn.num_features}"
+        )
+    fused = copy.deepcopy(linear)
+    fused.weight, fused.bias = fuse_linear_bn_weights(
+        linear.weight, linear.bias, bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias
+    )
+    return fused
+
+
+def fuse_conv_bn_weights(
+    conv_w: Tensor, conv_b: Tensor | None, bn_rm: Tensor, bn_rv: Tensor, bn_eps: float, bn_w: Tensor | None,
+    bn_b: Tensor | None, transpose: bool = False,
+) -> tuple[Any, Any]:  # fmt: skip
+    """Return weight and bias of the layer that `fuse_conv_bn_eval` makes."""
+    with no_grad():
+        scale = rsqrt(bn_rv + bn_eps) if bn_w is None else rsqrt(bn_rv + bn_eps) * bn_w
+        bias = ((zeros_like(bn_rm) if conv_b is None else conv_b) - bn_rm) * scale
+        bias = bias if bn_b is None else bias + bn_b
+        shape = (1,) * transpose + (-1,) + (1,) * (conv_w.ndim - 1 - transpose)
+        weight = (conv_w * scale.reshape(shape)).to(conv_w.dtype)
+        bias = bias.to((conv_w if conv_b is None else conv_b).dtype)
+    trained = conv_b is not None and conv_b.requires_grad
+    return Parameter(weight, conv_w.requires_grad), Parameter(bias, trained)
+
+
+def fuse_linear_bn_weights(
+    linear_w: Tensor, linear_b: Tensor | None, bn_rm: Tensor, bn_rv: Tensor, bn_eps: float, bn_w: Tensor | None,
+    bn_b: Tensor | None,
+) -> tuple[Any, Any]:  # fmt: skip
+    """Return weight and bias of the layer that `fuse_linear_bn_eval` makes."""
+    return fuse_conv_bn_weights(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b)
+
+
+def expect_evaluation(name: str, layer: Any, bn: Any) -> None:
+    """Raise ArgumentError unless both layers are in evaluation mode and there are running statistics."""
+    if layer.training or bn.training:
+        raise ArgumentError(f"{name}: expected both layers in evaluation mode; call eval() first")
+    if bn.running_mean is None or bn.running_var is None:
+        raise ArgumentError(f"{name}: expected a batch normalization with running statistics")
+
+
+def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Any:
+    """Return a module whose parameters are about to be overwritten; the default generator stays where it is.
+
+    Parameters
+    ----------
+    module_cls : type
+        Class of the module, which takes `device`.
+    *args, **kwargs
+        Of its constructor.
+
+    Returns
+    -------
+    Module
+        The module. Its values are those of an ordinary initialization, which costs its time.
+    """
+    state = default_generator.get_state()
+    try:
+        return module_cls(*args, **kwargs)
+    finally:
+        default_generator.set_state(state)
+
+
+def convert_conv2d_weight_memory_format(module: Any, memory_format: Any) -> Any:
+    """Return the module as it is: weights of convolutions are row-major, and kernels read them so."""
+    return module
+
+
+def convert_conv3d_weight_memory_format(module: Any, memory_format: Any) -> Any:
+    """Return the module as it is; see `convert_conv2d_weight_memory_format`."""
+    return module

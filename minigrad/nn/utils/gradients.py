@@ -1,0 +1,155 @@
+"""Limits for gradients: by the norm of all of them together, or element by element."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from minigrad.errors import GradientError
+from minigrad.ops.creation import zeros
+from minigrad.ops.linalg.matrices import vector_norm
+from minigrad.ops.shape.joining import stack
+from minigrad.runtime.recording import no_grad
+from minigrad.runtime.tensor import Tensor
+
+Tensors = Any  # a tensor, or an iterable of tensors
+
+
+def gradients_of(parameters: Tensors) -> list[Any]:
+    """Return the gradients of those parameters that have one."""
+    each: Iterable[Any] = [parameters] if isinstance(parameters, Tensor) else parameters
+    return [p.grad for p in each if p.grad is not None]
+
+
+def get_total_norm(
+    tensors: Tensors, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
+) -> Tensor:
+    """Return the norm of all elements of several tensors, as if they were one vector.
+
+    Parameters
+    ----------
+    tensors : Tensor or iterable of Tensor
+        The tensors.
+    norm_type : float, default 2.0
+        p of the norm; infinity is the largest magnitude.
+    error_if_nonfinite : bool, default False
+        Whether nan or infinity raises.
+    foreach : bool, optional
+        Has no effect.
+
+    Returns
+    -------
+    Tensor
+        A scalar; 0 for no tensors.
+
+    Raises
+    ------
+    GradientError
+        If the norm is not finite and `error_if_nonfinite` is set.
+
+    Examples
+    --------
+    >>> import minigrad as mg
+    >>> mg.nn.utils.get_total_norm([mg.tensor([3.0]), mg.tensor([[4.0]])]).item()
+    5.0
+    """
+    several = [tensors] if isinstance(tensors, Tensor) else list(tensors)
+    p = float(norm_type)
+    if not several:
+        return zeros(())
+    device = several[0].device
+    norms = [vector_norm(x, p).to(device=device) for x in several]
+    total: Tensor = norms[0] if len(norms) == 1 else vector_norm(stack(norms), p)
+    if error_if_nonfinite and not math.isfinite(float(total)):
+        raise GradientError(
+            f"get_total_norm: the norm of order {p} is {float(total)}; find the gradient with mg.detect_anomaly(), or "
+            f"pass error_if_nonfinite=False"
+        )
+    return total
+
+
+def clip_grads_with_norm_(
+    parameters: Tensors, max_norm: float, total_norm: Tensor, foreach: bool | None = None
+) -> None:
+    """Multiply the gradients by `max_norm / total_norm` in place, if that is below 1.
+
+    Parameters
+    ----------
+    parameters : Tensor or iterable of Tensor
+        Parameters with gradients.
+    max_norm : float
+        The limit.
+    total_norm : Tensor
+        The norm of the gradients, from `get_total_norm`.
+    foreach : bool, optional
+        Has no effect.
+    """
+    with no_grad():
+        factor = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
+        for g in gradients_of(parameters):
+            g.mul_(factor.to(device=g.device, dtype=g.dtype))
+
+
+def clip_grad_norm_(
+    parameters: Tensors, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+) -> Tensor:  # fmt: skip
+    """Scale the gradients in place so that their norm, as one vector, is at most `max_norm`.
+
+    Parameters
+    ----------
+    parameters : Tensor or iterable of Tensor
+        Parameters with gradients.
+    max_norm : float
+        The limit.
+    norm_type : float, default 2.0
+        p of the norm; infinity is the largest magnitude.
+    error_if_nonfinite : bool, default False
+        Whether nan or infinity raises.
+    foreach : bool, optional
+        Has no effect.
+
+    Returns
+    -------
+    Tensor
+        The norm before the gradients were scaled, a scalar.
+
+    Examples
+    --------
+    >>> import minigrad as mg
+    >>> w = mg.Var([3.0, 4.0])
+    >>> _ = (w * w).sum().backward()
+    >>> mg.nn.utils.clip_grad_norm_(w, 1.0).item(), [round(g, 4) for g in w.grad.tolist()]
+    (10.0, [0.6, 0.8])
+    """
+    parameters = [parameters] if isinstance(parameters, Tensor) else list(parameters)
+    with no_grad():
+        total = get_total_norm(gradients_of(parameters), norm_type, error_if_nonfinite)
+    clip_grads_with_norm_(parameters, max_norm, total)
+    return total
+
+
+def clip_grad_norm(
+    parameters: Tensors, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+) -> Tensor:  # fmt: skip
+    """`clip_grad_norm_` under its older name."""
+    return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite)
+
+
+def clip_grad_value_(parameters: Tensors, clip_value: float, foreach: bool | None = None) -> None:
+    """Limit each element of the gradients to [-clip_value, clip_value], in place.
+
+    Parameters
+    ----------
+    parameters : Tensor or iterable of Tensor
+        Parameters with gradients.
+    clip_value : float
+        The limit.
+    foreach : bool, optional
+        Has no effect.
+    """
+    with no_grad():
+        for g in gradients_of(parameters):
+            g.clamp_(-float(clip_value), float(clip_value))

@@ -1,0 +1,142 @@
+"""Orthogonal matrices as a parametrization: functions of skew-symmetric matrices."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from minigrad.errors import ArgumentError, ShapeError
+from minigrad.nn.modules.module import Module
+from minigrad.nn.utils.parametrize import expect_module, register_parametrization
+from minigrad.ops.creation import eye, zeros
+from minigrad.ops.linalg.qr import qr
+from minigrad.ops.linalg.systems import solve
+from minigrad.ops.random import randn
+from minigrad.ops.shape.joining import cat
+from minigrad.runtime.recording import no_grad
+from minigrad.runtime.tensor import Tensor, describe
+
+
+def matrix_exp(a: Any) -> Tensor:
+    """Return the exponential of a square matrix, by 18 terms of its series at a / 2**k, squared k times.
+
+    Reference: Higham, Functions of matrices, 2008, section 10.3.
+    """
+    norm = float(a.detach().abs().sum(-2).max()) if a.numel() else 0.0
+    squarings = max(0, math.ceil(math.log2(norm)) + 1) if norm > 0.5 else 0
+    scaled = a / 2.0**squarings
+    total = term = eye(a.shape[-1], dtype=a.dtype, device=a.device)
+    for k in range(1, 19):
+        term = term @ scaled / float(k)
+        total = total + term
+    for _ in range(squarings):
+        total = total @ total
+    return total
+
+
+def orthonormal(weight: Any) -> Any:
+    """Return the orthogonal factor of a QR decomposition, with the signs that make it unique."""
+    q, r = qr(weight)
+    return q * r.diagonal().sign()
+
+
+class _Orthogonal(Module):
+    """A weight with orthonormal rows or columns, as a base times an orthogonal matrix of a skew-symmetric one."""
+
+    base: Tensor | None
+
+    def __init__(self, weight: Any, orthogonal_map: str, use_trivialization: bool) -> None:
+        super().__init__()
+        self.orthogonal_map, self.shape, self.registered = orthogonal_map, weight.shape, False
+        self.register_buffer("base", None)
+        if use_trivialization:
+            self._keep_base(weight)
+
+    def forward(self, x: Any) -> Tensor:
+        wide = x.shape[0] < x.shape[1]
+        x = x.T if wide else x
+        n, k = x.shape
+        a = x.tril()
+        if n != k:
+            a = cat([a, zeros(n, n - k, dtype=a.dtype, device=a.device)], 1)
+        a = a - a.T
+        if self.orthogonal_map == "matrix_exp":
+            q: Any = matrix_exp(a)
+        else:
+            one = eye(n, dtype=a.dtype, device=a.device)
+            q = solve(one - a * 0.5, one + a * 0.5)
+        q = q[:, :k] if self.base is None else (self.base @ q)[:, :k]
+        return q.T if wide else q
+
+    def _keep_base(self, weight: Any) -> None:
+        """Make the orthogonal matrix next to a weight the base."""
+        with no_grad():
+            q = weight.detach()
+            q = q.T if q.shape[0] < q.shape[1] else q
+            n, k = q.shape
+            if n != k:
+                q = cat([q, randn(n, n - k, dtype=q.dtype, device=q.device)], 1)
+            self.base = orthonormal(q.contiguous())
+
+    def right_inverse(self, weight: Any) -> Tensor:
+        """Move the base to a weight, and return the original at which the result is the base."""
+        if weight.shape != self.shape:
+            raise ShapeError(f"orthogonal: expected a weight of shape {self.shape}, got {describe(weight)}")
+        if self.base is None:
+            if self.registered:
+                raise ArgumentError("orthogonal: a weight can be assigned only with use_trivialization=True")
+            self.registered = True
+            return weight.clone()  # the original at first is the weight that the module has
+        self._keep_base(weight)
+        original = zeros(weight.shape, dtype=weight.dtype, device=weight.device)
+        original.diagonal().fill_(-1.0)  # its skew-symmetric part is 0
+        return original
+
+
+def orthogonal(
+    module: Any, name: str = "weight", orthogonal_map: str | None = None, *, use_trivialization: bool = True
+) -> Any:
+    """Keep the rows of a matrix orthonormal, or its columns if there are fewer of them.
+
+    Parameters
+    ----------
+    module : Module
+        The module, changed in place.
+    name : str, default "weight"
+        Name of the matrix.
+    orthogonal_map : {"matrix_exp", "cayley"}, optional
+        Function of skew-symmetric matrices; the matrix exponential by default.
+    use_trivialization : bool, default True
+        Whether a base follows the values that are assigned. Without it the original starts as the weight that the
+        module has, and nothing can be assigned.
+
+    Returns
+    -------
+    Module
+        The module.
+
+    Raises
+    ------
+    ArgumentError
+        If the tensor is not a matrix, or the map is unknown. PyTorch's "householder" is not available.
+
+    References
+    ----------
+    Lezcano-Casado, Trivializations for gradient-based optimization on manifolds, 2019.
+
+    Examples
+    --------
+    >>> import minigrad as mg
+    >>> layer = mg.nn.utils.parametrizations.orthogonal(mg.nn.Linear(4, 2))
+    >>> (layer.weight @ layer.weight.T).round(decimals=3).abs().tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    weight = expect_module("orthogonal", module, name)
+    if weight.ndim != 2:
+        raise ArgumentError(f"orthogonal: expected a matrix, got {describe(weight)}")
+    chosen = "matrix_exp" if orthogonal_map is None else orthogonal_map
+    if chosen not in ("matrix_exp", "cayley"):
+        raise ArgumentError(f"orthogonal: orthogonal_map must be 'matrix_exp' or 'cayley', got {orthogonal_map!r}")
+    made = _Orthogonal(weight, chosen, use_trivialization)
+    register_parametrization(module, name, made, unsafe=True)
+    return module

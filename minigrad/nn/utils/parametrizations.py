@@ -1,0 +1,187 @@
+"""Parametrizations that are used often: weight normalization, spectral normalization, orthogonal matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minigrad.errors import ArgumentError
+from minigrad.nn import functional as F
+from minigrad.nn.modules.module import Module
+from minigrad.nn.utils.orthogonal_matrices import orthogonal
+from minigrad.nn.utils.parametrize import expect_module, register_parametrization, remove_parametrizations
+from minigrad.ops.linalg.matrices import vector_norm
+from minigrad.ops.random import randn
+from minigrad.runtime.recording import no_grad
+from minigrad.runtime.tensor import Tensor
+
+__all__ = ["orthogonal", "remove_spectral_norm", "remove_weight_norm", "spectral_norm", "weight_norm"]
+
+
+class _WeightNorm(Module):
+    """A weight as lengths times directions along a dim, or as one length times one direction."""
+
+    def __init__(self, dim: int | None = 0) -> None:
+        super().__init__()
+        self.dim = -1 if dim is None else dim
+
+    def lengths(self, weight: Tensor) -> Tensor:
+        """Return the norms of the slices along the dim, with all other dims of length 1."""
+        if self.dim == -1:
+            return vector_norm(weight)
+        return vector_norm(weight, dim=tuple(d for d in range(weight.ndim) if d != self.dim), keepdim=True)
+
+    def forward(self, weight_g: Tensor, weight_v: Tensor) -> Tensor:
+        return weight_v * (weight_g / self.lengths(weight_v))
+
+    def right_inverse(self, weight: Tensor) -> tuple[Tensor, Tensor]:
+        """Return lengths and directions."""
+        return self.lengths(weight), weight
+
+
+def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
+    """Train lengths and directions of a weight instead of the weight.
+
+    Parameters
+    ----------
+    module : Module
+        The module, changed in place.
+    name : str, default "weight"
+        Name of the weight.
+    dim : int, optional
+        Dim along which each slice has a length of its own; None for one length.
+
+    Returns
+    -------
+    Module
+        The module. `parametrizations.weight.original0` has the lengths, `original1` the directions.
+
+    References
+    ----------
+    Salimans and Kingma, Weight normalization, 2016.
+
+    Examples
+    --------
+    >>> import minigrad as mg
+    >>> layer = mg.nn.utils.parametrizations.weight_norm(mg.nn.Linear(3, 2))
+    >>> layer.parametrizations.weight.original0.shape
+    (2, 1)
+    """
+    expect_module("weight_norm", module, name)
+    register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
+    module._register_load_state_dict_pre_hook(OldKeys(name, {"g": "original0", "v": "original1"}))
+    return module
+
+
+class OldKeys:
+    """A hook that accepts the keys of older files, such as `weight_g`; a class, so that it can be pickled.
+
+    names: for each ending of an old key the tensor of the parametrization; the first ending marks an old file.
+    """
+
+    def __init__(self, name: str, names: dict[str, str]) -> None:
+        self.name, self.names = name, names
+
+    def __call__(self, state: Any, prefix: str, *rest: Any) -> None:
+        if f"{prefix}{self.name}_{next(iter(self.names))}" in state:
+            for ending, new in self.names.items():
+                key = f"{prefix}{self.name}_{ending}"
+                if key in state:
+                    state[f"{prefix}parametrizations.{self.name}.{new}"] = state.pop(key)
+
+
+def remove_weight_norm(module: Any, name: str = "weight") -> Any:
+    """Make a weight with `weight_norm` an ordinary parameter of the same value."""
+    return remove_parametrizations(module, name)
+
+
+class _SpectralNorm(Module):
+    """A weight over its largest singular value, which a power iteration follows."""
+
+    def __init__(self, weight: Tensor, n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12) -> None:
+        super().__init__()
+        if n_power_iterations < 1:
+            raise ArgumentError(f"spectral_norm: n_power_iterations must be positive, got {n_power_iterations}")
+        self.dim = dim if dim >= 0 else dim + weight.ndim
+        self.eps, self.n_power_iterations = eps, n_power_iterations
+        if weight.ndim > 1:
+            matrix = self._matrix(weight.detach())
+            for name, length in zip(("_u", "_v"), matrix.shape, strict=True):
+                start = randn(length, dtype=weight.dtype, device=weight.device)
+                self.register_buffer(name, F.normalize(start, dim=0, eps=eps))
+            self._iterate(matrix, 15)
+
+    def _matrix(self, weight: Any) -> Any:
+        """Return the weight with `dim` in front and the others as one."""
+        if self.dim != 0:
+            weight = weight.permute(self.dim, *[d for d in range(weight.ndim) if d != self.dim])
+        return weight.flatten(1)
+
+    def _iterate(self, matrix: Any, steps: int) -> None:
+        """Move the vectors towards the first singular ones."""
+        u, v = self.__dict__["_u"], self.__dict__["_v"]
+        with no_grad():
+            for _ in range(steps):
+                u.copy_(F.normalize(matrix @ v, dim=0, eps=self.eps))
+                v.copy_(F.normalize(matrix.T @ u, dim=0, eps=self.eps))
+
+    def forward(self, weight: Any) -> Tensor:
+        if weight.ndim == 1:
+            return F.normalize(weight, dim=0, eps=self.eps)
+        matrix = self._matrix(weight)
+        if self.training:
+            self._iterate(matrix.detach(), self.n_power_iterations)
+        # The next call moves the vectors in place, and backward needs those of this one.
+        u, v = self.__dict__["_u"].clone(), self.__dict__["_v"].clone()
+        result: Tensor = weight / u.dot(matrix @ v)
+        return result
+
+    def right_inverse(self, value: Tensor) -> Tensor:
+        """Return the value: a weight that is assigned is normalized at its next use."""
+        return value
+
+
+def spectral_norm(
+    module: Any, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None
+) -> Any:
+    """Divide a weight by its largest singular value at each use.
+
+    Parameters
+    ----------
+    module : Module
+        The module, changed in place.
+    name : str, default "weight"
+        Name of the weight.
+    n_power_iterations : int, default 1
+        Steps of the power iteration per use in training.
+    eps : float, default 1e-12
+        Lower bound of the norms.
+    dim : int, optional
+        Dim of the outputs: 1 for transposed convolutions by default, 0 otherwise.
+
+    Returns
+    -------
+    Module
+        The module.
+
+    References
+    ----------
+    Miyato, Kataoka, Koyama and Yoshida, Spectral normalization for generative adversarial networks, 2018.
+
+    Examples
+    --------
+    >>> import minigrad as mg
+    >>> layer = mg.nn.utils.parametrizations.spectral_norm(mg.nn.Linear(3, 2))
+    >>> [name for name, _ in layer.parametrizations.named_buffers()]
+    ['weight.0._u', 'weight.0._v']
+    """
+    weight = expect_module("spectral_norm", module, name)
+    if dim is None:
+        dim = 1 if getattr(module, "transposed", False) else 0
+    register_parametrization(module, name, _SpectralNorm(weight, n_power_iterations, dim, eps))
+    module._register_load_state_dict_pre_hook(OldKeys(name, {"orig": "original", "u": "0._u", "v": "0._v"}))
+    return module
+
+
+def remove_spectral_norm(module: Any, name: str = "weight") -> Any:
+    """Make a weight with `spectral_norm` an ordinary parameter of the value that it has."""
+    return remove_parametrizations(module, name)

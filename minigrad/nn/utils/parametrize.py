@@ -1,0 +1,316 @@
+"""Parametrizations: a parameter is computed from others at each use.
+
+`register_parametrization(module, "weight", f)` moves the parameter to `module.parametrizations.weight.original` and
+makes `module.weight` the result of `f`.  The module gets a class of its own with a property for the name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from minigrad.errors import ArgumentError, DeclarationError, StateError
+from minigrad.nn.modules.containers import ModuleDict, ModuleList
+from minigrad.nn.modules.members import BUFFERS, PARAMETERS
+from minigrad.nn.modules.module import Module
+from minigrad.nn.parameter import Parameter, adopt
+from minigrad.runtime.recording import no_grad
+from minigrad.runtime.tensor import Tensor, describe
+
+
+class Cache:
+    """enabled: how many `cached` blocks are open.  values: results by list, while a block is open."""
+
+    enabled = 0
+    values: dict[int, Tensor] = {}
+
+
+@contextmanager
+def cached() -> Iterator[None]:
+    """A block in which each parametrized tensor is computed once, at its first use."""
+    Cache.enabled += 1
+    try:
+        yield
+    finally:
+        Cache.enabled -= 1
+        if not Cache.enabled:
+            Cache.values.clear()
+
+
+class ParametrizationList(ModuleList):
+    """The parametrizations of one tensor, applied in order to the original tensor or tensors.
+
+    Attributes
+    ----------
+    original : Tensor
+        The tensor that is trained; `original0`, `original1`, ... if the last `right_inverse` returns several.
+    """
+
+    def __init__(self, modules: Any, original: Tensor, unsafe: bool = False) -> None:
+        super().__init__(modules)
+        self.unsafe = unsafe
+        values = inverted(list(self), original)
+        self.is_tensor = isinstance(values, Tensor)
+        parts = {"original": values} if self.is_tensor else {f"original{k}": v for k, v in enumerate(values)}
+        self.names = list(parts)
+        trained = isinstance(original, Parameter)
+        for name, value in parts.items():
+            if trained and self.is_tensor:  # the same object, which an optimizer may train already
+                adopt(original, value.detach())
+                self.register_parameter(name, original)
+            elif trained:
+                self.register_parameter(name, Parameter(value.detach(), original.requires_grad))
+            else:
+                self.register_buffer(name, value)
+
+    def right_inverse(self, value: Tensor) -> None:
+        """Write original tensors from which the parametrizations compute `value`.
+
+        Raises StateError if one of them has no right_inverse.
+        """
+        for module in self:
+            if not hasattr(module, "right_inverse"):
+                raise StateError(
+                    f"right_inverse: {type(module).__name__} has no right_inverse, so the tensor cannot be assigned; "
+                    f"define it, or write into the original"
+                )
+        values = inverted(list(self), value)
+        with no_grad():
+            for name, x in zip(self.names, [values] if self.is_tensor else values, strict=True):
+                getattr(self, name).copy_(x)
+
+    def forward(self) -> Tensor:
+        x = self[0](*[getattr(self, name) for name in self.names])
+        for k in range(1, len(self)):
+            x = self[k](x)
+        result: Tensor = x
+        return result
+
+
+def inverted(modules: list[Any], value: Any) -> Any:
+    """Return the original of a value: the `right_inverse` of each parametrization, the last one first."""
+    with no_grad():
+        for module in reversed(modules):
+            if hasattr(module, "right_inverse"):
+                with suppress(NotImplementedError):  # as without one: the identity
+                    value = module.right_inverse(value)
+    return value
+
+
+# ---- the class of a parametrized module -----------------------------------------------------------------------------
+
+
+class Parametrized:
+    """Marks a class that was made for one parametrized module.  base: the class before.  names: of the properties."""
+
+    base: Any
+    names: tuple[str, ...] = ()
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in type(self).names:
+            object.__setattr__(self, name, value)  # the property
+        else:
+            super().__setattr__(name, value)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return restored, (type(self).base, type(self).names), self.__dict__
+
+
+def class_with(base: Any, names: tuple[str, ...]) -> Any:
+    """Return a subclass with a property for each name."""
+    properties = {name: property_of(name) for name in names}
+    return type(f"Parametrized{base.__name__}", (Parametrized, base), {**properties, "base": base, "names": names})
+
+
+def restored(base: Any, names: tuple[str, ...]) -> Any:
+    """Return the module of a pickle, without its state."""
+    kind = class_with(base, names)
+    return kind.__new__(kind)
+
+
+def property_of(name: str) -> property:
+    """Return the property that computes a tensor."""
+
+    def get(module: Any) -> Any:
+        parametrization = module.__dict__["parametrizations"].__dict__[name]
+        if not Cache.enabled:
+            return parametrization()
+        key = id(parametrization)
+        if key not in Cache.values:
+            Cache.values[key] = parametrization()
+        return Cache.values[key]
+
+    def put(module: Any, value: Tensor) -> None:
+        module.__dict__["parametrizations"].__dict__[name].right_inverse(value)
+
+    return property(get, put)
+
+
+# ---- registration ---------------------------------------------------------------------------------------------------
+
+
+def register_parametrization(module: Module, tensor_name: str, parametrization: Module, *, unsafe: bool = False) -> Any:
+    """Compute a parameter or buffer of a module by another module at each use.
+
+    Parameters
+    ----------
+    module : Module
+        The module that owns the tensor; it is changed in place.
+    tensor_name : str
+        Name of the tensor.
+    parametrization : Module
+        Its `forward` maps the original tensor to the tensor; its `right_inverse`, if it has one, maps a tensor to an
+        original from which `forward` computes it.
+    unsafe : bool, default False
+        Whether dtype and shape may change.
+
+    Returns
+    -------
+    Module
+        The module.
+
+    Raises
+    ------
+    ArgumentError
+        If the module has no such tensor, or the result has another dtype or shape and `unsafe` is not set.
+
+    Examples
+    --------
+    >>> import minigrad as mg
+    >>> class Symmetric(mg.nn.Module):
+    ...     def forward(self, x):
+    ...         return x.triu() + x.triu(1).T
+    >>> layer = mg.nn.utils.parametrize.register_parametrization(mg.nn.Linear(3, 3), "weight", Symmetric())
+    >>> bool((layer.weight == layer.weight.T).all()), [name for name, _ in layer.named_parameters()]
+    (True, ['bias', 'parametrizations.weight.original'])
+    """
+    parametrization.train(module.training)
+    if is_parametrized(module, tensor_name):
+        append(module.__dict__["parametrizations"].__dict__[tensor_name], tensor_name, parametrization, unsafe)
+        return module
+    d = module.__dict__
+    if d.get(tensor_name) is None or tensor_name not in {**d[PARAMETERS], **d[BUFFERS]}:
+        raise ArgumentError(
+            f"register_parametrization: {type(module).__name__} has no parameter or buffer {tensor_name!r}"
+        )
+    original = d[tensor_name]
+    before, values = describe(original), original.detach()
+    listed = ParametrizationList([parametrization], original, unsafe)
+    try:
+        check(listed, tensor_name, before, unsafe)
+    except Exception:
+        adopt(original, values)
+        raise
+    delattr(module, tensor_name)
+    if "parametrizations" not in d:
+        module.register_module("parametrizations", ModuleDict())
+    d["parametrizations"].register_module(tensor_name, listed)
+    base, names = base_and_names(module)
+    module.__class__ = class_with(base, (*names, tensor_name))
+    return module
+
+
+def append(listed: ParametrizationList, name: str, parametrization: Module, unsafe: bool) -> None:
+    """Add a parametrization behind those of a tensor, which is the result of it from then on."""
+    with no_grad():
+        before = listed()
+    listed.append(parametrization)
+    try:
+        check(listed, name, describe(before), unsafe)
+    except Exception:
+        del listed[len(listed) - 1]
+        raise
+    listed.unsafe = listed.unsafe or unsafe
+
+
+def check(listed: ParametrizationList, name: str, before: str, unsafe: bool) -> None:
+    """Raise ArgumentError where a parametrization changes dtype or shape."""
+    with no_grad():
+        after = describe(listed())
+    if not unsafe and after != before:
+        raise ArgumentError(
+            f"register_parametrization: expected {before} for {name!r} as before, got {after}; pass unsafe=True to "
+            f"allow it"
+        )
+
+
+def base_and_names(module: Any) -> tuple[Any, tuple[str, ...]]:
+    """Return the class of a module without its parametrizations, and the names that have some."""
+    kind = type(module)
+    return (kind.base, kind.names) if issubclass(kind, Parametrized) else (kind, ())
+
+
+def is_parametrized(module: Any, tensor_name: str | None = None) -> bool:
+    """Return whether a module has parametrizations, or has some for a tensor."""
+    names = base_and_names(module)[1]
+    return bool(names) if tensor_name is None else tensor_name in names
+
+
+def type_before_parametrizations(module: Any) -> Any:
+    """Return the class of a module without its parametrizations."""
+    return base_and_names(module)[0]
+
+
+def remove_parametrizations(module: Any, tensor_name: str, leave_parametrized: bool = True) -> Any:
+    """Make a parametrized tensor an ordinary parameter or buffer again.
+
+    Parameters
+    ----------
+    module : Module
+        The module, changed in place.
+    tensor_name : str
+        Name of the tensor.
+    leave_parametrized : bool, default True
+        Whether it keeps the value that was computed; otherwise it has the original value.
+
+    Returns
+    -------
+    Module
+        The module.
+
+    Raises
+    ------
+    ArgumentError
+        If the tensor is not parametrized, or has several originals and `leave_parametrized` is False.
+    """
+    if not is_parametrized(module, tensor_name):
+        raise ArgumentError(f"remove_parametrizations: {type(module).__name__} has no parametrization {tensor_name!r}")
+    table = module.__dict__["parametrizations"]
+    listed: Any = table[tensor_name]
+    if not listed.is_tensor and not leave_parametrized:
+        raise ArgumentError(
+            f"remove_parametrizations: {tensor_name!r} has {len(listed.names)} originals; pass leave_parametrized=True"
+        )
+    with no_grad():
+        value = listed() if leave_parametrized else listed.original
+    first = getattr(listed, listed.names[0])
+    trained = listed.names[0] in listed.__dict__[PARAMETERS]
+    if trained and listed.is_tensor and first.shape == value.shape:
+        with no_grad():
+            first.copy_(value)  # an optimizer that trains the original keeps the same object
+        value = first
+    elif trained and listed.is_tensor:
+        adopt(first, value.detach())
+        value = first
+    elif trained:
+        value = Parameter(value.clone()).requires_grad_(first.requires_grad)
+    base, names = base_and_names(module)
+    rest = tuple([name for name in names if name != tensor_name])
+    del table[tensor_name]
+    if not rest:
+        del module.parametrizations
+    module.__class__ = class_with(base, rest) if rest else base
+    if trained:
+        module.register_parameter(tensor_name, value)
+    else:
+        module.register_buffer(tensor_name, value)
+    return module
+
+
+def expect_module(name: str, module: Any, tensor_name: str) -> Any:
+    """Return a tensor of a module.  Raises DeclarationError where there is none."""
+    weight = getattr(module, tensor_name, None)
+    if not isinstance(weight, Tensor):
+        raise DeclarationError(f"{name}: {type(module).__name__} has no parameter {tensor_name!r}")
+    return weight

@@ -1,0 +1,269 @@
+"""Sequences of different lengths: padded to one tensor, or packed without padding.
+
+A packed sequence has the elements of all sequences ordered by time: first the first element of each, then the second of
+each that has one, and so on.  The sequences are sorted by length, the longest first, so those that are still running
+are always the first ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minigrad.errors import ArgumentError, ShapeError
+from minigrad.ops.creation import from_numpy, full
+from minigrad.ops.shape.joining import cat
+from minigrad.runtime.tensor import Tensor, describe
+
+__all__ = [
+    "PackedSequence", "invert_permutation", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence",
+    "pad_sequence", "unpack_sequence", "unpad_sequence",
+]  # fmt: skip
+
+
+class PackedFields(NamedTuple):
+    """The parts of a packed sequence."""
+
+    data: Any
+    batch_sizes: Any
+    sorted_indices: Any
+    unsorted_indices: Any
+
+
+class PackedSequence(PackedFields):
+    """Sequences without padding.
+
+    Parameters
+    ----------
+    data : Tensor
+        Elements of all sequences, ordered by time.
+    batch_sizes : Tensor
+        int64, on the CPU: how many sequences have an element at each time.
+    sorted_indices, unsorted_indices : Tensor, optional
+        The order of the sequences by length, and its inverse; None if they were sorted.
+    """
+
+    __slots__ = ()
+
+    def __new__(
+        cls, data: Any, batch_sizes: Any = None, sorted_indices: Any = None, unsorted_indices: Any = None
+    ) -> PackedSequence:
+        if unsorted_indices is None:
+            unsorted_indices = invert_permutation(sorted_indices)
+        return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
+
+    def to(self, *args: Any, **kwargs: Any) -> PackedSequence:
+        """Return the sequences in another dtype or on another device, as `Tensor.to`."""
+        data = self.data.to(*args, **kwargs)
+        indices = [None if x is None else x.to(device=data.device) for x in (self[2], self[3])]
+        return type(self)(data, self.batch_sizes, *indices)
+
+    @property
+    def is_cuda(self) -> bool:
+        """Whether the elements are on a GPU."""
+        return str(self.data.device).startswith("cuda")
+
+
+def invert_permutation(permutation: Tensor | None) -> Tensor | None:
+    """Return the inverse of a permutation; None for None."""
+    if permutation is None:
+        return None
+    return index(np.argsort(np.asarray(permutation.tolist(), np.int64)), permutation)
+
+
+def index(values: Any, like: Tensor) -> Tensor:
+    """Return indices as an int64 tensor on the device of another."""
+    return from_numpy(np.ascontiguousarray(values, np.int64)).to(device=like.device)
+
+
+def take(x: Any, rows: Any) -> Any:
+    """Return rows of a tensor by index."""
+    return x.index_select(0, index(rows, x))
+
+
+# ---- padding --------------------------------------------------------------------------------------------------------
+
+
+def pad_sequence(
+    sequences: Iterable[Tensor], batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
+) -> Tensor:
+    """Join sequences of different lengths in one tensor.
+
+    Parameters
+    ----------
+    sequences : iterable of Tensor
+        Sequences (length, ...).
+    batch_first : bool, default False
+        Whether the result is (batch, time, ...) instead of (time, batch, ...).
+    padding_value : float, default 0.0
+        Value of the elements that are added.
+    padding_side : {"right", "left"}, default "right"
+        Where they are added.
+
+    Returns
+    -------
+    Tensor
+        New tensor; gradients flow to the sequences.
+
+    Raises
+    ------
+    ShapeError
+        If the sequences differ in more than their lengths.
+
+    Examples
+    --------
+    >>> import minigrad as mg
+    >>> mg.nn.utils.rnn.pad_sequence([mg.tensor([1, 2]), mg.tensor([3])], batch_first=True).tolist()
+    [[1, 2], [3, 0]]
+    """
+    each: list[Any] = list(sequences)
+    if padding_side not in ("left", "right"):
+        raise ArgumentError(f"pad_sequence: padding_side must be 'left' or 'right', got {padding_side!r}")
+    if not each or any(x.ndim == 0 or x.shape[1:] != each[0].shape[1:] for x in each):
+        shapes = ", ".join(map(describe, each[:4])) or "no sequences"
+        raise ShapeError(f"pad_sequence: expected sequences that differ in dim 0 only, got {shapes}")
+    lengths = [len(x) for x in each]
+    starts = np.cumsum([0, *lengths])[:-1]
+    longest, total = max(lengths), sum(lengths)
+    table = np.full((len(each), longest), total, np.int64)
+    for k, (start, length) in enumerate(zip(starts, lengths, strict=True)):
+        columns = slice(0, length) if padding_side == "right" else slice(longest - length, longest)
+        table[k, columns] = np.arange(start, start + length)
+    return by_table(cat(each), table if batch_first else table.T, padding_value)
+
+
+def by_table(rows: Any, table: Any, padding_value: float) -> Tensor:
+    """Return rows by a table of indices, in which the number of rows stands for the padding."""
+    padding = full((1, *rows.shape[1:]), padding_value, dtype=rows.dtype, device=rows.device)
+    result: Tensor = take(cat([rows, padding]), table.reshape(-1)).reshape(*table.shape, *rows.shape[1:])
+    return result
+
+
+def unpad_sequence(padded_sequences: Any, lengths: Any, batch_first: bool = False) -> list[Tensor]:
+    """Return the sequences of a padded tensor as a list.
+
+    Parameters
+    ----------
+    padded_sequences : Tensor
+        Shape (time, batch, ...), or (batch, time, ...) with `batch_first`.
+    lengths : Tensor or list of int
+        Length of each sequence.
+    batch_first : bool, default False
+        Order of the first dims.
+    """
+    x = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
+    return [x[k, :length] for k, length in enumerate(as_lengths(lengths))]
+
+
+def as_lengths(lengths: Any) -> list[int]:
+    """Return lengths as a list of ints."""
+    values = lengths.tolist() if isinstance(lengths, Tensor) else list(lengths)
+    return [int(n) for n in values]
+
+
+# ---- packing --------------------------------------------------------------------------------------------------------
+
+
+def pack_padded_sequence(
+    input: Any, lengths: Any, batch_first: bool = False, enforce_sorted: bool = True
+) -> PackedSequence:
+    """Return the sequences of a padded tensor without their padding.
+
+    Parameters
+    ----------
+    input : Tensor
+        Shape (time, batch, ...), or (batch, time, ...) with `batch_first`.
+    lengths : Tensor or list of int
+        Length of each sequence, at least 1.
+    batch_first : bool, default False
+        Order of the first dims.
+    enforce_sorted : bool, default True
+        Whether the sequences must be sorted by length, the longest first. Otherwise they are sorted here.
+
+    Returns
+    -------
+    PackedSequence
+        The sequences; gradients flow to `input`.
+
+    Raises
+    ------
+    ArgumentError
+        If a length does not fit, or the sequences are not sorted.
+    """
+    x = input.transpose(0, 1) if batch_first else input
+    sizes = np.asarray(as_lengths(lengths), np.int64)
+    time, batch = x.shape[:2]
+    if sizes.shape != (batch,) or sizes.size == 0 or sizes.min() < 1 or sizes.max() > time:
+        raise ArgumentError(f"pack_padded_sequence: expected {batch} lengths from 1 to {time}, got {sizes.tolist()}")
+    order = None
+    if not enforce_sorted:
+        order = np.argsort(-sizes, kind="stable")
+        sizes = sizes[order]
+    elif (np.diff(sizes) > 0).any():
+        raise ArgumentError(
+            "pack_padded_sequence: lengths must fall with enforce_sorted=True; pass enforce_sorted=False"
+        )
+    columns = np.arange(batch) if order is None else order
+    counts = (sizes[None, :] > np.arange(sizes.max())[:, None]).sum(1)
+    rows = np.concatenate([t * batch + columns[:count] for t, count in enumerate(counts)])
+    data = take(x.reshape(time * batch, *x.shape[2:]), rows)
+    return PackedSequence(data, from_numpy(counts.astype(np.int64)), None if order is None else index(order, x))
+
+
+def pad_packed_sequence(
+    sequence: PackedSequence, batch_first: bool = False, padding_value: float = 0.0, total_length: int | None = None
+) -> tuple[Tensor, Tensor]:
+    """Return packed sequences as a padded tensor, and their lengths.
+
+    Parameters
+    ----------
+    sequence : PackedSequence
+        The sequences.
+    batch_first : bool, default False
+        Whether the result is (batch, time, ...) instead of (time, batch, ...).
+    padding_value : float, default 0.0
+        Value of the elements that are added.
+    total_length : int, optional
+        Length in time of the result, at least that of the longest sequence.
+
+    Returns
+    -------
+    output : Tensor
+        The sequences in the order that they had before they were packed.
+    lengths : Tensor
+        int64, on the CPU.
+
+    Raises
+    ------
+    ArgumentError
+        If `total_length` is too small.
+    """
+    counts = np.asarray(as_lengths(sequence.batch_sizes), np.int64)
+    time = len(counts) if total_length is None else total_length
+    if time < len(counts):
+        raise ArgumentError(f"pad_packed_sequence: total_length must be at least {len(counts)}, got {total_length}")
+    batch, total = int(counts[0]), int(counts.sum())
+    table = np.full((time, batch), total, np.int64)
+    starts = np.cumsum(counts) - counts
+    for t, count in enumerate(counts):
+        table[t, :count] = starts[t] + np.arange(count)
+    lengths = (table < total).sum(0)
+    if sequence.unsorted_indices is not None:
+        order = np.asarray(sequence.unsorted_indices.tolist(), np.int64)
+        table, lengths = table[:, order], lengths[order]
+    output = by_table(sequence.data, table.T if batch_first else table, padding_value)
+    return output, from_numpy(lengths.astype(np.int64))
+
+
+def pack_sequence(sequences: Iterable[Tensor], enforce_sorted: bool = True) -> PackedSequence:
+    """Return sequences (length, ...) of different lengths as a packed one; see `pack_padded_sequence`."""
+    each = list(sequences)
+    return pack_padded_sequence(pad_sequence(each), [len(x) for x in each], enforce_sorted=enforce_sorted)
+
+
+def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
+    """Return the sequences of a packed one as a list."""
+    padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
+    return unpad_sequence(padded, lengths, batch_first=True)
