@@ -1,0 +1,22 @@
+"""Optimizers under PyTorch's names: each is one rule over all parameters of a group, by one launch.
+
+`lr_scheduler` has schedules of learning rates, `swa_utils` averages of models, `lists` ops on lists of tensors.
+"""
+
+from minigrad.api.absent import present
+from minigrad.declare.many import many as rule
+from minigrad.optim import lists, lr_scheduler, swa_utils
+from minigrad.optim.adafactor import Adafactor
+from minigrad.optim.adam import Adam, Adamax, AdamW, NAdam, RAdam
+from minigrad.optim.adaptive import Adadelta, Adagrad, RMSprop
+from minigrad.optim.lbfgs import LBFGS
+from minigrad.optim.muon import Muon
+from minigrad.optim.optimizer import Optimizer
+from minigrad.optim.others import ASGD, Rprop
+from minigrad.optim.sgd import SGD
+from minigrad.optim.stepping import RuleOptimizer
+
+OPTIMIZERS = (ASGD, Adadelta, Adafactor, Adagrad, Adam, AdamW, Adamax, LBFGS, Muon, NAdam, Optimizer, RAdam, RMSprop,
+              Rprop, RuleOptimizer, SGD)  # fmt: skip
+present(globals(), {each.__name__: each for each in OPTIMIZERS}
+        | {"lists": lists, "rule": rule, "lr_scheduler": lr_scheduler, "swa_utils": swa_utils})  # fmt: skip

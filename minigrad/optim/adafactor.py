@@ -1,0 +1,124 @@
+"""Adafactor: for a matrix, row and column means of squared gradients instead of one state per element."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from minigrad.core.dtype import finfo
+from minigrad.declare.names import LINALG, MG, namespaces
+from minigrad.errors import ArgumentError
+from minigrad.optim.optimizer import GroupOptimizer, Params
+from minigrad.optim.options import expect_at_least, expect_rate, rate_of
+from minigrad.optim.states import filled, scalar_state
+from minigrad.runtime.tensor import Tensor
+
+
+class Adafactor(GroupOptimizer):
+    """Divides gradients by the root of a running mean of squares, which a matrix keeps as a row and a column.
+
+    Parameters
+    ----------
+    params : iterable
+        Tensors or parameter groups: see `Optimizer`.
+    lr : float or Tensor, default 1e-2
+        The largest relative size of a step, and the rate of the weight decay.
+    beta2_decay : float, default -0.8
+        In step t, t ** beta2_decay is the share of the new squares in their running mean.
+    eps : pair of float, default (None, 1e-3)
+        The least root mean square of the gradients, by default the smallest step of the dtype at 1, and the least root
+        mean square of the parameter that scales a step.
+    d : float, default 1.0
+        The root mean square of an update above which it is scaled down.
+    weight_decay : float, default 0.0
+        Each step multiplies the parameter with 1 - lr * weight_decay.
+    foreach : bool, optional
+        Accepted, without effect.
+    maximize : bool, default False
+        Whether to ascend.
+
+    Raises
+    ------
+    ArgumentError
+        If an option makes no sense.
+
+    References
+    ----------
+    Shazeer and Stern, Adafactor: Adaptive learning rates with sublinear memory cost, 2018; with PyTorch's use of `lr`
+    and of the first `eps`.
+
+    Examples
+    --------
+    >>> import minigrad as mg
+    >>> p = mg.nn.Parameter(mg.ones(3, 4))
+    >>> optimizer = mg.optim.Adafactor([p])
+    >>> p.grad = mg.ones(3, 4)
+    >>> optimizer.step()
+    >>> round(p[0, 0].item(), 4), optimizer.state[p]["row_var"].shape, optimizer.state[p]["col_var"].shape
+    (0.99, (3, 1), (1, 4))
+    """
+
+    def __init__(
+        self, params: Params, lr: Any = 1e-2, beta2_decay: float = -0.8, eps: tuple[float | None, float] = (None, 1e-3),
+        d: float = 1.0, weight_decay: float = 0.0, *, foreach: bool | None = None, maximize: bool = False,
+    ) -> None:  # fmt: skip
+        expect_rate("Adafactor", lr)
+        if not beta2_decay <= 0:
+            raise ArgumentError(f"Adafactor: expected beta2_decay to be at most 0, got {beta2_decay}")
+        expect_at_least("Adafactor", **{"eps[0]": 0.0 if eps[0] is None else eps[0], "eps[1]": eps[1]})
+        expect_at_least("Adafactor", 1.0, d=d)
+        expect_at_least("Adafactor", weight_decay=weight_decay)
+        super().__init__(params, {
+            "lr": lr, "beta2_decay": beta2_decay, "eps": eps, "d": d, "weight_decay": weight_decay, "foreach": foreach,
+            "maximize": maximize,
+        })  # fmt: skip
+
+    def update(self, group: dict[str, Any]) -> None:
+        """Update the parameters of a group that have a gradient."""
+        for p in group["params"]:
+            if p.grad is not None:
+                self.update_one(p, -p.grad if group["maximize"] else p.grad, group)
+
+    def update_one(self, p: Any, g: Any, group: dict[str, Any]) -> None:
+        """Update one parameter."""
+        state = self.state[p]
+        if not state:
+            state["step"] = scalar_state(0.0)
+            if g.ndim > 1:
+                state["row_var"], state["col_var"] = zeros_without(g, -1), zeros_without(g, -2)
+            else:
+                state["variance"] = filled(p, 0.0)
+        state["step"] += 1
+        steps, lr = float(state["step"]), rate_of(group)
+        least, floor = group["eps"]
+        least = finfo(p.dtype).eps if least is None else least
+        rate = max(floor, root_mean_square(p)) * min(lr, 1 / math.sqrt(steps))
+        if group["weight_decay"]:
+            p.mul_(1 - lr * group["weight_decay"])
+        step = variance(state, g, steps ** group["beta2_decay"], least).clamp_(min=least * least).rsqrt_().mul_(g)
+        p.add_(step, alpha=-rate / max(1.0, root_mean_square(step) / group["d"]))
+
+
+def zeros_without(g: Tensor, dim: int) -> Tensor:
+    """Return zeros of the shape of a gradient with length 1 along a dim."""
+    shape = list(g.shape)
+    shape[dim] = 1
+    made: Tensor = namespaces[MG]["zeros"](*shape, dtype=g.dtype, device=g.device)
+    return made
+
+
+def root_mean_square(x: Any) -> float:
+    """Return the root of the mean of the squares."""
+    return float(namespaces[LINALG]["vector_norm"](x.detach())) / math.sqrt(x.numel())
+
+
+def variance(state: dict[str, Any], g: Any, share: float, least: float) -> Any:
+    """Move the running means of squares, and return the one of each element, which may be written."""
+    if g.ndim <= 1:
+        state["variance"].lerp_(g * g, share)
+        return state["variance"].clone()
+    rows, columns = state["row_var"], state["col_var"]
+    norm = namespaces[LINALG]["vector_norm"]
+    rows.lerp_(norm(g, dim=-1, keepdim=True).square_() / g.shape[-1], share)
+    columns.lerp_(norm(g, dim=-2, keepdim=True).square_() / g.shape[-2], share)
+    return (rows @ columns).div_(rows.mean(dim=-2, keepdim=True).clamp_(min=least))

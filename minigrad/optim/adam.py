@@ -1,0 +1,241 @@
+"""Adam and its relatives: a mean of gradients, divided by a measure of their size."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from minigrad.declare.many import Rule
+from minigrad.optim import rules
+from minigrad.optim.optimizer import Params
+from minigrad.optim.options import expect_at_least, expect_betas, expect_rate
+from minigrad.optim.stepping import RuleOptimizer
+
+
+class Moments(RuleOptimizer):
+    """Base of the optimizers with two means and the options of Adam."""
+
+    def __init__(
+        self, params: Params, lr: Any, betas: tuple[Any, Any], eps: float, weight_decay: float, options: dict[str, Any]
+    ) -> None:
+        name = type(self).__name__
+        expect_rate(name, lr)
+        expect_at_least(name, eps=eps, weight_decay=weight_decay)
+        expect_betas(name, betas)
+        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, **options})
+
+    def numbers(self, group: dict[str, Any], counters: dict[str, float]) -> dict[str, float]:
+        counters["step"] += 1
+        return {**counters, "decoupled": group.get("decoupled_weight_decay", False)}
+
+
+class Adam(Moments):
+    """Adam: steps along the mean of gradients, divided by the root of the mean of their squares.
+
+    Parameters
+    ----------
+    params : iterable
+        Parameters or parameter groups: see `Optimizer`.
+    lr : float or Tensor, default 1e-3
+        Learning rate.
+    betas : pair of float, default (0.9, 0.999)
+        Parts of both means that stay.
+    eps : float, default 1e-8
+        Is added to the root.
+    weight_decay : float, default 0
+        Multiple of the parameter that is added to its gradient.
+    amsgrad : bool, default False
+        Divide by the largest mean of squares so far.
+    maximize : bool, default False
+        Go up instead of down.
+    decoupled_weight_decay : bool, default False
+        Decay the parameter itself, as AdamW does.
+    foreach, capturable, differentiable, fused
+        PyTorch's options of speed, without effect here; differentiable=True is refused.
+
+    Raises
+    ------
+    ArgumentError
+        If an option is negative, or a beta is not in [0, 1).
+
+    References
+    ----------
+    D. Kingma and J. Ba, Adam: A Method for Stochastic Optimization, algorithm 1.
+
+    Examples
+    --------
+    >>> w = mg.Var([1.0])
+    >>> optimizer = mg.optim.Adam([w], lr=0.25)
+    >>> _ = (w * w).sum().backward()
+    >>> optimizer.step()
+    >>> w.tolist()
+    [0.75]
+    """
+
+    def __init__(
+        self, params: Params, lr: Any = 1e-3, betas: tuple[Any, Any] = (0.9, 0.999), eps: float = 1e-8,
+        weight_decay: float = 0, amsgrad: bool = False, *, foreach: bool | None = None, maximize: bool = False,
+        capturable: bool = False, differentiable: bool = False, fused: bool | None = None,
+        decoupled_weight_decay: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__(params, lr, betas, eps, weight_decay, {
+            "amsgrad": amsgrad, "maximize": maximize, "foreach": foreach, "capturable": capturable,
+            "differentiable": differentiable, "fused": fused, "decoupled_weight_decay": decoupled_weight_decay,
+        })  # fmt: skip
+
+    def rule(self, group: dict[str, Any]) -> Rule:
+        if group["amsgrad"]:
+            return rules.adam_amsgrad
+        return rules.adamw if group["decoupled_weight_decay"] else rules.adam
+
+
+class AdamW(Adam):
+    """Adam, where weights decay by themselves instead of through the gradient.
+
+    Parameters
+    ----------
+    params : iterable
+        Parameters or parameter groups: see `Optimizer`.
+    lr, betas, eps, amsgrad, maximize, foreach, capturable, differentiable, fused
+        As for `Adam`.
+    weight_decay : float, default 0.01
+        Each step multiplies the parameter with 1 - lr * weight_decay.
+
+    References
+    ----------
+    I. Loshchilov and F. Hutter, Decoupled Weight Decay Regularization, algorithm 2.
+
+    Examples
+    --------
+    >>> print(mg.optim.AdamW([mg.Var([1.0])]).formula())
+    g = -g if maximize else g
+    exp_avg = exp_avg + (g - exp_avg) * (1 - beta1)
+    exp_avg_sq = beta2 * exp_avg_sq + (1 - beta2) * g * g
+    root = math.sqrt(exp_avg_sq) / math.sqrt(1 - beta2 ** step)
+    p = p * (1 - lr * weight_decay)
+    p = p - lr / (1 - beta1 ** step) * exp_avg / (root + eps)
+    """
+
+    def __init__(
+        self, params: Params, lr: Any = 1e-3, betas: tuple[Any, Any] = (0.9, 0.999), eps: float = 1e-8,
+        weight_decay: float = 1e-2, amsgrad: bool = False, *, maximize: bool = False, foreach: bool | None = None,
+        capturable: bool = False, differentiable: bool = False, fused: bool | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            params, lr, betas, eps, weight_decay, amsgrad, foreach=foreach, maximize=maximize, capturable=capturable,
+            differentiable=differentiable, fused=fused, decoupled_weight_decay=True,
+        )  # fmt: skip
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        for group in self.param_groups:  # also of a state of Adam
+            group["decoupled_weight_decay"] = True
+
+
+class Adamax(Moments):
+    """Adam with a decaying maximum of gradients in place of the root.
+
+    Parameters
+    ----------
+    params : iterable
+        Parameters or parameter groups: see `Optimizer`.
+    lr : float or Tensor, default 2e-3
+        Learning rate.
+    betas, eps, weight_decay, foreach, maximize, differentiable, capturable
+        As for `Adam`.
+
+    References
+    ----------
+    D. Kingma and J. Ba, Adam: A Method for Stochastic Optimization, algorithm 2.
+    """
+
+    def __init__(
+        self, params: Params, lr: Any = 2e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
+        weight_decay: float = 0, foreach: bool | None = None, *, maximize: bool = False, differentiable: bool = False,
+        capturable: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__(params, lr, betas, eps, weight_decay, {
+            "foreach": foreach, "maximize": maximize, "differentiable": differentiable, "capturable": capturable,
+        })  # fmt: skip
+
+    def rule(self, group: dict[str, Any]) -> Rule:
+        return rules.adamax
+
+
+class NAdam(Moments):
+    """Adam with Nesterov's momentum, which grows over the steps.
+
+    Parameters
+    ----------
+    params : iterable
+        Parameters or parameter groups: see `Optimizer`.
+    lr : float or Tensor, default 2e-3
+        Learning rate.
+    momentum_decay : float, default 4e-3
+        How fast the momentum grows to the first beta.
+    betas, eps, weight_decay, decoupled_weight_decay, foreach, maximize, capturable, differentiable
+        As for `Adam`.
+
+    References
+    ----------
+    T. Dozat, Incorporating Nesterov Momentum into Adam.
+    """
+
+    counters = ("step", "mu_product")
+
+    def __init__(
+        self, params: Params, lr: Any = 2e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
+        weight_decay: float = 0, momentum_decay: float = 4e-3, decoupled_weight_decay: bool = False, *,
+        foreach: bool | None = None, maximize: bool = False, capturable: bool = False, differentiable: bool = False,
+    ) -> None:  # fmt: skip
+        expect_at_least("NAdam", momentum_decay=momentum_decay)
+        super().__init__(params, lr, betas, eps, weight_decay, {
+            "momentum_decay": momentum_decay, "decoupled_weight_decay": decoupled_weight_decay, "maximize": maximize,
+            "foreach": foreach, "capturable": capturable, "differentiable": differentiable,
+        })  # fmt: skip
+
+    def rule(self, group: dict[str, Any]) -> Rule:
+        return rules.nadam
+
+    def first_counter(self, name: str, group: dict[str, Any]) -> float:
+        return 1.0 if name == "mu_product" else 0.0
+
+    def numbers(self, group: dict[str, Any], counters: dict[str, float]) -> dict[str, float]:
+        result = super().numbers(group, counters)
+        mu, mu_next = (
+            group["betas"][0] * (1 - 0.5 * 0.96 ** (step * group["momentum_decay"]))
+            for step in (counters["step"], counters["step"] + 1)
+        )
+        # In float32, as it is stored and as PyTorch multiplies it.
+        counters["mu_product"] = float(np.float32(counters["mu_product"]) * np.float32(mu))
+        return {**result, "mu": mu, "mu_next": mu_next, "mu_product": counters["mu_product"]}
+
+
+class RAdam(Moments):
+    """Adam that uses the mean of squares only once its variance is known well enough.
+
+    Parameters
+    ----------
+    params : iterable
+        Parameters or parameter groups: see `Optimizer`.
+    lr, betas, eps, weight_decay, decoupled_weight_decay, foreach, maximize, capturable, differentiable
+        As for `Adam`.
+
+    References
+    ----------
+    L. Liu and others, On the Variance of the Adaptive Learning Rate and Beyond, algorithm 2.
+    """
+
+    def __init__(
+        self, params: Params, lr: Any = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
+        weight_decay: float = 0, decoupled_weight_decay: bool = False, *, foreach: bool | None = None,
+        maximize: bool = False, capturable: bool = False, differentiable: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__(params, lr, betas, eps, weight_decay, {
+            "maximize": maximize, "foreach": foreach, "capturable": capturable,
+            "decoupled_weight_decay": decoupled_weight_decay, "differentiable": differentiable,
+        })  # fmt: skip
+
+    def rule(self, group: dict[str, Any]) -> Rule:
+        return rules.radam

@@ -1,0 +1,155 @@
+"""Optimizers that divide by sums or means of squares: Adagrad, Adadelta, RMSprop."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minigrad.declare.many import Rule
+from minigrad.errors import ArgumentError
+from minigrad.optim import rules
+from minigrad.optim.optimizer import Params
+from minigrad.optim.options import expect_at_least, expect_rate
+from minigrad.optim.states import filled, scalar_state
+from minigrad.optim.stepping import RuleOptimizer
+from minigrad.runtime.recording import no_grad
+from minigrad.runtime.tensor import Tensor
+
+
+class Adagrad(RuleOptimizer):
+    """Steps divided by the root of the sum of all squares of gradients so far.
+
+    Parameters
+    ----------
+    params : iterable
+        Parameters or parameter groups: see `Optimizer`.
+    lr : float or Tensor, default 1e-2
+        Learning rate.
+    lr_decay : float, default 0
+        The rate is lr / (1 + (step - 1) * lr_decay).
+    weight_decay : float, default 0
+        Multiple of the parameter that is added to its gradient.
+    initial_accumulator_value : float, default 0
+        The first sum.
+    eps : float, default 1e-10
+        Is added to the root.
+    foreach, maximize, differentiable, fused
+        As for `Adam`.
+
+    References
+    ----------
+    J. Duchi, E. Hazan and Y. Singer, Adaptive Subgradient Methods for Online Learning and Stochastic Optimization.
+    """
+
+    def __init__(
+        self, params: Params, lr: Any = 1e-2, lr_decay: float = 0, weight_decay: float = 0,
+        initial_accumulator_value: float = 0, eps: float = 1e-10, foreach: bool | None = None, *,
+        maximize: bool = False, differentiable: bool = False, fused: bool | None = None,
+    ) -> None:  # fmt: skip
+        expect_rate("Adagrad", lr)
+        expect_at_least("Adagrad", lr_decay=lr_decay, weight_decay=weight_decay, eps=eps,
+                        initial_accumulator_value=initial_accumulator_value)  # fmt: skip
+        super().__init__(params, {
+            "lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay,
+            "initial_accumulator_value": initial_accumulator_value, "foreach": foreach, "maximize": maximize,
+            "differentiable": differentiable, "fused": fused,
+        })  # fmt: skip
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Add a parameter group, whose sums are made at once."""
+        super().add_param_group(param_group)
+        group = self.param_groups[-1]
+        for p in group["params"]:
+            with no_grad():
+                self.state[p] = {"step": scalar_state(0), "sum": self.first_state("sum", p, group)}
+
+    def rule(self, group: dict[str, Any]) -> Rule:
+        return rules.adagrad
+
+    def first_state(self, name: str, p: Any, group: dict[str, Any]) -> Tensor:
+        return filled(p, group["initial_accumulator_value"])
+
+    def share_memory(self) -> None:
+        """Do nothing: sums are in the memory of one process.  PyTorch has this method."""
+
+
+class Adadelta(RuleOptimizer):
+    """Steps as long as those before them, in proportion to the gradient.
+
+    Parameters
+    ----------
+    params : iterable
+        Parameters or parameter groups: see `Optimizer`.
+    lr : float or Tensor, default 1.0
+        Multiplies each step.
+    rho : float, default 0.9
+        Part of both means of squares that stays.
+    eps : float, default 1e-6
+        Is added below both roots.
+    weight_decay, foreach, capturable, maximize, differentiable
+        As for `Adam`.
+
+    References
+    ----------
+    M. Zeiler, ADADELTA: An Adaptive Learning Rate Method, algorithm 1.
+    """
+
+    def __init__(
+        self, params: Params, lr: Any = 1.0, rho: float = 0.9, eps: float = 1e-6, weight_decay: float = 0,
+        foreach: bool | None = None, *, capturable: bool = False, maximize: bool = False, differentiable: bool = False,
+    ) -> None:  # fmt: skip
+        expect_rate("Adadelta", lr)
+        if not 0.0 <= rho <= 1.0:
+            raise ArgumentError(f"Adadelta: expected rho in [0, 1], got {rho}")
+        expect_at_least("Adadelta", eps=eps, weight_decay=weight_decay)
+        super().__init__(params, {
+            "lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize,
+            "capturable": capturable, "foreach": foreach, "differentiable": differentiable,
+        })  # fmt: skip
+
+    def rule(self, group: dict[str, Any]) -> Rule:
+        return rules.adadelta
+
+
+class RMSprop(RuleOptimizer):
+    """Steps divided by the root of a running mean of squares.
+
+    Parameters
+    ----------
+    params : iterable
+        Parameters or parameter groups: see `Optimizer`.
+    lr : float or Tensor, default 1e-2
+        Learning rate.
+    alpha : float, default 0.99
+        Part of the mean that stays.
+    eps : float, default 1e-8
+        Is added to the root.
+    momentum : float, default 0
+        Part of the running sum of steps that stays.
+    centered : bool, default False
+        Divide by the root of the variance instead.
+    weight_decay, capturable, foreach, maximize, differentiable
+        As for `Adam`.
+
+    References
+    ----------
+    G. Hinton, Neural Networks for Machine Learning, lecture 6e; A. Graves, Generating Sequences With Recurrent Neural
+    Networks, equations 38 to 45, for `centered`.
+    """
+
+    def __init__(
+        self, params: Params, lr: Any = 1e-2, alpha: float = 0.99, eps: float = 1e-8, weight_decay: float = 0,
+        momentum: float = 0, centered: bool = False, capturable: bool = False, foreach: bool | None = None,
+        maximize: bool = False, differentiable: bool = False,
+    ) -> None:  # fmt: skip
+        expect_rate("RMSprop", lr)
+        expect_at_least("RMSprop", eps=eps, momentum=momentum, weight_decay=weight_decay, alpha=alpha)
+        super().__init__(params, {
+            "lr": lr, "momentum": momentum, "alpha": alpha, "eps": eps, "centered": centered,
+            "weight_decay": weight_decay, "capturable": capturable, "foreach": foreach, "maximize": maximize,
+            "differentiable": differentiable,
+        })  # fmt: skip
+
+    def rule(self, group: dict[str, Any]) -> Rule:
+        if group["centered"]:
+            return rules.rmsprop_centered_momentum if group["momentum"] > 0 else rules.rmsprop_centered
+        return rules.rmsprop_momentum if group["momentum"] > 0 else rules.rmsprop

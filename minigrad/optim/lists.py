@@ -1,0 +1,122 @@
+"""Lists of tensors in one launch: fill with zeros, scale, clip, average; and the norm of all of them together.
+
+`Optimizer.zero_grad`, averages of parameters and the scaler of `mg.amp` call these.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from minigrad.declare.many import many
+from minigrad.declare.names import LINALG, MG, namespaces
+from minigrad.errors import GradientError
+from minigrad.runtime.recording import no_grad
+from minigrad.runtime.tensor import Tensor
+
+
+@many
+def zeroed(x):  # type: ignore[no-untyped-def]
+    """Zero."""
+    return 0
+
+
+@many
+def scaled(x, *, factor):  # type: ignore[no-untyped-def]
+    """A multiple of x."""
+    return factor * x
+
+
+@many
+def clamped(x, *, low, high):  # type: ignore[no-untyped-def]
+    """The nearest value between two bounds; nan stays."""
+    x = low if x < low else x
+    return high if x > high else x
+
+
+@many
+def interpolated(average, x, *, weight):  # type: ignore[no-untyped-def]
+    """A part of the way from the average to x."""
+    return average + (x - average) * weight
+
+
+@many
+def copied(target, x):  # type: ignore[no-untyped-def]
+    """x."""
+    return x
+
+
+def zero_(tensors: Iterable[Tensor]) -> None:
+    """Fill all tensors with zeros."""
+    zeroed.run([list(tensors)])
+
+
+def scale_(tensors: Iterable[Tensor], factor: float) -> None:
+    """Multiply all tensors with a number, in place."""
+    scaled.run([list(tensors)], factor=factor)
+
+
+def clamp_(tensors: Iterable[Tensor], low: float = -math.inf, high: float = math.inf) -> None:
+    """Limit all elements of all tensors to [low, high], in place; nan stays."""
+    clamped.run([list(tensors)], low=low, high=high)
+
+
+def lerp_(averages: Sequence[Tensor], tensors: Sequence[Tensor], weight: float) -> None:
+    """Move each average a part of the way to a tensor: average + weight * (tensor - average)."""
+    interpolated.run([averages, tensors], weight=weight)
+
+
+def copy_(targets: Sequence[Tensor], tensors: Sequence[Tensor]) -> None:
+    """Copy each tensor into a target of its shape."""
+    copied.run([targets, tensors])
+
+
+def total_norm(tensors: Iterable[Tensor], norm_type: float = 2.0, error_if_nonfinite: bool = False) -> Tensor:
+    """Compute the norm of all elements of a list of tensors, as if they were one vector.
+
+    Parameters
+    ----------
+    tensors : iterable of Tensor
+        Floating tensors of any shapes.
+    norm_type : float, default 2.0
+        The order of the norm; `math.inf` for the largest magnitude.
+    error_if_nonfinite : bool, default False
+        Raise if the norm is nan or infinite.
+
+    Returns
+    -------
+    Tensor
+        A scalar on the device of the first tensor; 0 for no tensors.
+
+    Raises
+    ------
+    GradientError
+        If the norm is not finite and `error_if_nonfinite` is True.
+    """
+    vector_norm, stack = namespaces[LINALG]["vector_norm"], namespaces[MG]["stack"]
+    with no_grad():
+        norms = [vector_norm(x.detach(), norm_type) for x in tensors]
+        norms = [norm.to(norms[0].device) for norm in norms]
+        result: Any = vector_norm(stack(norms), norm_type) if norms else namespaces[MG]["tensor"](0.0)
+    if error_if_nonfinite and not math.isfinite(result.item()):
+        raise GradientError(
+            f"total_norm: expected a finite norm of order {norm_type}, got {result.item()}; pass "
+            f"error_if_nonfinite=False to scale by it all the same"
+        )
+    return result
+
+
+def clip_norm_(
+    tensors: Iterable[Tensor], max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False
+) -> Tensor:
+    """Scale all tensors in place so that their norm together is at most `max_norm`; return the norm before.
+
+    The factor is min(1, max_norm / (norm + 1e-6)), as PyTorch's: one launch scales all tensors.
+    """
+    tensors = list(tensors)
+    norm = total_norm(tensors, norm_type, error_if_nonfinite)
+    factor = max_norm / (norm.item() + 1e-6)
+    if not factor >= 1:  # nan scales as well
+        scale_(tensors, factor)
+    return norm

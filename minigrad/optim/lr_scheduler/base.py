@@ -1,0 +1,222 @@
+"""LRScheduler: when rates are computed, where they are written, and how a schedule is saved."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from minigrad.errors import ArgumentError, DTypeError, warn
+from minigrad.optim.optimizer import Optimizer
+from minigrad.runtime.recording import no_grad
+from minigrad.runtime.tensor import Tensor
+
+Rates = list[Any]
+EPOCH = (
+    "step: the parameter epoch is deprecated, as in PyTorch; call scheduler.step() once an epoch, without an argument"
+)
+
+
+class LRScheduler:
+    """Base of the schedules.  A subclass overrides `get_lr`.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+        The rates in its groups are overwritten, here and by each `step`.
+    last_epoch : int, default -1
+        The epoch to go on from; -1 begins with the rates that the groups have.
+
+    Attributes
+    ----------
+    base_lrs : list of float
+        The first rate of each group.
+    last_epoch : int
+        How many steps were taken.
+
+    Raises
+    ------
+    DTypeError
+        If `optimizer` is not an Optimizer.
+    ArgumentError
+        If `last_epoch` is not -1 and a group has no "initial_lr".
+    """
+
+    _get_lr_called_within_step = False
+    _is_initial = False
+    unsaved: tuple[str, ...] = ("optimizer",)  # attributes that are not saved
+
+    def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
+        self.optimizer = expect_optimizer(type(self).__name__, optimizer)
+        for k, group in enumerate(optimizer.param_groups):
+            if last_epoch == -1:
+                group.setdefault("initial_lr", value_of(group["lr"]))
+            elif "initial_lr" not in group:
+                raise ArgumentError(
+                    f"{type(self).__name__}: last_epoch is {last_epoch}, and group {k} has no 'initial_lr'; load the "
+                    f"optimizer's state first, or begin with last_epoch=-1"
+                )
+        self.base_lrs: Rates = values_of(optimizer, "initial_lr")
+        self.last_epoch = last_epoch
+        optimizer.__dict__.setdefault("_opt_called", False)
+        self._initial_step()
+
+    def _initial_step(self) -> None:
+        """Begin: write the first rates."""
+        self._step_count = 0
+        self._is_initial = True
+        try:
+            self.step()
+        finally:
+            self._is_initial = False
+
+    def get_lr(self) -> Rates:
+        """Compute the rates of `last_epoch`; called by `step`.  For the current ones see `get_last_lr`."""
+        raise NotImplementedError(f"{type(self).__name__}.get_lr: expected a subclass that overrides it")
+
+    def get_last_lr(self) -> Rates:
+        """Return the rates that were written last, one per group."""
+        return self._last_lr
+
+    def step(self, epoch: int | None = None) -> None:
+        """Write the rates of the next epoch; call it after the optimizer's `step`.
+
+        Parameters
+        ----------
+        epoch : int, optional
+            Deprecated, as in PyTorch: the epoch to jump to.
+        """
+        if self._step_count == 1 and not self.optimizer.__dict__.get("_opt_called", False):
+            warn(
+                "lr_scheduler.step() was called before optimizer.step(), so the first rate of the schedule is skipped; "
+                "call optimizer.step() first"
+            )
+        self._step_count += 1
+        if epoch is not None:
+            warn(EPOCH)
+        self._update_lr(epoch)
+
+    def _update_lr(self, epoch: int | None = None) -> None:
+        """Write the rates of the next epoch, or of a given one."""
+        with self._computing():
+            if epoch is None:
+                self.last_epoch += 1
+                values = self.get_lr()
+            else:
+                self.last_epoch = epoch
+                closed: Callable[[], Rates] | None = getattr(self, "_get_closed_form_lr", None)
+                values = self.get_lr() if closed is None else closed()
+        self._write(values)
+
+    def _write(self, values: Rates) -> None:
+        """Write one rate per group."""
+        for group, rate in zip(self.optimizer.param_groups, values, strict=True):
+            put(group, "lr", rate)
+        self._last_lr = values_of(self.optimizer, "lr")
+
+    @contextmanager
+    def _computing(self) -> Iterator[None]:
+        """A block in which `get_lr` is called by the schedule itself."""
+        self._get_lr_called_within_step = True
+        try:
+            yield
+        finally:
+            self._get_lr_called_within_step = False
+
+    def _expect_within_step(self) -> None:
+        """Warn if a user calls `get_lr`, which may compute a rate twice."""
+        if not self._get_lr_called_within_step:
+            warn("get_lr: to get the rates that were written last, use get_last_lr()")
+
+    def current(self) -> Rates:
+        """Return the rate of each group as it is."""
+        return values_of(self.optimizer, "lr")
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return all attributes but the optimizer."""
+        return {key: value for key, value in self.__dict__.items() if key not in self.unsaved}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Load the result of `state_dict`, of this library or of PyTorch."""
+        self.__dict__.update(state_dict)
+
+
+class WithFunctions(LRScheduler):
+    """Base of the schedules that call a function per group.
+
+    Parameters
+    ----------
+    optimizer, last_epoch
+        As for `LRScheduler`.
+    lr_lambda : callable or list of callable
+        From an epoch to a factor; a list has one for each group.
+    """
+
+    unsaved = ("optimizer", "lr_lambdas")
+
+    def __init__(self, optimizer: Optimizer, lr_lambda: Any, last_epoch: int = -1) -> None:
+        groups = len(expect_optimizer(type(self).__name__, optimizer).param_groups)
+        functions = list(lr_lambda) if isinstance(lr_lambda, (list, tuple)) else [lr_lambda] * groups
+        if len(functions) != groups:
+            raise ArgumentError(
+                f"{type(self).__name__}: expected a function for each of {groups} groups, got {len(functions)}"
+            )
+        for function in functions:
+            if not callable(function):
+                raise DTypeError(f"{type(self).__name__}: expected functions in lr_lambda, got {function!r}")
+        self.lr_lambdas = functions
+        super().__init__(optimizer, last_epoch)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return all attributes but the optimizer; of functions only the attributes of callable objects."""
+        return {**super().state_dict(), "lr_lambdas": [attributes_of(each) for each in self.lr_lambdas]}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Load the result of `state_dict`."""
+        super().load_state_dict({key: value for key, value in state_dict.items() if key != "lr_lambdas"})
+        for function, state in zip(self.lr_lambdas, state_dict["lr_lambdas"], strict=True):
+            if state is not None:
+                function.__dict__.update(state)
+
+
+def attributes_of(function: Any) -> dict[str, Any] | None:
+    """Return what of a callable can be saved: the attributes of an object, None of a plain function."""
+    return None if isinstance(function, types.FunctionType) else dict(function.__dict__)
+
+
+def expect_optimizer(name: str, optimizer: Any) -> Optimizer:
+    """Return the optimizer.  Raises DTypeError for anything else."""
+    if not isinstance(optimizer, Optimizer):
+        raise DTypeError(f"{name}: expected an Optimizer, got {type(optimizer).__name__}")
+    return optimizer
+
+
+def value_of(value: Any) -> Any:
+    """Return an option as it is now; of a tensor a copy."""
+    return value.clone() if isinstance(value, Tensor) else value
+
+
+def values_of(optimizer: Optimizer, key: str) -> list[Any]:
+    """Return an option of each group as it is now."""
+    return [value_of(group[key]) for group in optimizer.param_groups]
+
+
+def put(group: dict[str, Any], key: str, value: Any) -> None:
+    """Set an option; a tensor is written into, so that other users of the tensor see the new value."""
+    if isinstance(group[key], Tensor):
+        with no_grad():
+            group[key].fill_(value.item() if isinstance(value, Tensor) else value)
+    else:
+        group[key] = value
+
+
+def per_group(name: str, optimizer: Optimizer, value: Any) -> list[Any]:
+    """Return a parameter for each group: the entries of a list, or one value for all.  Raises ArgumentError for a list
+    of another length."""
+    groups = len(optimizer.param_groups)
+    if not isinstance(value, (list, tuple)):
+        return [value_of(value) for _ in range(groups)]
+    if len(value) != groups:
+        raise ArgumentError(f"{name}: expected a value for each of {groups} groups, got {len(value)}")
+    return list(map(value_of, value))

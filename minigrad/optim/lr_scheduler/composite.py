@@ -1,0 +1,124 @@
+"""Schedules made of schedules: one after another, or all at once."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from typing import Any
+
+from minigrad.errors import ArgumentError, DTypeError
+from minigrad.optim.lr_scheduler.base import LRScheduler, put, values_of
+from minigrad.optim.lr_scheduler.plateau import ReduceLROnPlateau
+from minigrad.optim.optimizer import Optimizer
+
+
+class Composite(LRScheduler):
+    """Base of the schedules made of others."""
+
+    unsaved = ("optimizer", "_schedulers")
+    _schedulers: list[Any]
+
+    def expect_schedulers(self, schedulers: Sequence[Any], optimizer: Any) -> None:
+        """Raise unless there is a scheduler, and all of them are of one optimizer and take no metric."""
+        name = type(self).__name__
+        for k, scheduler in enumerate(schedulers):
+            if not hasattr(scheduler, "optimizer"):
+                raise DTypeError(f"{name}: expected schedulers, got {type(scheduler).__name__} at position {k}")
+            if isinstance(scheduler, ReduceLROnPlateau):
+                raise ArgumentError(
+                    f"{name}: ReduceLROnPlateau, at position {k}, needs a metric at each step; call it on its own"
+                )
+            if scheduler.optimizer is not optimizer:
+                raise ArgumentError(f"{name}: the scheduler at position {k} belongs to another optimizer")
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return all attributes but the optimizer, and the states of the schedulers."""
+        return {**super().state_dict(), "_schedulers": [each.state_dict() for each in self._schedulers]}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Load the result of `state_dict`."""
+        super().load_state_dict({key: value for key, value in state_dict.items() if key != "_schedulers"})
+        for scheduler, state in zip(self._schedulers, state_dict["_schedulers"], strict=True):
+            scheduler.load_state_dict(state)
+
+
+class SequentialLR(Composite):
+    """One schedule after another, each from its milestone on.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+    schedulers : list of LRScheduler
+        All of this optimizer.
+    milestones : list of int
+        The epochs at which the second and all later ones begin.
+    last_epoch : int, default -1
+        See `LRScheduler`.
+    """
+
+    def __init__(
+        self, optimizer: Optimizer, schedulers: list[Any], milestones: list[int], last_epoch: int = -1
+    ) -> None:
+        if not schedulers:
+            raise ArgumentError("SequentialLR: expected at least one scheduler, got none")
+        self.expect_schedulers(schedulers, optimizer)
+        if len(milestones) != len(schedulers) - 1:
+            raise ArgumentError(
+                f"SequentialLR: expected one milestone fewer than schedulers, got {len(milestones)} and "
+                f"{len(schedulers)}"
+            )
+        self._schedulers, self._milestones = schedulers, milestones
+        self.last_epoch, self.optimizer = last_epoch + 1, optimizer
+        for group in optimizer.param_groups:
+            put(group, "lr", group["initial_lr"])
+        undo(schedulers)  # the first steps that they took when they were made
+        first = schedulers[bisect_right(milestones, 0)]
+        first._initial_step()
+        self._last_lr = first.get_last_lr()
+
+    def step(self, epoch: int | None = None) -> None:
+        """Take a step of the schedule whose turn it is."""
+        self.last_epoch += 1
+        k = bisect_right(self._milestones, self.last_epoch)
+        scheduler = self._schedulers[k]
+        if k > 0 and self._milestones[k - 1] == self.last_epoch:
+            scheduler._update_lr(0)
+        else:
+            scheduler.step()
+        self._last_lr = scheduler.get_last_lr()
+
+
+def undo(schedulers: Sequence[Any]) -> None:
+    """Take one epoch back from schedulers, and from those that they are made of."""
+    for scheduler in schedulers:
+        if hasattr(scheduler, "_schedulers"):
+            undo(scheduler._schedulers)
+        elif hasattr(scheduler, "last_epoch"):
+            scheduler.last_epoch -= 1
+
+
+class ChainedScheduler(Composite):
+    """All schedules at each step, one after another, so that their factors multiply.
+
+    Parameters
+    ----------
+    schedulers : sequence of LRScheduler
+        All of one optimizer.
+    optimizer : Optimizer, optional
+        That optimizer.
+    """
+
+    def __init__(self, schedulers: Sequence[Any], optimizer: Optimizer | None = None) -> None:
+        if not schedulers:
+            raise ArgumentError("ChainedScheduler: expected at least one scheduler, got none")
+        optimizer = optimizer or schedulers[0].optimizer
+        self.expect_schedulers(schedulers, optimizer)
+        self._schedulers = list(schedulers)
+        self.optimizer: Any = optimizer
+        self._last_lr = values_of(self.optimizer, "lr")
+
+    def step(self, epoch: int | None = None) -> None:
+        """Take a step of each."""
+        for scheduler in self._schedulers:
+            scheduler.step()
+        self._last_lr = values_of(self.optimizer, "lr")

@@ -1,0 +1,249 @@
+"""Schedules that go up and down again, and turn the momentum the other way: cyclic rates, and one cycle."""
+
+from __future__ import annotations
+
+import math
+import types
+from collections.abc import Callable
+from typing import Any
+
+from minigrad.errors import ArgumentError
+from minigrad.optim.lr_scheduler.base import LRScheduler, Rates, attributes_of, expect_optimizer, per_group, put
+from minigrad.optim.optimizer import Optimizer
+
+Number = float | list[float]
+
+
+class WithMomentum(LRScheduler):
+    """Base of the schedules that change the momentum, or the first beta, as well.
+
+    use_beta1: whether the optimizer has betas in place of a momentum.
+    """
+
+    def begin_momentum(
+        self, optimizer: Optimizer, base: Number, highest: Number, fresh: bool
+    ) -> tuple[list[Any], list[Any]]:
+        """Find out which option the momentum is, write its first value, and return the bounds of each group."""
+        options = optimizer.defaults
+        if "momentum" not in options and "betas" not in options:
+            raise ArgumentError(
+                f"{type(self).__name__}: {type(optimizer).__name__} has neither momentum nor betas; pass "
+                f"cycle_momentum=False"
+            )
+        self.use_beta1 = "betas" in options
+        bounds = per_group("base_momentum", optimizer, base), per_group("max_momentum", optimizer, highest)
+        if fresh:
+            for group, low, high in zip(optimizer.param_groups, *bounds, strict=True):
+                self.put_momentum(group, high)
+                group["max_momentum"], group["base_momentum"] = high, low
+        return bounds
+
+    def put_momentum(self, group: dict[str, Any], value: float) -> None:
+        """Write the momentum of a group."""
+        if self.use_beta1:
+            group["betas"] = (value, *group["betas"][1:])
+        else:
+            group["momentum"] = value
+
+
+class CyclicLR(WithMomentum):
+    """From `base_lr` up to `max_lr` and down again, along lines, again and again.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+    base_lr, max_lr : float or list of float
+        The least rate and the largest; a list has one for each group.
+    step_size_up, step_size_down : int, default 2000 and the same
+        Epochs up, and down.
+    mode : {"triangular", "triangular2", "exp_range"}
+        All cycles have one height; each is half as high as the one before; heights fall by gamma**epoch.
+    gamma : float, default 1.0
+        The factor of "exp_range".
+    scale_fn : callable, optional
+        The height, of the number of the cycle or of the epoch, in place of `mode`.
+    scale_mode : {"cycle", "iterations"}
+        Which of these `scale_fn` receives.
+    cycle_momentum : bool, default True
+        Turn the momentum the other way, between `base_momentum` and `max_momentum`.
+    base_momentum, max_momentum : float or list of float, default 0.8 and 0.9
+    last_epoch : int, default -1
+        See `LRScheduler`.
+
+    References
+    ----------
+    L. Smith, Cyclical Learning Rates for Training Neural Networks.
+    """
+
+    def __init__(
+        self, optimizer: Optimizer, base_lr: Number, max_lr: Number, step_size_up: int = 2000,
+        step_size_down: int | None = None, mode: str = "triangular", gamma: float = 1.0,
+        scale_fn: Callable[[float], float] | None = None, scale_mode: str = "cycle", cycle_momentum: bool = True,
+        base_momentum: Number = 0.8, max_momentum: Number = 0.9, last_epoch: int = -1,
+    ) -> None:  # fmt: skip
+        expect_optimizer("CyclicLR", optimizer)
+        base_lrs = per_group("base_lr", optimizer, base_lr)
+        if last_epoch == -1:
+            for group, rate in zip(optimizer.param_groups, base_lrs, strict=True):
+                put(group, "lr", rate)
+        self.max_lrs = per_group("max_lr", optimizer, max_lr)
+        up = float(step_size_up)
+        self.total_size = up + (up if step_size_down is None else float(step_size_down))
+        self.step_ratio = up / self.total_size
+        if mode not in ("triangular", "triangular2", "exp_range") and scale_fn is None:
+            raise ArgumentError(
+                f"CyclicLR: expected mode 'triangular', 'triangular2' or 'exp_range', got {mode!r}; pass scale_fn for "
+                f"another one"
+            )
+        self.mode, self.gamma, self._scale_fn_custom = mode, gamma, scale_fn
+        self.scale_mode = scale_mode if scale_fn else "iterations" if mode == "exp_range" else "cycle"
+        self.cycle_momentum = cycle_momentum
+        if cycle_momentum:
+            bounds = self.begin_momentum(optimizer, base_momentum, max_momentum, last_epoch == -1)
+            self.base_momentums, self.max_momentums = bounds
+        super().__init__(optimizer, last_epoch)
+        self.base_lrs = base_lrs
+
+    def scale_fn(self, x: float) -> float:
+        """Return the height of a cycle, or of an epoch."""
+        if self._scale_fn_custom is not None:
+            return self._scale_fn_custom(x)
+        if self.mode == "exp_range":
+            return float(self.gamma**x)
+        return 1 / 2.0 ** (x - 1) if self.mode == "triangular2" else 1.0
+
+    def get_lr(self) -> Rates:
+        """Compute the rates of this epoch, and write the momenta."""
+        self._expect_within_step()
+        cycle = math.floor(1 + self.last_epoch / self.total_size)
+        x = 1.0 + self.last_epoch / self.total_size - cycle
+        part = x / self.step_ratio if x <= self.step_ratio else (x - 1) / (self.step_ratio - 1)
+        height = self.scale_fn(cycle if self.scale_mode == "cycle" else self.last_epoch)
+        if self.cycle_momentum:
+            for group, low, high in zip(self.optimizer.param_groups, self.base_momentums, self.max_momentums):
+                self.put_momentum(group, high - (high - low) * part * height)
+        return [low + (high - low) * part * height for low, high in zip(self.base_lrs, self.max_lrs)]
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return all attributes but the optimizer; of `scale_fn` only the attributes of a callable object."""
+        state = super().state_dict()
+        custom = self._scale_fn_custom
+        return {**state, "_scale_fn_custom": None if custom is None else attributes_of(custom)}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Load the result of `state_dict`."""
+        state = dict(state_dict)
+        custom = state.pop("_scale_fn_custom")
+        super().load_state_dict(state)
+        if custom is not None and not isinstance(self._scale_fn_custom, types.FunctionType):
+            self._scale_fn_custom.__dict__.update(custom)
+
+
+class OneCycleLR(WithMomentum):
+    """From max_lr / div_factor up to `max_lr`, and down far below the first rate, over all steps.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+    max_lr : float or list of float
+        The largest rate; a list has one for each group.
+    total_steps : int, optional
+        How many steps there are; or `epochs` times `steps_per_epoch`.
+    epochs, steps_per_epoch : int, optional
+    pct_start : float, default 0.3
+        The part of the steps that goes up.
+    anneal_strategy : {"cos", "linear"}
+        Along a cosine or a line.
+    cycle_momentum : bool, default True
+        Turn the momentum the other way, between `base_momentum` and `max_momentum`.
+    base_momentum, max_momentum : float or list of float, default 0.85 and 0.95
+    div_factor : float, default 25.0
+        max_lr over the first rate.
+    final_div_factor : float, default 1e4
+        The first rate over the last.
+    three_phase : bool, default False
+        Go down to the first rate as long as up, and from there to the last.
+    last_epoch : int, default -1
+        See `LRScheduler`.
+
+    References
+    ----------
+    L. Smith and N. Topin, Super-Convergence: Very Fast Training of Neural Networks Using Large Learning Rates.
+    """
+
+    def __init__(
+        self, optimizer: Optimizer, max_lr: Number, total_steps: int | None = None, epochs: int | None = None,
+        steps_per_epoch: int | None = None, pct_start: float = 0.3, anneal_strategy: str = "cos",
+        cycle_momentum: bool = True, base_momentum: Number = 0.85, max_momentum: Number = 0.95,
+        div_factor: float = 25.0, final_div_factor: float = 1e4, three_phase: bool = False, last_epoch: int = -1,
+    ) -> None:  # fmt: skip
+        expect_optimizer("OneCycleLR", optimizer)
+        self.total_steps = steps_of(total_steps, epochs, steps_per_epoch)
+        if not isinstance(pct_start, float) or not 0 <= pct_start <= 1:
+            raise ArgumentError(f"OneCycleLR: expected pct_start to be a float in [0, 1], got {pct_start!r}")
+        if anneal_strategy not in ("cos", "linear"):
+            raise ArgumentError(f"OneCycleLR: expected anneal_strategy 'cos' or 'linear', got {anneal_strategy!r}")
+        self._schedule_phases = phases(self.total_steps, pct_start, three_phase)
+        self._anneal_func_type = anneal_strategy
+        if last_epoch == -1:
+            for group, rate in zip(optimizer.param_groups, per_group("max_lr", optimizer, max_lr), strict=True):
+                group["initial_lr"], group["max_lr"] = rate / div_factor, rate
+                group["min_lr"] = group["initial_lr"] / final_div_factor
+        self.cycle_momentum = cycle_momentum
+        if cycle_momentum:
+            self.begin_momentum(optimizer, base_momentum, max_momentum, last_epoch == -1)
+        super().__init__(optimizer, last_epoch)
+
+    def anneal(self, start: float, end: float, part: float) -> float:
+        """Return a value between two others."""
+        if self._anneal_func_type == "linear":
+            return (end - start) * part + start
+        return end + (start - end) / 2.0 * (math.cos(math.pi * part) + 1)
+
+    def get_lr(self) -> Rates:
+        """Compute the rates of this step, and write the momenta."""
+        self._expect_within_step()
+        step = self.last_epoch
+        if step > self.total_steps:
+            raise ArgumentError(
+                f"OneCycleLR: the cycle has {self.total_steps} steps, got step {step}; pass a larger total_steps"
+            )
+        start = 0.0
+        for phase in self._schedule_phases:
+            if step <= phase["end_step"] or phase is self._schedule_phases[-1]:
+                break
+            start = phase["end_step"]
+        part = (step - start) / (phase["end_step"] - start)
+        rates = []
+        for group in self.optimizer.param_groups:
+            rates.append(self.anneal(group[phase["start_lr"]], group[phase["end_lr"]], part))
+            if self.cycle_momentum:
+                ends = group[phase["start_momentum"]], group[phase["end_momentum"]]
+                self.put_momentum(group, self.anneal(*ends, part))
+        return rates
+
+
+def steps_of(total_steps: int | None, epochs: int | None, steps_per_epoch: int | None) -> int:
+    """Return how many steps a cycle has.  Raises ArgumentError unless they are stated as an int above 0."""
+    if total_steps is None and (epochs is None or steps_per_epoch is None):
+        raise ArgumentError("OneCycleLR: expected total_steps, or epochs and steps_per_epoch; pass one of them")
+    named: dict[str, Any] = {"total_steps": total_steps}
+    if total_steps is None:
+        named = {"epochs": epochs, "steps_per_epoch": steps_per_epoch}
+    for name, value in named.items():
+        if not isinstance(value, int) or value <= 0:
+            raise ArgumentError(f"OneCycleLR: expected {name} to be an int above 0, got {value!r}")
+    return math.prod(named.values())
+
+
+def phases(steps: int, part: float, three: bool) -> list[dict[str, Any]]:
+    """Return the last step of each phase, and the names of the values that it goes from and to."""
+    up = {"end_step": float(part * steps) - 1, "start_lr": "initial_lr", "end_lr": "max_lr",
+          "start_momentum": "max_momentum", "end_momentum": "base_momentum"}  # fmt: skip
+    down = {"end_step": steps - 1, "start_lr": "max_lr", "end_lr": "min_lr",
+            "start_momentum": "base_momentum", "end_momentum": "max_momentum"}  # fmt: skip
+    if not three:
+        return [up, down]
+    back = {**down, "end_step": float(2 * part * steps) - 2, "end_lr": "initial_lr"}
+    last = {**down, "start_lr": "initial_lr", "start_momentum": "max_momentum"}
+    return [up, back, last]

@@ -1,0 +1,250 @@
+"""Schedules that multiply the rate with a factor: of a function, at steps, along a line, a power or a polynomial."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable
+
+from minigrad.errors import ArgumentError
+from minigrad.optim.lr_scheduler.base import LRScheduler, Rates, WithFunctions
+from minigrad.optim.optimizer import Optimizer
+
+
+class LambdaLR(WithFunctions):
+    """The first rate times a function of the epoch.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+    lr_lambda : callable or list of callable
+        From an epoch to a factor; a list has one for each group.
+    last_epoch : int, default -1
+        See `LRScheduler`.
+
+    Examples
+    --------
+    >>> optimizer = mg.optim.SGD([mg.Var([1.0])], lr=2.0)
+    >>> scheduler = mg.optim.lr_scheduler.LambdaLR(optimizer, lambda epoch: 0.5**epoch)
+    >>> optimizer.step(); scheduler.step()
+    >>> scheduler.get_last_lr()
+    [1.0]
+    """
+
+    def get_lr(self) -> Rates:
+        """Compute the rates of this epoch."""
+        self._expect_within_step()
+        return [rate * function(self.last_epoch) for function, rate in zip(self.lr_lambdas, self.base_lrs, strict=True)]
+
+
+class MultiplicativeLR(WithFunctions):
+    """The rate before times a function of the epoch.
+
+    Parameters
+    ----------
+    optimizer, lr_lambda, last_epoch
+        As for `LambdaLR`.
+    """
+
+    def get_lr(self) -> Rates:
+        """Compute the rates of this epoch."""
+        self._expect_within_step()
+        if self._is_initial:
+            return self.current()
+        return [rate * function(self.last_epoch)
+                for function, rate in zip(self.lr_lambdas, self.current(), strict=True)]  # fmt: skip
+
+
+class StepLR(LRScheduler):
+    """The rate times gamma every `step_size` epochs.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+    step_size : int
+        Epochs from one change to the next.
+    gamma : float, default 0.1
+        The factor.
+    last_epoch : int, default -1
+        See `LRScheduler`.
+    """
+
+    def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1) -> None:
+        self.step_size, self.gamma = step_size, gamma
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> Rates:
+        """Compute the rates of this epoch."""
+        self._expect_within_step()
+        if self.last_epoch == 0 or self.last_epoch % self.step_size:
+            return self.current()
+        return [rate * self.gamma for rate in self.current()]
+
+    def _get_closed_form_lr(self) -> Rates:
+        return [rate * self.gamma ** (self.last_epoch // self.step_size) for rate in self.base_lrs]
+
+
+class MultiStepLR(LRScheduler):
+    """The rate times gamma at certain epochs.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+    milestones : iterable of int
+        The epochs; one that comes twice counts twice.
+    gamma : float, default 0.1
+        The factor.
+    last_epoch : int, default -1
+        See `LRScheduler`.
+    """
+
+    def __init__(
+        self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1, last_epoch: int = -1
+    ) -> None:
+        self.milestones, self.gamma = Counter(milestones), gamma
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> Rates:
+        """Compute the rates of this epoch."""
+        self._expect_within_step()
+        if self.last_epoch not in self.milestones:
+            return self.current()
+        return [rate * self.gamma ** self.milestones[self.last_epoch] for rate in self.current()]
+
+    def _get_closed_form_lr(self) -> Rates:
+        passed = bisect_right(sorted(self.milestones.elements()), self.last_epoch)
+        return [rate * self.gamma**passed for rate in self.base_lrs]
+
+
+class ConstantLR(LRScheduler):
+    """The first rate times a factor, for some epochs; then the first rate.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+    factor : float, default 1/3
+        Between 0 and 1.
+    total_iters : int, default 5
+        How many epochs.
+    last_epoch : int, default -1
+        See `LRScheduler`.
+    """
+
+    def __init__(
+        self, optimizer: Optimizer, factor: float = 1.0 / 3, total_iters: int = 5, last_epoch: int = -1
+    ) -> None:
+        if not 0 <= factor <= 1:
+            raise ArgumentError(f"ConstantLR: expected factor in [0, 1], got {factor}")
+        self.factor, self.total_iters = factor, total_iters
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> Rates:
+        """Compute the rates of this epoch."""
+        self._expect_within_step()
+        if self.last_epoch == 0:
+            return [rate * self.factor for rate in self.current()]
+        if self.last_epoch != self.total_iters:
+            return self.current()
+        return [rate * (1.0 / self.factor) for rate in self.current()]
+
+    def _get_closed_form_lr(self) -> Rates:
+        factor = self.factor + (self.last_epoch >= self.total_iters) * (1 - self.factor)
+        return [rate * factor for rate in self.base_lrs]
+
+
+class LinearLR(LRScheduler):
+    """The first rate times a factor that goes along a line, over some epochs.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+    start_factor, end_factor : float, default 1/3 and 1
+        The factor at the first epoch and at the last; above 0, or at least 0, and at most 1.
+    total_iters : int, default 5
+        How many epochs.
+    last_epoch : int, default -1
+        See `LRScheduler`.
+    """
+
+    def __init__(
+        self, optimizer: Optimizer, start_factor: float = 1.0 / 3, end_factor: float = 1.0, total_iters: int = 5,
+        last_epoch: int = -1,
+    ) -> None:  # fmt: skip
+        if not 0 < start_factor <= 1:
+            raise ArgumentError(f"LinearLR: expected start_factor in (0, 1], got {start_factor}")
+        if not 0 <= end_factor <= 1:
+            raise ArgumentError(f"LinearLR: expected end_factor in [0, 1], got {end_factor}")
+        self.start_factor, self.end_factor, self.total_iters = start_factor, end_factor, total_iters
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> Rates:
+        """Compute the rates of this epoch."""
+        self._expect_within_step()
+        if self.last_epoch == 0:
+            return [rate * self.start_factor for rate in self.current()]
+        if self._is_initial or self.last_epoch > self.total_iters:
+            return self.current()
+        rise = self.end_factor - self.start_factor
+        before = self.total_iters * self.start_factor + (self.last_epoch - 1) * rise
+        return [rate * (1.0 + rise / before) for rate in self.current()]
+
+    def _get_closed_form_lr(self) -> Rates:
+        rise = self.end_factor - self.start_factor
+        passed = min(self.total_iters, self.last_epoch)
+        return [rate * (self.start_factor + rise * passed / self.total_iters) for rate in self.base_lrs]
+
+
+class ExponentialLR(LRScheduler):
+    """The rate times gamma at each epoch.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+    gamma : float
+        The factor.
+    last_epoch : int, default -1
+        See `LRScheduler`.
+    """
+
+    def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
+        self.gamma = gamma
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> Rates:
+        """Compute the rates of this epoch."""
+        self._expect_within_step()
+        return self.current() if self._is_initial else [rate * self.gamma for rate in self.current()]
+
+    def _get_closed_form_lr(self) -> Rates:
+        return [rate * self.gamma**self.last_epoch for rate in self.base_lrs]
+
+
+class PolynomialLR(LRScheduler):
+    """The first rate times (1 - epoch / total_iters)**power; 0 from then on.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+    total_iters : int, default 5
+        How many epochs.
+    power : float, default 1.0
+        The exponent.
+    last_epoch : int, default -1
+        See `LRScheduler`.
+    """
+
+    def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1) -> None:
+        self.total_iters, self.power = total_iters, power
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> Rates:
+        """Compute the rates of this epoch."""
+        self._expect_within_step()
+        if self._is_initial or self.last_epoch > self.total_iters:
+            return self.current()
+        now, before = (1.0 - epoch / self.total_iters for epoch in (self.last_epoch, self.last_epoch - 1))
+        return [rate * (now / before) ** self.power for rate in self.current()]
+
+    def _get_closed_form_lr(self) -> Rates:
+        left = 1.0 - min(self.total_iters, self.last_epoch) / self.total_iters
+        return [rate * left**self.power for rate in self.base_lrs]

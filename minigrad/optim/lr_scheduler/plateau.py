@@ -1,0 +1,122 @@
+"""A schedule by a measured value: the rate falls when the value no longer improves."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from minigrad.errors import ArgumentError, warn
+from minigrad.optim.lr_scheduler.base import EPOCH, LRScheduler, expect_optimizer, put, values_of
+from minigrad.optim.optimizer import Optimizer
+
+
+class ReduceLROnPlateau(LRScheduler):
+    """The rate times a factor when a measured value has not improved for some epochs.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+    mode : {"min", "max"}
+        Whether a lower or a higher value is better.
+    factor : float, default 0.1
+        Below 1.
+    patience : int, default 10
+        Epochs without an improvement that are accepted.
+    threshold : float, default 1e-4
+        The least improvement that counts.
+    threshold_mode : {"rel", "abs"}
+        Whether the threshold is a part of the best value, or a difference.
+    cooldown : int, default 0
+        Epochs after a change in which nothing is counted.
+    min_lr : float or list of float, default 0
+        The least rate; a list has one for each group.
+    eps : float, default 1e-8
+        A change of less is not made.
+    """
+
+    def __init__(
+        self, optimizer: Optimizer, mode: str = "min", factor: float = 0.1, patience: int = 10,
+        threshold: float = 1e-4, threshold_mode: str = "rel", cooldown: int = 0, min_lr: float | list[float] = 0,
+        eps: float = 1e-8,
+    ) -> None:  # fmt: skip
+        if factor >= 1.0:
+            raise ArgumentError(f"ReduceLROnPlateau: expected factor below 1, got {factor}")
+        if mode not in ("min", "max"):
+            raise ArgumentError(f"ReduceLROnPlateau: expected mode 'min' or 'max', got {mode!r}")
+        if threshold_mode not in ("rel", "abs"):
+            raise ArgumentError(f"ReduceLROnPlateau: expected threshold_mode 'rel' or 'abs', got {threshold_mode!r}")
+        self.optimizer = expect_optimizer("ReduceLROnPlateau", optimizer)
+        groups = len(optimizer.param_groups)
+        several = isinstance(min_lr, (list, tuple))
+        if isinstance(min_lr, (list, tuple)) and len(min_lr) != groups:
+            raise ArgumentError(f"ReduceLROnPlateau: expected a min_lr for each of {groups} groups, got {len(min_lr)}")
+        self.default_min_lr: Any = None if several else min_lr
+        self.min_lrs: list[Any] = list(min_lr) if isinstance(min_lr, (list, tuple)) else [min_lr] * groups
+        self.mode, self.threshold, self.threshold_mode = mode, threshold, threshold_mode
+        self.factor, self.patience, self.cooldown, self.eps = factor, patience, cooldown, eps
+        self.mode_worse = math.inf if mode == "min" else -math.inf
+        self.last_epoch = 0
+        self._last_lr = values_of(optimizer, "lr")
+        self._reset()
+
+    def _reset(self) -> None:
+        """Forget what was measured."""
+        self.best, self.cooldown_counter, self.num_bad_epochs = self.mode_worse, 0, 0
+
+    def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]
+        """Take note of a measured value.
+
+        Parameters
+        ----------
+        metrics : float or Tensor
+            The value of this epoch.
+        epoch : int, optional
+            Deprecated, as in PyTorch: the number of the epoch.
+        """
+        value = float(metrics)
+        if epoch is not None:
+            warn(EPOCH)
+        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
+        if self.is_better(value, self.best):
+            self.best, self.num_bad_epochs = value, 0
+        else:
+            self.num_bad_epochs += 1
+        if self.in_cooldown:
+            self.cooldown_counter -= 1
+            self.num_bad_epochs = 0
+        if self.num_bad_epochs > self.patience:
+            self._reduce_lr()
+            self.cooldown_counter, self.num_bad_epochs = self.cooldown, 0
+        self._last_lr = values_of(self.optimizer, "lr")
+
+    def _reduce_lr(self) -> None:
+        """Make the rates smaller."""
+        groups = self.optimizer.param_groups
+        if len(groups) != len(self.min_lrs):
+            if self.default_min_lr is None:
+                raise ArgumentError(
+                    f"ReduceLROnPlateau: {len(self.min_lrs)} values of min_lr, and the optimizer has {len(groups)} "
+                    f"groups by now; set scheduler.min_lrs"
+                )
+            self.min_lrs = [self.default_min_lr] * len(groups)
+        for group, least in zip(groups, self.min_lrs, strict=True):
+            old = float(group["lr"])
+            new = max(old * self.factor, least)
+            if old - new > self.eps:
+                put(group, "lr", new)
+
+    @property
+    def in_cooldown(self) -> bool:
+        """Whether the rate was changed not long ago."""
+        return self.cooldown_counter > 0
+
+    def is_better(self, value: float, best: float) -> bool:
+        """Return whether a value is an improvement."""
+        if self.mode == "min":
+            return value < (best * (1.0 - self.threshold) if self.threshold_mode == "rel" else best - self.threshold)
+        return value > (best * (self.threshold + 1.0) if self.threshold_mode == "rel" else best + self.threshold)
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Load the result of `state_dict`."""
+        super().load_state_dict(state_dict)
+        self.mode_worse = math.inf if self.mode == "min" else -math.inf

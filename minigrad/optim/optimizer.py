@@ -1,0 +1,318 @@
+"""Optimizer: parameter groups, their options, states, hooks and the dict that all of it is saved as.
+
+Names, arguments and the structure of `state_dict` are PyTorch's, so that each loads the other's.  Steps are in
+`stepping.py`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from itertools import chain
+from typing import Any
+
+from minigrad.errors import ArgumentError, DTypeError, warn
+from minigrad.optim import lists
+from minigrad.optim.states import loaded, packed
+from minigrad.runtime.hooks import HookHandle
+from minigrad.runtime.recording import enable_grad, no_grad
+from minigrad.runtime.tensor import Tensor, describe
+
+Params = Any  # an iterable of tensors, of dicts, or of pairs of a name and a tensor
+HOOKS = ("step_pre", "step_post", "state_dict_pre", "state_dict_post", "load_state_dict_pre", "load_state_dict_post")
+
+
+class Required:
+    """Stands for an option without a default."""
+
+    def __repr__(self) -> str:
+        return "<required parameter>"
+
+
+required = Required()
+
+
+class Optimizer:
+    """Base of the optimizers.
+
+    A subclass passes its options as `defaults`, and overrides `step`.
+
+    Parameters
+    ----------
+    params : iterable
+        Tensors, pairs of a name and a tensor (`model.named_parameters()`), or dicts with the entry "params" and options
+        of their own: each dict is a parameter group.
+    defaults : dict
+        The options of groups that do not have their own.
+
+    Attributes
+    ----------
+    param_groups : list of dict
+        The groups: "params" and the options, which may be changed between steps.
+    state : dict
+        For each parameter the tensors that the optimizer keeps.
+
+    Raises
+    ------
+    ArgumentError
+        If there is no parameter, one comes twice, or one is not a leaf.
+    DTypeError
+        If `params` is a tensor or contains another object.
+    """
+
+    def __init__(self, params: Params, defaults: dict[str, Any]) -> None:
+        name = type(self).__name__
+        if isinstance(params, Tensor):
+            raise DTypeError(f"{name}: expected params to be an iterable of tensors or dicts, got {describe(params)}")
+        self.defaults = defaults
+        self.state: defaultdict[Any, Any] = defaultdict(dict)
+        self.param_groups: list[dict[str, Any]] = []
+        self._hooks: dict[str, dict[int, Callable[..., Any]]] = {kind: {} for kind in HOOKS}
+        groups = list(params)
+        if not groups:
+            raise ArgumentError(f"{name}: expected at least one parameter, got an empty list; pass model.parameters()")
+        for group in groups if isinstance(groups[0], dict) else [{"params": groups}]:
+            self.add_param_group(group)
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        step = cls.__dict__.get("step")
+        if step is not None and not hasattr(step, "hooked"):
+            cls.step = with_hooks(step)  # type: ignore[method-assign]
+
+    # ---- groups ----
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Add a parameter group; options that it does not have are the defaults.
+
+        Parameters
+        ----------
+        param_group : dict
+            "params", a tensor, a list of tensors or of pairs of a name and a tensor, and options.
+        """
+        name = type(self).__name__
+        if not isinstance(param_group, dict):
+            raise DTypeError(f"{name}: expected a parameter group to be a dict, got {type(param_group).__name__}")
+        params = param_group["params"]
+        if isinstance(params, Tensor):
+            params = [params]
+        elif isinstance(params, (set, frozenset)):
+            raise DTypeError(f"{name}: expected params in an order, got a set, whose order changes; pass a list")
+        params = list(params)
+        names = [each[0] for each in params if isinstance(each, tuple)]
+        if names and len(names) != len(params):
+            raise ArgumentError(f"{name}: all parameters must have names, or none; some names are missing")
+        if names:
+            params = [each[1] for each in params]
+        self.expect_parameters(params)
+        for option, default in self.defaults.items():
+            if default is required and option not in param_group:
+                raise ArgumentError(f"{name}: a parameter group has no value of the required option {option!r}")
+        group = {"params": params, **({"param_names": names} if names else {})}
+        group |= {key: value for key, value in param_group.items() if key != "params"}
+        for option, default in self.defaults.items():
+            group.setdefault(option, default)
+        known = {id(p) for p in self.parameters()}
+        if not known.isdisjoint(map(id, params)):
+            raise ArgumentError(f"{name}: some parameters appear in more than one parameter group")
+        if self.param_groups and ("param_names" in self.param_groups[0]) != bool(names):
+            raise ArgumentError(f"{name}: all parameter groups must have named parameters, or none")
+        self.param_groups.append(group)
+
+    def expect_parameters(self, params: list[Any]) -> None:
+        """Raise unless all are leaves; warn of one that comes twice."""
+        name = type(self).__name__
+        for p in params:
+            if not isinstance(p, Tensor):
+                raise DTypeError(f"{name}: expected tensors as parameters, got {describe(p)}")
+            if not p.is_leaf and not p.retains_grad:
+                raise ArgumentError(
+                    f"{name}: expected leaves as parameters, got {describe(p)}, the result of an op; make it a mg.Var"
+                )
+        if len({id(p) for p in params}) < len(params):
+            warn(f"{name}: a parameter group has a parameter twice, which then takes two steps; pass each once")
+
+    def parameters(self) -> Iterable[Any]:
+        """Return the parameters of all groups."""
+        return chain.from_iterable(group["params"] for group in self.param_groups)
+
+    # ---- gradients and steps ----
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Remove the gradients of all parameters, or set them to zero.
+
+        Parameters
+        ----------
+        set_to_none : bool, default True
+            Set `.grad` to None; with False fill the gradients with zeros, by one launch.
+        """
+        if set_to_none:
+            for group in self.param_groups:
+                for p in group["params"]:
+                    p.grad = None
+            return
+        gradients = [(p, p.grad) for p in self.parameters() if p.grad is not None]
+        for p, g in gradients:
+            if g.requires_grad:  # of a backward with create_graph
+                p.grad = g.detach()
+        lists.zero_([g.detach() for _, g in gradients])
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Take a step; a subclass overrides it."""
+        raise NotImplementedError(f"{type(self).__name__}.step: expected a subclass that overrides it")
+
+    # ---- hooks ----
+
+    def register_step_pre_hook(self, hook: Callable[..., Any]) -> HookHandle:
+        """Call `hook(optimizer, args, kwargs)` before each step; it may return other args and kwargs."""
+        return HookHandle(self._hooks["step_pre"], hook)
+
+    def register_step_post_hook(self, hook: Callable[..., Any]) -> HookHandle:
+        """Call `hook(optimizer, args, kwargs)` after each step."""
+        return HookHandle(self._hooks["step_post"], hook)
+
+    def register_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> HookHandle:
+        """Call `hook(optimizer)` before a state dict is made."""
+        return self._added("state_dict_pre", hook, prepend)
+
+    def register_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> HookHandle:
+        """Call `hook(optimizer, state_dict)` when a state dict was made; it may return another one."""
+        return self._added("state_dict_post", hook, prepend)
+
+    def register_load_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> HookHandle:
+        """Call `hook(optimizer, state_dict)` before a state dict is loaded; it may return another one."""
+        return self._added("load_state_dict_pre", hook, prepend)
+
+    def register_load_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> HookHandle:
+        """Call `hook(optimizer)` when a state dict was loaded."""
+        return self._added("load_state_dict_post", hook, prepend)
+
+    def _added(self, kind: str, hook: Callable[..., Any], prepend: bool) -> HookHandle:
+        hooks = self._hooks[kind]
+        before = dict(hooks)
+        handle = HookHandle(hooks, hook)
+        if prepend:
+            for number in before:
+                hooks[number] = hooks.pop(number)
+        return handle
+
+    # ---- state ----
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the state of all parameters, by their number, and the options of all groups.
+
+        Returns
+        -------
+        dict
+            "state": for the number of each parameter its states; "param_groups": for each group its options, and the
+            numbers of its parameters as "params".  The tensors are those of the optimizer, not copies.
+        """
+        for hook in list(self._hooks["state_dict_pre"].values()):
+            hook(self)
+        result = packed(self.param_groups, self.state)
+        for hook in list(self._hooks["state_dict_post"].values()):
+            result = hook(self, result) or result
+        return result
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Load the result of `state_dict`, of this library or of PyTorch.
+
+        States are copied, in the dtype and on the device of their parameters; step counts stay float32 on the CPU.
+
+        Parameters
+        ----------
+        state_dict : dict
+            "state" and "param_groups", as `state_dict` returns them.
+
+        Raises
+        ------
+        ArgumentError
+            If the groups differ in number or in size.
+        """
+        state_dict = dict(state_dict)
+        for hook in list(self._hooks["load_state_dict_pre"].values()):
+            state_dict = hook(self, state_dict) or state_dict
+        state, groups = loaded(type(self).__name__, self.param_groups, state_dict)
+        self.__setstate__({"state": state, "param_groups": groups})
+        for hook in list(self._hooks["load_state_dict_post"].values()):
+            hook(self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.__dict__.setdefault("_hooks", {kind: {} for kind in HOOKS})
+        for group in self.param_groups:
+            for option, default in self.defaults.items():
+                if default is not required:
+                    group.setdefault(option, default)  # of a state that was saved before there was this option
+
+    def __repr__(self) -> str:
+        lines = [f"{type(self).__name__} ("]
+        for k, group in enumerate(self.param_groups):
+            lines.append(f"Parameter Group {k}")
+            lines += [f"    {key}: {group[key]}" for key in sorted(group) if key != "params"]
+            lines.append("")
+        return "\n".join([*lines[:-1], ")"])
+
+
+def with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a method `step` that calls the hooks before and after."""
+
+    @functools.wraps(step)
+    def hooked(self: Any, *args: Any, **kwargs: Any) -> Any:
+        hooks, attributes = self._hooks, self.__dict__
+        if "_opt_called" in attributes:  # a schedule waits for it
+            attributes["_opt_called"] = True
+        if not hooks["step_pre"] and not hooks["step_post"]:
+            return step(self, *args, **kwargs)
+        for hook in list(hooks["step_pre"].values()):
+            changed = hook(self, args, kwargs)
+            if changed is not None:
+                if not (isinstance(changed, tuple) and len(changed) == 2):
+                    raise ArgumentError(f"step: expected None or (args, kwargs) of a hook, got {describe(changed)}")
+                args, kwargs = changed
+        result = step(self, *args, **kwargs)
+        for hook in list(hooks["step_post"].values()):
+            hook(self, args, kwargs)
+        return result
+
+    hooked.hooked = True  # type: ignore[attr-defined]
+    return hooked
+
+
+def loss_of(closure: Callable[[], Any] | None) -> Any:
+    """Return the result of a closure, whose ops are recorded also under `no_grad`; None without one."""
+    if closure is None:
+        return None
+    with enable_grad():
+        return closure()
+
+
+class GroupOptimizer(Optimizer):
+    """Base of the optimizers that update one parameter group after the other, in ops that are not recorded."""
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Update all parameters that have a gradient.
+
+        Parameters
+        ----------
+        closure : callable, optional
+            Computes the loss again, with its gradients, and returns it.
+
+        Returns
+        -------
+        object
+            The value of the closure, or None without one.
+        """
+        loss = loss_of(closure)
+        with no_grad():
+            for group in self.param_groups:
+                self.update(group)
+        return loss
+
+    def update(self, group: dict[str, Any]) -> None:
+        """Update the parameters of a group; a subclass overrides it."""
+        raise NotImplementedError(f"{type(self).__name__}.update: expected a subclass that overrides it")

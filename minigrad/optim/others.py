@@ -1,0 +1,109 @@
+"""Rprop, which reads only the signs of gradients, and ASGD, which averages its parameters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minigrad.declare.many import Rule
+from minigrad.errors import ArgumentError
+from minigrad.optim import rules
+from minigrad.optim.optimizer import Params
+from minigrad.optim.options import expect_at_least, expect_rate, rate_of
+from minigrad.optim.states import filled
+from minigrad.optim.stepping import RuleOptimizer
+from minigrad.runtime.tensor import Tensor
+
+
+class Rprop(RuleOptimizer):
+    """Steps of a size of its own for each element, along the sign of the gradient.
+
+    Parameters
+    ----------
+    params : iterable
+        Parameters or parameter groups: see `Optimizer`.
+    lr : float or Tensor, default 1e-2
+        The first size of steps.
+    etas : pair of float, default (0.5, 1.2)
+        Factors by which a size shrinks where the sign has changed, and grows where it has not.
+    step_sizes : pair of float, default (1e-6, 50)
+        The least and the largest size.
+    capturable, foreach, maximize, differentiable
+        As for `Adam`.
+
+    References
+    ----------
+    M. Riedmiller and H. Braun, A Direct Adaptive Method for Faster Backpropagation Learning: The RPROP Algorithm.
+    """
+
+    pairs = {"shrink": ("etas", 0), "grow": ("etas", 1), "smallest": ("step_sizes", 0), "largest": ("step_sizes", 1)}
+
+    def __init__(
+        self, params: Params, lr: Any = 1e-2, etas: tuple[float, float] = (0.5, 1.2),
+        step_sizes: tuple[float, float] = (1e-6, 50), *, capturable: bool = False, foreach: bool | None = None,
+        maximize: bool = False, differentiable: bool = False,
+    ) -> None:  # fmt: skip
+        expect_rate("Rprop", lr)
+        if not 0.0 < etas[0] < 1.0 < etas[1]:
+            raise ArgumentError(f"Rprop: expected etas with 0 < etas[0] < 1 < etas[1], got {etas}")
+        super().__init__(params, {
+            "lr": lr, "etas": etas, "step_sizes": step_sizes, "foreach": foreach, "maximize": maximize,
+            "differentiable": differentiable, "capturable": capturable,
+        })  # fmt: skip
+
+    def rule(self, group: dict[str, Any]) -> Rule:
+        return rules.rprop
+
+    def first_state(self, name: str, p: Any, group: dict[str, Any]) -> Tensor:
+        return filled(p, rate_of(group) if name == "step_size" else 0.0)
+
+
+class ASGD(RuleOptimizer):
+    """Gradient descent at a falling rate, and the mean of the parameters from step `t0` on as the state `ax`.
+
+    Parameters
+    ----------
+    params : iterable
+        Parameters or parameter groups: see `Optimizer`.
+    lr : float or Tensor, default 1e-2
+        The first rate.
+    lambd : float, default 1e-4
+        Decay of the parameters.
+    alpha : float, default 0.75
+        The power with which the rate falls.
+    t0 : float, default 1e6
+        The step at which averaging begins.
+    weight_decay, foreach, maximize, differentiable, capturable
+        As for `Adam`.
+
+    References
+    ----------
+    B. Polyak and A. Juditsky, Acceleration of Stochastic Approximation by Averaging.
+    """
+
+    counters = ("step", "eta", "mu")
+
+    def __init__(
+        self, params: Params, lr: Any = 1e-2, lambd: float = 1e-4, alpha: float = 0.75, t0: float = 1e6,
+        weight_decay: float = 0, foreach: bool | None = None, maximize: bool = False, differentiable: bool = False,
+        capturable: bool = False,
+    ) -> None:  # fmt: skip
+        expect_rate("ASGD", lr)
+        expect_at_least("ASGD", weight_decay=weight_decay)
+        super().__init__(params, {
+            "lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay, "foreach": foreach,
+            "maximize": maximize, "differentiable": differentiable, "capturable": capturable,
+        })  # fmt: skip
+
+    def rule(self, group: dict[str, Any]) -> Rule:
+        return rules.asgd
+
+    def first_counter(self, name: str, group: dict[str, Any]) -> float:
+        return {"eta": rate_of(group), "mu": 1.0}.get(name, 0.0)
+
+    def numbers(self, group: dict[str, Any], counters: dict[str, float]) -> dict[str, float]:
+        counters["step"] += 1
+        used = dict(counters)
+        step, lr = counters["step"], rate_of(group)
+        counters["eta"] = lr / (1 + group["lambd"] * lr * step) ** group["alpha"]
+        counters["mu"] = 1 / max(1, step - group["t0"])
+        return used

@@ -1,0 +1,95 @@
+"""The state of an optimizer as a dict, in PyTorch's structure: parameters are numbered, states stay tensors."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from minigrad.core.dtype import float32
+from minigrad.core.formats import preserve_format
+from minigrad.declare.names import MG, namespaces
+from minigrad.errors import ArgumentError
+from minigrad.runtime.tensor import Tensor
+
+
+def packed(groups: list[dict[str, Any]], state: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return groups and states with a number instead of each parameter, counted through the groups."""
+    numbers: dict[int, int] = {}
+    listed = []
+    for group in groups:
+        for p in group["params"]:
+            numbers.setdefault(id(p), len(numbers))
+        options = {key: value for key, value in group.items() if key != "params"}
+        listed.append({**options, "params": [numbers[id(p)] for p in group["params"]]})
+    states = {numbers[id(p)] if isinstance(p, Tensor) else p: each for p, each in state.items()}
+    return {"state": states, "param_groups": listed}
+
+
+def loaded(name: str, groups: list[dict[str, Any]], saved: Mapping[str, Any]) -> tuple[Any, list[dict[str, Any]]]:
+    """Return states by parameter, and groups with the options of a state dict.  Raises ArgumentError where groups
+    differ."""
+    new = [dict(group) for group in saved["param_groups"]]
+    if len(new) != len(groups):
+        raise ArgumentError(
+            f"{name}: expected a state dict with {len(groups)} parameter groups, got {len(new)}; make the "
+            f"optimizer with the same groups"
+        )
+    parameters: dict[Any, Any] = {}
+    for k, (group, old) in enumerate(zip(new, groups, strict=True)):
+        if len(group["params"]) != len(old["params"]):
+            raise ArgumentError(
+                f"{name}: expected {len(old['params'])} parameters in group {k} of the state dict, got "
+                f"{len(group['params'])}; make the optimizer with the same groups"
+            )
+        parameters |= zip(group["params"], old["params"])
+        group["params"] = old["params"]
+        if "param_names" in old:
+            group.setdefault("param_names", old["param_names"])
+    state: defaultdict[Any, Any] = defaultdict(dict)
+    for key, value in saved["state"].items():
+        p = parameters.get(key)
+        if p is None:
+            state[key] = value
+        else:
+            state[p] = {entry: taken(entry, each, p) for entry, each in value.items()}
+    return state, new
+
+
+def taken(entry: str, value: Any, p: Tensor) -> Any:
+    """Return a copy of a loaded state for a parameter: a tensor of its dtype and device, or another value as it is."""
+    if isinstance(value, dict):
+        return {key: taken(key, each, p) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)([taken(entry, each, p) for each in value])
+    if isinstance(value, Tensor):
+        tensor = value.detach()
+    elif isinstance(value, np.ndarray):
+        tensor = namespaces[MG]["from_numpy"](value)
+    elif hasattr(value, "__dlpack__"):  # a tensor of PyTorch
+        from minigrad.api.interop import from_dlpack
+
+        tensor = from_dlpack(value.detach() if hasattr(value, "detach") else value)
+    else:
+        return value
+    if entry == "step" or not p.dtype.is_float:
+        return tensor.to(float32, copy=True) if entry == "step" else tensor.to(p.device, copy=True)
+    return tensor.to(p.device, p.dtype, copy=True)
+
+
+def scalar_state(value: float) -> Tensor:
+    """Return a count as PyTorch keeps it: a scalar of float32 on the CPU."""
+    made: Tensor = namespaces[MG]["tensor"](float(value), dtype=float32, device="cpu")
+    return made
+
+
+def filled(p: Tensor, value: float) -> Tensor:
+    """Return a tensor with the shape and strides of a parameter, filled with a number."""
+    made: Tensor = namespaces[MG]["full_like"](p.detach(), value)
+    if p.layout.is_contiguous:
+        return made
+    copied = namespaces[MG]["clone"](p.detach(), memory_format=preserve_format)
+    copied.fill_(value)
+    return copied if copied.layout == p.layout else made

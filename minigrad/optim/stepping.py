@@ -1,0 +1,271 @@
+"""A step of a rule, and the plan of its launches, which is used until one of its tensors is replaced.
+
+A `Bundle` is a launch: parameters of one dtype and device that have taken the same number of steps, their states and
+gradients.  A `GroupPlan` has the bundles of a parameter group, and makes new ones when these no longer fit.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from operator import is_
+from typing import Any, ClassVar
+
+from minigrad.declare.many import Rule
+from minigrad.optim.optimizer import Optimizer, Params, loss_of
+from minigrad.optim.options import expect_offered
+from minigrad.optim.states import filled, scalar_state
+from minigrad.runtime.many import ManyPlan, rows_of
+from minigrad.runtime.recording import no_grad
+from minigrad.runtime.tensor import Tensor
+
+END = object()  # behind the last state, so that a list that has become shorter is another one
+
+
+class RuleOptimizer(Optimizer):
+    """Base of the optimizers whose step is a rule.
+
+    A subclass returns its rule and prepares the states that the rule names.
+
+    counters: numbers in the state of a parameter that its other parameters share mostly, such as the count of steps.
+    pairs: for a number of the rule, the option that has it and its position there.
+    """
+
+    counters: ClassVar[tuple[str, ...]] = ("step",)
+    pairs: ClassVar[dict[str, tuple[str, int]]] = {"beta1": ("betas", 0), "beta2": ("betas", 1)}
+
+    def __init__(self, params: Params, defaults: dict[str, Any]) -> None:
+        expect_offered(type(self).__name__, defaults)
+        super().__init__(params, defaults)
+
+    def rule(self, group: dict[str, Any]) -> Rule:
+        """Return the rule for the options of a group."""
+        raise NotImplementedError(f"{type(self).__name__}.rule: expected a subclass that overrides it")
+
+    def first_state(self, name: str, p: Any, group: dict[str, Any]) -> Tensor:
+        """Return a state of a parameter before its first step."""
+        return filled(p, 0.0)
+
+    def first_counter(self, name: str, group: dict[str, Any]) -> float:
+        """Return a counter before the first step."""
+        return 0.0
+
+    def numbers(self, group: dict[str, Any], counters: dict[str, float]) -> dict[str, float]:
+        """Count a step, and return the numbers of the rule that are not options."""
+        if "step" in counters:
+            counters["step"] += 1
+        return counters
+
+    def formula(self) -> str:
+        """Return the update of each parameter group as text: the statements of its rule."""
+        return "\n\n".join(dict.fromkeys(self.rule(group).formula() for group in self.param_groups))
+
+    def step(self, closure: Any = None) -> Any:
+        """Update all parameters that have a gradient, by one launch per parameter group.
+
+        Parameters
+        ----------
+        closure : callable, optional
+            Computes the loss again, with its gradients, and returns it.
+
+        Returns
+        -------
+        object
+            The value of the closure, or None without one.
+
+        Notes
+        -----
+        Parameters of several dtypes or devices, or with different counts of steps, need a launch each.  Nothing is
+        recorded.  A graph that saved a parameter raises GradientError in a later backward pass.
+        """
+        loss = loss_of(closure)
+        plans = self.__dict__.get("_plans")
+        if plans is None:
+            plans = self.__dict__["_plans"] = {}
+        for group in self.param_groups:
+            plan = plans.get(id(group))
+            if plan is None or plan.group is not group:
+                plan = plans[id(group)] = GroupPlan(self, group)
+            plan.step(self)
+        return loss
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self.__dict__.pop("_plans", None)
+
+
+class Bundle:
+    """The parameters, states and gradients of one launch.
+
+    rows: the numbers of the parameters in the group.  states: their dicts.  counters: the memory of the counters that
+    they share.  fresh: whether their next step is the first.  plan: the launch.  written, buffers: the storages that it
+    writes, and their buffers.  views: the values of the dicts, as they are at any time.  kept: the same objects, as
+    they were when the plan was made.  tensors, storages, layouts: those of them that are tensors, and where they were.
+    """
+
+    __slots__ = ("buffers", "counters", "fresh", "kept", "layouts", "plan", "rows", "states", "storages", "tensors",
+                 "views", "written")  # fmt: skip
+
+    def __init__(
+        self, rows: list[int], states: list[dict[str, Any]], counters: Sequence[str], again: bool = False
+    ) -> None:
+        self.rows, self.states = rows, states
+        common = {name: states[0][name] if again else scalar_state(float(states[0][name])) for name in counters}
+        for state in states:
+            state |= common
+        self.counters = {name: counter.storage for name, counter in common.items()}
+        self.fresh = False
+        self.plan: ManyPlan
+        self.written: list[Any]
+        self.buffers: list[Any]
+        self.views: list[Any]
+        self.kept: list[Any]
+        self.tensors: list[Tensor]
+        self.storages: list[Any]
+        self.layouts: list[Any]
+
+    def numbers(self, optimizer: RuleOptimizer, group: dict[str, Any], rule: Rule) -> tuple[float, ...]:
+        """Count a step, and return the constants of the launch."""
+        values = {name: storage.buffer.item(0) for name, storage in self.counters.items()}
+        more = optimizer.numbers(group, values)
+        for name, storage in self.counters.items():
+            storage.buffer[0] = values[name]
+            storage.version += 1
+        if "first" in rule.numbers:
+            more["first"], self.fresh = self.fresh, False
+        pairs = optimizer.pairs
+        for name in rule.numbers:
+            if name not in more:
+                value = group[pairs[name][0]][pairs[name][1]] if name in pairs else group[name]
+                more[name] = value.item() if isinstance(value, Tensor) else value
+        return rule.constants(*[more[name] for name in rule.numbers])
+
+
+class GroupPlan:
+    """The bundles of a parameter group, and the tensors that they were made for: see `serves`."""
+
+    def __init__(self, optimizer: RuleOptimizer, group: dict[str, Any]) -> None:
+        self.optimizer_rule: Rule | None = None
+        self.group = group
+        self.bundles: list[Bundle] = []
+        self.names: tuple[str, ...] = ()
+
+    def step(self, optimizer: RuleOptimizer) -> None:
+        """Take a step with the gradients that are there."""
+        params, rule = self.group["params"], optimizer.rule(self.group)
+        try:
+            gradients = [p._grad for p in params]
+        except AttributeError:  # a tensor that never was a Var
+            gradients = [p.grad for p in params]
+        layouts = [None if g is None else g.layout for g in gradients]
+        storages = [None if g is None else g.storage for g in gradients]
+        if not self.serves(optimizer, rule, params, layouts):
+            self.make(optimizer, rule, params, gradients, layouts)
+        if not self.changed.isdisjoint(storages):
+            return self.step_apart(optimizer, rule, params, gradients)
+        if self.passing or any(bundle.fresh for bundle in self.bundles):
+            self.optimizer_rule = None  # the next step may be made of other launches
+        for bundle in self.bundles:
+            constants = bundle.numbers(optimizer, self.group, rule)
+            read = storages if len(bundle.rows) == len(params) else [storages[k] for k in bundle.rows]
+            bundle.plan.run(constants, read, bundle.written, bundle.buffers)  # type: ignore[arg-type]
+        return None
+
+    def serves(self, optimizer: RuleOptimizer, rule: Rule, params: list[Any], layouts: list[Any]) -> bool:
+        """Return whether rule, parameters, states and the layouts of gradients are those of the bundles."""
+        if rule is not self.optimizer_rule or layouts != self.gradients:
+            return False
+        if [p.storage for p in params] != self.storages or [p.layout for p in params] != self.layouts:
+            return False
+        if not same(optimizer.state.values(), self.dicts):
+            return False
+        for bundle in self.bundles:
+            if not bundle.plan.current or not same(chain.from_iterable(bundle.views), bundle.kept):
+                return False
+            # `state["exp_avg"].data = x` and views in place leave the object as it is.
+            if [x.storage for x in bundle.tensors] != bundle.storages or [
+                x.layout for x in bundle.tensors
+            ] != bundle.layouts:
+                return False
+        return True
+
+    def make(
+        self, optimizer: RuleOptimizer, rule: Rule, params: list[Any], gradients: list[Any], layouts: list[Any]
+    ) -> None:
+        """Make the bundles for parameters that have a gradient."""
+        self.optimizer_rule, self.gradients = None, layouts  # after an error there is no plan
+        self.layouts, self.storages = [p.layout for p in params], [p.storage for p in params]
+        states = rule.tensors[1:-1]
+        self.names = (*states, *optimizer.counters)
+        self.bundles = []
+        self.changed: set[Any] = set()
+        # A gradient from before its parameter became of another dtype: the next one may lie as it does.
+        self.passing = any(g is not None and g.dtype is not p.dtype for p, g in zip(params, gradients, strict=True))
+        alike: dict[Any, list[int]] = {}
+        uses = Counter(id(p) for p, g in zip(params, gradients, strict=True) if g is not None)
+        for k, (p, g) in enumerate(zip(params, gradients, strict=True)):
+            if g is not None:
+                state = optimizer.state[p] if self.names else {}
+                fresh = "first" in rule.numbers and state.get(states[0]) is None
+                prepare(optimizer, state, states, p, self.group)
+                # A parameter that comes twice takes one step after the other, each in a launch of its own.
+                key = (fresh, k if uses[id(p)] > 1 else None, *[float(state[name]) for name in optimizer.counters])
+                alike.setdefault(key, []).append(k)
+        stepped: set[int] = set()
+        for key, numbers in alike.items():
+            again = id(params[numbers[0]]) in stepped
+            stepped.update(id(params[k]) for k in numbers)
+            rows = [(params[k], *[optimizer.state[params[k]][name] for name in states], gradients[k]) for k in numbers]
+            for group in rows_of(rows, rule.written):
+                chosen = [numbers[k] for k in group], [rows[k] for k in group]
+                self.add(optimizer, rule, *chosen, fresh=key[0], again=again)
+        self.dicts = [*optimizer.state.values()]
+        for bundle in self.bundles:
+            bundle.views = [*[state.values() for state in bundle.states], (END,)]
+            bundle.kept = [*chain.from_iterable(bundle.views)]
+            bundle.tensors = [x for x in bundle.kept if isinstance(x, Tensor)]
+            bundle.storages, bundle.layouts = [x.storage for x in bundle.tensors], [x.layout for x in bundle.tensors]
+        self.optimizer_rule = rule
+
+    def add(
+        self, optimizer: RuleOptimizer, rule: Rule, numbers: list[int], rows: list[tuple[Any, ...]], fresh: bool,
+        again: bool,
+    ) -> None:  # fmt: skip
+        """Add the bundle of some rows; again: of a parameter that has one already, whose counters it shares."""
+        states = [optimizer.state[row[0]] for row in rows] if self.names else []
+        bundle = Bundle(numbers, states, optimizer.counters, again)
+        bundle.fresh = fresh
+        bundle.plan = rule.plan(rows)
+        bundle.written = [row[k].storage for k in range(rule.written) for row in rows]
+        bundle.buffers = [storage.buffer for storage in bundle.written]
+        self.changed.update(bundle.written)
+        self.bundles.append(bundle)
+
+    def step_apart(self, optimizer: RuleOptimizer, rule: Rule, params: list[Any], gradients: list[Any]) -> None:
+        """Take a step where a gradient is the memory of a parameter or of a state."""
+        for bundle in self.bundles:
+            constants = bundle.numbers(optimizer, self.group, rule)
+            names = rule.tensors[1:-1]
+            rows = [(params[k], *[optimizer.state[params[k]][name] for name in names], gradients[k])
+                    for k in bundle.rows]  # fmt: skip
+            rule.launch(rows, constants)
+        self.optimizer_rule = None  # the next step looks at everything again
+
+
+def same(values: Iterable[Any], kept: list[Any]) -> bool:
+    """Return whether values are the objects that were kept; tensors are not compared by elements."""
+    return all(map(is_, values, kept))
+
+
+def prepare(
+    optimizer: RuleOptimizer, state: dict[str, Any], names: Sequence[str], p: Any, group: dict[str, Any]
+) -> None:
+    """Give a parameter the states and counters that it does not have yet."""
+    for name in optimizer.counters:
+        if state.get(name) is None:
+            state[name] = optimizer.first_counter(name, group)
+    for name in names:
+        if state.get(name) is None:
+            with no_grad():
+                state[name] = optimizer.first_state(name, p, group)
