@@ -1,9 +1,47 @@
-"""Which data can be learnt from without a download?
+"""Data to train with: datasets, samplers and `DataLoader` under PyTorch's names, and readers of files that users have.
 
-One small real data set travels with the package; loaders return plain NumPy arrays, and the caller makes tensors of
-them. Everything about a data set (where it is from, how it is split) is in its own module.
+One small real data set travels with the package, `load_digits`; others are generated, or read from files.
 """
 
+from minigrad.api.absent import present
+from minigrad.data.cifar import CIFAR10, CIFAR100
+from minigrad.data.collate import default_collate, default_convert
+from minigrad.data.datasets import (
+    ChainDataset,
+    ConcatDataset,
+    Dataset,
+    IterableDataset,
+    StackDataset,
+    Subset,
+    TensorDataset,
+    random_split,
+)
 from minigrad.data.digits import load_digits
+from minigrad.data.distributed import DistributedSampler
+from minigrad.data.generated import moons, spirals
+from minigrad.data.idx import MNIST, FashionMNIST, read_idx
+from minigrad.data.images import ImageFolder, read_image
+from minigrad.data.information import WorkerInfo, get_worker_info
+from minigrad.data.loader import DataLoader
+from minigrad.data.samplers import (
+    BatchSampler,
+    RandomSampler,
+    Sampler,
+    SequentialSampler,
+    SubsetRandomSampler,
+    WeightedRandomSampler,
+)
+from minigrad.data.tables import CSV
+from minigrad.data.texts import Characters, character_names, read_text, topics
+from minigrad.data.transforms import Compose, Normalize, OneHot, RandomCrop, RandomHorizontalFlip
 
-__all__ = ["load_digits"]
+__all__ = [
+    "CIFAR10", "CIFAR100", "CSV", "MNIST", "BatchSampler", "ChainDataset", "Characters", "Compose", "ConcatDataset",
+    "DataLoader", "Dataset", "DistributedSampler", "FashionMNIST", "ImageFolder", "IterableDataset", "Normalize",
+    "OneHot", "RandomCrop", "RandomHorizontalFlip", "RandomSampler", "Sampler", "SequentialSampler", "StackDataset",
+    "Subset", "SubsetRandomSampler", "TensorDataset", "WeightedRandomSampler", "WorkerInfo", "character_names",
+    "default_collate", "default_convert", "get_worker_info", "load_digits", "moons", "random_split", "read_idx",
+    "read_image", "read_text", "spirals", "topics",
+]  # fmt: skip
+
+present(globals(), {name: globals()[name] for name in __all__})

@@ -1,0 +1,57 @@
+"""Checks of the arguments of `DataLoader`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minigrad.data.samplers import expect_count
+from minigrad.errors import ArgumentError
+from minigrad.runtime.tensor import describe
+
+
+def expect_workers(
+    num_workers: Any, timeout: Any, prefetch_factor: Any, persistent_workers: bool, context: Any
+) -> None:
+    """Raise ArgumentError for arguments of workers that do not go together."""
+    if isinstance(num_workers, bool) or not isinstance(num_workers, int) or num_workers < 0:
+        raise ArgumentError(f"DataLoader: num_workers: expected an int >= 0, got {num_workers!r}")
+    if not isinstance(timeout, (int, float)) or timeout < 0:
+        raise ArgumentError(f"DataLoader: timeout: expected seconds >= 0, got {timeout!r}")
+    options = {
+        "persistent_workers": persistent_workers, "prefetch_factor": prefetch_factor is not None, "timeout": timeout,
+        "multiprocessing_context": context is not None,
+    }  # fmt: skip
+    for name in [name for name, value in options.items() if value and not num_workers]:
+        raise ArgumentError(f"DataLoader: {name} is for workers; set num_workers > 0 or leave it out")
+    if prefetch_factor is not None:
+        expect_count("DataLoader", "prefetch_factor", prefetch_factor)
+
+
+def expect_functions(collate_fn: Any, worker_init_fn: Any) -> None:
+    """Raise ArgumentError for an argument that cannot be called."""
+    for name, function in (("collate_fn", collate_fn), ("worker_init_fn", worker_init_fn)):
+        if function is not None and not callable(function):
+            raise ArgumentError(f"DataLoader: {name}: expected a function, got {describe(function)}")
+
+
+def expect_sampling(
+    stream: bool, batch_size: Any, shuffle: Any, sampler: Any, batch_sampler: Any, drop_last: bool
+) -> None:
+    """Raise ArgumentError for arguments of the order that exclude each other."""
+    if stream and (shuffle or sampler is not None or batch_sampler is not None):
+        raise ArgumentError(
+            "DataLoader: an IterableDataset has its own order; leave shuffle, sampler and batch_sampler out"
+        )
+    if sampler is not None and shuffle:
+        raise ArgumentError("DataLoader: sampler and shuffle exclude each other; give one of them")
+    for name, order in (("sampler", sampler), ("batch_sampler", batch_sampler)):
+        if order is not None and not hasattr(order, "__iter__") and not hasattr(order, "__getitem__"):
+            raise ArgumentError(f"DataLoader: {name}: expected an iterable of indices, got {describe(order)}")
+    if batch_sampler is not None and (batch_size != 1 or shuffle or sampler is not None or drop_last):
+        raise ArgumentError(
+            "DataLoader: batch_sampler excludes batch_size, shuffle, sampler and drop_last; leave them out"
+        )
+    if batch_size is None and batch_sampler is None and drop_last:
+        raise ArgumentError("DataLoader: drop_last is for batches; set a batch_size")
+    if batch_sampler is None and batch_size is not None:
+        expect_count("DataLoader", "batch_size", batch_size)

@@ -1,0 +1,297 @@
+"""Datasets: objects with `ds[i]`, or streams, and their unions, subsets and splits.  Names and arguments are PyTorch's.
+
+A dataset may also have `__getbatch__(indices)`, which returns a batch as a whole for an int64 array of indices.  The
+datasets of arrays have it: a batch is gathered by one launch per tensor, and no item is made or collated.
+"""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minigrad.data.information import get_worker_info
+from minigrad.data.streams import drawn_key, expect_generator, permutation
+from minigrad.errors import ArgumentError, DTypeError, IndexOutOfRange, ShapeError
+from minigrad.ops.creation import from_numpy
+from minigrad.ops.indexing.gathering import index_select
+from minigrad.ops.random import Generator
+from minigrad.runtime.tensor import Tensor, describe, host_array
+
+T_co = TypeVar("T_co", covariant=True)
+Indices = NDArray[np.int64]
+Gather = Callable[[Indices], Any]
+
+
+class Dataset(Generic[T_co]):
+    """The base of datasets with `ds[i]` and, for most samplers, `len(ds)`."""
+
+    def __getitem__(self, index: Any) -> T_co:
+        """Return the sample of an index."""
+        raise NotImplementedError(f"{type(self).__name__}: define __getitem__(self, index)")
+
+    def __add__(self, other: Dataset[Any]) -> ConcatDataset:
+        """Return both datasets, one behind the other."""
+        return ConcatDataset([self, other])
+
+
+class IterableDataset(Dataset[T_co]):
+    """The base of datasets that are streams: `iter(ds)` returns the samples in turn.
+
+    Each worker of a loader has a copy and goes through all of it, so `__iter__` has to choose its share by
+    `get_worker_info()`.
+    """
+
+    def __iter__(self) -> Iterator[T_co]:
+        """Return an iterator over the samples."""
+        raise NotImplementedError(f"{type(self).__name__}: define __iter__(self)")
+
+    def __add__(self, other: Dataset[Any]) -> Any:
+        """Return both streams, one behind the other."""
+        return ChainDataset([self, other])
+
+
+class TensorDataset(Dataset[tuple[Tensor, ...]]):
+    """Samples along the first dim of tensors or arrays of one length.
+
+    Parameters
+    ----------
+    *tensors : Tensor or numpy.ndarray
+        Their elements are shared, not copied.
+
+    Raises
+    ------
+    ShapeError
+        If a tensor has no dims, or another length than the first.
+
+    Examples
+    --------
+    >>> ds = mg.data.TensorDataset(mg.tensor([[1.0], [2.0]]), mg.tensor([0, 1]))
+    >>> ds[1], len(ds)
+    ((tensor([2.]), tensor(1)), 2)
+    """
+
+    draws = False
+
+    def __init__(self, *tensors: Any) -> None:
+        self.tensors = tuple(from_numpy(x) if isinstance(x, np.ndarray) else x for x in tensors)
+        if not tensors:
+            raise ArgumentError("TensorDataset: expected one tensor or more, got none")
+        for x in self.tensors:
+            if not isinstance(x, Tensor):
+                raise ArgumentError(f"TensorDataset: expected tensors or arrays, got {describe(x)}")
+            if not x.shape or x.shape[0] != self.tensors[0].shape[0]:
+                shapes = ", ".join(str(x.shape) for x in self.tensors)
+                raise ShapeError(f"TensorDataset: expected tensors of one length in their first dim, got {shapes}")
+
+    def __getitem__(self, index: Any) -> tuple[Tensor, ...]:
+        return tuple(x[index] for x in self.tensors)
+
+    def __len__(self) -> int:
+        return int(self.tensors[0].shape[0])
+
+    def __getbatch__(self, indices: Indices) -> list[Tensor]:
+        """Return the samples of several indices, a tensor for each of `tensors`."""
+        return [rows(x, indices) for x in self.tensors]
+
+
+def rows(x: Any, indices: Indices) -> Tensor:
+    """Return some rows of a tensor or array: one launch, or NumPy's gather in a worker, which then needs no kernels."""
+    if isinstance(x, np.ndarray):
+        return from_numpy(x[indices])
+    x = x.detach()
+    if x.device.kind == "cpu" and get_worker_info() is not None:
+        return from_numpy(host_array(x)[indices])
+    where = from_numpy(indices)
+    result: Tensor = index_select(x, 0, where if x.device.kind == "cpu" else where.to(x.device))
+    return result
+
+
+def index_array(indices: Any) -> Indices:
+    """Return indices as int64.  Raises DTypeError for numbers that are not integers, which would be rounded."""
+    array = np.asarray(indices)
+    if array.size and array.dtype.kind not in "biu":
+        raise DTypeError(f"DataLoader: expected integers as indices of samples, got {describe(indices)}")
+    return array.astype(np.int64, copy=False)
+
+
+def defined(dataset: Any, name: str) -> Any:
+    """Return a method that serves several indices, or None.
+
+    None for a class that redefines `__getitem__` alone: the method of its base would return other samples.
+    """
+    for kind in type(dataset).__mro__:
+        if name in vars(kind):
+            return getattr(dataset, name, None)
+        if "__getitem__" in vars(kind):
+            return None
+    return None
+
+
+def gatherer(dataset: Any) -> Gather | None:
+    """Return the function that makes batches of a dataset as a whole, or None."""
+    if isinstance(dataset, (np.ndarray, Tensor)):
+        return lambda indices: rows(dataset, indices)
+    function: Gather | None = defined(dataset, "__getbatch__")
+    return function
+
+
+def draws(dataset: Any) -> bool:
+    """Whether code of a dataset may draw random numbers."""
+    return not isinstance(dataset, (np.ndarray, Tensor)) and getattr(dataset, "draws", True)
+
+
+class Subset(Dataset[Any]):
+    """Some samples of a dataset, by their indices, which may be the keys of a dict."""
+
+    def __init__(self, dataset: Any, indices: Sequence[int]) -> None:
+        self.dataset, self.indices = dataset, indices
+        array = np.asarray(indices)
+        keys = array.ndim != 1 or (array.size and array.dtype.kind not in "biu")
+        self._positions = None if keys else array.astype(np.int64, copy=False)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, list):
+            return self.dataset[[self.indices[k] for k in index]]
+        return self.dataset[self.indices[index]]
+
+    def __getitems__(self, indices: Sequence[int]) -> list[Any]:
+        """Return several samples, by the dataset's own `__getitems__` where it has that."""
+        if self._positions is None:
+            chosen = [self.indices[k] for k in indices]
+        else:
+            chosen = self._positions[index_array(indices)].tolist()
+        several = defined(self.dataset, "__getitems__")
+        return several(chosen) if several else [self.dataset[k] for k in chosen]
+
+    @property
+    def __getbatch__(self) -> Gather:
+        """The dataset's function for whole batches; AttributeError where it has none."""
+        gather, positions = gatherer(self.dataset), self._positions
+        if gather is None or positions is None:
+            raise AttributeError(f"{type(self.dataset).__name__} has no __getbatch__")
+        return lambda indices: gather(positions[indices])
+
+    @property
+    def draws(self) -> bool:
+        """Whether the dataset may draw random numbers."""
+        return draws(self.dataset)
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+
+class ConcatDataset(Dataset[Any]):
+    """Datasets one behind the other."""
+
+    def __init__(self, datasets: Iterable[Any]) -> None:
+        self.datasets = list(datasets)
+        if not self.datasets:
+            raise ArgumentError("ConcatDataset: expected one dataset or more, got none")
+        if any(isinstance(each, IterableDataset) for each in self.datasets):
+            raise ArgumentError("ConcatDataset: expected datasets with indices, got a stream; write ChainDataset")
+        self.cumulative_sizes = list(itertools.accumulate(len(each) for each in self.datasets))
+
+    def __len__(self) -> int:
+        return self.cumulative_sizes[-1]
+
+    def __getitem__(self, index: int) -> Any:
+        if not -len(self) <= index < len(self):
+            raise IndexOutOfRange(f"ConcatDataset: index {index} is out of range for {len(self)} samples")
+        index += len(self) if index < 0 else 0
+        which = bisect.bisect_right(self.cumulative_sizes, index)
+        return self.datasets[which][index - (self.cumulative_sizes[which - 1] if which else 0)]
+
+
+class ChainDataset(IterableDataset[Any]):
+    """Streams one behind the other."""
+
+    def __init__(self, datasets: Iterable[Any]) -> None:
+        self.datasets = datasets
+
+    def __iter__(self) -> Iterator[Any]:
+        for each in self.datasets:
+            if not isinstance(each, IterableDataset):
+                raise ArgumentError(f"ChainDataset: expected IterableDatasets, got {describe(each)}")
+            yield from each
+
+    def __len__(self) -> int:
+        return sum(len(each) for each in self.datasets)
+
+
+class StackDataset(Dataset[Any]):
+    """Datasets side by side: a sample is a tuple, or with keyword arguments a dict, of their samples."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if bool(args) == bool(kwargs):
+            raise ArgumentError("StackDataset: expected datasets, either all by position or all by name")
+        self.datasets: Any = kwargs or args
+        lengths = {len(each) for each in self._parts()}
+        if len(lengths) > 1:
+            raise ArgumentError(f"StackDataset: expected datasets of one length, got lengths {sorted(lengths)}")
+
+    def _parts(self) -> list[Any]:
+        return list(self.datasets.values() if isinstance(self.datasets, Mapping) else self.datasets)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(self.datasets, Mapping):
+            return {name: each[index] for name, each in self.datasets.items()}
+        return tuple(each[index] for each in self.datasets)
+
+    def __len__(self) -> int:
+        return len(self._parts()[0])
+
+
+def random_split(dataset: Any, lengths: Sequence[float], generator: Generator | None = None) -> list[Subset]:
+    """Split a dataset at random into subsets that have no sample in common.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        With a length.
+    lengths : sequence of int or float
+        Lengths that sum to that of the dataset; or fractions that sum to 1.  Samples that rounding down
+        leaves over go to the subsets in turn.
+    generator : Generator, optional
+        Draws the permutation; by default the one of `mg.manual_seed`.
+
+    Returns
+    -------
+    list of Subset
+        One for each length.
+
+    Raises
+    ------
+    ArgumentError
+        If the lengths do not go with the dataset.
+
+    Examples
+    --------
+    >>> parts = mg.data.random_split(range(10), [0.75, 0.25], generator=mg.Generator(0))
+    >>> [len(part) for part in parts]
+    [8, 2]
+    """
+    expect_generator("random_split", generator)
+    n = len(dataset)
+    sizes: list[int] = []
+    if math.isclose(sum(lengths), 1):
+        for k, fraction in enumerate(lengths):
+            if not 0 <= fraction <= 1:
+                raise ArgumentError(f"random_split: expected fractions between 0 and 1, got {fraction} at index {k}")
+            sizes.append(math.floor(n * fraction))
+        for k in range(n - sum(sizes)):
+            sizes[k % len(sizes)] += 1
+    else:
+        sizes = [int(length) for length in lengths]
+        if sizes != list(lengths):
+            raise ArgumentError(f"random_split: expected integers, or fractions that sum to 1, got {list(lengths)}")
+    if sum(sizes) != n or min(sizes, default=0) < 0:
+        raise ArgumentError(f"random_split: expected lengths that sum to {n}, got {list(lengths)}")
+    order = permutation(drawn_key(generator), n).tolist()
+    ends = list(itertools.accumulate(sizes))
+    return [Subset(dataset, order[end - size : end]) for size, end in zip(sizes, ends)]

@@ -1,0 +1,82 @@
+"""The samples of one of several processes that train together."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minigrad.data.samplers import ArraySampler, expect_count
+from minigrad.data.streams import permutation
+from minigrad.errors import ArgumentError
+
+
+class DistributedSampler(ArraySampler):
+    """The share of one of several processes that train together.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        With a length.
+    num_replicas, rank : int, optional
+        How many processes there are, and which of them this is; those of `mg.dist` if None.
+    shuffle : bool, default True
+        Whether the samples are permuted, by `seed` and the epoch.
+    seed : int, default 0
+        The same for all processes.
+    drop_last : bool, default False
+        Whether samples are left out, so that all shares have one length; otherwise the first samples are repeated.
+
+    Notes
+    -----
+    Call `set_epoch(epoch)` before each epoch; without it every epoch has the same order.
+    """
+
+    def __init__(
+        self, dataset: Any, num_replicas: int | None = None, rank: int | None = None, shuffle: bool = True,
+        seed: int = 0, drop_last: bool = False,
+    ) -> None:  # fmt: skip
+        if num_replicas is None or rank is None:
+            from minigrad import dist  # mpi4py, which it starts, is a library that few have
+
+            num_replicas = dist.get_world_size() if num_replicas is None else num_replicas
+            rank = dist.get_rank() if rank is None else rank
+        expect_count("DistributedSampler", "num_replicas", num_replicas)
+        if not 0 <= rank < num_replicas:
+            raise ArgumentError(f"DistributedSampler: rank: expected 0 to {num_replicas - 1}, got {rank}")
+        self.dataset, self.num_replicas, self.rank = dataset, num_replicas, rank
+        self.shuffle, self.seed, self.drop_last, self.epoch = shuffle, seed, drop_last, 0
+
+    @property
+    def num_samples(self) -> int:
+        """How many indices a share has."""
+        n = len(self.dataset)
+        return n // self.num_replicas if self.drop_last else math.ceil(n / self.num_replicas)
+
+    @property
+    def total_size(self) -> int:
+        """How many indices all shares have."""
+        return self.num_samples * self.num_replicas
+
+    def order(self) -> NDArray[np.int64]:
+        """Return the share of this process: each num_replicas-th index."""
+        n = len(self.dataset)
+        whole = permutation((self.seed % 2**64, self.epoch % 2**64), n) if self.shuffle else np.arange(n)
+        return np.resize(whole, self.total_size)[self.rank :: self.num_replicas]
+
+    def set_epoch(self, epoch: int) -> None:
+        """Choose the permutation of an epoch."""
+        self.epoch = epoch
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the epoch."""
+        return {"epoch": self.epoch}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Set the epoch."""
+        self.epoch = state["epoch"]
+
+    def __len__(self) -> int:
+        return self.num_samples

@@ -1,0 +1,68 @@
+"""Making one batch: the samples of some indices, or the next ones of a stream."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from minigrad.data.collate import default_collate, default_convert
+from minigrad.data.datasets import IterableDataset, defined, draws, gatherer, index_array
+
+
+class Exhausted(Exception):
+    """A stream has no more batches."""
+
+
+class Fetcher:
+    """Makes the batches of a dataset, in the process that has the loader or in a worker.
+
+    batch_size: None for samples without a batch.  collate: None for the default.
+    """
+
+    def __init__(self, dataset: Any, batched: bool, batch_size: int | None, drop_last: bool, collate: Any) -> None:
+        self.arguments = dataset, batched, batch_size, drop_last, collate
+        self.dataset, self.batch_size, self.drop_last = dataset, batch_size, drop_last
+        self.batched = batched
+        self.stream = isinstance(dataset, IterableDataset)
+        self.gather = gatherer(dataset) if batched and collate is None and not self.stream else None
+        self.several = defined(dataset, "__getitems__") if batched else None
+        self.draws = self.gather is None or draws(dataset)
+        self.collate: Callable[[Any], Any] = collate or (default_collate if batched else default_convert)
+        self.samples: Iterator[Any] | None = None
+
+    def __reduce__(self) -> Any:
+        return Fetcher, self.arguments  # its functions are found again in a worker
+
+    def start(self) -> None:
+        """Begin an epoch."""
+        self.samples = None
+
+    def fetch(self, indices: Any) -> Any:
+        """Return the batch of indices, or of a stream the next one.  Raises Exhausted at its end."""
+        if self.stream:
+            return self.following()
+        if self.gather is not None:
+            return self.gather(index_array(indices))
+        if isinstance(indices, np.ndarray):
+            indices = indices.tolist()
+        if not self.batched:
+            return self.collate(self.dataset[indices])
+        if self.several is not None:
+            return self.collate(self.several(indices))
+        return self.collate([self.dataset[index] for index in indices])
+
+    def following(self) -> Any:
+        """Return the next batch of a stream."""
+        if self.samples is None:
+            self.samples = iter(self.dataset)
+        if self.batch_size is None:
+            for sample in self.samples:
+                return self.collate(sample)
+            raise Exhausted
+        batch = list(itertools.islice(self.samples, self.batch_size))
+        if not batch or (self.drop_last and len(batch) < self.batch_size):
+            raise Exhausted
+        return self.collate(batch)

@@ -1,0 +1,106 @@
+"""Points in the plane whose classes no straight line separates: spirals and moons."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from minigrad.data.samplers import expect_count
+from minigrad.data.streams import drawn_key, expect_generator, permutation, uniforms
+from minigrad.errors import ArgumentError
+from minigrad.ops.creation import from_numpy
+from minigrad.ops.random import Generator
+from minigrad.runtime.tensor import Tensor
+
+
+def spirals(
+    n: int = 300, classes: int = 3, noise: float = 0.1, turns: float = 0.75, generator: Generator | None = None
+) -> tuple[Tensor, Tensor]:
+    """Make points on the arms of a spiral, an arm for each class.
+
+    Parameters
+    ----------
+    n : int, default 300
+        Number of points.
+    classes : int, default 3
+        Number of arms.
+    noise : float, default 0.1
+        Standard deviation of the normal noise on both coordinates; an arm reaches radius 1.
+    turns : float, default 0.75
+        Turns of an arm around the centre.
+    generator : Generator, optional
+        By default the one of `mg.manual_seed`.
+
+    Returns
+    -------
+    tuple of Tensor
+        float32 (n, 2) and int64 (n,), in a random order.
+
+    Examples
+    --------
+    >>> points, labels = mg.data.spirals(6, noise=0.0, generator=mg.Generator(0))
+    >>> points.shape, sorted(labels.tolist())
+    ((6, 2), [0, 0, 1, 1, 2, 2])
+    """
+    expect_shape("spirals", n, noise, generator)
+    expect_count("spirals", "classes", classes)
+    labels = np.arange(n) % classes
+    radius = (np.arange(n) // classes + 1) / -(-n // classes)
+    angle = 2 * math.pi * (turns * radius + labels / classes)
+    return shuffled(np.stack([radius * np.cos(angle), radius * np.sin(angle)], 1), labels, noise, generator)
+
+
+def moons(n: int = 200, noise: float = 0.1, generator: Generator | None = None) -> tuple[Tensor, Tensor]:
+    """Make points on two half circles that reach into each other.
+
+    Parameters
+    ----------
+    n : int, default 200
+        Number of points.
+    noise : float, default 0.1
+        Standard deviation of the normal noise on both coordinates; the circles have radius 1.
+    generator : Generator, optional
+        By default the one of `mg.manual_seed`.
+
+    Returns
+    -------
+    tuple of Tensor
+        float32 (n, 2) and int64 (n,), in a random order; as many of one class as of the other, or one more of class 0.
+
+    Examples
+    --------
+    >>> points, labels = mg.data.moons(5, noise=0.0, generator=mg.Generator(0))
+    >>> sorted(labels.tolist())
+    [0, 0, 0, 1, 1]
+    """
+    expect_shape("moons", n, noise, generator)
+    labels = np.arange(n) % 2
+    sizes = np.where(labels == 0, -(-n // 2), n // 2)
+    angle = math.pi * (np.arange(n) // 2) / np.maximum(sizes - 1, 1)
+    outer = np.stack([np.cos(angle), np.sin(angle)], 1)
+    inner = np.stack([1 - np.cos(angle), 0.5 - np.sin(angle)], 1)
+    return shuffled(np.where(labels[:, None] == 0, outer, inner), labels, noise, generator)
+
+
+def expect_shape(name: str, n: int, noise: float, generator: Generator | None) -> None:
+    """Raise ArgumentError for arguments that make no points."""
+    expect_count(name, "n", n)
+    expect_generator(name, generator)
+    if not 0 <= noise < math.inf:
+        raise ArgumentError(f"{name}: noise: expected a finite number >= 0, got {noise!r}")
+
+
+def shuffled(
+    points: np.ndarray, labels: np.ndarray, noise: float, generator: Generator | None
+) -> tuple[Tensor, Tensor]:
+    """Return points with noise, and their labels, in a random order.
+
+    Two uniform numbers make two normal ones (G. Box, M. Muller, Annals of Mathematical Statistics 29, 1958).
+    """
+    n = len(points)
+    u = 1.0 - uniforms(drawn_key(generator), 2 * n).reshape(2, n)
+    radius, angle = noise * np.sqrt(-2.0 * np.log(u[0])), 2 * math.pi * u[1]
+    points = points + np.stack([radius * np.cos(angle), radius * np.sin(angle)], 1)
+    order = permutation(drawn_key(generator), n)
+    return from_numpy(points[order].astype(np.float32)), from_numpy(labels[order].astype(np.int64))

@@ -1,0 +1,111 @@
+"""IDX files, the format of MNIST and FashionMNIST: two zero bytes, a type, the rank, the shape, and the elements."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minigrad.data.images import Images
+from minigrad.data.paths import content, located
+from minigrad.errors import FileError
+
+TYPES: Final = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
+
+
+def read_idx(path: Any) -> NDArray[Any]:
+    """Read an IDX file.
+
+    Parameters
+    ----------
+    path : str or path
+        A name that ends in .gz is decompressed.
+
+    Returns
+    -------
+    numpy.ndarray
+        In the byte order of this machine; it can be written.
+
+    Raises
+    ------
+    FileError
+        If the file is missing, cut off, too long, or of another format.
+
+    References
+    ----------
+    Y. LeCun, C. Cortes, C. Burges, "The MNIST database", section "The IDX file format".
+    """
+    data, name = content(path), os.fspath(path)
+    if len(data) < 4 or data[:2] != b"\0\0" or data[2] not in TYPES:
+        raise FileError(f"read_idx: {name}: it is not an IDX file, which begins with two zero bytes and a type")
+    rank, dtype = data[3], np.dtype(TYPES[data[2]])
+    begin = 4 + 4 * rank
+    if len(data) < begin:
+        raise FileError(f"read_idx: {name}: it is cut off in its shape of rank {rank}")
+    shape = tuple(int.from_bytes(data[4 + 4 * k : 8 + 4 * k], "big") for k in range(rank))
+    expected = math.prod(shape) * dtype.itemsize
+    if len(data) - begin != expected:
+        raise FileError(
+            f"read_idx: {name}: shape {shape} of {dtype.name} has {expected} bytes, got {len(data) - begin}"
+        )
+    return np.frombuffer(data, dtype, offset=begin).reshape(shape).astype(dtype.newbyteorder("="))
+
+
+class MNIST(Images):
+    """MNIST's handwritten digits: 60,000 images of 28x28 pixels to train with, 10,000 to test.
+
+    Parameters
+    ----------
+    root : str or path
+        Folder of the four files, such as `train-images-idx3-ubyte.gz`, or with the folder `MNIST/raw` of torchvision.
+    train : bool, default True
+        Which of the parts.
+    transform, target_transform : callable, optional
+        Applied to each image or label; without them batches are gathered as a whole.
+    download : bool, default False
+        Accepted for torchvision's sake; nothing is downloaded.
+
+    Raises
+    ------
+    FileError
+        If a file is missing, with the path to put it at, or damaged.
+
+    Notes
+    -----
+    `images` is float32 (n, 1, 28, 28) in [0, 1], `targets` int64 (n,).
+    """
+
+    source = "the site of the data set or a mirror has it"
+    classes = tuple("0123456789")
+
+    def __init__(
+        self, root: Any, train: bool = True, transform: Callable[..., Any] | None = None,
+        target_transform: Callable[..., Any] | None = None, download: bool = False,
+    ) -> None:  # fmt: skip
+        self.root, self.train = root, train
+        images = self.array("images-idx3-ubyte", 3)
+        labels = self.array("labels-idx1-ubyte", 1)
+        super().__init__(type(self).__name__, images[:, None], labels, transform, target_transform)
+
+    def array(self, ending: str, rank: int) -> NDArray[Any]:
+        """Return one of the files, of a rank."""
+        name = type(self).__name__
+        stem = f"{'train' if self.train else 't10k'}-{ending}"
+        dotted = stem.replace("-idx", ".idx")
+        files = (stem, f"{stem}.gz", dotted, f"{dotted}.gz")
+        folders = (os.path.join(name, "raw"), name, "raw", "")
+        path = located(name, self.root, folders, files, self.source)
+        result = read_idx(path)
+        if result.ndim != rank or result.dtype != np.uint8:
+            raise FileError(f"{name}: {path}: expected uint8 of rank {rank}, got {result.dtype} of rank {result.ndim}")
+        return result
+
+
+class FashionMNIST(MNIST):
+    """Images of ten kinds of clothes, in the format of MNIST; see there for the parameters."""
+
+    classes = ("T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot")

@@ -1,0 +1,167 @@
+"""Images as tensors with labels, and folders of image files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minigrad.data.datasets import Dataset, Indices, rows
+from minigrad.data.paths import MissingFile
+from minigrad.errors import FileError, MinigradError
+from minigrad.ops.creation import from_numpy
+from minigrad.runtime.tensor import Tensor
+
+EXTENSIONS: Final = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp")
+WHITE: Final = 255  # the largest value of a byte
+
+
+class Images(Dataset[tuple[Any, Any]]):
+    """Images (n, channels, height, width) as float32 in [0, 1], with int64 labels."""
+
+    classes: Sequence[str] = ()
+
+    def __init__(
+        self, name: str, images: NDArray[np.uint8], labels: NDArray[Any], transform: Callable[..., Any] | None,
+        target_transform: Callable[..., Any] | None,
+    ) -> None:  # fmt: skip
+        if len(images) != len(labels):
+            raise FileError(
+                f"{name}: expected a label for each image, got {len(images)} images and {len(labels)} labels"
+            )
+        self.images = from_numpy(np.divide(images, np.float32(WHITE), dtype=np.float32, order="C"))
+        self.targets = from_numpy(labels.astype(np.int64))
+        self.transform, self.target_transform = transform, target_transform
+
+    def __getitem__(self, index: int) -> tuple[Any, Any]:
+        return transformed(self, self.images[index], int(self.targets[index].item()))
+
+    @property
+    def __getbatch__(self) -> Callable[[Indices], list[Tensor]]:
+        """The function for whole batches; AttributeError if a transform has to see each image."""
+        if self.transform is not None or self.target_transform is not None:
+            raise AttributeError("a transform is applied to each image")
+        return lambda indices: [rows(self.images, indices), rows(self.targets, indices)]
+
+    @property
+    def draws(self) -> bool:
+        """Whether a transform may draw random numbers."""
+        return self.transform is not None or self.target_transform is not None
+
+    def __len__(self) -> int:
+        return int(self.targets.shape[0])
+
+
+class ImageFolder(Dataset[tuple[Any, int]]):
+    """Image files in a folder for each class: `root/cat/1.png`, `root/dog/7.jpg`.  Reading them needs Pillow.
+
+    Parameters
+    ----------
+    root : str or path
+        Folder with one folder for each class; classes are numbered in the order of their names.
+    transform, target_transform : callable, optional
+        Applied to each image, a float32 tensor (3, height, width) in [0, 1], or to each label.
+    loader : callable, optional
+        Reads the image of a path; by default Pillow, as RGB.
+    size : tuple of int, optional
+        Height and width to which Pillow scales the images, so that batches of them can be made.
+
+    Raises
+    ------
+    FileError
+        If there is no folder with images in it, or, when an image is read, if its file is damaged.
+
+    Notes
+    -----
+    `classes` has the names, `class_to_idx` their numbers, `samples` pairs of path and number, as in torchvision.
+    """
+
+    def __init__(
+        self, root: Any, transform: Callable[..., Any] | None = None,
+        target_transform: Callable[..., Any] | None = None, loader: Callable[[str], Any] | None = None,
+        *, size: tuple[int, int] | None = None,
+    ) -> None:  # fmt: skip
+        self.root, self.transform, self.target_transform = os.fspath(root), transform, target_transform
+        self.loader, self.size = loader, size
+        kinds = sorted(each.name for each in os.scandir(self.root) if each.is_dir()) if os.path.isdir(self.root) else []
+        if not kinds:
+            raise MissingFile(f"ImageFolder: {os.path.abspath(self.root)} has no folders; put a folder with images "
+                              f"there for each class")  # fmt: skip
+        self.classes = kinds
+        self.class_to_idx = {name: number for number, name in enumerate(kinds)}
+        self.samples = [
+            (path, number) for number, name in enumerate(kinds) for path in files(os.path.join(self.root, name))
+        ]
+        self.targets = [number for _, number in self.samples]
+        empty = [name for name in kinds if self.class_to_idx[name] not in set(self.targets)]
+        if empty:
+            raise MissingFile(f"ImageFolder: {os.path.join(os.path.abspath(self.root), empty[0])} has no image "
+                              f"({', '.join(EXTENSIONS)}); put one there or remove the folder")  # fmt: skip
+
+    def __getitem__(self, index: int) -> tuple[Any, int]:
+        path, label = self.samples[index]
+        return transformed(self, self.loader(path) if self.loader is not None else read_image(path, self.size), label)
+
+    def __len__(self) -> int:
+        return len(self.samples)
+
+
+def transformed(dataset: Images | ImageFolder, image: Any, label: int) -> tuple[Any, Any]:
+    """Return an image and its label after the transforms of a dataset."""
+    if dataset.transform is not None:
+        image = dataset.transform(image)
+    return image, label if dataset.target_transform is None else dataset.target_transform(label)
+
+
+def files(folder: str) -> list[str]:
+    """Return the paths of the images under a folder, sorted."""
+    return sorted(
+        os.path.join(path, name)
+        for path, _, names in os.walk(folder, followlinks=True)
+        for name in names
+        if name.lower().endswith(EXTENSIONS)
+    )
+
+
+def read_image(path: Any, size: tuple[int, int] | None = None) -> Tensor:
+    """Read an image file as a tensor.
+
+    Parameters
+    ----------
+    path : str or path
+        Of a format that Pillow reads.
+    size : tuple of int, optional
+        Height and width to scale to.
+
+    Returns
+    -------
+    Tensor
+        float32 (3, height, width), red, green and blue in [0, 1].
+
+    Raises
+    ------
+    FileError
+        If Pillow is not installed, or cannot read the file.
+    """
+    try:
+        from PIL import Image
+    except ImportError:
+        raise FileError(
+            "read_image: Pillow reads images, and is not installed; run pip install 'minigrad[images]'"
+        ) from None
+    try:
+        with Image.open(path) as file:
+            image = file.convert("RGB")
+            if size is not None:
+                image = image.resize((size[1], size[0]), Image.Resampling.BILINEAR)
+            values = np.asarray(image)
+    except FileNotFoundError:
+        raise MissingFile(f"read_image: there is no file {os.path.abspath(os.fspath(path))}; put it there") from None
+    except MinigradError:
+        raise
+    except Exception as error:  # damaged files make Pillow raise whatever there is
+        raise FileError(f"read_image: {os.fspath(path)}: cannot read it ({error})") from None
+    return from_numpy(np.ascontiguousarray(values.transpose(2, 0, 1)).astype(np.float32) / np.float32(WHITE))

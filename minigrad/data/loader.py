@@ -1,0 +1,281 @@
+"""`DataLoader`: batches of a dataset, made in this process or by workers.  Arguments are PyTorch's.
+
+The order of the samples and all random numbers are functions of one key for each epoch and the number of the batch, so
+they are the same for any number of workers, and an epoch can be resumed in its middle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from copy import copy
+from functools import partial
+from typing import Any, Generic, TypeVar
+
+from minigrad.data.arguments import expect_functions, expect_sampling, expect_workers
+from minigrad.data.datasets import IterableDataset
+from minigrad.data.epochs import Epoch, LocalEpoch, Progress, WorkerEpoch
+from minigrad.data.fetching import Fetcher
+from minigrad.data.pool import Pool
+from minigrad.data.samplers import BatchSampler, RandomSampler, SequentialSampler, indices_of
+from minigrad.data.streams import drawn_key, expect_generator, source
+from minigrad.errors import ArgumentError, warn
+from minigrad.ops.random import Generator
+from minigrad.runtime.tensor import Tensor, describe
+
+T_co = TypeVar("T_co", covariant=True)
+FIXED = frozenset({"batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers"})
+READS = ("__getitem__", "__getitems__", "__getbatch__")
+AHEAD = 2  # batches that each worker is asked for in advance, as in PyTorch
+
+
+class DataLoader(Generic[T_co]):
+    """Batches of a dataset.
+
+    Parameters
+    ----------
+    dataset : Dataset, array or tensor
+        An object with `ds[i]` and `len(ds)`, or an IterableDataset.  One that has `__getbatch__(indices)`, as
+        TensorDataset, arrays and tensors, makes its batches as a whole: by one launch per tensor.
+    batch_size : int or None, default 1
+        Samples per batch; with None samples are returned one by one.
+    shuffle : bool, optional
+        Whether each epoch has a random order.
+    sampler : Sampler or iterable of int, optional
+        The order, instead of `shuffle`.
+    batch_sampler : Sampler or iterable of list, optional
+        The indices of each batch, instead of batch_size, shuffle, sampler and drop_last.
+    num_workers : int, default 0
+        Processes that make batches; with 0 this process does.  A batch of cheap samples is made faster here.
+    collate_fn : callable, optional
+        Makes a batch of a list of samples; by default `default_collate`.
+    pin_memory : bool, default False
+        Whether tensors are copied to pinned memory; `pin_memory_device` is the device that reads it.
+    drop_last : bool, default False
+        Whether a last batch with fewer samples is left out.
+    timeout : float, default 0
+        Seconds to wait for a batch of a worker; 0 is without a limit.
+    worker_init_fn : callable, optional
+        Called with its number in each worker, once.
+    multiprocessing_context : str or context, optional
+        "forkserver", the default where there is one, or "spawn".
+    generator : Generator, optional
+        Draws the key of each epoch; by default the one of `mg.manual_seed`.
+    prefetch_factor : int, optional
+        Batches that each worker makes in advance; 2 by default.
+    persistent_workers : bool, default False
+        Whether workers stay for the next epoch.
+    pin_memory_device : str, default ""
+        See pin_memory.
+    in_order : bool, default True
+        Whether batches of workers come in the order of the sampler; otherwise the first that is ready comes first.
+
+    Raises
+    ------
+    ArgumentError
+        If arguments exclude each other.
+    WorkerError
+        While iterating: if a worker dies or takes longer than `timeout`.
+
+    Notes
+    -----
+    Before each batch the default generators of Python, NumPy and minigrad are seeded by the key of the epoch and the
+    number of the batch.  With 0 workers their states are restored after the batch.  So code of a dataset draws the same
+    numbers for any number of workers, and does not change the random numbers of the program.  Each worker iterates over
+    a copy of an IterableDataset, so its samples are the same for any number of workers only if it divides them itself.
+
+    Workers are started by "forkserver" or "spawn": the dataset is pickled, and a script needs
+    `if __name__ == "__main__":`.
+
+    Examples
+    --------
+    >>> loader = mg.data.DataLoader(mg.data.TensorDataset(mg.arange(5)), batch_size=2)
+    >>> [x.tolist() for (x,) in loader], len(loader)
+    ([[0, 1], [2, 3], [4]], 3)
+    """
+
+    def __init__(
+        self, dataset: Any, batch_size: int | None = 1, shuffle: bool | None = None,
+        sampler: Iterable[Any] | None = None, batch_sampler: Iterable[Any] | None = None, num_workers: int = 0,
+        collate_fn: Callable[[Any], Any] | None = None, pin_memory: bool = False, drop_last: bool = False,
+        timeout: float = 0, worker_init_fn: Callable[[int], None] | None = None, multiprocessing_context: Any = None,
+        generator: Generator | None = None, *, prefetch_factor: int | None = None, persistent_workers: bool = False,
+        pin_memory_device: str = "", in_order: bool = True,
+    ) -> None:  # fmt: skip
+        expect_generator("DataLoader", generator)
+        expect_workers(num_workers, timeout, prefetch_factor, persistent_workers, multiprocessing_context)
+        expect_functions(collate_fn, worker_init_fn)
+        self.dataset, self.num_workers, self.timeout, self.generator = dataset, num_workers, timeout, generator
+        self.worker_init_fn, self.multiprocessing_context = worker_init_fn, multiprocessing_context
+        self.pin_memory, self.pin_memory_device, self.in_order = pin_memory, pin_memory_device, in_order
+        self.prefetch_factor = prefetch_factor or (AHEAD if num_workers else None)
+        self.persistent_workers = persistent_workers
+        stream = isinstance(dataset, IterableDataset)
+        if not stream and not any(hasattr(dataset, name) for name in READS):
+            raise ArgumentError(
+                f"DataLoader: dataset: expected an object with ds[i] and len(ds), or an IterableDataset, got "
+                f"{describe(dataset)}"
+            )
+        expect_sampling(stream, batch_size, shuffle, sampler, batch_sampler, drop_last)
+        if batch_sampler is not None:
+            batch_size, drop_last = None, False
+        if sampler is None and not stream:
+            sampler = RandomSampler(dataset, generator=generator) if shuffle else SequentialSampler(dataset)
+        if batch_sampler is None and batch_size is not None and not stream:
+            batch_sampler = BatchSampler(sampler, batch_size, drop_last)
+        batched = batch_size is not None or batch_sampler is not None
+        self.batch_size, self.drop_last = batch_size, drop_last
+        self.sampler, self.batch_sampler = sampler, batch_sampler
+        self._fetcher = Fetcher(dataset, batched, batch_size, drop_last, collate_fn)
+        self.collate_fn = self._fetcher.collate
+        self._pool: Pool | None = None
+        self._progress: Progress | None = None
+        self._resume: Any = None
+        self._fixed = True
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in FIXED and self.__dict__.get("_fixed"):
+            raise ArgumentError(
+                f"DataLoader: {name} cannot be set after the loader was made; make another DataLoader with {name}=..."
+            )
+        object.__setattr__(self, name, value)
+
+    def __iter__(self) -> Iterator[Any]:
+        state, self._resume = self._resume, None
+        epoch = self._begin() if state is None else self._resumed(state)
+        epoch.begin()
+        return epoch
+
+    def _resumed(self, state: dict[str, Any]) -> Epoch:
+        """Return the iterator behind the batches that a state counts, and leave the generator as it was."""
+        stream = source(self.generator)
+        now = state["now"] or (stream.seed, stream.offset)
+        stream.seed, stream.offset = state["start"]
+        self._restore_order(state, with_set_epoch=False)  # its generator may have been restored since
+        if state["done"]:
+            self._keys()
+        else:
+            epoch = self._begin()
+            epoch.skip(state["batches"])
+            epoch.progress.batches = state["batches"]
+        stream.seed, stream.offset = now
+        return self._begin() if state["done"] else epoch
+
+    def _keys(self) -> tuple[Iterator[Any] | None, tuple[int, int]]:
+        """Draw the order of an epoch, None for a stream, and its key."""
+        stream = self._fetcher.stream
+        indices = None if stream else indices_of(() if self.sampler is None else self.sampler, self.batch_sampler)
+        return indices, drawn_key(self.generator)
+
+    def _begin(self) -> Epoch:
+        """Return the iterator of the next epoch."""
+        stream = source(self.generator)
+        start = stream.seed, stream.offset
+        indices, key = self._keys()
+        order = stateful(self)
+        self._progress = Progress(start, None if order is None else order.state_dict())
+        finish = partial(pinned, device=self.pin_memory_device) if self.pin_memory and pinning(self) else None
+        arguments = indices, key, self._progress, finish, self.__len__
+        if not self.num_workers:
+            return LocalEpoch(copy(self._fetcher), *arguments)  # a stream has its position there
+        pool = self._pool
+        if pool is None or not pool.close.alive:
+            wanted = self.multiprocessing_context
+            pool = Pool(self._fetcher, self.num_workers, self.worker_init_fn, wanted)
+        self._pool = pool if self.persistent_workers else None
+        ahead = self.prefetch_factor or AHEAD
+        last = not self.persistent_workers
+        return WorkerEpoch(pool, ahead, self.in_order, last, self.timeout, *arguments)
+
+    def __len__(self) -> int:
+        if self._fetcher.stream:
+            n = len(self.dataset)
+            if self.batch_size is None:
+                return n
+            return n // self.batch_size if self.drop_last else -(-n // self.batch_size)
+        return len(self.sampler if self.batch_sampler is None else self.batch_sampler)  # type: ignore[arg-type]
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the position in the epoch: numbers from which `load_state_dict` resumes exactly.
+
+        Returns
+        -------
+        dict
+            `batches` that were returned, whether the epoch is `done`, and the states of the generator and the sampler.
+
+        Notes
+        -----
+        A sampler of your own is run again up to the position.  It has to return the same indices: have `state_dict` and
+        `load_state_dict`, or draw from the generator of the loader.  A stream is read again up to the position.  The
+        default generator is part of the program's state, which `mg.Checkpoint` saves.
+        """
+        if self._resume is not None:
+            return dict(self._resume)
+        stream = source(self.generator)
+        now = None if self.generator is None else [stream.seed, stream.offset]
+        if self._progress is None:
+            return {"start": [stream.seed, stream.offset], "now": now, "sampler": None, "batches": 0, "done": None}
+        at = self._progress
+        return {"start": list(at.start), "now": now, "sampler": at.sampler, "batches": at.batches, "done": at.done}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Resume from a position: the next iterator begins behind the batch that was returned last.
+
+        Parameters
+        ----------
+        state : dict
+            Of `state_dict`, of a loader with the same dataset, sampler and batch size.  The number of workers may be
+            another one.
+
+        Raises
+        ------
+        ArgumentError
+            If it is not such a state.
+        """
+        missing = {"start", "now", "sampler", "batches", "done"} - set(state)
+        if missing:
+            raise ArgumentError(
+                f"load_state_dict: expected the state of a DataLoader, got one without {sorted(missing)}"
+            )
+        if state["now"] is not None and self.generator is not None:
+            self.generator.seed, self.generator.offset = state["now"]
+        self._restore_order(state, with_set_epoch=True)  # now, as the caller sets its epoch before the next iterator
+        self._progress = None
+        self._resume = None if state["done"] is None else dict(state)
+
+    def _restore_order(self, state: dict[str, Any], with_set_epoch: bool) -> None:
+        """Restore the state of the sampler, if it has one, and has `set_epoch` or not."""
+        order = stateful(self)
+        if order is not None and state["sampler"] is not None and hasattr(order, "set_epoch") is with_set_epoch:
+            order.load_state_dict(state["sampler"])
+
+
+def stateful(loader: DataLoader[Any]) -> Any:
+    """Return the sampler of a loader that has a state, or None."""
+    batches = loader.batch_sampler
+    for each in (batches, getattr(batches, "sampler", None), loader.sampler):
+        if hasattr(each, "state_dict") and hasattr(each, "load_state_dict"):
+            return each
+    return None
+
+
+def pinning(loader: DataLoader[Any]) -> bool:
+    """Whether there is a device that reads pinned memory; a warning, as in PyTorch, if there is none."""
+    from minigrad import cuda
+
+    if loader.pin_memory_device or cuda.is_available():
+        return True
+    warn("DataLoader: pin_memory is set, but no CUDA device can be used, so memory is not pinned; leave it out")
+    return False
+
+
+def pinned(batch: Any, device: str) -> Any:
+    """Return a batch with its tensors in pinned memory."""
+    if isinstance(batch, Tensor):
+        return batch.pin_memory(device or None)
+    if isinstance(batch, dict):
+        return {name: pinned(each, device) for name, each in batch.items()}
+    if isinstance(batch, tuple) and hasattr(batch, "_fields"):
+        return type(batch)(*(pinned(each, device) for each in batch))
+    if isinstance(batch, (list, tuple)):
+        return type(batch)(pinned(each, device) for each in batch)
+    return batch.pin_memory() if hasattr(batch, "pin_memory") else batch

@@ -1,0 +1,170 @@
+"""Shared memory without a name, and batches in it.
+
+A segment is an open file that no folder has, mapped by two processes: the system frees it when both have ended, however
+they end.  It does not lie in /dev/shm, so a container's limit of that does not apply.
+A batch is pickled with its arrays beside it (protocol 5): these are written to the segment.
+"""
+
+from __future__ import annotations
+
+import io
+import itertools
+import mmap
+import os
+import pickle
+from multiprocessing import reduction
+from typing import Any, Final
+
+import numpy as np
+
+from minigrad.ops.creation import from_numpy
+from minigrad.runtime.tensor import Tensor, host_array
+
+ALIGNMENT: Final = 64  # bytes, a cache line
+LARGE: Final = 1 << 12  # bytes of an array that processes share
+SEGMENTS: Final = hasattr(os, "memfd_create")  # Linux; on other systems batches go through pipes
+
+
+def new_file(size: int) -> int:
+    """Return the descriptor of a file of memory.  Raises OSError if there is not enough.
+
+    The bytes are reserved: a mapping of bytes that are not there ends the process by SIGBUS when it is first written.
+    """
+    number = os.memfd_create("minigrad")
+    try:
+        os.posix_fallocate(number, 0, size)
+    except OSError:
+        os.close(number)
+        raise
+    return number
+
+
+class Segment:
+    """Memory that two processes share, by the descriptor of its file."""
+
+    def __init__(self, number: int, size: int) -> None:
+        self.map = mmap.mmap(number, size)
+        self.size = size
+
+    def write(self, buffers: list[Any]) -> list[tuple[int, int]]:
+        """Write buffers one behind the other; returns where each begins, and its length."""
+        view, spans = memoryview(self.map), spans_of(buffers)
+        for raw, (at, length) in zip(buffers, spans):
+            view[at : at + length] = raw
+        view.release()
+        return spans
+
+    def read(self, spans: list[tuple[int, int]]) -> list[Any]:
+        """Return copies of the buffers, in one piece of memory that can be written."""
+        end = sum(spans[-1]) if spans else 0
+        copy = np.empty(end, np.uint8)
+        copy[:] = np.frombuffer(self.map, np.uint8, end)
+        return [copy[at : at + length] for at, length in spans]
+
+    def close(self) -> None:
+        """Give the memory back."""
+        self.map.close()
+
+
+def spans_of(buffers: list[memoryview]) -> list[tuple[int, int]]:
+    """Return where each of some buffers begins if they are written one behind the other, and its length."""
+    ends = itertools.accumulate((padded(raw.nbytes) for raw in buffers), initial=0)
+    return [(at, raw.nbytes) for at, raw in zip(ends, buffers)]
+
+
+def padded(size: int) -> int:
+    """Round up, so that the next buffer is aligned."""
+    return -(-size // ALIGNMENT) * ALIGNMENT
+
+
+class Packer(pickle.Pickler):
+    """A pickler that puts the elements of tensors and arrays aside, also of dtypes that Python has no buffers of."""
+
+    def reducer_override(self, obj: Any) -> Any:
+        """Return how to rebuild a tensor of the CPU, or an array."""
+        if type(obj) is Tensor and obj.device.kind == "cpu":
+            return from_numpy, (host_array(obj.detach()),)
+        if type(obj) is np.ndarray and not obj.dtype.hasobject and obj.dtype.isbuiltin == 2:
+            flat = np.ascontiguousarray(obj).reshape(-1).view(np.uint8)
+            return restored, (flat, obj.dtype, obj.shape)
+        if type(obj) is np.ndarray and not obj.flags.c_contiguous and not obj.dtype.hasobject:
+            return np.ascontiguousarray(obj).__reduce_ex__(pickle.HIGHEST_PROTOCOL)
+        return NotImplemented
+
+
+class ProcessPacker(Packer, reduction.ForkingPickler):
+    """A packer of the arguments of a new process, which may be locks and queues too."""
+
+
+class Parcel:
+    """An object for new processes: they map its large arrays, copied when they are written, so these exist once.
+
+    close: to be called when all processes have started.
+    """
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+        self.number, self.size = -1, 0
+
+    def __reduce__(self) -> Any:
+        buffers: list[memoryview] = []
+        file = io.BytesIO()
+        ProcessPacker(file, pickle.HIGHEST_PROTOCOL, True, lambda buffer: put_aside(buffer, buffers)).dump(self.value)
+        spans = spans_of(buffers)
+        try:
+            if buffers and SEGMENTS and self.number < 0:
+                self.fill(buffers)
+        except OSError:
+            pass  # there is no memory to share, so each process has its own copy
+        if self.number < 0:
+            return unpacked, (file.getvalue(), [bytearray(buffer) for buffer in buffers])
+        return delivered, (file.getvalue(), reduction.DupFd(self.number), self.size, spans)
+
+    def fill(self, buffers: list[memoryview]) -> None:
+        """Write the arrays to shared memory."""
+        size = sum(padded(buffer.nbytes) for buffer in buffers)
+        self.number, self.size = new_file(size), size
+        segment = Segment(self.number, size)
+        segment.write(buffers)
+        segment.close()
+
+    def close(self) -> None:
+        """Close the file; the processes have it mapped."""
+        if self.number >= 0:
+            os.close(self.number)
+            self.number = -1
+
+
+def put_aside(buffer: pickle.PickleBuffer, buffers: list[memoryview]) -> bool:
+    """Take a large buffer; True for a small one stays in the pickle."""
+    raw = buffer.raw()
+    if raw.nbytes < LARGE:
+        return True
+    buffers.append(raw)
+    return False
+
+
+def delivered(data: bytes, file: Any, size: int, spans: list[tuple[int, int]]) -> Any:
+    """Return the object of a parcel in a new process."""
+    number = file.detach()
+    view = memoryview(mmap.mmap(number, size, mmap.MAP_PRIVATE))
+    os.close(number)
+    return unpacked(data, [view[at : at + length] for at, length in spans])
+
+
+def restored(flat: Any, dtype: Any, shape: tuple[int, ...]) -> Any:
+    """Return bytes as an array of another dtype."""
+    return flat.view(dtype).reshape(shape)
+
+
+def packed(value: Any) -> tuple[bytes, list[memoryview]]:
+    """Return a batch as a pickle and the buffers beside it."""
+    buffers: list[pickle.PickleBuffer] = []
+    file = io.BytesIO()
+    Packer(file, pickle.HIGHEST_PROTOCOL, buffer_callback=buffers.append).dump(value)
+    return file.getvalue(), [buffer.raw() for buffer in buffers]
+
+
+def unpacked(data: bytes, buffers: list[Any]) -> Any:
+    """Return the batch of a pickle and its buffers."""
+    return pickle.loads(data, buffers=buffers)

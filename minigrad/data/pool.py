@@ -1,0 +1,232 @@
+"""The worker processes of a loader, seen from the process that has it: start, messages, deaths, and the end."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import signal
+import time
+import weakref
+from multiprocessing import connection, get_all_start_methods, get_context, reduction
+from typing import Any, Final, NoReturn
+
+from minigrad.data import worker as process
+from minigrad.data.fetching import Fetcher
+from minigrad.data.memory import SEGMENTS, Parcel, Segment, new_file, unpacked
+from minigrad.errors import ArgumentError, WorkerError, warn
+
+GROWTH: Final = 1.25  # of a segment over the batch that did not fit, as batches differ in size
+PATIENCE: Final = 1.0  # seconds that workers have to end by themselves
+METHODS: Final = ("forkserver", "spawn")
+
+
+def chosen_context(wanted: Any) -> Any:
+    """Return the context that starts processes.  Raises ArgumentError for fork and for one that is not there."""
+    available = get_all_start_methods()
+    if wanted is None:
+        wanted = next(method for method in METHODS if method in available)
+    context = get_context(wanted) if isinstance(wanted, str) and wanted in available else wanted
+    method = getattr(context, "get_start_method", lambda: None)()
+    if method not in METHODS:
+        raise ArgumentError(
+            f"DataLoader: multiprocessing_context: expected 'forkserver' or 'spawn', got {wanted!r}; a process that "
+            f"was forked hangs in the threads of compiled kernels"
+        )
+    if method == "forkserver":
+        preload(context)
+    return context
+
+
+def preload(context: Any) -> None:
+    """Let the fork server import minigrad once for all workers, unless the program chose other modules."""
+    from multiprocessing import forkserver
+
+    if getattr(forkserver._forkserver, "_preload_modules", None) == ["__main__"]:
+        context.set_forkserver_preload(["__main__", process.__name__])
+
+
+class Pool:
+    """Processes, each with a pipe, and a segment of memory for each batch that it may be ahead."""
+
+    def __init__(self, fetcher: Fetcher, count: int, initialize: Any, wanted: Any) -> None:
+        context = chosen_context(wanted)
+        self.count = count
+        self.pipes: list[Any] = []
+        self.processes: list[Any] = []
+        self.segments: dict[tuple[int, int], Segment] = {}
+        self.full = False
+        self.ready = False
+        self.outstanding = [0] * count  # messages that each worker has not answered
+        self.turn = 0  # counts epochs; an epoch has no reference from here, so that dropping it ends the workers
+        self.close = weakref.finalize(self, shutdown, os.getpid(), self.pipes, self.processes, self.segments)
+        try:
+            with contextlib.closing(Parcel(fetcher)) as parcel:
+                for number in range(count):
+                    self.launch(context, number, parcel, initialize)
+        except BaseException:
+            self.close()
+            raise
+
+    def launch(self, context: Any, number: int, parcel: Parcel, initialize: Any) -> None:
+        """Start a process.  Raises ArgumentError for a dataset that cannot be sent to it."""
+        ours, theirs = context.Pipe()
+        self.pipes.append(ours)
+        arguments = theirs, number, self.count, parcel, initialize
+        started = context.Process(
+            target=process.work, args=arguments, name=f"DataLoader worker {number}", daemon=True
+        )  # fmt: skip
+        try:
+            started.start()
+        except (pickle.PicklingError, AttributeError, TypeError) as error:
+            raise ArgumentError(
+                f"DataLoader: cannot send the dataset or a function to a worker process ({error}); define its class "
+                f"and functions at the top of a module, or set num_workers=0"
+            ) from error
+        finally:
+            theirs.close()
+        self.processes.append(started)
+
+    def send(self, worker: int, *message: Any) -> None:
+        """Send a message to a worker."""
+        try:
+            self.pipes[worker].send(message)
+        except OSError:
+            self.dead(worker)
+        self.outstanding[worker] += 1
+
+    def receive(self, worker: int, timeout: float = 0) -> Any:
+        """Return the next message of a worker."""
+        if not self.pipes[worker].poll():
+            self.await_any([worker], timeout)
+        try:
+            message = self.pipes[worker].recv()
+        except (EOFError, OSError):  # also in the middle of a message
+            self.dead(worker)
+        self.outstanding[worker] -= 1
+        return message
+
+    def await_any(self, workers: list[int], timeout: float) -> int:
+        """Return the first of some workers that has sent a message.  Raises WorkerError if one dies, or is late.
+
+        timeout: in seconds; 0 is without a limit.
+        """
+        pipes = {self.pipes[worker]: worker for worker in workers}
+        sentinels = {each.sentinel: worker for worker, each in enumerate(self.processes)}
+        ready = connection.wait([*pipes, *sentinels], timeout or None)
+        for each in ready:
+            if each in pipes:
+                return pipes[each]
+        if ready:
+            self.dead(sentinels[ready[0]])
+        names = ", ".join(f"{worker} (pid {self.processes[worker].pid})" for worker in workers)
+        self.close()
+        raise WorkerError(f"DataLoader: worker {names} has sent no batch for {timeout} s; give a longer timeout")
+
+    def dead(self, worker: int) -> NoReturn:
+        """Raise WorkerError, which names a worker that ended, and why."""
+        died = self.processes[worker]
+        died.join(PATIENCE)
+        pid, code = died.pid, died.exitcode
+        if code is not None and code < 0:
+            why = f"was killed by {signal.Signals(-code).name}"
+            why += "; the system does that when memory runs out" if -code == signal.SIGKILL else ""
+        else:
+            why = f"ended with exit code {code}"
+            if not self.ready:
+                why += (
+                    "; its error is above.  Classes and functions of a dataset have to be in a module, not in a "
+                    "notebook or prompt, and a script has to start under `if __name__ == '__main__':`"
+                )
+        self.close()
+        raise WorkerError(f"DataLoader: worker {worker} (pid {pid}) {why}", worker=worker, pid=pid, code=code)
+
+    def start_epoch(self, key: tuple[int, int]) -> int:
+        """Begin an epoch, and return its turn; batches of the last one that nobody took are dropped."""
+        self.turn += 1
+        for worker in range(self.count):
+            while self.outstanding[worker]:
+                self.receive(worker)
+            self.send(worker, process.START, key)
+        for worker in range(self.count):
+            message = self.receive(worker)
+            if message[0] == process.FAILED:
+                self.failed(worker, message)
+        self.ready = True
+        return self.turn
+
+    def ask(self, worker: int, batch: int, slot: int, indices: Any) -> None:
+        """Send the indices of a batch to a worker; its slot is free."""
+        self.send(worker, process.FETCH, batch, slot, indices)
+
+    def taken(self, worker: int, slot: int, message: Any) -> Any:
+        """Return the batch of a message.  Raises the error of the worker if it has one."""
+        kind, _, *rest = message
+        if kind == process.FAILED:
+            self.failed(worker, message)
+        data, parts = rest[:2]
+        if kind == process.MAPPED:
+            return unpacked(data, self.segments[worker, slot].read(parts))
+        if rest[2]:
+            self.enlarge(worker, slot, int(rest[2] * GROWTH))
+        return unpacked(data, parts)
+
+    def enlarge(self, worker: int, slot: int, size: int) -> None:
+        """Give a slot a segment that its batches fit in; without memory they go through the pipe."""
+        if self.full or not SEGMENTS:
+            return
+        try:
+            number = new_file(size)
+        except OSError as error:
+            self.full = True
+            warn(
+                f"DataLoader: there is no shared memory for {size / 1e6:.1f} MB ({error.strerror}), so batches go "
+                f"through pipes, which is slower; set fewer workers or smaller batches, or give the system more "
+                f"(docker run --shm-size)"
+            )
+            return
+        try:
+            old = self.segments.pop((worker, slot), None)
+            if old is not None:
+                old.close()
+            self.segments[worker, slot] = Segment(number, size)
+            self.pipes[worker].send((process.SEGMENT, slot, size))
+            reduction.send_handle(self.pipes[worker], number, self.processes[worker].pid)
+        except OSError:
+            self.dead(worker)
+        finally:
+            os.close(number)
+
+    def failed(self, worker: int, message: Any) -> NoReturn:
+        """Raise the error of a worker, with its traceback as a note."""
+        _, batch, data, text = message
+        error = unpacked(data, []) if data is not None else WorkerError(text.strip().rpartition("\n")[2])
+        part = "its start" if batch < 0 else f"batch {batch}"
+        error.add_note(f"in DataLoader worker {worker} (pid {self.processes[worker].pid}), {part}:\n{text}")
+        raise error
+
+
+def shutdown(owner: int, pipes: list[Any], processes: list[Any], segments: dict[Any, Segment]) -> None:
+    """End the workers: by a message, and after a second by a signal.  A fork of the owner leaves them alone."""
+    if os.getpid() != owner:
+        return
+    for pipe in pipes:
+        with contextlib.suppress(OSError):  # it has ended
+            pipe.send((process.STOP,))
+    end = time.monotonic() + PATIENCE
+    for each in processes:
+        each.join(max(0.0, end - time.monotonic()))
+    for stop in ("terminate", "kill"):
+        for each in processes:
+            if each.is_alive():
+                getattr(each, stop)()
+                each.join(PATIENCE)
+    for each in processes:
+        if not each.is_alive():
+            each.close()
+    for pipe in pipes:
+        pipe.close()
+    for segment in segments.values():
+        segment.close()
+    for held in (pipes, processes, segments):
+        held.clear()

@@ -1,0 +1,253 @@
+"""Samplers: in which order a loader takes the samples.  Names and arguments are PyTorch's.
+
+The samplers of this module have `order()`, their indices as one array, from which a loader cuts batches.  Those that
+draw also have `state_dict` and `load_state_dict`: the state of the generator from which the last order was drawn.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minigrad.data.streams import drawn_key, expect_generator, permutation, source, uniforms
+from minigrad.errors import ArgumentError
+from minigrad.ops.random import Generator
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+def expect_count(name: str, what: str, value: Any) -> None:
+    """Raise ArgumentError unless a value is a positive int."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value <= 0:
+        raise ArgumentError(f"{name}: {what}: expected a positive int, got {value!r}")
+
+
+class Sampler(Generic[T_co]):
+    """The base of samplers: `__iter__` returns indices in turn, or lists of them for `batch_sampler`."""
+
+    def __iter__(self) -> Iterator[T_co]:
+        """Return an iterator over the indices of an epoch."""
+        raise NotImplementedError(f"{type(self).__name__}: define __iter__(self)")
+
+
+class ArraySampler(Sampler[int]):
+    """A sampler whose epoch is an array of indices."""
+
+    def order(self) -> NDArray[np.int64]:
+        """Return the indices of an epoch."""
+        raise NotImplementedError
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.order().tolist())
+
+
+class SequentialSampler(ArraySampler):
+    """The indices of a dataset in their order."""
+
+    def __init__(self, data_source: Any) -> None:
+        self.data_source = data_source
+
+    def order(self) -> NDArray[np.int64]:
+        """Return 0 .. n-1."""
+        return np.arange(len(self.data_source))
+
+    def __len__(self) -> int:
+        return len(self.data_source)
+
+
+class DrawingSampler(ArraySampler):
+    """A sampler that draws a key of each epoch from a generator."""
+
+    generator: Generator | None = None
+    _start: tuple[int, int] | None = None
+
+    def key(self) -> tuple[int, int]:
+        """Draw the key of an epoch, and store the state that the generator had."""
+        stream = source(self.generator)
+        self._start = stream.seed, stream.offset
+        return drawn_key(self.generator)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the state of an own generator from which the last epoch was drawn; nothing of the default one."""
+        return {"start": list(self._start)} if self.generator is not None and self._start is not None else {}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Set the own generator, so that the next epoch is the one that was drawn last."""
+        if self.generator is not None and "start" in state:
+            self.generator.seed, self.generator.offset = state["start"]
+
+
+class RandomSampler(DrawingSampler):
+    """Random indices: a permutation of the dataset, or with replacement.
+
+    Parameters
+    ----------
+    data_source : Dataset
+        With a length.
+    replacement : bool, default False
+        Whether an index may come again.
+    num_samples : int, optional
+        How many indices an epoch has; by default the length of the dataset.  More than that are several permutations.
+    generator : Generator, optional
+        By default the one of `mg.manual_seed`.
+    """
+
+    def __init__(
+        self, data_source: Any, replacement: bool = False, num_samples: int | None = None,
+        generator: Generator | None = None,
+    ) -> None:  # fmt: skip
+        expect_generator("RandomSampler", generator)
+        if not isinstance(replacement, bool):
+            raise ArgumentError(f"RandomSampler: replacement: expected a bool, got {replacement!r}")
+        if num_samples is not None:
+            expect_count("RandomSampler", "num_samples", num_samples)
+        self.data_source, self.replacement, self.generator = data_source, replacement, generator
+        self._num_samples = num_samples
+
+    @property
+    def num_samples(self) -> int:
+        """How many indices an epoch has."""
+        return len(self.data_source) if self._num_samples is None else self._num_samples
+
+    def order(self) -> NDArray[np.int64]:
+        """Return the indices of the next epoch."""
+        n, count, key = len(self.data_source), self.num_samples, self.key()
+        if n == 0:
+            if count:
+                raise ArgumentError(f"RandomSampler: cannot draw num_samples={count} from a dataset without samples")
+            return np.empty(0, np.int64)
+        if self.replacement:
+            return (uniforms(key, count) * n).astype(np.int64)
+        orders = [permutation(key, n, part) for part in range(-(-count // n))]
+        return np.concatenate(orders)[:count] if len(orders) > 1 else orders[0][:count]
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+
+class SubsetRandomSampler(DrawingSampler):
+    """Given indices in a random order."""
+
+    def __init__(self, indices: Sequence[int], generator: Generator | None = None) -> None:
+        expect_generator("SubsetRandomSampler", generator)
+        self.indices, self.generator = indices, generator
+
+    def order(self) -> NDArray[Any]:
+        """Return the indices in the order of the next epoch."""
+        indices = np.asarray(self.indices)
+        if indices.ndim != 1:  # keys that are tuples
+            indices = np.fromiter(self.indices, object, len(self.indices))
+        shuffled: NDArray[Any] = indices[permutation(self.key(), len(indices))]
+        return shuffled
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+
+class WeightedRandomSampler(DrawingSampler):
+    """Indices whose probability is proportional to their weight.
+
+    Parameters
+    ----------
+    weights : sequence of float
+        One for each sample, not negative; their sum is positive.
+    num_samples : int
+        How many indices an epoch has.
+    replacement : bool, default True
+        Without replacement at most as many indices are drawn as there are positive weights.
+    generator : Generator, optional
+        By default the one of `mg.manual_seed`.
+
+    References
+    ----------
+    P. Efraimidis, P. Spirakis, "Weighted random sampling with a reservoir", Information Processing Letters 97, 2006:
+    without replacement, the indices with the smallest -log(u) / weight.
+    """
+
+    def __init__(
+        self, weights: Sequence[float], num_samples: int, replacement: bool = True, generator: Generator | None = None
+    ) -> None:
+        expect_generator("WeightedRandomSampler", generator)
+        expect_count("WeightedRandomSampler", "num_samples", num_samples)
+        if not isinstance(replacement, bool):
+            raise ArgumentError(f"WeightedRandomSampler: replacement: expected a bool, got {replacement!r}")
+        self.weights = np.asarray(weights, np.float64)
+        if (
+            self.weights.ndim != 1
+            or not (np.isfinite(self.weights) & (self.weights >= 0)).all()
+            or not self.weights.any()
+        ):
+            raise ArgumentError("WeightedRandomSampler: expected finite weights >= 0 in one dim, with one positive or more")  # fmt: skip # noqa: E501
+        if not replacement and num_samples > np.count_nonzero(self.weights):
+            raise ArgumentError(
+                f"WeightedRandomSampler: cannot draw {num_samples} samples without replacement from "
+                f"{np.count_nonzero(self.weights)} positive weights"
+            )
+        self.num_samples, self.replacement, self.generator = num_samples, replacement, generator
+
+    def order(self) -> NDArray[np.int64]:
+        """Return the indices of the next epoch."""
+        key = self.key()
+        if self.replacement:
+            ends = np.cumsum(self.weights)
+            drawn = np.searchsorted(ends, uniforms(key, self.num_samples) * ends[-1], side="right")
+            return np.minimum(drawn, np.flatnonzero(self.weights)[-1])  # a product may round up to the last end
+        with np.errstate(divide="ignore"):
+            keys = -np.log1p(-uniforms(key, len(self.weights))) / self.weights
+        keys[self.weights == 0] = np.inf  # also for 0 / 0
+        return np.argsort(keys, kind="stable")[: self.num_samples]
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+
+class BatchSampler(Sampler[list[int]]):
+    """Lists of indices of a sampler.
+
+    Parameters
+    ----------
+    sampler : Sampler or iterable of int
+    batch_size : int
+    drop_last : bool
+        Whether a last batch with fewer indices is left out.
+
+    Examples
+    --------
+    >>> list(mg.data.BatchSampler(mg.data.SequentialSampler(range(5)), 2, False))
+    [[0, 1], [2, 3], [4]]
+    """
+
+    def __init__(self, sampler: Any, batch_size: int, drop_last: bool) -> None:
+        expect_count("BatchSampler", "batch_size", batch_size)
+        if not isinstance(drop_last, bool):
+            raise ArgumentError(f"BatchSampler: drop_last: expected a bool, got {drop_last!r}")
+        self.sampler, self.batch_size, self.drop_last = sampler, batch_size, drop_last
+
+    def __iter__(self) -> Iterator[list[int]]:
+        indices = iter(self.sampler)
+        while batch := list(itertools.islice(indices, self.batch_size)):
+            if len(batch) == self.batch_size or not self.drop_last:
+                yield batch
+
+    def arrays(self) -> Iterator[Any]:
+        """Return the batches as arrays where the sampler has an array, which saves a list for each."""
+        if not isinstance(self.sampler, ArraySampler) or type(self) is not BatchSampler:
+            return iter(self)
+        order, size = self.sampler.order(), self.batch_size
+        end = len(order) // size * size if self.drop_last else len(order)
+        return (order[start : start + size] for start in range(0, end, size))
+
+    def __len__(self) -> int:
+        n: int = len(self.sampler)
+        return n // self.batch_size if self.drop_last else -(-n // self.batch_size)
+
+
+def indices_of(sampler: Iterable[Any], batch_sampler: Iterable[Any] | None) -> Iterator[Any]:
+    """Return the indices of an epoch as a loader takes them: those of batches, or with None single ones."""
+    if batch_sampler is None:
+        return iter(sampler)
+    return batch_sampler.arrays() if isinstance(batch_sampler, BatchSampler) else iter(batch_sampler)

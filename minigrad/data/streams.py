@@ -1,0 +1,138 @@
+"""Random numbers of a loader: keys that a generator draws, and permutations and seeds made of keys alone.
+
+A sampler draws one key for an epoch, which moves the generator on by one.  All numbers of the epoch are a function of
+its key: neither the number of workers nor other random numbers of the program change them.  The numbers are those of
+NumPy's Philox, whose stream is fixed, and no kernel is compiled for them.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from ctypes import memmove, string_at
+from hashlib import blake2b
+from struct import pack
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minigrad.errors import ArgumentError
+from minigrad.ops.random import Generator, default_generator
+from minigrad.runtime.tensor import describe
+
+Key = tuple[int, int]
+ORDER: Final = 0
+BATCH: Final = 1
+WORKER: Final = 2
+WORD: Final = 64  # bits of a random number
+MANTISSA: Final = 53  # bits of a float64
+
+
+def expect_generator(name: str, generator: Any) -> None:
+    """Raise ArgumentError unless a generator is one or None."""
+    if generator is not None and not isinstance(generator, Generator):
+        raise ArgumentError(f"{name}: generator: expected a mg.Generator, got {describe(generator)}")
+
+
+def source(generator: Generator | None) -> Generator:
+    """Return the generator that numbers come from: the default one for None."""
+    return (default_generator if generator is None else generator).in_use()
+
+
+def drawn_key(generator: Generator | None) -> Key:
+    """Draw a key; the generator moves on by one."""
+    stream = source(generator)
+    return stream.seed, stream.take(1) % 2**WORD
+
+
+def philox(key: Key, purpose: int, number: int = 0) -> Any:
+    """Return the stream of a key for a purpose and a number, such as that of a batch."""
+    return np.random.Philox(key=np.array(key, np.uint64), counter=np.array([0, 0, number, purpose], np.uint64))
+
+
+def permutation(key: Key, n: int, part: int = 0) -> NDArray[np.int64]:
+    """Return a random permutation of 0 .. n-1: random bits with the index below them, sorted, so there are no ties."""
+    bits = np.uint64(max(n - 1, 0).bit_length())
+    keys = philox(key, ORDER, part).random_raw(n)
+    keys = (keys >> bits << bits) | np.arange(n, dtype=np.uint64)
+    keys.sort()
+    result: NDArray[np.int64] = (keys & ((np.uint64(1) << bits) - np.uint64(1))).astype(np.int64)
+    return result
+
+
+def uniforms(key: Key, n: int) -> NDArray[np.float64]:
+    """Return n float64 numbers in [0, 1)."""
+    raw = philox(key, ORDER).random_raw(n) >> np.uint64(WORD - MANTISSA)
+    result: NDArray[np.float64] = raw * 2.0**-MANTISSA
+    return result
+
+
+def seed_of(key: Key, number: int, purpose: int = BATCH) -> int:
+    """Return the seed of a batch or of a worker, in 64 bits: a hash, which is faster than a stream."""
+    return int.from_bytes(blake2b(pack("<4Q", *key, number, purpose), digest_size=8).digest(), "little")
+
+
+def plant(seed: int) -> None:
+    """Seed the generators that code of a dataset draws from: Python's, NumPy's and minigrad's default ones."""
+    random.seed(seed)
+    np.random.seed(seed % 2**32)  # noqa: NPY002 - the global generator is the one that datasets use
+    default_generator.seed, default_generator.offset = seed, 0
+
+
+@contextmanager
+def planted(seed: int) -> Iterator[None]:
+    """A block with seeded generators; behind it they go on where they were."""
+    ours = default_generator.seed, default_generator.offset
+    python = random.getstate()
+    _legacy.save()
+    plant(seed)
+    try:
+        yield
+    finally:
+        default_generator.seed, default_generator.offset = ours
+        random.setstate(python)
+        _legacy.restore()
+
+
+_numpy: Any = np.random  # whose stubs lack some names
+
+
+class Legacy:
+    """The state of NumPy's global generator: NumPy takes 50 us to copy it out and in, and here most often 1 us will do.
+
+    The words of the state are in memory whose address NumPy reports.  One part is not among them: every other
+    normal number is set aside.  None is where there was none before and the words have not changed, as setting one
+    aside draws.  So NumPy copies the state only if the program has drawn since the last time.  (A program that itself
+    sets a state with the same words and a number set aside is not noticed.)
+    """
+
+    WORDS: Final = 624 * 4 + 4  # bytes of a Mersenne Twister: its words and its position
+    whole: Any = None  # the state as NumPy copied it
+    words = b""  # of a state without a number set aside
+    owner: Any = None  # the generator that they are of
+
+    def save(self) -> None:
+        """Store the state."""
+        bits = _numpy.get_bit_generator()
+        if bits is self.owner and string_at(bits.ctypes.state_address, self.WORDS) == self.words:
+            return
+        self.whole = np.random.get_state(legacy=False)  # noqa: NPY002
+        self.owner = bits if type(bits) is np.random.MT19937 and not self.whole["has_gauss"] else None
+        if self.owner is not None:
+            self.words = string_at(bits.ctypes.state_address, self.WORDS)
+            state = self.whole["state"]  # another layout in memory is not understood
+            if self.words != state["key"].tobytes() + pack("=i", state["pos"]):
+                self.owner = None
+
+    def restore(self) -> None:
+        """Set the state that was stored."""
+        if self.owner is None or _numpy.get_bit_generator() is not self.owner:
+            np.random.set_state(self.whole)  # noqa: NPY002
+            return
+        np.random.seed(0)  # noqa: NPY002 - drops a number that the dataset has left set aside
+        memmove(self.owner.ctypes.state_address, self.words, self.WORDS)
+
+
+_legacy = Legacy()

@@ -1,0 +1,126 @@
+"""CSV files as tensors."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from minigrad.core.dtype import as_dtype
+from minigrad.data.datasets import TensorDataset
+from minigrad.data.paths import content
+from minigrad.errors import ArgumentError, FileError
+from minigrad.ops.creation import from_numpy
+
+
+class CSV(TensorDataset):
+    """The rows of a CSV file: numbers as features, and a column of numbers or of class names as the target.
+
+    Parameters
+    ----------
+    path : str or path
+        A name that ends in .gz is decompressed.
+    target : str or int, optional
+        Name or index of the target's column; without it a sample has features only.
+    delimiter : str, default ","
+        Between two cells.
+    header : bool, optional
+        Whether the first row has the names of the columns; by default, if one of its cells is not a number and the
+        cell below is.
+    dtype : dtype, default float32
+        Of the features, and of a target with fractions.
+
+    Raises
+    ------
+    FileError
+        If the file is missing, or a cell is not a number or missing; the message names its line and column.
+    ArgumentError
+        If there is no such target.
+
+    Notes
+    -----
+    `columns` has the names of the features.  A target of names is int64, their index in the sorted `classes`; a target
+    of integers is int64 too, and `classes` is empty.
+    """
+
+    def __init__(
+        self, path: Any, target: str | int | None = None, delimiter: str = ",", header: bool | None = None,
+        dtype: Any = "float32",
+    ) -> None:  # fmt: skip
+        name = os.fspath(path)
+        lines = table(name, content(path), delimiter)
+        if header is None:
+            header = len(lines) > 1 and any(not is_number(a) and is_number(b) for a, b in zip(lines[0][1], lines[1][1]))
+        width = len(lines[0][1])
+        names = [each.strip() for each in lines[0][1]] if header else [str(k) for k in range(width)]
+        lines = lines[1:] if header else lines
+        for number, cells in lines:
+            if len(cells) != width:
+                raise FileError(f"CSV: {name}, line {number}: expected {width} cells, got {len(cells)}")
+        chosen = None if target is None else column(names, target)
+        kept = [k for k in range(width) if k != chosen]
+        self.columns, self.classes = [names[k] for k in kept], list[str]()
+        float_dtype = as_dtype(dtype).numpy
+        features = np.array([[number_of(name, line, names[k], cells[k]) for k in kept] for line, cells in lines])
+        parts = [features.reshape(len(lines), len(kept)).astype(float_dtype)]
+        if chosen is not None:
+            parts.append(self.targets_of(name, names[chosen], [(line, cells[chosen].strip()) for line, cells in lines],
+                                         float_dtype))  # fmt: skip
+        super().__init__(*map(from_numpy, parts))
+
+    def targets_of(self, name: str, title: str, cells: Sequence[tuple[int, str]], dtype: Any) -> Any:
+        """Return the column of the target as an array."""
+        if not all(is_number(cell) for _, cell in cells):
+            self.classes = sorted({cell for _, cell in cells})
+            if "" in self.classes:
+                line = next(line for line, cell in cells if not cell)
+                raise FileError(f"CSV: {name}, line {line}: the cell of {title!r} is empty")
+            numbers = {label: k for k, label in enumerate(self.classes)}
+            return np.array([numbers[cell] for _, cell in cells], np.int64)
+        if all(cell.lstrip("+-").isdecimal() for _, cell in cells):
+            return np.array([int(cell) for _, cell in cells], np.int64)
+        return np.array([float(cell) for _, cell in cells]).astype(dtype)
+
+
+def table(name: str, data: bytes, delimiter: str) -> list[tuple[int, list[str]]]:
+    """Return the rows with the numbers of their lines, without those that are empty."""
+    try:
+        reader = csv.reader(io.StringIO(data.decode("utf-8-sig"), newline=""), delimiter=delimiter, strict=True)
+        lines = [(reader.line_num, cells) for cells in reader if cells]
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise FileError(f"CSV: {name}: it is damaged ({error})") from None
+    if not lines:
+        raise FileError(f"CSV: {name}: it has no rows")
+    return lines
+
+
+def is_number(cell: str) -> bool:
+    """Whether a cell is a number."""
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def number_of(name: str, line: int, title: str, cell: str) -> float:
+    """Return the number of a cell.  Raises FileError."""
+    try:
+        return float(cell)
+    except ValueError:
+        raise FileError(f"CSV: {name}, line {line}: column {title!r}: expected a number, got {cell!r}") from None
+
+
+def column(names: list[str], target: str | int) -> int:
+    """Return the index of the target's column.  Raises ArgumentError."""
+    if isinstance(target, str) and target in names:
+        return names.index(target)
+    if isinstance(target, int) and not isinstance(target, bool) and -len(names) <= target < len(names):
+        return target % len(names)
+    raise ArgumentError(
+        f"CSV: target: expected one of {', '.join(names)} or an index below {len(names)}, got {target!r}"
+    )

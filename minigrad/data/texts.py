@@ -1,0 +1,130 @@
+"""Texts: of files, of Python's own documentation, the names of Unicode's characters; and windows of texts."""
+
+from __future__ import annotations
+
+import os
+import sys
+import unicodedata
+from typing import Any
+
+import numpy as np
+
+from minigrad.data.datasets import Dataset, Indices
+from minigrad.data.paths import content
+from minigrad.data.samplers import expect_count
+from minigrad.errors import ArgumentError, FileError, IndexOutOfRange
+from minigrad.ops.creation import from_numpy
+from minigrad.runtime.tensor import Tensor
+
+
+def read_text(path: Any) -> str:
+    """Read a text file in UTF-8; a name that ends in .gz is decompressed.
+
+    Raises
+    ------
+    FileError
+        If it is missing, or not UTF-8.
+    """
+    try:
+        return content(path).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise FileError(f"read_text: {os.fspath(path)}: expected UTF-8, got other bytes at {error.start}") from None
+
+
+def topics() -> str:
+    """Return the language reference of Python as one text of half a million characters, which Python brings along.
+
+    Examples
+    --------
+    >>> "generator" in mg.data.topics()
+    True
+    """
+    from pydoc_data.topics import topics as texts
+
+    return "\n".join(texts[name] for name in sorted(texts))
+
+
+def character_names() -> list[str]:
+    """Return the names of Unicode's characters, such as "GREEK SMALL LETTER ALPHA", in the order of their code points.
+
+    Notes
+    -----
+    Names that are made of a code point, such as those of Chinese characters and Korean syllables, are left out.
+
+    Examples
+    --------
+    >>> mg.data.character_names()[33]
+    'LATIN CAPITAL LETTER A'
+    """
+    names = (unicodedata.name(chr(k), "") for k in range(sys.maxunicode + 1))
+    made = ("CJK ", "HANGUL SYLLABLE", "TANGUT ", "NUSHU ", "KHITAN ", "VARIATION SELECTOR", "EGYPTIAN HIEROGLYPH-")
+    return [name for name in names if name and not name.startswith(made)]
+
+
+class Characters(Dataset[tuple[Tensor, Tensor]]):
+    """Windows of a text for a model that predicts the next character.
+
+    Parameters
+    ----------
+    text : str
+        At least length + 1 characters.
+    length : int
+        Characters of a window.
+    vocabulary : str, optional
+        All characters, in the order of their ids; by default those of the text, sorted.  Give that of the training
+        text for a held-out one.
+
+    Raises
+    ------
+    ArgumentError
+        If the text is too short, or has a character that the vocabulary has not.
+
+    Notes
+    -----
+    Sample i is a pair of int64 tensors (length,): the ids from i on, and those one further.
+
+    Examples
+    --------
+    >>> ds = mg.data.Characters("abcab", 3)
+    >>> ds[1], ds.decode(ds[1][0])
+    ((tensor([1, 2, 0]), tensor([2, 0, 1])), 'bca')
+    """
+
+    draws = False
+
+    def __init__(self, text: str, length: int, vocabulary: str | None = None) -> None:
+        expect_count("Characters", "length", length)
+        if len(text) <= length:
+            raise ArgumentError(f"Characters: text: expected more than {length} characters, got {len(text)}")
+        self.length = length
+        self.vocabulary = "".join(sorted(set(text))) if vocabulary is None else vocabulary
+        points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
+        known = np.frombuffer(self.vocabulary.encode("utf-32-le", "surrogatepass"), np.uint32)
+        order = np.argsort(known, kind="stable")
+        ids = order[np.minimum(np.searchsorted(known, points, sorter=order), len(known) - 1)] if len(known) else points
+        wrong = np.flatnonzero(known[ids] != points) if len(known) else np.arange(1)
+        if len(wrong):
+            raise ArgumentError(
+                f"Characters: vocabulary: expected all characters of the text, {text[wrong[0]]!r} is missing"
+            )
+        self.ids = ids.astype(np.int64)
+
+    def __getitem__(self, index: int) -> tuple[Tensor, Tensor]:
+        if not -len(self) <= index < len(self):
+            raise IndexOutOfRange(f"Characters: index {index} is out of range for {len(self)} windows")
+        start = index % len(self)
+        return from_numpy(self.ids[start : start + self.length]), from_numpy(
+            self.ids[start + 1 : start + 1 + self.length]
+        )
+
+    def __getbatch__(self, indices: Indices) -> list[Tensor]:
+        """Return the windows of several indices."""
+        both = self.ids[indices[:, None] + np.arange(self.length + 1)]
+        return [from_numpy(np.ascontiguousarray(part)) for part in (both[:, :-1], both[:, 1:])]
+
+    def __len__(self) -> int:
+        return len(self.ids) - self.length
+
+    def decode(self, ids: Any) -> str:
+        """Return the text of ids, a tensor or a list."""
+        return "".join(self.vocabulary[k] for k in (ids.tolist() if isinstance(ids, Tensor) else ids))

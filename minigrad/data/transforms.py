@@ -1,0 +1,149 @@
+"""Changes of whole batches: images (n, channels, height, width) on any device, by a few ops each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from minigrad.data.samplers import expect_count
+from minigrad.data.streams import expect_generator
+from minigrad.errors import ArgumentError, ShapeError
+from minigrad.ops.creation import arange, tensor
+from minigrad.ops.nn.embedding import one_hot
+from minigrad.ops.pointwise.compare import where
+from minigrad.ops.random import Generator, rand, randint
+from minigrad.ops.shape.padding import pad
+from minigrad.runtime.tensor import Tensor, describe
+
+
+class Compose:
+    """Apply transforms one after the other."""
+
+    def __init__(self, transforms: Sequence[Callable[[Any], Any]]) -> None:
+        self.transforms = list(transforms)
+
+    def __call__(self, batch: Any) -> Any:
+        for transform in self.transforms:
+            batch = transform(batch)
+        return batch
+
+
+class Normalize:
+    """Subtract a mean from each channel, and divide by a deviation.
+
+    Parameters
+    ----------
+    mean, std : sequence of float
+        One number for each channel, or one for all.
+
+    Examples
+    --------
+    >>> mg.data.Normalize([0.5], [0.25])(mg.ones(1, 1, 1, 2)).tolist()
+    [[[[2.0, 2.0]]]]
+    """
+
+    def __init__(self, mean: Sequence[float], std: Sequence[float]) -> None:
+        self.mean, self.std = list(mean), list(std)
+        if len(self.mean) != len(self.std) or not all(each > 0 for each in self.std):
+            raise ArgumentError("Normalize: expected a mean and a positive deviation for each channel")
+
+    def __call__(self, images: Tensor) -> Tensor:
+        expect_images("Normalize", images)
+        if len(self.mean) not in (1, images.shape[1]):
+            raise ShapeError(f"Normalize: expected {len(self.mean)} channels, got {describe(images)}")
+        mean, std = (
+            tensor(each, dtype=images.dtype, device=images.device).reshape(-1, 1, 1) for each in (self.mean, self.std)
+        )
+        result: Tensor = (images - mean) / std
+        return result
+
+
+class RandomCrop:
+    """Pad images with zeros, and cut a random window out of each.
+
+    Parameters
+    ----------
+    size : int or tuple of int
+        Height and width of the windows.
+    padding : int, default 0
+        Zeros on each side.
+    generator : Generator, optional
+        By default the one of `mg.manual_seed`.
+    """
+
+    def __init__(self, size: int | tuple[int, int], padding: int = 0, generator: Generator | None = None) -> None:
+        expect_generator("RandomCrop", generator)
+        self.size = (size, size) if isinstance(size, int) else tuple(size)
+        for each in self.size:
+            expect_count("RandomCrop", "size", each)
+        if padding < 0:
+            raise ArgumentError(f"RandomCrop: padding: expected an int >= 0, got {padding!r}")
+        self.padding, self.generator = padding, generator
+
+    def __call__(self, images: Tensor) -> Tensor:
+        expect_images("RandomCrop", images)
+        n, (height, width) = images.shape[0], self.size
+        padded = pad(images, (self.padding,) * 4) if self.padding else images
+        slack = [have - want for have, want in zip(padded.shape[2:], self.size)]
+        if min(slack) < 0:
+            raise ShapeError(f"RandomCrop: expected images of {self.size} or more with padding, got {describe(images)}")
+        top, left = (
+            randint(0, most + 1, (n, 1), generator=self.generator, device=images.device) for most in slack
+        )  # fmt: skip
+        rows = top + arange(height, device=images.device)
+        columns = left + arange(width, device=images.device)
+        which = arange(n, device=images.device).reshape(n, 1, 1)
+        cut = padded.permute(0, 2, 3, 1)[which, rows.reshape(n, height, 1), columns.reshape(n, 1, width)]
+        result: Tensor = cut.permute(0, 3, 1, 2).contiguous()
+        return result
+
+
+class RandomHorizontalFlip:
+    """Mirror each image from left to right with a probability.
+
+    Parameters
+    ----------
+    p : float, default 0.5
+    generator : Generator, optional
+        By default the one of `mg.manual_seed`.
+    """
+
+    def __init__(self, p: float = 0.5, generator: Generator | None = None) -> None:
+        expect_generator("RandomHorizontalFlip", generator)
+        if not 0 <= p <= 1:
+            raise ArgumentError(f"RandomHorizontalFlip: p: expected a probability, got {p!r}")
+        self.p, self.generator = p, generator
+
+    def __call__(self, images: Tensor) -> Tensor:
+        expect_images("RandomHorizontalFlip", images)
+        chosen = rand(images.shape[0], 1, 1, 1, generator=self.generator, device=images.device) < self.p
+        result: Tensor = where(chosen, images.flip(-1), images)
+        return result
+
+
+class OneHot:
+    """Turn labels into rows with a one at the index of the class.
+
+    Parameters
+    ----------
+    classes : int
+
+    Examples
+    --------
+    >>> mg.data.OneHot(3)(mg.tensor([2, 0])).tolist()
+    [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]
+    """
+
+    def __init__(self, classes: int) -> None:
+        expect_count("OneHot", "classes", classes)
+        self.classes = classes
+
+    def __call__(self, labels: Tensor) -> Tensor:
+        result: Tensor = one_hot(labels, self.classes).to("float32")
+        return result
+
+
+def expect_images(name: str, images: Any) -> None:
+    """Raise ShapeError unless images have a batch, channels, height and width."""
+    if not isinstance(images, Tensor) or images.ndim != 4:
+        raise ShapeError(f"{name}: expected images (n, channels, height, width), got {describe(images)}")

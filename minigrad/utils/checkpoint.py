@@ -1,0 +1,71 @@
+"""`mg.checkpoint` under PyTorch's name, and `checkpoint_sequential`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+from minigrad.api.absent import present
+from minigrad.autodiff.checkpoint import checkpoint
+from minigrad.errors import ArgumentError
+
+
+def checkpoint_sequential(
+    functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, *, preserve_rng_state: bool = True
+) -> Any:
+    """Call functions one after the other, in segments that keep their input only.
+
+    Parameters
+    ----------
+    functions : Sequential or list of callable
+        The functions.
+    segments : int
+        Number of segments; the last one keeps its values, as it is differentiated first.
+    input : Any
+        The argument of the first function.
+    use_reentrant : bool, optional
+        Accepted, without effect.
+    preserve_rng_state : bool, default True
+        As for `mg.checkpoint`.
+
+    Returns
+    -------
+    Any
+        The result of the last function.
+
+    Raises
+    ------
+    ArgumentError
+        If there are fewer functions than segments.
+
+    Examples
+    --------
+    >>> import minigrad as mg
+    >>> x = mg.Var([0.5])
+    >>> y = checkpoint_sequential([mg.sin, mg.exp, mg.sqrt], 2, x)
+    >>> y.sum().backward()[x].shape
+    (1,)
+    """
+    parts: list[Callable[[Any], Any]] = list(functions)
+    if not 1 <= segments <= len(parts):
+        raise ArgumentError(f"checkpoint_sequential: expected 1 to {len(parts)} segments, got {segments}")
+    size = len(parts) // segments
+    cuts = [k * size for k in range(segments)]
+    for begin, end in pairwise(cuts):
+        input = checkpoint(in_turn(parts[begin:end]), input, preserve_rng_state=preserve_rng_state)
+    return in_turn(parts[cuts[-1] :])(input)
+
+
+def in_turn(functions: list[Callable[[Any], Any]]) -> Callable[[Any], Any]:
+    """Return the function that calls some functions one after the other."""
+
+    def call(x: Any) -> Any:
+        for function in functions:
+            x = function(x)
+        return x
+
+    return call
+
+
+present(globals(), {"checkpoint": checkpoint, "checkpoint_sequential": checkpoint_sequential})

@@ -1,0 +1,8 @@
+"""The datasets of `mg.data` under the name of PyTorch's module."""
+
+from minigrad import data
+from minigrad.api.absent import present
+
+NAMES = ("ChainDataset", "ConcatDataset", "Dataset", "IterableDataset", "StackDataset", "Subset", "TensorDataset",
+         "random_split")  # fmt: skip
+present(globals(), {name: getattr(data, name) for name in NAMES})
