@@ -1,0 +1,60 @@
+"""Several processes that train together, over MPI: collectives on tensors, and `DistributedDataParallel`.
+
+`mg.dist(x, y)`, the norm of a difference, is the function of that name: the package can be called.
+
+Start a script with `python -m minigrad run -n 4 train.py`.  Names and arguments are those of `torch.distributed`; the
+transport is the MPI that `mpi4py` finds, and a program that nothing else started is a group of one process.
+"""
+
+import inspect
+import sys
+from types import ModuleType
+from typing import Any
+
+from minigrad.api.absent import present
+from minigrad.declare.names import MG, namespaces
+from minigrad.dist.checkpoint import Checkpoint
+from minigrad.dist.collectives import (
+    ReduceOp,
+    Work,
+    all_gather,
+    all_gather_object,
+    all_reduce,
+    barrier,
+    broadcast,
+    broadcast_object_list,
+    gather_object,
+    recv,
+    reduce,
+    send,
+)
+from minigrad.dist.group import (
+    destroy_process_group,
+    get_rank,
+    get_world_size,
+    init_process_group,
+    is_available,
+    is_initialized,
+)
+from minigrad.dist.parallel import DistributedDataParallel
+from minigrad.dist.scaling import predict_scaling
+
+present(globals(), {
+    each.__name__: each for each in (
+        Checkpoint, DistributedDataParallel, ReduceOp, Work, all_gather, all_gather_object, all_reduce, barrier, broadcast,
+        broadcast_object_list, destroy_process_group, gather_object, get_rank, get_world_size, init_process_group,
+        is_available, is_initialized, predict_scaling, recv, reduce, send,
+    )
+})  # fmt: skip
+
+
+class CallableModule(ModuleType):
+    """This package, which calls the function `torch.dist`, since both have one name."""
+
+    __signature__ = inspect.signature(namespaces[MG]["dist"])
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return namespaces[MG]["dist"](*args, **kwargs)
+
+
+sys.modules[__name__].__class__ = CallableModule

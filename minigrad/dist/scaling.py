@@ -1,0 +1,111 @@
+"""How a training scales to many processes, before there are any: a simulation of the buckets of one step.
+
+Backward produces the buckets one after the other, and the network reduces them one after the other, each when it is
+there and the one before is done.  A ring moves 2 (n - 1) / n of a bucket's bytes through each process in 2 (n - 1)
+messages.  Source: Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations" (2009).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from minigrad.dist.parallel import buckets_of
+from minigrad.errors import ArgumentError
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """One number of processes.
+
+    processes: how many.  step: seconds of a step.  exposed: those of them in which backward has ended and a reduction
+    has not.  efficiency: the time of a step without a network, as a share of `step`.  nbytes: that each process sends.
+    """
+
+    processes: int
+    step: float
+    exposed: float
+    efficiency: float
+    nbytes: float
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """The predictions for several numbers of processes; printed as a table."""
+
+    buckets: tuple[int, ...]  # bytes
+    predictions: tuple[Prediction, ...]
+
+    def __str__(self) -> str:
+        lines = [f"{len(self.buckets)} buckets, {sum(self.buckets) / 1e6:.1f} MB of gradients",
+                 f"{'processes':>9} {'ms a step':>9} {'ms exposed':>10} {'efficiency':>10} {'MB sent':>8}"]  # fmt: skip
+        for p in self.predictions:
+            lines.append(
+                f"{p.processes:>9} {p.step * 1e3:>9.1f} {p.exposed * 1e3:>10.1f} {p.efficiency:>10.0%} "
+                f"{p.nbytes / 1e6:>8.1f}"
+            )
+        return "\n".join(lines)
+
+
+def predict_scaling(
+    module: Any, *, forward: float, backward: float, update: float = 0.0, bandwidth: float = 1.25e9,
+    latency: float = 20e-6, processes: Sequence[int] = (1, 2, 4, 8, 16, 32, 64), bucket_cap_mb: float = 25,
+    overlap: bool = True,
+) -> Scaling:  # fmt: skip
+    """Predict the time of a step of data parallel training, from times of one process and of the network.
+
+    Parameters
+    ----------
+    module : Module
+        The model, whose parameters are put into buckets as `DistributedDataParallel` does.
+    forward, backward, update : float
+        Seconds of the parts of a step in one process, with the batch that each process has.
+    bandwidth : float, default 1.25e9
+        Bytes per second between two processes; 10 Gbit/s by default.
+    latency : float, default 20e-6
+        Seconds of a message.
+    processes : sequence of int
+        Numbers of processes.
+    bucket_cap_mb : float, default 25
+        Size of a bucket in MiB.
+    overlap : bool, default True
+        Whether reductions begin during backward.
+
+    Returns
+    -------
+    Scaling
+        Predictions, which print as a table.
+
+    Notes
+    -----
+    Gradients arrive in proportion to the number of their elements: the time of a linear map's backward is, but that of
+    a convolution is not, so the overlap of a convolutional network is a rough estimate.
+
+    Examples
+    --------
+    >>> import minigrad as mg
+    >>> model = mg.nn.Sequential(*[mg.nn.Linear(1024, 1024) for _ in range(4)])
+    >>> print(mg.dist.predict_scaling(model, forward=0.01, backward=0.02, processes=(1, 8), bucket_cap_mb=5))
+    4 buckets, 16.8 MB of gradients
+    processes ms a step ms exposed efficiency  MB sent
+            1      30.0        0.0       100%      0.0
+            8      39.6        9.6        76%     29.4
+    """
+    if min(forward, backward, update, latency) < 0 or bandwidth <= 0 or min(processes, default=0) < 1:
+        raise ArgumentError("predict_scaling: expected times that are not negative, a bandwidth and processes above 0")
+    named = [(name, p) for name, p in module.named_parameters() if p.requires_grad]
+    sizes = tuple([bucket.nbytes for bucket in buckets_of(named, int(bucket_cap_mb * 2**20))])
+    serial = forward + backward + update
+    predictions = []
+    for n in processes:
+        free, done, total = forward, 0, sum(sizes)
+        for size in sizes:
+            done += size
+            ready = forward + backward * (done / total if overlap else 1.0)
+            rounds = 2 * (n - 1)
+            free = max(free, ready) + rounds * (latency + size / n / bandwidth)
+        exposed = max(0.0, free - forward - backward) if n > 1 else 0.0
+        sent = 2 * (n - 1) / n * total
+        predictions.append(Prediction(n, serial + exposed, exposed, serial / (serial + exposed), sent))
+    return Scaling(sizes, tuple(predictions))

@@ -1,0 +1,6 @@
+"""PyTorch's name of `mg.dist`, for `import minigrad.distributed as dist`."""
+
+from minigrad import dist
+from minigrad.api.absent import present
+
+present(globals(), {name: getattr(dist, name) for name in vars(dist)["__all__"]})
