@@ -1,4 +1,4 @@
-"""minigrad: an autograd framework to read in an hour, look inside of while it runs, and train networks with.
+"""minigrad: an autograd framework to read in an hour, look into while it runs, and train networks with.
 
 `import minigrad as mg`; names and arguments follow PyTorch.  Importing it loads NumPy only: Numba comes with the
 first kernel, graphviz with the first picture.
@@ -79,11 +79,14 @@ from minigrad.errors import (
     DTypeError,
     FileError,
     GradientError,
+    GroupError,
     IndexOutOfRange,
     KernelError,
     MinigradError,
     ShapeError,
+    StateError,
     StorageError,
+    WorkerError,
 )
 from minigrad.ops.random import Generator
 from minigrad.runtime.graph import BackpropOp
@@ -93,8 +96,10 @@ from minigrad.runtime.tensor import Tensor
 from minigrad.runtime.var import Var
 
 if TYPE_CHECKING:
-    from minigrad import autograd, cuda, func, linalg, nn, special, testing, viz
+    from minigrad import amp, autograd, cuda, data, dist, func, linalg, nn, optim, random, special, testing, utils, viz
+    from minigrad.amp import autocast
     from minigrad.api import array_api
+    from minigrad.api.checkpoints import Checkpoint
     from minigrad.api.files import load, save
     from minigrad.autodiff.anomaly import detect_anomaly
     from minigrad.autodiff.checkpoint import checkpoint
@@ -109,10 +114,22 @@ _HIDDEN |= {"TYPE_CHECKING", "Any", "LATER"}
 
 # Names that are imported at their first use, and where from: few runs need them.
 LATER = {
-    "Function": "autodiff.function", "array_api": "api.array_api", "checkpoint": "autodiff.checkpoint",
+    "Checkpoint": "api.checkpoints", "GradScaler": "amp", "Function": "autodiff.function",
+    "array_api": "api.array_api", "autocast": "amp",
+    "checkpoint": "autodiff.checkpoint",
     "custom_vjp": "autodiff.custom",
     "detect_anomaly": "autodiff.anomaly", "explain": "viz.explain", "load": "api.files", "save": "api.files",
     "tape": "diagnostics",
+    **dict.fromkeys(("default_generator", "get_rng_state", "initial_seed", "seed", "set_rng_state"), "random"),
+    **dict.fromkeys((
+        "BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "HalfTensor",
+        "IntTensor", "LongTensor", "ShortTensor", "Size", "absolute", "arccos", "arccosh", "arcsin", "arcsinh",
+        "arctan", "arctan2", "arctanh", "are_deterministic_algorithms_enabled", "clip", "concat", "concatenate",
+        "divide", "dtype", "e", "fix", "ger", "get_default_dtype", "get_float32_matmul_precision", "greater",
+        "greater_equal", "inf", "less", "less_equal", "multiply", "nan", "negative", "newaxis", "not_equal", "pi",
+        "promote_types", "result_type", "set_default_dtype", "set_default_tensor_type",
+        "set_float32_matmul_precision", "subtract", "true_divide", "use_deterministic_algorithms",
+    ), "api.legacy"),
 }  # fmt: skip
 
 if "IPython" in sys.modules:  # a notebook, most likely: its errors are shown without the way through this package
@@ -137,8 +154,10 @@ __version__ = "0.1.0"
 
 # The ops and functions, as their declarations entered them.  The stub beside this file lists them for editors.
 globals().update(_namespaces[_MG])
+del globals()["dist"]  # the package of that name can be called as the function, `mg.dist(x, y)`
 
-_MODULES = ("array_api", "autograd", "cuda", "func", "linalg", "nn", "special", "testing", "viz")
+_MODULES = ("amp", "array_api", "autograd", "backends", "cuda", "data", "dist", "distributed", "distributions", "func",
+            "linalg", "nn", "optim", "random", "special", "testing", "utils", "viz")  # fmt: skip
 __all__ = sorted({
     *_MODULES, *LATER,
     *[name for name, value in globals().items() if not name.startswith("_") and name not in _HIDDEN],

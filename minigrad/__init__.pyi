@@ -9,43 +9,72 @@ from minigrad.core.dtype import DType as DType
 from minigrad.runtime.tensor import Tensor as Tensor
 from minigrad.core.allocator import Allocator as Allocator
 from minigrad.errors import ArgumentError as ArgumentError
+from minigrad.api.legacy import BFloat16Tensor as BFloat16Tensor
 from minigrad.backends.base import Backend as Backend
 from minigrad.runtime.graph import BackpropOp as BackpropOp
+from minigrad.api.legacy import BoolTensor as BoolTensor
+from minigrad.api.legacy import ByteTensor as ByteTensor
+from minigrad.api.legacy import CharTensor as CharTensor
+from minigrad.api.checkpoints import Checkpoint as Checkpoint
 from minigrad.errors import DTypeError as DTypeError
 from minigrad.errors import DeclarationError as DeclarationError
 from minigrad.core.device import Device as Device
 from minigrad.errors import DeviceError as DeviceError
+from minigrad.api.legacy import DoubleTensor as DoubleTensor
 from minigrad.errors import FileError as FileError
+from minigrad.api.legacy import FloatTensor as FloatTensor
 from minigrad.autodiff.function import Function as Function
 from minigrad.ops.random import Generator as Generator
+from minigrad.amp.grad_scaler import GradScaler as GradScaler
 from minigrad.errors import GradientError as GradientError
+from minigrad.errors import GroupError as GroupError
+from minigrad.api.legacy import HalfTensor as HalfTensor
 from minigrad.errors import IndexOutOfRange as IndexOutOfRange
+from minigrad.api.legacy import IntTensor as IntTensor
 from minigrad.errors import KernelError as KernelError
 from minigrad.core.layout import Layout as Layout
+from minigrad.api.legacy import LongTensor as LongTensor
 from minigrad.core.allocator import MemoryStats as MemoryStats
 from minigrad.errors import MinigradError as MinigradError
 from minigrad.errors import ShapeError as ShapeError
+from minigrad.api.legacy import ShortTensor as ShortTensor
+from minigrad.errors import StateError as StateError
 from minigrad.core.storage import Storage as Storage
 from minigrad.errors import StorageError as StorageError
 from minigrad.runtime.var import Var as Var
+from minigrad.errors import WorkerError as WorkerError
+from minigrad import amp as amp
 from minigrad.api import array_api as array_api
+from minigrad.amp.autocast import autocast as autocast
 from minigrad import autograd as autograd
+from minigrad import backends as backends
 from minigrad import cuda as cuda
 from minigrad.autodiff.custom import custom_vjp as custom_vjp
+from minigrad import data as data
 from minigrad.autodiff.anomaly import detect_anomaly as detect_anomaly
+from minigrad import dist as dist
+from minigrad import distributed as distributed
+from minigrad import distributions as distributions
 from minigrad import func as func
 from minigrad.runtime.inference import inference_mode as inference_mode
 from minigrad import linalg as linalg
 from minigrad import nn as nn
+from minigrad import optim as optim
+from minigrad import random as random
 from minigrad.core import requests as requests
 from minigrad.declare import rules as rules
 from minigrad import special as special
 from minigrad import testing as testing
+from minigrad import utils as utils
 from minigrad import viz as viz
 __version__: str
 
+Size: Any
 
 def abs(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
+    """|x|.  Gradient: g*sign(x), 0 at 0."""
+
+def absolute(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """|x|.  Gradient: g*sign(x), 0 at 0."""
 
 def acos(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
@@ -110,6 +139,30 @@ def arange(start: builtins.float, end: builtins.float | None = ..., step: builti
 
 def arange_step(start: builtins.float, end: builtins.float, step: builtins.float, *, dtype: Any = ..., device: Any = ...) -> Tensor:
     """candle's `arange` with a step."""
+
+def arccos(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
+    """Arc cosine, nan outside [-1, 1].  Gradient: -g/sqrt(1 - x**2)."""
+
+def arccosh(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
+    """Inverse hyperbolic cosine, nan below 1.  Gradient: g/sqrt(x**2 - 1)."""
+
+def arcsin(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
+    """Arc sine, nan outside [-1, 1].  Gradient: g/sqrt(1 - x**2), inf at the ends."""
+
+def arcsinh(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
+    """Inverse hyperbolic sine.  Gradient: g/sqrt(x**2 + 1), where the square may overflow."""
+
+def arctan(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
+    """Arc tangent.  Gradient: g/(1 + x**2)."""
+
+def arctan2(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
+    """The angle of the point (other, input), in (-pi, pi]."""
+
+def arctanh(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
+    """Inverse hyperbolic tangent, nan outside [-1, 1].  Gradient: g/(1 - x**2)."""
+
+def are_deterministic_algorithms_enabled() -> builtins.bool:
+    """Return True: see `use_deterministic_algorithms`."""
 
 def argmax(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
     """Position of the largest element (int64): of all, or along `dim`; ties give the first, nan wins."""
@@ -224,7 +277,7 @@ def cat(tensors: Sequence[Tensor], dim: builtins.int = ..., *, out: Tensor | Non
     """Tensors joined along an existing dim; their dtypes promote.  Gradient: each gets its part of g."""
 
 def cdist(x1: Tensor, x2: Tensor, p: builtins.float = ..., compute_mode: Any = ...) -> Tensor:
-    """The distance of order p of each row of x1 from each row of x2, (..., m, k) and (..., n, k) to (..., m, n)."""
+    """Return the distance of order p of each row of x1 from each row of x2, (..., m, k) and (..., n, k) to (..., m, n)."""
 
 def ceil(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """The smallest whole number not below x.  Gradient: 0."""
@@ -261,6 +314,9 @@ def clamp_max(input: Tensor, max: Any, *, out: Tensor | None = ...) -> Tensor:
 def clamp_min(input: Tensor, min: Any, *, out: Tensor | None = ...) -> Tensor:
     """input, not below min.  Gradient: g there and at the bound, 0 below, where the bound gets it."""
 
+def clip(input: Tensor, min: Any = ..., max: Any = ..., *, out: Tensor | None = ...) -> Tensor:
+    """input, not below min and not above max; either may be None, a number or a tensor."""
+
 def clone(input: Tensor, *, memory_format: Any = ...) -> Tensor:
     """A row-major copy in storage of its own.  Gradient: g."""
 
@@ -272,6 +328,12 @@ def combinations(input: Tensor, r: builtins.int = ..., with_replacement: builtin
 
 def composed(*, namespace: Any = ..., method: builtins.bool = ..., in_place: builtins.bool = ..., out: builtins.bool = ..., floats: builtins.bool = ..., of: Any = ..., writes: builtins.tuple[builtins.str, ...] = ...) -> Any:
     """Declare an op that is made of others: the body is its definition, in tensor code."""
+
+def concat(tensors: Sequence[Tensor], dim: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
+    """Tensors joined along an existing dim; their dtypes promote.  Gradient: each gets its part of g."""
+
+def concatenate(tensors: Sequence[Tensor], dim: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
+    """Tensors joined along an existing dim; their dtypes promote.  Gradient: each gets its part of g."""
 
 def constant_pad_nd(input: Tensor, pad: builtins.int | Sequence[builtins.int], value: builtins.float = ...) -> Tensor:
     """The tensor with pad[0] and pad[1] elements of one value before and behind the last dim, and so on."""
@@ -345,6 +407,7 @@ def default_device() -> Any:
 
 def default_float() -> DType:
     """The dtype of Python floats and of tensors made without naming one."""
+default_generator: Any
 
 def deg2rad(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Degrees as radians, x*pi/180.  Gradient: g*pi/180."""
@@ -379,10 +442,10 @@ def diff(input: Tensor, n: builtins.int = ..., dim: builtins.int = ..., prepend:
 def digamma(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """The derivative of lgamma: -inf at 0, inf at -0.0, nan at negative whole numbers.  Gradient: g*polygamma(1, x)."""
 
-def dist(input: Tensor, other: Tensor, p: builtins.float = ...) -> Tensor:
-    """The norm of order p of input - other, over all elements; the two broadcast."""
-
 def div(input: Tensor | builtins.float, other: Tensor | builtins.float, *, rounding_mode: Any = ..., out: Tensor | None = ...) -> Tensor:
+    """Quotient, element by element, rounded if rounding_mode is "floor" or "trunc"; integers give the default float."""
+
+def divide(input: Tensor | builtins.float, other: Tensor | builtins.float, *, rounding_mode: Any = ..., out: Tensor | None = ...) -> Tensor:
     """Quotient, element by element, rounded if rounding_mode is "floor" or "trunc"; integers give the default float."""
 
 def dot(input: Tensor, tensor: Tensor, *, out: Tensor | None = ...) -> Tensor:
@@ -394,6 +457,8 @@ def dsplit(input: Tensor, sections: builtins.int | Sequence[builtins.int] | Tens
 
 def dstack(tensors: Sequence[Tensor], *, out: Tensor | None = ...) -> Tensor:
     """Tensors along the third dim; a row of n counts as (1, n, 1), a matrix as (n, m, 1)."""
+dtype: Any
+e: Any
 
 def einsum(equation: builtins.str, *operands: Tensor) -> Tensor:
     """Return the sum of products that an equation states, such as "ij,jk->ik" (Einstein summation)."""
@@ -460,6 +525,9 @@ def fill(input: Tensor, value: Tensor | builtins.float) -> Tensor:
 
 def finfo(type: Any = ...) -> Any:
     """The limits of a float dtype, that of a tensor, or the default one."""
+
+def fix(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
+    """x without its fraction.  Gradient: 0."""
 
 def flatten(input: Tensor, start_dim: builtins.int = ..., end_dim: builtins.int = ...) -> Tensor:
     """The dims from start_dim to end_dim (included) as one; a tensor of shape () becomes (1,)."""
@@ -531,17 +599,35 @@ def ge(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: T
 def gelu(input: Tensor, approximate: builtins.str = ..., *, out: Tensor | None = ...) -> Tensor:
     """input times its normal distribution function, to some ulp also where it is tiny; approximate="tanh": `gelu_tanh`."""
 
+def ger(input: Tensor, vec2: Tensor, *, out: Tensor | None = ...) -> Tensor:
+    """The product of every element of a vector with every element of another."""
+
 def get_allocator(kind: builtins.str) -> Any:
     """The allocator of a kind of device."""
 
+def get_default_dtype() -> DType:
+    """The dtype of Python floats and of tensors made without naming one."""
+
+def get_float32_matmul_precision() -> builtins.str:
+    """Return "highest": see `set_float32_matmul_precision`."""
+
 def get_num_threads() -> builtins.int:
     """Threads that share a kernel."""
+
+def get_rng_state() -> Tensor:
+    """Return the state of the default generator."""
 
 def grad(outputs: Tensor | Sequence[Tensor], inputs: Tensor | Sequence[Tensor], grad_outputs: Tensor | Sequence[Tensor | None] | None = ..., retain_graph: builtins.bool | None = ..., create_graph: builtins.bool = ..., allow_unused: builtins.bool = ...) -> Any:
     """Gradients of outputs with respect to inputs, which may be Vars or values in between; `.grad` is not touched."""
 
 def gradient(input: Tensor, *, spacing: Any = ..., dim: builtins.int | Sequence[builtins.int] | None = ..., edge_order: builtins.int = ...) -> Any:
     """The slopes along each dim, a tensor each: central differences, of `edge_order` 1 or 2 at both ends."""
+
+def greater(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
+    """input > other."""
+
+def greater_equal(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
+    """input >= other."""
 
 def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: builtins.int, padding_mode: builtins.int, align_corners: builtins.bool) -> Tensor:
     """`nn.functional.grid_sample` with numbers for modes."""
@@ -607,6 +693,10 @@ def index_reduce(input: Tensor, dim: builtins.int, index: Tensor, source: Tensor
 
 def index_select(input: Tensor, dim: builtins.int, index: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """The slices of input along `dim` that the 1-d `index` names, in its order."""
+inf: Any
+
+def initial_seed() -> builtins.int:
+    """Return the seed of the default generator."""
 
 def inner(input: Tensor, other: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """The inner products of rows, which are the last dims; of a number it is the product with it."""
@@ -619,6 +709,9 @@ int8: DType
 def inverse(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """`mg.linalg.inv`: the inverses of square matrices."""
 
+def is_complex(input: Tensor) -> builtins.bool:
+    """False: there are no complex numbers."""
+
 def is_floating_point(input: Tensor) -> builtins.bool:
     """Whether the dtype is a float."""
 
@@ -627,6 +720,12 @@ def is_grad_enabled() -> builtins.bool:
 
 def is_inference_mode_enabled() -> builtins.bool:
     """Whether this thread or task is in such a block."""
+
+def is_nonzero(input: Tensor) -> builtins.bool:
+    """Whether the only element is not zero; raises ArgumentError for another number of elements."""
+
+def is_same_size(input: Tensor, other: Tensor) -> builtins.bool:
+    """Whether two tensors have one shape."""
 
 def is_tensor(obj: Any) -> builtins.bool:
     """Whether it is a tensor."""
@@ -678,6 +777,12 @@ def leaky_relu(input: Tensor, negative_slope: Tensor | builtins.float = ..., inp
 
 def lerp(input: Tensor | builtins.float, end: Tensor | builtins.float, weight: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """input + weight * (end - input), exactly `end` for the weight 1."""
+
+def less(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
+    """input < other."""
+
+def less_equal(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
+    """input <= other."""
 
 def lgamma(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """log(|gamma(x)|), inf at 0 and at negative whole numbers.  Gradient: g*digamma(x)."""
@@ -818,11 +923,15 @@ def mul(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: 
 def multinomial(input: Tensor, num_samples: builtins.int, replacement: builtins.bool = ..., *, generator: Any = ..., out: Tensor | None = ...) -> Tensor:
     """Positions (int64) drawn from each row of weights, which need not add up to 1; without replacement none twice."""
 
+def multiply(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
+    """Product, element by element; shapes broadcast.  For bool it is `and`.  Gradient: g*other and g*input."""
+
 def mv(input: Tensor, vec: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Matrix times vector."""
 
 def mvlgamma(input: Tensor, p: builtins.int, *, out: Tensor | None = ...) -> Tensor:
     """The logarithm of the multivariate gamma function of p dims: a sum of lgamma(input - k/2), and p(p-1)/4*log(pi)."""
+nan: Any
 
 def nan_to_num(input: Tensor, nan: builtins.float | None = ..., posinf: builtins.float | None = ..., neginf: builtins.float | None = ..., *, out: Tensor | None = ...) -> Tensor:
     """input with nan for each nan, posinf for inf, neginf for -inf; by default 0 and the largest numbers of its dtype."""
@@ -854,6 +963,10 @@ def ne(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: T
 def neg(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """-x; unsigned integers wrap."""
 
+def negative(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
+    """-x; unsigned integers wrap."""
+newaxis: Any
+
 def nextafter(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """The number of input's dtype next to it, towards other; float32 and float64 only."""
 
@@ -868,6 +981,9 @@ def norm(input: Tensor, p: builtins.float | builtins.str | None = ..., dim: buil
 
 def normal(mean: builtins.float | Tensor, std: builtins.float | Tensor = ..., size: builtins.int | Sequence[builtins.int] | None = ..., *, generator: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
     """Normal with a mean and a deviation, each a number or, without `size`, a tensor with one for each element."""
+
+def not_equal(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
+    """input != other."""
 
 def numel(input: Tensor) -> builtins.int:
     """The number of elements."""
@@ -895,6 +1011,7 @@ def permute(input: Tensor, *dims: builtins.int | Sequence[builtins.int]) -> Tens
 
 def permute_copy(input: Tensor, *dims: builtins.int | Sequence[builtins.int], out: Tensor | None = ...) -> Tensor:
     """A copy of what `permute` sees, in memory of its own."""
+pi: Any
 
 def pinverse(input: Tensor, rcond: builtins.float = ...) -> Tensor:
     """`mg.linalg.pinv` with rtol=rcond: the Moore-Penrose inverses of matrices."""
@@ -925,6 +1042,9 @@ def prod(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ...,
     """Product over `dim`.  Gradient: g times the product of the other elements, exact with zeros too."""
 
 def promote(a: DType, b: DType) -> DType:
+    """The dtype that two operands meet in."""
+
+def promote_types(a: DType, b: DType) -> DType:
     """The dtype that two operands meet in."""
 
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
@@ -993,6 +1113,9 @@ def repeat_interleave(input: Tensor, repeats: Tensor | builtins.int, dim: builti
 def reshape(input: Tensor, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
     """x in another shape of as many elements (one -1 is inferred): a view if the strides allow, else of a copy."""
 
+def result_type(tensor1: Any, tensor2: Any) -> DType:
+    """Return the dtype of an op between two tensors, or a tensor and a number, which is weak."""
+
 def roll(input: Tensor, shifts: builtins.int | Sequence[builtins.int], dims: builtins.int | Sequence[builtins.int] = ...) -> Tensor:
     """The tensor moved by `shifts` along `dims`; what falls off one end comes in at the other."""
 
@@ -1033,6 +1156,9 @@ schema: Any
 def searchsorted(sorted_sequence: Tensor, input: Tensor | builtins.float, *, out_int32: builtins.bool = ..., right: builtins.bool = ..., side: builtins.str | None = ..., sorter: Tensor | None = ..., out: Tensor | None = ...) -> Tensor:
     """Where each element of input would be inserted into sorted rows, in int64: in front of what is equal."""
 
+def seed() -> builtins.int:
+    """Seed the default generator with 64 random bits of the operating system, and return the seed."""
+
 def select(input: Tensor, dim: builtins.int, index: builtins.int) -> Tensor:
     """One position along `dim`, which goes.  Gradient: zeros around g."""
 
@@ -1051,8 +1177,17 @@ def set_allocator(kind: builtins.str, allocator: Any) -> None:
 def set_default_device(device: Any) -> None:
     """Make `device` the one that new tensors live on."""
 
+def set_default_dtype(d: Any) -> None:
+    """Set the dtype of Python floats and of tensors that are made without a dtype; see `mg.set_default_float`."""
+
 def set_default_float(dtype: Any) -> None:
     """Make `dtype` the one that Python floats become."""
+
+def set_default_tensor_type(t: Any) -> None:
+    """Set the default float to the dtype of an old constructor, such as `mg.DoubleTensor` or its name."""
+
+def set_float32_matmul_precision(precision: builtins.str) -> None:
+    """Accept PyTorch's switch: products of float32 always have float32's precision."""
 
 def set_grad_enabled(enabled: builtins.bool) -> Any:
     """`enable_grad()` or `no_grad()`, by a flag."""
@@ -1062,6 +1197,9 @@ def set_num_threads(num: builtins.int) -> None:
 
 def set_printoptions(precision: builtins.int | None = ..., threshold: builtins.float | None = ..., edgeitems: builtins.int | None = ..., linewidth: builtins.int | None = ..., profile: builtins.str | None = ..., sci_mode: builtins.bool | None = ...) -> None:
     """Set how tensors are printed in this process; what is left out stays, but for sci_mode."""
+
+def set_rng_state(new_state: Tensor) -> None:
+    """Set the default generator to a state of `get_rng_state`."""
 settings: Any
 short: DType
 
@@ -1141,6 +1279,9 @@ def std_mean(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = 
     """Return the standard deviation and the mean over `dim`, in the two passes of `std`."""
 
 def sub(input: Tensor | builtins.float, other: Tensor | builtins.float, *, alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
+    """Difference of input and alpha * other, element by element; shapes broadcast.  Gradient: g and -g."""
+
+def subtract(input: Tensor | builtins.float, other: Tensor | builtins.float, *, alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
     """Difference of input and alpha * other, element by element; shapes broadcast.  Gradient: g and -g."""
 
 def sum(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
@@ -1224,6 +1365,9 @@ def triu(input: Tensor, diagonal: builtins.int = ..., *, out: Tensor | None = ..
 def triu_indices(row: builtins.int, col: builtins.int, offset: builtins.int = ..., *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
     """The rows and the columns of the elements on and above a diagonal of a matrix of that size, as a matrix of two."""
 
+def true_divide(input: Tensor | builtins.float, other: Tensor | builtins.float, *, rounding_mode: Any = ..., out: Tensor | None = ...) -> Tensor:
+    """Quotient, element by element, rounded if rounding_mode is "floor" or "trunc"; integers give the default float."""
+
 def trunc(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """x without its fraction.  Gradient: 0."""
 u16: DType
@@ -1276,6 +1420,9 @@ def unsqueeze(input: Tensor, dim: builtins.int) -> Tensor:
 
 def unsqueeze_copy(input: Tensor, dim: builtins.int, *, out: Tensor | None = ...) -> Tensor:
     """A copy of what `unsqueeze` sees, in memory of its own."""
+
+def use_deterministic_algorithms(mode: builtins.bool, *, warn_only: builtins.bool = ...) -> None:
+    """Accept PyTorch's switch: results are deterministic unless `mg.cuda.deterministic(False)` was called."""
 
 def var(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., correction: builtins.float = ..., keepdim: builtins.bool = ..., *, unbiased: builtins.bool | None = ..., out: Tensor | None = ...) -> Tensor:
     """Variance over `dim`, in two passes: the mean of squared deviations times n / (n - correction)."""

@@ -1,5 +1,6 @@
-"""`python -m minigrad demo | tutorial | doctor | warmup | pack | kernel NAME`: the main job, the notebooks, a report on
-this machine, compiling beforehand, here or for others, and generated sources; without a command, what there is."""
+"""`python -m minigrad demo | tutorial | doctor | warmup | pack | run | kernel NAME`: the main job, the notebooks, a
+report on this machine, compiling beforehand, here or for others, scripts in several processes, and generated sources;
+without a command, what there is."""
 
 from __future__ import annotations
 
@@ -16,10 +17,9 @@ FLOATS = ("float32", "float64", "float16", "bfloat16")
 
 def positive(text: str) -> int:
     """An int of at least 1, for argparse."""
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{value} is not positive")
-    return value
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected a positive integer, got {text!r}")
+    return int(text)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -70,6 +70,10 @@ def read_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     pack.add_argument("--cpu", nargs="+", required=True, choices=sorted(LEVELS), help="levels, a pack for each")
     pack.add_argument("--dtype", action="append", choices=FLOATS, help="may repeat (default float32)")
     pack.add_argument("--jobs", type=positive, help="processes (default: as many as processors)")
+    several = commands.add_parser("run", help="start a script in several processes, which mg.dist connects")
+    several.add_argument("-n", type=positive, required=True, dest="count", help="number of processes")
+    several.add_argument("script", help="the script that each of them runs")
+    several.add_argument("arguments", nargs=argparse.REMAINDER, help="its arguments")
     kernel = commands.add_parser("kernel", help="print the generated source of an op's kernel")
     kernel.add_argument("name", help="an op, such as mul, exp or sum")
     kernel.add_argument("--dtype", default="float32", help="dtype of the operands (default float32)")
@@ -98,6 +102,10 @@ def run(options: argparse.Namespace) -> int:
         from minigrad.cli.pack import run as run_pack
 
         return run_pack(options.cpu, options.dtype or list(FLOATS[:1]), options.jobs)
+    if options.command == "run":
+        from minigrad.dist.launcher import run as run_several
+
+        return run_several(options.count, options.script, options.arguments)
     from minigrad.cli.doctor import print_kernel, print_report
 
     if options.command == "doctor":

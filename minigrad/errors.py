@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 
@@ -52,7 +54,7 @@ class GradientError(MinigradError, RuntimeError):
 
 
 class DeclarationError(MinigradError, TypeError):
-    """An op is declared in a way that cannot work."""
+    """An op or a module is declared in a way that cannot work."""
 
 
 class KernelError(MinigradError, RuntimeError):
@@ -65,6 +67,18 @@ class ArgumentError(MinigradError, ValueError):
 
 class FileError(MinigradError, ValueError):
     """A file is damaged, cut off, or of another kind."""
+
+
+class StateError(MinigradError, RuntimeError):
+    """A saved state does not fit the object that it is loaded into."""
+
+
+class GroupError(MinigradError, RuntimeError):
+    """A group of processes cannot be started, or its processes do not agree."""
+
+
+class WorkerError(MinigradError, RuntimeError):
+    """A worker process of a loader has ended, or does not answer."""
 
 
 class StorageError(MinigradError, RuntimeError):
@@ -89,6 +103,17 @@ def warn(message: str) -> None:
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "minigrad":
         frame, depth = frame.f_back, depth + 1
     warnings.warn(message, stacklevel=depth)
+
+
+@contextmanager
+def reading(prefix: str) -> Iterator[None]:
+    """Return a block that reads a file, and in which every error becomes a FileError that begins with a prefix."""
+    try:
+        yield
+    except MinigradError as error:
+        raise FileError(f"{prefix}: {error}") from None
+    except Exception as error:  # damaged bytes make readers of archives, JSON and pickles raise errors of any type
+        raise FileError(f"{prefix}: it is damaged ({type(error).__name__}: {error})") from None
 
 
 def quantity(count: int, noun: str) -> str:

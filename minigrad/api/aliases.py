@@ -31,7 +31,7 @@ ALIASES = {
     "arccosh": "acosh", "arctanh": "atanh", "clip": "clamp", "fix": "trunc",
     "force_contiguous": "clone", "zero_set": "zero_", "const_set": "fill_", "nelement": "numel", "ndimension": "dim",
     "swapdims": "transpose", "moveaxis": "movedim", "ravel": "flatten", "arctan2": "atan2", "greater": "gt",
-    "greater_equal": "ge", "less": "lt", "less_equal": "le", "not_equal": "ne",
+    "greater_equal": "ge", "less": "lt", "less_equal": "le", "not_equal": "ne", "ger": "outer",
 }  # fmt: skip
 ALIASES |= {f"broadcast_{n}": n for n in "add sub mul div maximum minimum pow eq ne lt le gt ge".split()}
 
@@ -91,6 +91,8 @@ def attach() -> None:
     """Give Tensor the other names."""
     for alias, name in ALIASES.items():
         setattr(Tensor, alias, getattr(Tensor, name))
+        if hasattr(Tensor, f"{name}_") and not hasattr(Tensor, f"{alias}_"):
+            setattr(Tensor, f"{alias}_", getattr(Tensor, f"{name}_"))
     for name in ("sum", "mean", "max", "min", "argmax", "argmin", "var"):
         setattr(Tensor, f"{name}_keepdim", keeping(name))
     for function in (flatten_to, flatten_from, get, where_cond, one_set, slice_set):

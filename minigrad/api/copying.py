@@ -60,7 +60,7 @@ def reduced(x: Tensor) -> tuple[Any, ...]:
     array = np.array(host_array(x))
     if isinstance(x, Var):
         return Var, (array, None, str(x.device), x.name)
-    return from_pickle, (array, str(x.device))
+    return from_pickle, (array, str(x.device), hasattr(x, "_grad"))
 
 
 def is_sole(x: Tensor) -> bool:
@@ -101,14 +101,20 @@ def twin_on(x: Tensor, storage: Storage, op: BackpropOp | None) -> Any:
     if isinstance(x, Var):
         twin.name = x.name
         storage.tracked = True
+    elif hasattr(x, "_grad"):  # a Var that was frozen: a module lists it among its parameters
+        twin._grad = None
+        twin.name = getattr(x, "name", None)
     return twin
 
 
-def from_pickle(array: np.ndarray[Any, Any], device: str) -> Tensor:
-    """The tensor that a pickle tells of."""
+def from_pickle(array: np.ndarray[Any, Any], device: str, frozen: bool = False) -> Any:
+    """Return the tensor of a pickle; frozen: it was a Var before."""
     dtype, where = as_dtype(array.dtype), as_device(device)
     flat = cast_array(array, dtype).reshape(-1)
-    return Tensor(backend_of(where).from_host(flat, dtype, where), Layout.contiguous(tuple(array.shape)))
+    x: Any = Tensor(backend_of(where).from_host(flat, dtype, where), Layout.contiguous(tuple(array.shape)))
+    if frozen:
+        x._grad = x.name = None
+    return x
 
 
 def refuse_history(x: Tensor, name: str) -> None:

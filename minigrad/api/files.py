@@ -13,15 +13,15 @@ import stat
 import tempfile
 import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, BinaryIO
 
 import ml_dtypes
 import numpy as np
 
 from minigrad.api import safetensors
-from minigrad.core.device import as_device, default_device
-from minigrad.errors import ArgumentError, FileError, MinigradError
+from minigrad.core.device import Device, as_device, default_device
+from minigrad.errors import ArgumentError, DTypeError, FileError, reading
 from minigrad.ops.creation import from_numpy, tensor
 from minigrad.runtime.tensor import Tensor, describe, host_array
 from minigrad.runtime.writing import overlap
@@ -41,8 +41,8 @@ def save(obj: Any, f: Any) -> None:
         Tensors are written with their values, wherever they are and however they are strided.  Tensors with the same
         memory and layout are written once, and are one tensor after `load`.
     f : str, path or binary file
-        A path that ends in ".npz" gives NumPy's format, any other path or file safetensors.  A path is replaced when
-        the new file is whole and on disk, so that an interruption leaves the old one.
+        A path that ends in ".npz" selects NumPy's format, any other path or file safetensors.  The file at a path is
+        replaced when the new one is whole and on disk, so an interruption leaves the old one.
 
     Raises
     ------
@@ -66,7 +66,7 @@ def save(obj: Any, f: Any) -> None:
         write(f, arrays, structure, npz=False)
         return
     with replaced(os.fspath(f)) as file:
-        write(file, arrays, structure, npz=os.fspath(f).endswith(".npz"))
+        write(file, arrays, structure, npz=os.fspath(f).endswith(".npz"), new=True)
 
 
 def load(f: Any, map_location: Any = None) -> Any:
@@ -89,7 +89,7 @@ def load(f: Any, map_location: Any = None) -> Any:
     FileError
         If the file is damaged, cut off, or of another kind, such as a pickle, which could execute code when read.
     """
-    device = default_device() if map_location is None else as_device(map_location)
+    device = target(map_location)
     if hasattr(f, "read"):
         return read(f, "the file", device)
     with open(f, "rb") as file:
@@ -109,7 +109,8 @@ class Packer:
     def packed(self, value: Any, path: str) -> Any:
         """A part of the tree as JSON: a list for each container and tensor, with its kind first."""
         if isinstance(value, np.ndarray):
-            value = tensor(value, device="cpu")
+            with suppress(DTypeError):  # an array of texts or objects is named below
+                value = tensor(value, device="cpu")
         if isinstance(value, Tensor):
             return ["tensor", self.named(value, path or "tensor")]
         if isinstance(value, np.generic):
@@ -150,10 +151,10 @@ def joined(path: str, key: Any) -> str:
     return f"{path}.{key}" if path else str(key)
 
 
-def write(file: BinaryIO, arrays: dict[str, Any], structure: Any, npz: bool) -> None:
+def write(file: BinaryIO, arrays: dict[str, Any], structure: Any, npz: bool, new: bool = False) -> None:
     """Write arrays by name and, unless it is None, the structure."""
     if not npz:
-        safetensors.write(file, arrays, {} if structure is None else {STRUCTURE: json.dumps(structure)})
+        safetensors.write(file, arrays, {} if structure is None else {STRUCTURE: json.dumps(structure)}, new)
         return
     halves = [name for name, array in arrays.items() if array.dtype == ml_dtypes.bfloat16]
     stored = {name: array.view(np.uint16) if name in halves else array for name, array in arrays.items()}
@@ -170,8 +171,16 @@ def write(file: BinaryIO, arrays: dict[str, Any], structure: Any, npz: bool) -> 
 
 @contextmanager
 def replaced(path: str) -> Iterator[Any]:
-    """A file that replaces the one at `path` when it is whole and on disk; after an error there is none."""
-    folder = os.path.dirname(os.path.abspath(path))
+    """A file that replaces the one at `path` when it is whole and on disk; after an error there is none.
+
+    A link stays, and its target is replaced.  A pipe or a device is written to.
+    """
+    if os.path.exists(path) and not os.path.isfile(path):
+        with open(path, "wb") as file:
+            yield file
+        return
+    path = os.path.realpath(path)
+    folder = os.path.dirname(path)
     number, temporary = tempfile.mkstemp(prefix=f".{os.path.basename(path)}.", dir=folder)
     try:
         with os.fdopen(number, "wb") as file:
@@ -202,28 +211,38 @@ def umask() -> int:
 
 def read(file: BinaryIO, path: str, device: Any) -> Any:
     """The tree of a file on a device.  Raises FileError, which names the file."""
+    names: dict[str, str] = {}
     begin = file.tell()
-    start = file.read(8)
+    start = file.read(9)
     size = file.seek(0, os.SEEK_END) - begin
     file.seek(begin)
-    try:
-        if start[:2] == b"PK":
+    with reading(f"load: {path}"):
+        plain = safetensors.begins(start)  # first, as the length of a header may begin with the letters of the others
+        if not plain and start[:2] == b"PK":
             arrays, structure = read_npz(file)
-        elif start[:1] == b"\x80":
+        elif not plain and start[:1] == b"\x80":
             raise FileError("it is a pickle, which could execute code when read; save it as safetensors")
         else:
             arrays, metadata = safetensors.read(file, size)
             structure = json.loads(metadata[STRUCTURE]) if STRUCTURE in metadata else None
-        tensors = {name: from_numpy(native(array)).to(device) for name, array in arrays.items()}
+            names = {} if structure is not None else safetensors.left_out(arrays, metadata)
+        tensors = tensors_on(device, arrays)
+        tensors |= {name: tensors[kept] for name, kept in names.items()}
         return tensors if structure is None else unpacked(structure, tensors)
-    except MinigradError as error:
-        raise FileError(f"load: {path}: {error}") from None
-    except Exception as error:  # damaged bytes make the readers of archives and of JSON raise whatever there is
-        raise FileError(f"load: {path}: it is damaged ({type(error).__name__}: {error})") from None
+
+
+def target(map_location: Any) -> Device:
+    """Return the device of the tensors of a file."""
+    return default_device() if map_location is None else as_device(map_location)
+
+
+def tensors_on(device: Device, arrays: dict[str, Any]) -> dict[str, Tensor]:
+    """Return arrays by name as tensors on a device."""
+    return {name: from_numpy(native(array)).to(device) for name, array in arrays.items()}
 
 
 def native(array: Any) -> Any:
-    """An array in the byte order of this machine; of truth values each byte is 0 or 1, as no kernel checks."""
+    """An array in the byte order of this machine; each byte of a bool is 0 or 1, as no kernel checks it."""
     if array.dtype == np.bool_:
         return np.ascontiguousarray(array).reshape(array.shape).view(np.uint8) != 0
     return array.astype(array.dtype.newbyteorder("=")) if not array.dtype.isnative else array

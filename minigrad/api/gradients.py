@@ -13,6 +13,7 @@ from minigrad.runtime.inference import InferenceStorage
 from minigrad.runtime.rebasing import current
 from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.tracers import Tracer
+from minigrad.runtime.var import Var
 
 
 def register_hook(x: Tensor, hook: Hook) -> HookHandle:
@@ -54,13 +55,22 @@ def retains_grad(x: Tensor) -> bool:
 
 
 def grad(x: Tensor) -> Tensor | None:
-    """The gradient that `retain_grad` has kept, else None; a Var has its own."""
+    """The gradient that `retain_grad` has kept, or that a Var had when it was frozen, else None; a Var has its own."""
+    if hasattr(x, "_grad"):
+        kept: Tensor | None = x._grad
+        return kept
     entry = retained.get(x.id)
     return None if entry is None else entry.grad
 
 
-def set_grad(x: Tensor, value: Tensor | None) -> None:
-    """x.grad = None starts again.  Raises GradientError for anything else: only a Var can be given a gradient."""
+def set_grad(x: Any, value: Tensor | None) -> None:
+    """x.grad = None starts again.  Raises GradientError for anything else: only a Var can be given a gradient, and a
+    Var that was frozen."""
+    if hasattr(x, "_grad"):
+        if value is not None:
+            Var._check_gradient(x, value)
+        x._grad = value
+        return
     if value is not None:
         raise GradientError(f"grad: {describe(x)} is no Var, so its gradient can be set to None only")
     if x.id in retained:

@@ -11,6 +11,7 @@ from typing import Any
 from minigrad.core.storage import ConstantStorage
 from minigrad.errors import DTypeError, GradientError, StorageError
 from minigrad.ops.indexing.assignment import set_value
+from minigrad.runtime.changes import changes
 from minigrad.runtime.graph import BackpropOp
 from minigrad.runtime.rebasing import current
 from minigrad.runtime.tensor import Tensor, describe
@@ -35,6 +36,7 @@ def requires_grad_(x: Tensor, requires_grad: bool = True) -> Tensor:
         become_leaf(x)
     elif x.is_variable:
         x.__class__ = Tensor
+        changes.count += 1  # a module may have it as a parameter
     else:
         raise GradientError(
             f"requires_grad_: {describe(x)} is the result of {current(x).name}, and only a leaf can cease to require "
@@ -57,6 +59,7 @@ def become_leaf(x: Any) -> None:
             f"requires_grad_: {describe(x)} is a number of the program that other results share; clone() it first",
             op="requires_grad_",
         )
+    changes.count += hasattr(x, "_grad")  # it was a Var before, so a module may have it as a parameter
     x._grad, x.name = getattr(x, "_grad", None), getattr(x, "name", None)
     x.base = None
     x.storage.tracked = True
@@ -90,7 +93,12 @@ def data(x: Tensor) -> Tensor:
 
 
 def set_data(x: Tensor, value: Any) -> None:
-    """x.data = value: written into the memory of x; the shape must agree, the dtype is cast."""
+    """x.data = value: written into the memory of x; the shape must agree, the dtype is cast.
+
+    `x.data -= step` writes in place and assigns the same memory, which is done by then.
+    """
+    if isinstance(value, Tensor) and value.storage is x.storage and value.layout == x.layout:
+        return
     set_value(x, value, "data")
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from minigrad.api import drawing, gradients, leaves, pytorch
+from minigrad.api import drawing, gradients, kinds, leaves, pytorch, view_in_place
 from minigrad.api.copying import COPIES
 from minigrad.api.explaining import explain_grad
 from minigrad.api.in_place import copy_, fill_, in_place, zero_
@@ -133,11 +133,13 @@ def attach() -> None:
     for name, function in names.in_place.items():
         setattr(Tensor, f"{name}_", in_place(function))
     methods: list[Any] = [view, where, polygamma, item, tolist, fill_, zero_, copy_, *drawing.FUNCTIONS]
-    for function in (*methods, *leaves.FUNCTIONS, *gradients.FUNCTIONS, *pytorch.FUNCTIONS):
+    parts = (leaves, gradients, pytorch, kinds, view_in_place)
+    for function in (*methods, *[each for part in parts for each in part.FUNCTIONS]):
         setattr(Tensor, function.__name__, function)
     Var.set = assignment.set_var  # type: ignore[attr-defined]
-    for function in pytorch.PROPERTIES:
+    for function in (*pytorch.PROPERTIES, *kinds.PROPERTIES):
         setattr(Tensor, function.__name__, property(function))
+    setattr(Tensor, "volatile", property(pytorch.volatile, pytorch.set_volatile))  # noqa: B010
     for name, function in OPERATORS.items():
         setattr(Tensor, f"__{name}__", function)
         setattr(Tensor, f"__r{name}__", swapped(function))

@@ -8,19 +8,23 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from minigrad.backends.registry import ACCELERATOR, backend_of, started
 from minigrad.core.device import as_device
-from minigrad.core.dtype import as_dtype
+from minigrad.core.dtype import default_float
+from minigrad.core.formats import expect_format
 from minigrad.core.layout import Layout
 from minigrad.core.shape import as_shape, normalize_dim
+from minigrad.core.storage import Storage
 from minigrad.declare.decorators import public
 from minigrad.declare.names import MG
-from minigrad.errors import DeviceError, GradientError
+from minigrad.errors import ArgumentError, DeviceError, GradientError, warn
 from minigrad.ops import casting, creation
 from minigrad.ops.reduction import norms as lengths
 from minigrad.ops.reduction import sums
 from minigrad.ops.shape import views
-from minigrad.runtime.tensor import Tensor, describe, expect_tensors
+from minigrad.runtime.tensor import Tensor, describe, expect_tensors, old_constructor
 
 # ---- what it is -----------------------------------------------------------------------------------------------------
 
@@ -65,12 +69,51 @@ def is_cuda(x: Tensor) -> bool:
     return x.device.kind == "cuda"
 
 
+def is_cpu(x: Tensor) -> bool:
+    """Whether it is in the memory of the host."""
+    return x.device.kind != "cuda"
+
+
+def on_other(name: str) -> Callable[[Tensor], bool]:
+    """The property for a kind of device that minigrad does not have."""
+
+    def absent(x: Tensor) -> bool:
+        return False
+
+    absent.__name__ = absent.__qualname__ = name
+    absent.__doc__ = "False: there is no such device."
+    return absent
+
+
+def volatile(x: Tensor) -> bool:
+    """False: PyTorch's word of before `no_grad`, which has no effect; scripts that assign it get a warning."""
+    return False
+
+
+def set_volatile(x: Tensor, value: bool) -> None:
+    """Accept an assignment that has no effect."""
+    warn("volatile has no effect; write `with mg.no_grad():`")
+
+
+def get_device(x: Tensor) -> int:
+    """The index of its CUDA device, -1 for a tensor on the CPU."""
+    return x.device.index if x.device.kind == "cuda" else -1
+
+
 # ---- as another -----------------------------------------------------------------------------------------------------
 
 
-def type(x: Tensor, dtype: Any = None) -> Any:
-    """x in another dtype, as `to`; without one the name of its own, "float32"."""
-    return x.dtype.name if dtype is None else casting.to(x, as_dtype(dtype))
+def type(x: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
+    """x in another dtype, as `to`; without one the name of its own, "float32".
+
+    dtype: also one of PyTorch's old constructors, as `mg.LongTensor`, or its name.
+    """
+    if dtype is None:
+        return x.dtype.name
+    from minigrad.api.legacy import as_kind
+
+    kind, device = as_kind(dtype)
+    return casting.to(x, kind, device=device, non_blocking=non_blocking)
 
 
 def type_as(x: Tensor, other: Tensor) -> Tensor:
@@ -184,6 +227,64 @@ def new_full(
     )
 
 
+def new(x: Tensor, *sizes: Any) -> Tensor:
+    """A tensor of lengths or data, of the dtype and on the device of x; `new_empty` and `new_tensor` say which."""
+    return legacy(sizes, x.dtype, x.device)
+
+
+def legacy(args: Sequence[Any], dtype: Any, device: Any = None) -> Tensor:
+    """What PyTorch's old constructors make: undefined values of some lengths, or a copy of one list, array or tensor.
+
+    Raises ArgumentError for several arguments that are no lengths.
+    """
+    if len(args) == 1 and not isinstance(args[0], (int, np.integer)):
+        data = args[0].detach() if isinstance(args[0], Tensor) else args[0]
+        if not isinstance(data, (Tensor, np.ndarray, list, tuple)):
+            data = list(data)
+        return creation.tensor(data, dtype=dtype, device=device)
+    if not all(isinstance(length, (int, np.integer)) for length in args):
+        raise ArgumentError(f"Tensor: expected lengths or one list of values, got {len(args)} arguments")
+    return creation.empty([int(length) for length in args] or [0], dtype=dtype, device=device)
+
+
+def constructed(args: Sequence[Any]) -> tuple[Layout, Storage]:
+    """The layout and the storage of `mg.Tensor(...)` of lengths or data, which has the default float."""
+    x = legacy(args, default_float())
+    return x.layout, x.storage
+
+
+def resize_(x: Tensor, *size: int | Sequence[int], memory_format: Any = None) -> Tensor:
+    """Give x another shape, in place: the elements in memory order, and undefined ones where there are more; gives x.
+
+    Where there are more elements, x moves to new memory, and its views stay on the old one.  It counts as a write, so
+    a graph that saved x reports it.  Raises GradientError for a tensor that requires a gradient.
+    """
+    if x.requires_grad:
+        raise GradientError(f"resize_: {describe(x)} requires a gradient; use reshape", op="resize_")
+    expect_format("resize_", memory_format)
+    layout = Layout.contiguous(as_shape(size, "resize_"))
+    if layout.shape == x.shape:
+        return x
+    if layout.numel > x.numel() or not x.is_contiguous() or x.offset:
+        larger = creation.empty(max(layout.numel, x.numel()), dtype=x.dtype, device=x.device)
+        larger[: x.numel()] = x.reshape(-1)
+        x.storage, x.base = larger.storage, None
+    x.layout = layout
+    x.storage.version += 1
+    return x
+
+
+def resize_as_(x: Tensor, other: Tensor, *, memory_format: Any = None) -> Tensor:
+    """Give x the shape of other, in place; see `resize_`."""
+    expect_tensors("resize_as_", x, other)
+    return resize_(x, other.shape, memory_format=memory_format)
+
+
+def share_memory_(x: Tensor) -> Tensor:
+    """x itself: processes share gradients through `mg.dist`, and loaders through memory of their own."""
+    return x
+
+
 # ---- how long it is -------------------------------------------------------------------------------------------------
 
 
@@ -198,6 +299,8 @@ def norm(
 FUNCTIONS = (
     size, dim, stride, storage_offset, element_size, is_floating_point, type, type_as, cpu, cuda, pin_memory,
     is_pinned, view_as, reshape_as, expand_as, sum_to_size, unbind, new_tensor,
-    newly(creation.empty), newly(creation.zeros), newly(creation.ones), new_full, norm,
+    new, get_device, resize_, resize_as_, share_memory_, newly(creation.empty),
+    newly(creation.zeros), newly(creation.ones), new_full, norm,
 )  # fmt: skip
-PROPERTIES = (nbytes, is_cuda)
+PROPERTIES = (nbytes, is_cuda, is_cpu, on_other("is_xpu"), on_other("is_mps"), on_other("is_meta"))
+old_constructor.append(constructed)

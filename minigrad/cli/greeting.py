@@ -9,19 +9,20 @@ import sys
 from pathlib import Path
 
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
-GREETING = """minigrad: an autograd framework to read, to look inside of, and to train with.
+GREETING = """minigrad: an autograd framework to read, to look into, and to train with.
 
     python -m minigrad demo        a gradient, its proof, its picture, then a network that reads digits
     python -m minigrad tutorial    the notebooks, from a nudge to a network, in Jupyter
-    python -m minigrad doctor      what this machine offers, and what is missing
+    python -m minigrad doctor      the features of this machine, and what is missing
     python -m minigrad kernel mul  the loop that is compiled for an op
+    python -m minigrad run -n 2 train.py   a script in two processes, which mg.dist connects
 
 In Python:
 
     >>> import minigrad as mg
     >>> x = mg.Var([3., 1., 4.], name="x")
     >>> y = x * x + x * 5. + 4.
-    >>> mg.viz.step(y)          # the way back as a film, in a notebook
+    >>> mg.viz.step(y)          # the backward pass, step by step, in a notebook
     >>> y.backward()
     GradStore(x = tensor([11.,  7., 13.]))
 

@@ -19,38 +19,56 @@ from minigrad.core.window import Window
 from minigrad.declare.record import schema
 
 # Sizes by letter, small and large: rows and columns, classes, images of a side, filters, and what is left of them.
-SMALL = {"r": 8, "c": 8, "n": 2, "k": 4, "s": 8, "t": 3, "o": 6, "h": 4, "1": 1, "2": 2, "3": 3}
-LARGE = {"r": 256, "c": 256, "n": 16, "k": 32, "s": 32, "t": 3, "o": 30, "h": 16, "1": 1, "2": 2, "3": 3}
+SMALL = {"r": 8, "c": 8, "n": 2, "k": 4, "s": 8, "t": 3, "o": 6, "h": 4, "1": 1, "2": 2, "3": 3, "4": 4}
+LARGE = {"r": 256, "c": 256, "n": 16, "k": 32, "s": 32, "t": 3, "o": 30, "h": 16, "1": 1, "2": 2, "3": 3, "4": 4}
 ROW = {"weight": "c", "bias": "c"}
+CELL = dict.fromkeys(("h", "c", "dh", "dc", "c_next"), "r1")
 HEADS = {"g": "nrk", "query": "nrk", "key": "nck", "value": "nck", "mask": "nrc", "state": "2", "limits": "3"}
 # Shapes of operands, and parameters that are sizes.
 SHAPES: Mapping[str, Mapping[str, str]] = {
     **dict.fromkeys(("attention", "attention_backward", "attention_kept"), HEADS),
     "avg_pool": {"x": "nkss", "size": "hh"},
     "avg_pool_back": {"output": "nkhh", "size": "ss"},
+    "channel_gradients": {"g": "nkss", "x": "nkss", "weight": "k", "center": "k", "spread": "k"},
     "conv": {"x": "nkss", "weight": "kktt", "bias": "k", "size": "oo"},
     "conv_input": {"output": "nkoo", "weight": "kktt", "size": "ss"},
     "conv_weight": {"output": "nkoo", "x": "nkss", "size": "tt"},
     "cross_entropy": {"target": "r"},
     "cross_entropy_backward": {"target": "r", "g": "r"},
+    "crossed": {"a": "r3", "b": "r3"},
+    "glu_backward": {"g": "hc", "input": "sc"},
+    **dict.fromkeys(("gru_step", "gru_step_backward"), CELL | {"x": "r3", "hidden": "r3", "activated": "r3"}),
+    **dict.fromkeys(("lstm_step", "lstm_step_backward"), CELL | {"x": "r4", "hidden": "r4", "activated": "r4"}),
     "layer_norm": ROW,
     "layer_norm_backward": ROW,
     "layer_norm_gradients": ROW,
     "linear": {"bias": "c"},
+    "minus_named": {"target": "r"},
+    "named_gradient": {"target": "r", "g": "r"},
     "max_pool": {"x": "nkss", "size": "hh"},
     "max_pool_back": {"output": "nkhh", "x": "nkss", "size": "ss"},
     "max_pool_indices": {"x": "nkss", "size": "hh"},
     "max_pool_pick": {"h": "nkss", "x": "nkss", "size": "hh"},
+    "normalized_channels": {"x": "nkss", "weight": "k", "bias": "k"},
     "put": {"size": "rc", "stride": "c1"},
     "resample": {"index": "1r", "weight": "1r"},
     "rms_norm": ROW,
     "rms_norm_backward": ROW,
     "rms_norm_gradients": ROW,
+    "tapped": {"x": "nks", "index": "nrt", "weight": "nrt"},
+    "windows_added": {"input": "nkttoo", "image": "ss", "size": "tt"},
+    "windows_of": {"input": "nkss", "size": "tt"},
 }
+WINDOWS = {"step": (1, 1), "stride": (1, 1)}
 CLASSES = {"ignore": -100, "reduction": "none"}
+NAMED = CLASSES | {"dim": 1}
 PARAMS: Mapping[str, Mapping[str, object]] = {
     **dict.fromkeys(("cross_entropy", "cross_entropy_backward"), CLASSES),
+    **dict.fromkeys(("minus_named", "named_gradient"), NAMED),
+    **dict.fromkeys(("windows_added", "windows_of"), WINDOWS),
     "put": {"storage_offset": 0},
+    "rolled": {"shifts": (1,)},
+    "surrounded": {"counts": ((1, 1), (1, 1)), "mode": "reflect"},
 }
 DTYPES = {"condition": "bool", "mask": "bool", "state": "int64", "index": "int64", "starts": "int64", "target": "int64"}
 # Functions that look at their arguments and call one op.
@@ -96,7 +114,7 @@ def params_of(op: Op, device: Device, large: bool) -> dict[str, object]:
         params[name] = known.get(name, value)
     shapes = SHAPES.get(op.name, {})
     own: dict[str, Any] = {
-        name: tuple(sizes[letter] for letter in shapes[name]) for name in ("size", "stride") if name in shapes
+        name: tuple(sizes[letter] for letter in shapes[name]) for name in ("image", "size", "stride") if name in shapes
     }
     if "window" in params:
         taps, stride = ((), (1, 1)) if op.name.startswith("conv") else ((2, 2), (2, 2))

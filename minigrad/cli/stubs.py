@@ -48,6 +48,7 @@ def files() -> dict[Path, str]:
         root / "__init__.pyi": module_text(mg, "minigrad"),
         root / "linalg.pyi": module_text(mg.linalg, "minigrad.linalg"),
         root / "special.pyi": module_text(mg.special, "minigrad.special"),
+        root / "nn" / "__init__.pyi": module_text(mg.nn, "minigrad.nn"),
         root / "nn" / "functional.pyi": module_text(mg.nn.functional, "minigrad.nn.functional"),
     }
 

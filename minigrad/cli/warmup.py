@@ -58,6 +58,15 @@ def in_place(dtype: Any, shape: tuple[int, int]) -> None:
     x.zero_()
 
 
+def optimizers(dtype: Any, shape: tuple[int, int]) -> None:
+    """A step of the optimizers that most programs use, with clipped gradients."""
+    p: Any = leaf(dtype, *shape)
+    p.grad = mg.ones(shape, dtype=dtype)
+    mg.optim.lists.scale_([p.grad], 0.5)
+    for optimizer in (mg.optim.SGD([p]), mg.optim.SGD([p], momentum=0.9), mg.optim.Adam([p]), mg.optim.AdamW([p])):
+        optimizer.step()
+
+
 def reducers(dtype: Any, shape: tuple[int, int]) -> None:
     """Sums, means and extremes over everything and along each dim."""
     x = leaf(dtype, *shape)
@@ -157,6 +166,7 @@ WORK: dict[str, Work] = {
     "sorting and running sums": order,
     "indexing": indexing,
     "arithmetic": arithmetic,
+    "optimizers": optimizers,
     "exponentials": unary("exp", "log", "sqrt", "tanh", "sigmoid"),
     "activations": unary("relu", "silu", "gelu"),
     "sines and errors": unary("sin", "cos", "erf", "abs"),

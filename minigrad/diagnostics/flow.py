@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from minigrad.autodiff.checks import check, end_of, node_of
-from minigrad.autodiff.engine import leading_to, pull_back, reachable, seed
+from minigrad.autodiff.checks import check, end_of, node_of, seed
+from minigrad.autodiff.engine import leading_to, pull_back, reachable
 from minigrad.autodiff.hooks import Around
 from minigrad.runtime.graph import BackpropOp, Output
 from minigrad.runtime.recording import no_grad

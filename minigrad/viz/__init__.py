@@ -5,6 +5,7 @@ from minigrad.runtime.noting import scope
 from minigrad.viz.curves import Curves, curves
 from minigrad.viz.explain import explain, explanation, kernels
 from minigrad.viz.graph import Graph, graph
+from minigrad.viz.log import Log
 from minigrad.viz.machine import kernel
 from minigrad.viz.memory import Memory, memory
 from minigrad.viz.picture import Picture
@@ -15,6 +16,7 @@ from minigrad.viz.strides import layout
 __all__ = [
     "Curves",
     "Graph",
+    "Log",
     "Memory",
     "Picture",
     "Precision",

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from minigrad.autodiff.checks import end_of
-from minigrad.autodiff.engine import pull_back, reachable, seed
+from minigrad.autodiff.checks import end_of, seed
+from minigrad.autodiff.engine import pull_back, reachable
 from minigrad.autodiff.hooks import Around
 from minigrad.diagnostics.tape import Row, counted, in_units, rows_of
 from minigrad.runtime.recording import no_grad

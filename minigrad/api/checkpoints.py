@@ -1,0 +1,271 @@
+"""`mg.Checkpoint`: the whole state of a training in one file, from which it resumes with the same bits.
+
+A checkpoint is a safetensors file of `files.py` with a checksum of all its bytes in the metadata.  It gets its
+name when it is whole and on disk; `load` takes the newest one whose checksum is right.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import re
+import zlib
+from typing import Any, Final
+
+import numpy as np
+
+from minigrad.api import files, safetensors
+from minigrad.errors import ArgumentError, FileError, reading, warn
+from minigrad.ops.random import Generator, default_generator
+from minigrad.runtime.tensor import describe, host_array
+
+CHECKSUM: Final = "crc32"  # of the metadata
+NAME: Final = re.compile(r"checkpoint-(\d+)\.safetensors")
+TEMPORARY: Final = ".checkpoint-"  # the names of unfinished files begin so, see `files.replaced`
+
+
+class Checkpoint:
+    """Save and restore the state of a training: `save` after some steps, `load` at the start.
+
+    Parameters
+    ----------
+    model, optimizer, scheduler, loader : optional
+        Objects with `state_dict()` and `load_state_dict(state)`.
+    generator : Generator, optional
+        Generator that the training draws from.  The default generators of minigrad, Python and NumPy are always saved.
+    folder : str or path, default "checkpoints"
+        Where the files are, `checkpoint-00000001.safetensors` and so on; the first `save` creates it.
+    keep : int, default 3
+        How many files stay; older ones are removed after a newer one is on disk.
+    **kwargs
+        More objects with `state_dict` and `load_state_dict`, or generators, by name.
+
+    Raises
+    ------
+    ArgumentError
+        For an object without these methods.
+
+    Notes
+    -----
+    A state is a tree of dicts, lists, tuples, tensors, arrays, numbers, texts and None.  Nothing is pickled, and other
+    programs can read the tensors of a file.  A training that is killed, also while it saves, and then resumes, computes
+    the bits that it would have computed, if its state is in these objects and in the values given to `save`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> generator = mg.Generator(7)
+    >>> checkpoint = mg.Checkpoint(generator=generator, folder=folder)
+    >>> path = checkpoint.save(epoch=3)
+    >>> checkpoint.load()
+    {'epoch': 3}
+    """
+
+    def __init__(
+        self, model: Any = None, optimizer: Any = None, scheduler: Any = None, loader: Any = None,
+        generator: Generator | None = None, *, folder: str | os.PathLike[str] = "checkpoints", keep: int = 3,
+        **kwargs: Any,
+    ) -> None:  # fmt: skip
+        parts = {"model": model, "optimizer": optimizer, "scheduler": scheduler, "loader": loader,
+                 "generator": generator, **kwargs}  # fmt: skip
+        self.parts = {name: part for name, part in parts.items() if part is not None}
+        for name, part in self.parts.items():
+            whole = hasattr(part, "state_dict") and hasattr(part, "load_state_dict")
+            if not whole and not isinstance(part, Generator):
+                raise ArgumentError(
+                    f"Checkpoint: {name}: expected an object with state_dict and load_state_dict, got {describe(part)}"
+                )
+        if isinstance(keep, bool) or not isinstance(keep, int) or keep < 1:
+            raise ArgumentError(f"Checkpoint: keep: expected a positive int, got {keep!r}")
+        self.folder, self.keep = os.fspath(folder), keep
+
+    def save(self, /, **values: Any) -> str:
+        """Write a checkpoint.
+
+        Parameters
+        ----------
+        **values
+            Further values that the training needs, such as its step: numbers, texts, tensors and trees of them.
+
+        Returns
+        -------
+        str
+            The path of the file.
+
+        Raises
+        ------
+        ArgumentError
+            For a state that a file cannot have.
+        """
+        return self._written(self._state(), values)
+
+    def load(self, map_location: Any = None) -> dict[str, Any] | None:
+        """Restore the newest checkpoint that is intact.
+
+        Parameters
+        ----------
+        map_location : device, optional
+            Device of the tensors that the objects load; by default `mg.default_device()`.
+
+        Returns
+        -------
+        dict or None
+            The values that were given to `save`; None if the folder has no checkpoint.
+
+        Raises
+        ------
+        FileError
+            If no checkpoint is intact, or if the newest intact one lacks the state of an object.
+
+        Warns
+        -----
+        UserWarning
+            For each damaged file that is passed over.
+        """
+        newest = self._newest(files.target(map_location))
+        return None if newest is None else self._restored(*newest)
+
+    def _state(self) -> dict[str, Any]:
+        """Return the states of the objects and of the default generators."""
+        states = {name: state_of(part) for name, part in self.parts.items()}
+        return {"states": states, "random": random_states()}
+
+    def _written(self, state: dict[str, Any], values: dict[str, Any]) -> str:
+        """Write the next file, remove those that are not kept, and return its path."""
+        os.makedirs(self.folder, exist_ok=True)
+        numbers = self._numbers()
+        path = self._path(numbers[-1] + 1 if numbers else 1)
+        written({**state, "values": values}, path)
+        for number in numbers[: len(numbers) + 1 - self.keep]:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(self._path(number))
+        for name in os.listdir(self.folder):
+            if name.startswith(TEMPORARY):  # left by a process that was killed
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(os.path.join(self.folder, name))
+        return path
+
+    def _newest(self, device: Any) -> tuple[Any, str] | None:
+        """Return the tree and the path of the newest file that is intact, None if there is no file."""
+        problems = []
+        for number in reversed(self._numbers()):
+            path = self._path(number)
+            try:
+                tree = content(path, device)
+            except FileError as error:
+                problems.append(str(error))
+                continue
+            for problem in problems:
+                warn(f"{problem}; an older checkpoint is loaded, {path}")
+            return tree, path
+        if problems:
+            raise FileError(f"Checkpoint: no file in {self.folder} is intact: {problems[0]}")
+        return None
+
+    def _restored(self, tree: Any, path: str) -> dict[str, Any]:
+        """Restore each object, and return the values."""
+        missing = [name for name in self.parts if name not in tree["states"]]
+        if missing:
+            names = ", ".join(tree["states"]) or "no object"
+            raise FileError(
+                f"Checkpoint: {path}: expected the state of {', '.join(missing)}, got that of {names}; pass the "
+                f"objects that were saved"
+            )
+        for name, part in self.parts.items():
+            restore(part, tree["states"][name])
+        restore_random(tree["random"])
+        values: dict[str, Any] = tree["values"]
+        return values
+
+    def _numbers(self) -> list[int]:
+        """The numbers of the files, from the oldest to the newest."""
+        names = os.listdir(self.folder) if os.path.isdir(self.folder) else []
+        return sorted(int(match[1]) for match in map(NAME.fullmatch, names) if match)
+
+    def _path(self, number: int) -> str:
+        """The path of the checkpoint of a number."""
+        return os.path.join(self.folder, f"checkpoint-{number:08d}.safetensors")
+
+
+# ---- states ---------------------------------------------------------------------------------------------------------
+
+
+def state_of(part: Any) -> Any:
+    """Return the state of an object."""
+    return [part.seed, part.offset] if isinstance(part, Generator) else part.state_dict()
+
+
+def restore(part: Any, state: Any) -> None:
+    """Give an object its state."""
+    if isinstance(part, Generator):
+        part.seed, part.offset = state
+    else:
+        part.load_state_dict(state)
+
+
+def random_states() -> dict[str, Any]:
+    """Return the states of the default generators: that of minigrad, of Python and of NumPy."""
+    version, words, gauss = random.getstate()
+    legacy: Any = np.random.get_state(legacy=False)  # noqa: NPY002 - the global generator is the one that programs use
+    state = legacy["state"]
+    simple = legacy["bit_generator"] == "MT19937"  # unless the program has set another one
+    return {
+        "minigrad": state_of(default_generator),
+        "python": [version, np.array(words, np.int64), gauss],
+        "numpy": [state["key"].astype(np.int64), state["pos"], legacy["has_gauss"], legacy["gauss"]]
+        if simple
+        else None,
+    }
+
+
+def restore_random(states: dict[str, Any]) -> None:
+    """Set the default generators to states."""
+    restore(default_generator, states["minigrad"])
+    version, words, gauss = states["python"]
+    random.setstate((version, tuple(words.tolist()), gauss))
+    if states["numpy"] is not None:
+        key, *rest = states["numpy"]
+        np.random.set_state(("MT19937", host_array(key.to("cpu")).astype(np.uint32), *rest))  # noqa: NPY002
+
+
+# ---- files ----------------------------------------------------------------------------------------------------------
+
+
+def written(tree: Any, path: str) -> None:
+    """Write a tree with its checksum."""
+    packer = files.Packer()
+    structure = json.dumps(packer.packed(tree, ""))
+    arrays = {name: np.ascontiguousarray(host_array(x.detach())).reshape(x.shape) for name, x in packer.tensors.items()}
+    metadata = {files.STRUCTURE: structure, CHECKSUM: checksum(arrays, structure)}
+    with files.replaced(path) as file:
+        safetensors.write(file, arrays, metadata, new=True)
+
+
+def checksum(arrays: dict[str, Any], structure: str) -> str:
+    """Return the CRC-32 of all that a checkpoint has: structure, names, dtypes, shapes and elements.
+
+    CRC-32 takes 22 ms for 100 MB; SHA-256 takes 60 ms on a processor with instructions for it.
+    """
+    facts = [structure, [[name, arrays[name].dtype.name, list(arrays[name].shape)] for name in sorted(arrays)]]
+    result = zlib.crc32(json.dumps(facts).encode())
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        little = array if np.little_endian else array.byteswap()
+        result = zlib.crc32(little.reshape(-1).view(np.uint8).data if array.size else b"", result)
+    return f"{result:08x}"
+
+
+def content(path: str, device: Any) -> Any:
+    """Return the tree of a file.  Raises FileError if it is damaged, or not a checkpoint."""
+    with reading(f"Checkpoint: {path}"):
+        with open(path, "rb") as file:
+            arrays, metadata = safetensors.read(file, os.fstat(file.fileno()).st_size)
+        if CHECKSUM not in metadata or files.STRUCTURE not in metadata:
+            raise FileError("it is not a checkpoint; read it by mg.load")
+        structure = metadata[files.STRUCTURE]
+        if checksum(arrays, structure) != metadata[CHECKSUM]:
+            raise FileError("it is damaged: its checksum is another one")
+        return files.unpacked(json.loads(structure), files.tensors_on(device, arrays))

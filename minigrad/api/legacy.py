@@ -1,0 +1,158 @@
+"""PyTorch's old names that scripts use every day: `LongTensor`, `set_default_dtype`, `inf`, `Size`.
+
+Each name stands for a function of `creation`, a dtype or a constant of `math`.  The file is imported at the first use
+of one of its names.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from minigrad.api.aliases import ALIASES
+from minigrad.api.pytorch import legacy
+from minigrad.core.dtype import (
+    DType,
+    as_dtype,
+    bfloat16,
+    bool_,
+    default_float,
+    float16,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    promote,
+    promote_all,
+    promote_number,
+    set_default_float,
+    uint8,
+)
+from minigrad.declare.names import MG, namespaces
+from minigrad.errors import ArgumentError, DTypeError
+from minigrad.ops.pointwise.clamping import clamp
+from minigrad.ops.shape.joining import cat
+from minigrad.runtime.tensor import Tensor
+
+# The other names of functions in PyTorch: `mg.multiply` is `mg.mul`.
+SECOND = (
+    "absolute", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "divide", "fix", "ger",
+    "greater", "greater_equal", "less", "less_equal", "multiply", "negative", "not_equal", "subtract", "true_divide",
+)  # fmt: skip
+globals().update({name: namespaces[MG][ALIASES[name]] for name in SECOND})
+newaxis = None
+promote_types = promote
+inf, nan, pi, e = math.inf, math.nan, math.pi, math.e
+Size, dtype = tuple, DType
+concat = concatenate = cat
+clip = clamp
+get_default_dtype = default_float
+
+
+class TensorType(type):
+    """The class of `FloatTensor` and its like, which are a dtype and a kind of device."""
+
+    dtype: DType
+    device: str
+
+    def __call__(cls, *sizes: Any) -> Tensor:
+        """Make a tensor of lengths or data."""
+        return legacy(sizes, cls.dtype, cls.device or None)
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        """Whether it is a tensor of the dtype on such a device."""
+        if not isinstance(instance, Tensor) or instance.dtype is not cls.dtype:
+            return False
+        return instance.device.kind == cls.device if cls.device else instance.device.kind != "cuda"
+
+
+NAMES = {
+    "FloatTensor": float32, "DoubleTensor": float64, "HalfTensor": float16, "BFloat16Tensor": bfloat16,
+    "LongTensor": int64, "IntTensor": int32, "ShortTensor": int16, "CharTensor": int8, "ByteTensor": uint8,
+    "BoolTensor": bool_,
+}  # fmt: skip
+
+
+def typed(device: str) -> dict[str, TensorType]:
+    """Return the constructors for a kind of device, "" for the default one."""
+    return {
+        name: TensorType(name, (), {"dtype": kind, "device": device, "__doc__": f"Make a tensor of {kind}."})
+        for name, kind in NAMES.items()
+    }
+
+
+(FloatTensor, DoubleTensor, HalfTensor, BFloat16Tensor, LongTensor, IntTensor,
+ ShortTensor, CharTensor, ByteTensor, BoolTensor) = typed("").values()  # fmt: skip
+
+
+def as_kind(obj: Any) -> tuple[DType, str | None]:
+    """Return the dtype and the device of a dtype, of an old constructor or of its name.
+
+    Examples
+    --------
+    >>> as_kind("torch.LongTensor")
+    (mg.int64, None)
+    """
+    if isinstance(obj, str) and obj.endswith("Tensor"):
+        *package, name = obj.split(".")
+        if name not in NAMES:
+            raise DTypeError(f"type: expected one of {', '.join(NAMES)}, got {obj!r}")
+        return NAMES[name], "cuda" if "cuda" in package else None
+    if isinstance(obj, TensorType):
+        return obj.dtype, obj.device or None
+    return as_dtype(obj), None
+
+
+def result_type(tensor1: Any, tensor2: Any) -> DType:
+    """Return the dtype of an op between two tensors, or a tensor and a number, which is weak.
+
+    Examples
+    --------
+    >>> import minigrad as mg
+    >>> result_type(mg.ones(2, dtype="float16"), 2.5), result_type(mg.tensor([1]), mg.tensor(1.0))
+    (mg.float16, mg.float32)
+    """
+    if isinstance(tensor1, Tensor) and isinstance(tensor2, Tensor):
+        return promote_all([(x.dtype, x.ndim) for x in (tensor1, tensor2)])
+    x, value = (tensor1, tensor2) if isinstance(tensor1, Tensor) else (tensor2, tensor1)
+    if not isinstance(x, Tensor):
+        raise DTypeError(f"result_type: expected at least one tensor, got {tensor1!r} and {tensor2!r}")
+    return promote_number(x.dtype, value)
+
+
+def are_deterministic_algorithms_enabled() -> bool:
+    """Return True: see `use_deterministic_algorithms`."""
+    return True
+
+
+def get_float32_matmul_precision() -> str:
+    """Return "highest": see `set_float32_matmul_precision`."""
+    return "highest"
+
+
+def set_default_dtype(d: Any) -> None:
+    """Set the dtype of Python floats and of tensors that are made without a dtype; see `mg.set_default_float`."""
+    set_default_float(d)
+
+
+def set_default_tensor_type(t: Any) -> None:
+    """Set the default float to the dtype of an old constructor, such as `mg.DoubleTensor` or its name."""
+    set_default_float(as_kind(t)[0])
+
+
+def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
+    """Accept PyTorch's switch: results are deterministic unless `mg.cuda.deterministic(False)` was called."""
+
+
+def set_float32_matmul_precision(precision: str) -> None:
+    """Accept PyTorch's switch: products of float32 always have float32's precision.
+
+    Raises
+    ------
+    ArgumentError
+        If precision is not 'highest', 'high' or 'medium'.
+    """
+    if precision not in ("highest", "high", "medium"):
+        raise ArgumentError(f"set_float32_matmul_precision: expected 'highest', 'high' or 'medium', got {precision!r}")

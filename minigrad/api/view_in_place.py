@@ -1,0 +1,49 @@
+"""Views in place: `x.t_()`, `x.unsqueeze_(0)` and their like give a tensor another layout over its memory.
+
+The object changes, and a graph that saved it would read it in the new layout.  So these forms are for tensors without
+gradients, and count as a write: a graph that saved such a tensor reports it, as PyTorch's does.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from minigrad.declare import names
+from minigrad.errors import GradientError
+from minigrad.ops.shape import views
+from minigrad.runtime.tensor import Tensor, describe
+from minigrad.runtime.tracers import Tracer
+
+
+def view_in_place(name: str, function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """Return the `name_` form of a view."""
+
+    def method(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        if isinstance(x, Tracer) or x.requires_grad or x.storage.tracked:
+            raise GradientError(
+                f"{name}_: {describe(x)} requires a gradient, or shares memory with a tensor that does; write "
+                f"x = x.{name}(...)",
+                op=f"{name}_",
+            )
+        layout = function(x, *args, **kwargs).layout
+        if layout is not x.layout:
+            x.layout = layout
+            x.storage.version += 1
+        return x
+
+    method.__name__ = method.__qualname__ = f"{name}_"
+    method.__doc__ = (
+        f"`{name}` in place: x itself shows its memory so, and is returned.  Raises GradientError for a tensor that "
+        f"requires a gradient, or shares memory with one."
+    )
+    method.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
+    return method
+
+
+VIEWS: dict[str, Any] = {
+    **{name: names.methods[name] for name in ("squeeze", "unsqueeze", "t", "transpose")},
+    "as_strided": views.strided_view, "swapaxes": names.methods["transpose"], "swapdims": names.methods["transpose"],
+}  # fmt: skip
+FUNCTIONS = tuple([view_in_place(name, function) for name, function in VIEWS.items()])

@@ -1,0 +1,95 @@
+"""The distribution of a class."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from minigrad.core.dtype import finfo
+from minigrad.core.shape import broadcast_shapes
+from minigrad.distributions.distribution import Distribution
+from minigrad.errors import ArgumentError, ShapeError
+from minigrad.nn import functional as F
+from minigrad.ops import sampling
+from minigrad.ops.indexing.gathering import gather
+from minigrad.ops.shape.views import expand
+from minigrad.runtime.recording import no_grad
+from minigrad.runtime.tensor import Tensor, describe
+
+
+class Categorical(Distribution):
+    """The distribution of an index, with the probabilities of the classes along the last dim.
+
+    Parameters
+    ----------
+    probs : Tensor, optional
+        Probabilities, or weights that are divided by their sum.
+    logits : Tensor, optional
+        Logarithms of weights instead of `probs`.
+    validate_args : bool, optional
+        Whether the parameter is checked.
+
+    Raises
+    ------
+    ArgumentError
+        If both parameters are given, or none, or a weight is negative.
+    ShapeError
+        If the parameter has no dim.
+
+    Examples
+    --------
+    >>> import minigrad as mg
+    >>> d = Categorical(mg.tensor([0.0, 0.25, 0.75]))
+    >>> round(d.log_prob(mg.tensor(1)).exp().item(), 4)
+    0.25
+    """
+
+    def __init__(
+        self, probs: Tensor | None = None, logits: Tensor | None = None, validate_args: bool | None = None
+    ) -> None:
+        if (probs is None) == (logits is None):
+            raise ArgumentError("Categorical: expected probs or logits, got both or none; give one of them")
+        parameter = probs if logits is None else logits
+        if parameter is None or parameter.ndim < 1:
+            raise ShapeError(f"Categorical: expected a dim of classes, got {describe(parameter)}")
+        self._probs = None if probs is None else probs / probs.sum(-1, keepdim=True)
+        self._logits = None if logits is None else logits - logits.logsumexp(-1, keepdim=True)
+        self._num_events = parameter.shape[-1]
+        super().__init__(parameter.shape[:-1], (), validate_args)
+
+    def _check(self) -> None:
+        if self._probs is not None:
+            self._require(self._probs >= 0, "probs", "weights of at least 0 with a positive sum")
+
+    @property
+    def probs(self) -> Tensor:
+        """The probabilities."""
+        return F.softmax(self.logits, -1) if self._probs is None else self._probs
+
+    @property
+    def logits(self) -> Tensor:
+        """The logarithms of the probabilities, which count as at least the dtype's eps."""
+        if self._probs is None:
+            assert self._logits is not None
+            return self._logits
+        eps = float(finfo(self._probs.dtype).eps)
+        return self._probs.clamp(eps, 1 - eps).log()
+
+    def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
+        """Return indices of shape `sample_shape + batch_shape`."""
+        shape = self._extended_shape(sample_shape)
+        with no_grad():
+            rows = self.probs.reshape(-1, self._num_events)
+            return sampling.multinomial(rows, math.prod(sample_shape), replacement=True).T.reshape(shape)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        """Return the logarithm of the probability of the classes in `value`."""
+        logits, index = self.logits, value.long().unsqueeze(-1)
+        shape = broadcast_shapes("log_prob", value.shape, self.batch_shape)
+        rows = expand(logits, shape=(*shape, self._num_events))
+        return gather(rows, -1, expand(index, shape=(*shape, 1))).squeeze(-1)
+
+    def entropy(self) -> Tensor:
+        """Return the entropy in nats."""
+        smallest = float(finfo(self.logits.dtype).min)
+        return -(self.logits.clamp(min=smallest) * self.probs).sum(-1)

@@ -1,0 +1,81 @@
+"""Batches of a distribution that count as one value."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from minigrad.distributions.distribution import Distribution, summed
+from minigrad.errors import ArgumentError
+from minigrad.runtime.tensor import Tensor
+
+
+class Independent(Distribution):
+    """A distribution whose last batch dims are dims of its values, so that `log_prob` sums over them.
+
+    Parameters
+    ----------
+    base_distribution : Distribution
+        The distribution of the elements.
+    reinterpreted_batch_ndims : int
+        Number of dims that become dims of a value.
+    validate_args : bool, optional
+        Accepted; the parameters have been checked.
+
+    Raises
+    ------
+    ArgumentError
+        If the distribution has fewer batch dims.
+
+    Examples
+    --------
+    >>> import minigrad as mg
+    >>> d = Independent(mg.distributions.Normal(mg.zeros(5, 2), 1.0), 1)
+    >>> d.batch_shape, d.event_shape
+    ((5,), (2,))
+    """
+
+    def __init__(
+        self, base_distribution: Distribution, reinterpreted_batch_ndims: int, validate_args: bool | None = None
+    ) -> None:
+        self.base_dist, self.reinterpreted_batch_ndims = base_distribution, reinterpreted_batch_ndims
+        batch = base_distribution.batch_shape
+        if not 0 <= reinterpreted_batch_ndims <= len(batch):
+            raise ArgumentError(
+                f"Independent: expected at most {len(batch)} dims of {base_distribution}, got "
+                f"{reinterpreted_batch_ndims}"
+            )
+        kept = len(batch) - reinterpreted_batch_ndims
+        super().__init__(batch[:kept], (*batch[kept:], *base_distribution.event_shape), validate_args)
+
+    @property
+    def has_rsample(self) -> bool:  # type: ignore[override]
+        """Whether values have gradients."""
+        return self.base_dist.has_rsample
+
+    def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
+        """Return values without a gradient."""
+        return self.base_dist.sample(sample_shape)
+
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
+        """Return values whose gradients flow to the parameters."""
+        return self.base_dist.rsample(sample_shape)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        """Return the sum of the logarithms of the densities of a value's elements."""
+        result: Tensor = summed(self.base_dist.log_prob(value), self.reinterpreted_batch_ndims)
+        return result
+
+    def entropy(self) -> Tensor:
+        """Return the sum of the entropies of a value's elements."""
+        result: Tensor = summed(self.base_dist.entropy(), self.reinterpreted_batch_ndims)
+        return result
+
+    @property
+    def mean(self) -> Tensor:
+        """The mean."""
+        return self.base_dist.mean
+
+    @property
+    def variance(self) -> Tensor:
+        """The variance of each element."""
+        return self.base_dist.variance

@@ -1,0 +1,64 @@
+"""The normal distribution."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from minigrad.distributions.distribution import LocationScale
+from minigrad.ops import random
+from minigrad.runtime.tensor import Tensor
+
+HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
+
+
+class Normal(LocationScale):
+    """The normal distribution, one for each element of its parameters.
+
+    Parameters
+    ----------
+    loc : Tensor or float
+        Mean.
+    scale : Tensor or float
+        Standard deviation.
+    validate_args : bool, optional
+        Whether the parameters are checked.
+
+    Raises
+    ------
+    ArgumentError
+        If a standard deviation is not positive.
+
+    Examples
+    --------
+    >>> import minigrad as mg
+    >>> round(Normal(0.0, 1.0).log_prob(mg.tensor(0.0)).item(), 4)
+    -0.9189
+    """
+
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
+        """Return values `loc + scale * noise`, whose gradients flow to both."""
+        noise = random.randn(self._extended_shape(sample_shape), dtype=self.loc.dtype, device=self.loc.device)
+        return self.loc + noise * self.scale
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        """Return the logarithm of the density."""
+        return -((value - self.loc) ** 2) / (2 * self.scale**2) - self.scale.log() - HALF_LOG_2PI
+
+    def cdf(self, value: Tensor) -> Tensor:
+        """Return the probability of values up to `value`."""
+        return 0.5 * (1 + ((value - self.loc) / (self.scale * math.sqrt(2))).erf())
+
+    def entropy(self) -> Tensor:
+        """Return the entropy in nats."""
+        return 0.5 + HALF_LOG_2PI + self.scale.log()
+
+    @property
+    def mean(self) -> Tensor:
+        """The mean, `loc`."""
+        return self.loc
+
+    @property
+    def variance(self) -> Tensor:
+        """The square of `scale`."""
+        return self.scale**2

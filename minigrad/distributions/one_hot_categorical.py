@@ -1,0 +1,79 @@
+"""The distribution of a class as a vector with a single 1."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from minigrad.distributions.categorical import Categorical
+from minigrad.distributions.distribution import Distribution
+from minigrad.nn import functional as F
+from minigrad.runtime.tensor import Tensor
+
+
+class OneHotCategorical(Distribution):
+    """The distribution of a vector that is 1 at a class and 0 elsewhere; the arguments are those of `Categorical`.
+
+    Examples
+    --------
+    >>> import minigrad as mg
+    >>> d = OneHotCategorical(mg.tensor([0.0, 1.0, 0.0]))
+    >>> d.sample().tolist(), d.event_shape
+    ([0.0, 1.0, 0.0], (3,))
+    """
+
+    def __init__(
+        self, probs: Tensor | None = None, logits: Tensor | None = None, validate_args: bool | None = None
+    ) -> None:
+        self._categorical = Categorical(probs, logits, validate_args)
+        super().__init__(self._categorical.batch_shape, (self._categorical._num_events,), validate_args)
+
+    @property
+    def probs(self) -> Tensor:
+        """The probabilities."""
+        return self._categorical.probs
+
+    @property
+    def logits(self) -> Tensor:
+        """The logarithms of the probabilities."""
+        return self._categorical.logits
+
+    def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
+        """Return vectors of shape `sample_shape + batch_shape + event_shape`."""
+        index: Any = self._categorical.sample(sample_shape)
+        result: Tensor = F.one_hot(index, self._categorical._num_events).to(self.probs.dtype)
+        return result
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        """Return the logarithm of the probability of the classes in `value`."""
+        return self._categorical.log_prob(value.argmax(-1))
+
+    def entropy(self) -> Tensor:
+        """Return the entropy in nats."""
+        return self._categorical.entropy()
+
+    @property
+    def mean(self) -> Tensor:
+        """The probabilities."""
+        return self.probs
+
+    @property
+    def variance(self) -> Tensor:
+        """The variance of each element."""
+        return self.probs * (1 - self.probs)
+
+
+class OneHotCategoricalStraightThrough(OneHotCategorical):
+    """`OneHotCategorical` whose values have the gradient of the probabilities.
+
+    References
+    ----------
+    Bengio, Leonard and Courville, Estimating or propagating gradients through stochastic neurons, 2013.
+    """
+
+    has_rsample = True
+
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
+        """Return vectors, whose gradients flow to the probabilities as if they were those."""
+        probs = self.probs
+        return self.sample(sample_shape) + (probs - probs.detach())

@@ -1,0 +1,252 @@
+"""Maps of values that have an inverse, for `TransformedDistribution`: how a map changes a density.
+
+A subclass defines `_call`, `_inverse` and `log_abs_det_jacobian`; all maps here are of single elements.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import reduce
+from typing import Any
+
+from minigrad.core.dtype import finfo
+from minigrad.core.shape import broadcast_shapes
+from minigrad.distributions.distribution import summed
+from minigrad.errors import ArgumentError
+from minigrad.nn import functional as F
+from minigrad.ops.creation import full_like
+from minigrad.runtime.tensor import Tensor
+
+
+class Transform:
+    """A map with an inverse.
+
+    Parameters
+    ----------
+    cache_size : int, default 0
+        With 1, the inverse of the last result is the value that it was made from, bit for bit.
+    """
+
+    bijective = True
+    sign = 1
+    event_dim = 0
+
+    def __init__(self, cache_size: int = 0) -> None:
+        if cache_size not in (0, 1):
+            raise ArgumentError(f"{type(self).__name__}: expected cache_size 0 or 1, got {cache_size}")
+        self.cache_size, self._last = cache_size, (None, None)
+
+    def __call__(self, x: Any) -> Any:
+        """Return the image of x."""
+        if self.cache_size and self._last[0] is x:
+            return self._last[1]
+        y = self._call(x)
+        self._last = (x, y) if self.cache_size else (None, None)
+        return y
+
+    def inverse(self, y: Any) -> Any:
+        """Return the value whose image is y."""
+        if self.cache_size and self._last[1] is y:
+            return self._last[0]
+        return self._inverse(y)
+
+    @property
+    def inv(self) -> Transform:
+        """The inverse as a map."""
+        return Inverse(self)
+
+    def _call(self, x: Any) -> Any:
+        raise NotImplementedError(f"{type(self).__name__}: define _call")
+
+    def _inverse(self, y: Any) -> Any:
+        raise NotImplementedError(f"{type(self).__name__}: define _inverse")
+
+    def forward_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        """Return the shape of the image of a tensor of some shape."""
+        return tuple(shape)
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        """Return the logarithm of the absolute value of the derivative at x, where y is the image of x."""
+        raise NotImplementedError(f"{type(self).__name__}: define log_abs_det_jacobian")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+
+class Inverse(Transform):
+    """The inverse of a map."""
+
+    def __init__(self, transform: Transform) -> None:
+        super().__init__()
+        self.transform, self.sign, self.event_dim = transform, transform.sign, transform.event_dim
+
+    @property
+    def inv(self) -> Transform:
+        """The map itself."""
+        return self.transform
+
+    def _call(self, x: Any) -> Any:
+        return self.transform.inverse(x)
+
+    def _inverse(self, y: Any) -> Any:
+        return self.transform(y)
+
+    def forward_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        """Return that of the map, as both stretch to the same parameters."""
+        return self.transform.forward_shape(shape)
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        """Return minus that of the map."""
+        return -self.transform.log_abs_det_jacobian(y, x)
+
+
+class ExpTransform(Transform):
+    """exp(x)."""
+
+    def _call(self, x: Any) -> Any:
+        return x.exp()
+
+    def _inverse(self, y: Any) -> Any:
+        return y.log()
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        """Return x."""
+        return x
+
+
+class TanhTransform(Transform):
+    """tanh(x).
+
+    Examples
+    --------
+    >>> import minigrad as mg
+    >>> t = TanhTransform()
+    >>> round(t.inv(t(mg.tensor(0.5))).item(), 4)
+    0.5
+    """
+
+    def _call(self, x: Any) -> Any:
+        return x.tanh()
+
+    def _inverse(self, y: Any) -> Any:
+        return y.atanh()
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        """Return log(1 - tanh(x)^2), without cancellation for large x."""
+        return 2.0 * (math.log(2.0) - x - F.softplus(-2.0 * x))
+
+
+class SigmoidTransform(Transform):
+    """1 / (1 + exp(-x)), between the smallest number of the dtype and the largest below 1."""
+
+    def _bounded(self, y: Any) -> Any:
+        kind = finfo(y.dtype)
+        return y.clamp(float(kind.tiny), 1.0 - float(kind.eps))
+
+    def _call(self, x: Any) -> Any:
+        return self._bounded(x.sigmoid())
+
+    def _inverse(self, y: Any) -> Any:
+        y = self._bounded(y)
+        return y.log() - (-y).log1p()
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        """Return log(y) + log(1 - y)."""
+        return -F.softplus(-x) - F.softplus(x)
+
+
+class AffineTransform(Transform):
+    """loc + scale * x.
+
+    Parameters
+    ----------
+    loc, scale : Tensor or float
+        The numbers of the map.
+    event_dim : int, default 0
+        Number of last dims that belong to one value.
+    cache_size : int, default 0
+        As for `Transform`.
+    """
+
+    def __init__(self, loc: Any, scale: Any, event_dim: int = 0, cache_size: int = 0) -> None:
+        super().__init__(cache_size)
+        self.loc, self.scale, self.event_dim = loc, scale, event_dim
+
+    @property
+    def sign(self) -> Any:  # type: ignore[override]
+        """The sign of the scale."""
+        if isinstance(self.scale, Tensor):
+            return self.scale.sign()
+        return (self.scale > 0) - (self.scale < 0)
+
+    def _call(self, x: Any) -> Any:
+        return self.loc + self.scale * x
+
+    def _inverse(self, y: Any) -> Any:
+        return (y - self.loc) / self.scale
+
+    def forward_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        """Return the shape to which the argument and the numbers of the map stretch."""
+        numbers = [each.shape for each in (self.loc, self.scale) if isinstance(each, Tensor)]
+        return broadcast_shapes("AffineTransform", tuple(shape), *numbers)
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        """Return log |scale|, summed over the dims of a value."""
+        if isinstance(self.scale, Tensor):
+            result: Any = self.scale.abs().log() + full_like(x, 0.0)
+        else:
+            result = full_like(x, math.log(abs(self.scale)))
+        return summed(result, self.event_dim)
+
+
+class ComposeTransform(Transform):
+    """Several maps, one after the other.
+
+    Parameters
+    ----------
+    parts : sequence of Transform
+        The maps, the first one first.
+    cache_size : int, default 0
+        As for `Transform`.
+    """
+
+    def __init__(self, parts: Sequence[Transform], cache_size: int = 0) -> None:
+        super().__init__(cache_size)
+        self.parts = list(parts)
+        self.event_dim = max([part.event_dim for part in self.parts], default=0)
+
+    @property
+    def sign(self) -> Any:  # type: ignore[override]
+        """The product of the signs."""
+        result: Any = 1
+        for part in self.parts:
+            result = result * part.sign
+        return result
+
+    def _call(self, x: Any) -> Any:
+        for part in self.parts:
+            x = part(x)
+        return x
+
+    def _inverse(self, y: Any) -> Any:
+        for part in reversed(self.parts):
+            y = part.inverse(y)
+        return y
+
+    def forward_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        """Return the shape behind the last map."""
+        return reduce(lambda before, part: part.forward_shape(before), self.parts, tuple(shape))
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        """Return the sum of those of the maps."""
+        total: Any = full_like(x, 0.0) if not self.parts else 0.0
+        for part in self.parts:
+            image = part(x)
+            own = part.log_abs_det_jacobian(x, image)
+            total = total + summed(own, self.event_dim - part.event_dim)
+            x = image
+        return total
+
+    def __repr__(self) -> str:
+        return f"ComposeTransform({self.parts})"

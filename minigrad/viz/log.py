@@ -1,0 +1,225 @@
+"""The log of a training: a file of values by step, and curves of them that are drawn while it runs.
+
+In a notebook the picture is replaced in its place; in a terminal the chart is drawn over the one before.  Where nobody
+watches, as in a file or a pipe, some lines report the progress and the chart comes at the end.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import sys
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TextIO
+
+from minigrad.errors import ArgumentError
+from minigrad.runtime.tensor import Tensor
+from minigrad.viz.curves import Curves, curves
+
+SECONDS = 0.5  # between two pictures
+REPORTS = 10  # lines of a run that nobody watches
+
+
+class Log:
+    """Values of a training by step, written to a file and drawn as they come.
+
+    Parameters
+    ----------
+    path : str or Path, optional
+        File that ends in `.jsonl`, one JSON object per row, or `.csv`, whose columns are those of the first row. It is
+        replaced, and each row is in it at once.
+    total : int, optional
+        Number of steps, to report the progress and the time that is left.
+    show : bool, default True
+        Whether to draw.
+    log : bool, default False
+        Whether curves are on a logarithmic scale.
+    out : TextIO, optional
+        Where a terminal draws; stderr if None.
+
+    Attributes
+    ----------
+    values : dict of str to (list of int, list of float)
+        Steps and values of each name.
+
+    Raises
+    ------
+    ArgumentError
+        If a file ends in something else, or a row has other columns.
+
+    Examples
+    --------
+    >>> import minigrad as mg
+    >>> with mg.viz.Log(show=False) as log:
+    ...     for step in range(3):
+    ...         log(loss=1 / (step + 1))
+    >>> log.values["loss"]
+    ([1, 2, 3], [1.0, 0.5, 0.3333333333333333])
+    """
+
+    def __init__(
+        self, path: str | Path | None = None, total: int | None = None, *, show: bool = True, log: bool = False,
+        out: TextIO | None = None,
+    ) -> None:  # fmt: skip
+        self.path = None if path is None else Path(path)
+        if self.path is not None and self.path.suffix not in (".jsonl", ".csv"):
+            raise ArgumentError(f"viz.Log: expected a file that ends in .jsonl or .csv, got {self.path.name!r}")
+        self.total, self.log, self.step = total, log, 0
+        self.values: dict[str, tuple[list[int], list[float]]] = {}
+        self.file = None if self.path is None else self.path.open("w", encoding="utf-8", newline="")
+        self.columns: list[str] = []
+        self.screen = screen(out or sys.stderr, total) if show else None
+        self.began = time.monotonic()
+
+    def __call__(self, step: int | None = None, **values: Any) -> None:
+        """Add a row of values, numbers or tensors of one element; step: one more than the last if None."""
+        self.step = self.step + 1 if step is None else int(step)
+        row = {name: number(value) for name, value in values.items()}
+        if self.file is not None:
+            self.write(row)
+        for name, value in row.items():
+            steps, numbers = self.values.setdefault(name, ([], []))
+            steps.append(self.step)
+            numbers.append(value)
+        if self.screen is not None:
+            self.screen.update(self)
+
+    def write(self, row: dict[str, float]) -> None:
+        """Write a row to the file."""
+        assert self.file is not None and self.path is not None
+        whole = {"step": self.step, "seconds": round(time.monotonic() - self.began, 3), **row}
+        if self.path.suffix == ".jsonl":
+            json.dump({name: x if math.isfinite(x) else str(x) for name, x in whole.items()}, self.file)
+            self.file.write("\n")
+        else:
+            if not self.columns:
+                self.columns = list(whole)
+                csv.writer(self.file, lineterminator="\n").writerow(self.columns)
+            if unknown := [name for name in whole if name not in self.columns]:
+                raise ArgumentError(
+                    f"viz.Log: {self.path.name} has the columns {', '.join(self.columns)}, and the row of step "
+                    f"{self.step} has {', '.join(unknown)}; give all names in the first row, or log to a .jsonl file"
+                )
+            csv.writer(self.file, lineterminator="\n").writerow([whole.get(name, "") for name in self.columns])
+        self.file.flush()
+
+    def progress(self) -> str:
+        """Return the step, the last values and the time that is left."""
+        spent = time.monotonic() - self.began
+        share = f"/{self.total}" if self.total else ""
+        left = f", {spent * (self.total - self.step) / self.step:.0f} s left" if self.total and self.step else ""
+        last = "".join(f", {name} {numbers[-1]:.4g}" for name, (_, numbers) in self.values.items())
+        return f"step {self.step}{share}{last}, {spent:.0f} s{left}"
+
+    def curves(self) -> Curves:
+        """Return the picture of all values."""
+        drawn: dict[str, Any] = dict(self.values)
+        return curves(drawn, log=self.log)
+
+    def close(self) -> None:
+        """Close the file and draw once more."""
+        if self.file is not None:
+            self.file.close()
+            self.file = None
+        if self.screen is not None:
+            self.screen.end(self)
+            self.screen = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def number(value: Any) -> float:
+    """Return a number or a tensor of one element as a float."""
+    return float(value.detach().item() if isinstance(value, Tensor) else value)
+
+
+def screen(out: TextIO, total: int | None) -> Notebook | Terminal | Lines:
+    """Return what draws here: a notebook, a terminal or a file."""
+    if "IPython" in sys.modules:
+        shell = sys.modules["IPython"].get_ipython()
+        if shell is not None and hasattr(shell, "kernel"):
+            return Notebook()
+    return Terminal(out) if hasattr(out, "isatty") and out.isatty() else Lines(out, total)
+
+
+class Notebook:
+    """Replaces one picture by the next."""
+
+    def __init__(self) -> None:
+        self.handle: Any = None
+        self.due = 0.0
+
+    def update(self, log: Log, force: bool = False) -> None:
+        """Draw, if the last picture is old enough."""
+        if not log.values or (not force and time.monotonic() < self.due):
+            return
+        from IPython.display import HTML, display
+
+        page = HTML(log.curves().html + f"<pre>{log.progress()}</pre>")
+        if self.handle is None:
+            self.handle = display(page, display_id=True)
+        else:
+            self.handle.update(page)
+        self.due = time.monotonic() + SECONDS
+
+    def end(self, log: Log) -> None:
+        """Draw the last picture."""
+        self.update(log, force=True)
+
+
+class Terminal:
+    """Draws a chart over the one before."""
+
+    def __init__(self, out: TextIO) -> None:
+        self.out, self.lines, self.due = out, 0, 0.0
+
+    def update(self, log: Log, force: bool = False) -> None:
+        """Draw, if the last chart is old enough."""
+        if not log.values or (not force and time.monotonic() < self.due):
+            return
+        text = f"{log.curves().text.rstrip()}\n{log.progress()}\n"
+        back = f"\x1b[{self.lines}A\x1b[J" if self.lines else ""  # up to the first line, and clear what is below
+        self.out.write(back + text)
+        self.out.flush()
+        self.lines = text.count("\n")
+        self.due = time.monotonic() + SECONDS
+
+    def end(self, log: Log) -> None:
+        """Draw the last chart."""
+        self.update(log, force=True)
+
+
+class Lines:
+    """Writes some lines of progress, and the chart at the end."""
+
+    def __init__(self, out: TextIO, total: int | None) -> None:
+        self.out = out
+        self.apart = max(1, total // REPORTS) if total else None
+        self.wait, self.due = 10.0, time.monotonic() + 10.0
+
+    def update(self, log: Log) -> None:
+        """Write a line, if enough steps or seconds have passed; without a total ever fewer."""
+        if self.apart is not None and log.step % self.apart:
+            return
+        if self.apart is None:
+            if time.monotonic() < self.due:
+                return
+            self.wait *= 1.5
+            self.due = time.monotonic() + self.wait
+        self.out.write(log.progress() + "\n")
+        self.out.flush()
+
+    def end(self, log: Log) -> None:
+        """Write the chart."""
+        if log.values:
+            self.out.write(f"{log.curves().text.rstrip()}\n{log.progress()}\n")
+            self.out.flush()
