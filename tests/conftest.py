@@ -31,6 +31,15 @@ def float64() -> Iterator[None]:
 
 
 @pytest.fixture
+def reference() -> Iterator[None]:
+    """Tensors are made on the reference device, which compiles nothing."""
+    before = mg.default_device()
+    mg.set_default_device("reference")
+    yield
+    mg.set_default_device(before)
+
+
+@pytest.fixture
 def serial() -> Iterator[None]:
     """No kernel runs on all threads, however large its operands: parallel ones take long to compile."""
     with mg.override(parallel_threshold=1 << 60):

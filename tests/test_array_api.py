@@ -19,6 +19,8 @@ import minigrad as mg
 from minigrad.api import standard
 from minigrad.errors import ArgumentError
 
+pytestmark = pytest.mark.usefixtures("reference")
+
 xp = mg.array_api
 STRICT = "array-api-strict is not installed: no signatures to compare with"
 # Complex numbers and Fourier transforms; the draft of the next version; what `mg.linalg` has not yet.
@@ -34,14 +36,6 @@ PAIRS_OF_FLOATS = "atan2 copysign divide hypot logaddexp nextafter".split()
 PAIRS_OF_INTS = "bitwise_and bitwise_or bitwise_xor".split()
 PAIRS_OF_BOOLS = "logical_and logical_or logical_xor".split()
 SHIFTS = "bitwise_left_shift bitwise_right_shift".split()
-
-
-@pytest.fixture(autouse=True)
-def reference() -> Iterator[None]:
-    before = mg.default_device()
-    mg.set_default_device("reference")
-    yield
-    mg.set_default_device(before)
 
 
 def hold(ours: Any, theirs: Any, tolerance: float = 1e-5) -> None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import io
+import lzma
 import os
 import pickle
 import random
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +107,54 @@ def test_a_file_that_is_replaced_keeps_its_rights(tmp_path: Path) -> None:
     assert path.stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.parametrize("module", [gzip, bz2, lzma])
+def test_a_compressed_file_is_written_as_any_other(tmp_path: Path, module: Any) -> None:
+    path, tree = tmp_path / "model", {"a": made(5000) * 0}
+    with module.open(path, "wb") as file:
+        mg.save(tree, file)
+    assert path.stat().st_size < 1000, "no space was reserved in the file below"
+    with module.open(path, "rb") as file:
+        hold(mg.load(io.BytesIO(file.read()), "reference"), tree)
+
+
+def test_a_file_that_is_open_gets_the_bytes_where_it_stands(tmp_path: Path) -> None:
+    path, tree = tmp_path / "model", {"a": made(5)}
+    whole_size = len(written_bytes(tree))
+    for mode, before in (("wb", b""), ("wb", b"some"), ("ab", b""), ("r+b", b"12")):
+        old = path.stat().st_size if mode != "wb" else 0
+        with open(path, mode) as file:
+            start = old if mode == "ab" else len(before)
+            file.write(before)
+            mg.save(tree, file)
+            assert file.tell() == start + whole_size
+        assert path.stat().st_size == max(old, start + whole_size)
+        hold(mg.load(io.BytesIO(path.read_bytes()[start : start + whole_size]), "reference"), tree)
+
+
+def written_bytes(tree: Any) -> bytes:
+    file = io.BytesIO()
+    mg.save(tree, file)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("suffix", ["", ".npz"])
+def test_links_stay_and_pipes_are_written_to(tmp_path: Path, suffix: str) -> None:
+    (tmp_path / "disk").mkdir()
+    real, link, pipe = tmp_path / "disk" / "model", tmp_path / f"link{suffix}", tmp_path / f"pipe{suffix}"
+    link.symlink_to(real)
+    for n in (2, 3):  # at first, the link's target is missing
+        mg.save({"a": made(n)}, link)
+        assert link.is_symlink() and mg.load(real)["a"].shape == mg.load(link)["a"].shape == (n,)
+    assert os.listdir(tmp_path / "disk") == ["model"]
+    os.mkfifo(pipe)
+    received: list[bytes] = []
+    thread = threading.Thread(target=lambda: received.append(pipe.read_bytes()))
+    thread.start()
+    mg.save({"a": made(4)}, pipe)
+    thread.join(60)
+    assert pipe.is_fifo() and mg.load(io.BytesIO(received[0]))["a"].shape == (4,)
+
+
 def test_an_error_while_writing_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "model"
     mg.save({"a": made(2)}, path)
@@ -160,6 +212,22 @@ def test_files_of_other_kinds_say_what_to_do(tmp_path: Path) -> None:
             mg.load(io.BytesIO(data))
     with pytest.raises(FileNotFoundError):
         mg.load(tmp_path / "absent")
+
+
+@pytest.mark.parametrize("length", [0x80, 0x4B50, 0x14B50])
+def test_a_header_may_have_a_length_that_begins_as_a_pickle_or_an_archive_does(length: int) -> None:
+    data = by_hand("F32", [2], [0, 8], 8)
+    header = data[8:-8].ljust(length)
+    loaded = mg.load(io.BytesIO(length.to_bytes(8, "little") + header + data[-8:]), "reference")
+    assert {name: x.tolist() for name, x in loaded.items()} == {"a": [0.0, 0.0]}
+
+
+def test_names_that_save_model_left_out_come_back() -> None:
+    header = (
+        b'{"__metadata__":{"b.tied":"a","format":"a","note":"c"},"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}'
+    )
+    loaded = mg.load(io.BytesIO(len(header).to_bytes(8, "little") + header + b"\7"), "reference")
+    assert list(loaded) == ["a", "b.tied"] and loaded["a"] is loaded["b.tied"] and loaded["a"].tolist() == [7]
 
 
 def saved_by_numpy(array: np.ndarray) -> bytes:

@@ -121,7 +121,14 @@ def test_the_demo_proves_a_gradient_draws_it_and_learns_the_digits(capsys, tmp_p
 def test_the_demo_wants_an_epoch(capsys):
     with pytest.raises(SystemExit):
         main(["demo", "--epochs", "0"])
-    assert "0 is not positive" in capsys.readouterr().err
+    assert "--epochs: expected a positive integer, got '0'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("count", ["0", "-1", "two", "2.5"])
+def test_run_wants_a_positive_count(capsys, count):
+    with pytest.raises(SystemExit):
+        main(["run", "-n", count, "script.py"])
+    assert f"argument -n: expected a positive integer, got '{count}'" in capsys.readouterr().err
 
 
 def test_kernel_prints_what_runs_on_cuda_without_a_device(capsys):

@@ -78,6 +78,13 @@ def test_importing_minigrad_imports_neither_numba_nor_graphviz_nor_tqdm() -> Non
     assert modules & {"numba", "llvmlite", "graphviz", "tqdm", "IPython", "matplotlib", "torch"} == set()
 
 
+def test_functions_of_layers_import_no_modules() -> None:
+    code = "import json, sys, minigrad as mg; mg.nn.functional.relu; print(json.dumps(sorted(sys.modules)))"
+    modules = result(start(code))
+    assert "minigrad.nn.functional" in modules
+    assert not [name for name in modules if name.startswith(("minigrad.nn.modules", "minigrad.nn.utils"))]
+
+
 def test_the_reference_device_and_views_need_no_numba() -> None:
     code = SIMPLE_GRAD.replace("[3.0, 1.0, 4.0])", '[3.0, 1.0, 4.0], device="reference")')
     *values, modules = result(start(code + "\nassert x.reshape(3, 1).T[0, ::-1].shape == (3,)"))

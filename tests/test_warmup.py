@@ -199,7 +199,9 @@ print(*store.loaded)
 THEIR_OWN = ("mish", "forgetful", "bump", "careless_bump")
 # Examples whose kernels few programs need, of float64 and of losses: a warmup of these would keep all others waiting.
 LATER = (
-    "checkpoint_chain", "fixed_point", "gradient_penalty", "newton", "ode_fit", "own_kernel", "per_example_gradients",
+    "char_transformer", "checkpoint_chain", "data_parallel", "digits_cnn", "fixed_point", "gan_points",
+    "gradient_penalty", "lstm_names", "newton", "ode_fit", "own_kernel", "per_example_gradients", "regression",
+    "spirals", "vae",
 )  # fmt: skip
 
 

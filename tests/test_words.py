@@ -37,12 +37,12 @@ PRIVATE = {
 # Where a word has its usual meaning, by the beginning of a path: folds of data, scopes and columns, lanes of a
 # register, memory that a block, processes or libraries share, PyTorch's `negative_slope`.
 USUAL = {
-    "fold": ("data/", "ops/nn/columns.py", "viz/"),
+    "fold": ("data/", "nn/modules/rearranging.py", "ops/nn/columns.py", "viz/"),
     "lane": ("kernels/", "backends/"),
     "place": ("kernels/vecmath/",),
     "level": ("cli/", "kernels/cpu/processor.py"),
     "shared": ("api/interop.py", "backends/cuda/", "core/storage.py", "kernels/cuda/"),
-    "slope": ("ops/nn/activation.py",),
+    "slope": ("nn/modules/activation.py", "ops/nn/activation.py"),
 }
 
 

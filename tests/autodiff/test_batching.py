@@ -124,6 +124,7 @@ def test_a_batch_of_scalars_along_a_dim(name: str) -> None:
 def test_the_mean_of_no_row_that_counts_is_that_of_a_batch_too() -> None:
     target, params = mg.tensor(1, device="reference"), {"ignore": 1, "reduction": "mean"}
     assert_batches(mg.schema["cross_entropy"], params, (numbers(3), target), (True, True))
+    assert_batches(mg.schema["minus_named"], params | {"dim": 0}, (numbers(3), target), (True, True))
 
 
 @pytest.mark.parametrize(("name", "params"), APART, ids=[name for name, _ in APART])
@@ -162,6 +163,7 @@ def test_every_op_has_a_kind() -> None:
     # attention: nothing else needs a loop.
     assert {name for name, kind in kinds.items() if kind == "loop"} == {
         "count_up", "draw", "tally", "locate", "unique", "attention", "attention_backward", "attention_kept",
+        "channel_gradients", "lstm_step_backward", "gru_step_backward",
     }  # fmt: skip
 
 

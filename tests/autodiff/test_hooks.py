@@ -411,3 +411,39 @@ def test_a_second_backward_adds_in_place_where_nobody_else_holds_the_gradient() 
     store = (x * 4.0).sum().backward()
     store = (x * 4.0).sum().backward()
     assert store[x].tolist() == [4.0, 4.0] and x.grad.tolist() == [23.0, 23.0]
+
+
+def test_the_gradient_of_a_leaf_is_there_as_soon_as_its_last_use_was_visited() -> None:
+    weights = [mg.Var([[0.5, -1.0], [2.0, 0.25]], name=name) for name in "abc"]
+    arrived: list[list[str]] = []
+    for w in weights:
+        w.register_post_accumulate_grad_hook(
+            lambda _: arrived.append([str(w.name) for w in weights if w.grad is not None])
+        )
+    y = mg.tensor([[1.0, 2.0]])
+    for w in weights:
+        y = y @ w
+    (y.sum() + weights[1].sum()).backward()  # b is used twice, and the first use is visited last
+    assert arrived == [["c"], ["b", "c"], ["a", "b", "c"]]
+
+
+def test_a_late_hook_may_write_into_a_gradient_that_others_shared() -> None:
+    a, b = mg.Var([1.0, 2.0]), mg.Var([3.0, 4.0])
+
+    def scaled(x: mg.Var) -> None:
+        assert x.grad is not None
+        x.grad.mul_(10.0)
+
+    a.register_post_accumulate_grad_hook(scaled)
+    total = a + b
+    (total * total + b).sum().backward()
+    assert a.grad.tolist() == [80.0, 120.0] and b.grad.tolist() == [9.0, 13.0]
+
+
+def test_gradients_of_two_passes_add_up_before_late_hooks_see_them() -> None:
+    x = mg.Var([1.0, 2.0])
+    seen: list[list[float]] = []
+    x.register_post_accumulate_grad_hook(lambda p: seen.append(p.grad.tolist()))
+    for _ in range(2):
+        (x * x).sum().backward()
+    assert seen == [[2.0, 4.0], [4.0, 8.0]]

@@ -115,5 +115,7 @@ def test_data_is_the_values_without_history() -> None:
         y.sum().backward()
     with pytest.raises(ShapeError, match=r"data: a value of shape \(3,\) does not fit the Var float64\(2,\)"):
         x.data = row(1, 2, 3)
+    x.data = x.data  # as `x.data -= step` does after the subtraction
+    assert x.tolist() == [6, 8]
     with pytest.raises(StorageError, match=r"data: the Var .* shares its storage"):
-        x.data = x.data
+        x.data = x.data.flip(0)

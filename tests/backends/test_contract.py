@@ -23,12 +23,20 @@ from minigrad.core.dtype import bf16, bool_, cast_array, f16, f32, f64, i16, i32
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 from minigrad.declare import rules
+from minigrad.declare.many import many
 from minigrad.declare.record import schema
 from minigrad.errors import DeviceError, DTypeError
 from minigrad.ops.nn import normalized_rows as norm_rows
 from minigrad.ops.nn import softmax
 from minigrad.ops.reduction import scan
 from minigrad.ops.reduction.extremes import GREATER, LESS
+
+
+@many
+def descent(p, g, *, rate, rising):
+    """One step."""
+    return p - rate * (-g if rising else g)
+
 
 KINDS = [kind for kind in registered_kinds() if kind not in ("reference", "cuda")]  # tests/cuda calls these too
 pytestmark = pytest.mark.parametrize("kind", KINDS)
@@ -120,6 +128,31 @@ def test_what_no_backend_serves_is_a_device_error_that_says_what_is_served(kind)
 
 def test_a_device_has_few_methods_to_write(kind):
     assert Backend.__abstractmethods__ == {"allocate", "from_host", "to_host"}
+
+
+# ---- many tensors
+
+
+@pytest.mark.parametrize("ways", [("dense",) * 3, ("dense", "transposed", "dense"), WAYS[:3], WAYS[3:]], ids="-".join)
+def test_rows_of_many_tensors_are_written_in_place(kind, ways):
+    rule = descent.scalar
+    arrays = [[np.linspace(-2, k + 1, 12).reshape(shape) for k in range(2)] for shape in ((3, 4), (12,), (2, 2, 3))]
+    columns = [[arrange(pair[k], f64, way if k or way != "transposed" else "dense") for pair, way in zip(arrays, ways)]
+               for k in range(2)]  # fmt: skip
+    numbers = arrange(np.array(descent.constants(rate=0.25, rising=1)), f64)
+    results, sources = columns
+    request = requests.Many(rule, np.dtype(np.float64), len(arrays))
+    device = as_device(kind)
+    backend = backend_of(device)
+    stores = [backend.from_host(buffer, spec.dtype, device) for buffer, spec in (*sources, numbers, *results)]
+    specs = [spec for _, spec in results], [spec for _, spec in (*sources, numbers)]
+    launch = backend.prepare(request, tuple(specs[0]), *specs[1])
+    launch(*[store.buffer for store in stores])
+    backend.synchronize()
+    for (p, g), store, (buffer, spec) in zip(arrays, stores[len(sources) + 1 :], results):
+        written = backend.to_host(store)[: buffer.size].copy()
+        check_gaps(written, spec)
+        np.testing.assert_allclose(contents(written, spec), p + 0.25 * g)
 
 
 # ---- elementwise

@@ -1,7 +1,9 @@
 """`python -m tests.benchmarks [--device cuda [--tiny]] [--only NAME ...] [--json FILE] [--seconds S] [--list]`.
 
 Every row's results are compared before they are timed: a library that computes something else is not faster.
-`--only compile` says what kernels cost to compile instead, `--only regions` what it costs to share them.
+`--only compile` says what kernels cost to compile instead, `--only regions` what it costs to share them,
+`--only files` what it takes to write and read 100 MB, `--only memory` how much memory a step of training takes.
+`--only transformer` trains `examples/char_transformer.py` with both libraries.
 `--device cuda` has rows of its own, beside PyTorch and CuPy on the GPU; with MINIGRAD_CUDA=simulator they are run and
 compared at tiny sizes, and not timed.
 """
@@ -16,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.config import settings
-from tests.benchmarks import compiling, device, limits, regions
+from tests.benchmarks import compiling, device, files, language, limits, memory, regions
 from tests.benchmarks.case import Case
 from tests.benchmarks.cases import CASES
 from tests.benchmarks.cases.device import LARGE, TINY, rows
@@ -25,7 +27,13 @@ from tests.benchmarks.libraries import Minigrad, installed
 from tests.benchmarks.report import HEADER, Result, line, machine, means, save
 from tests.benchmarks.timing import measure
 
-REPORTS = {"compile": compiling.report, "regions": regions.report}
+REPORTS = {
+    "compile": compiling.report,
+    "regions": regions.report,
+    "files": files.report,
+    "memory": memory.report,
+    "transformer": language.report,
+}
 
 
 def main(given: list[str] | None = None) -> int:

@@ -14,7 +14,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minigrad.core.allocator import STEP, WINDOW, Allocator, CpuAllocator, get_allocator, heap_trimmer, set_allocator
+from minigrad.core.allocator import (
+    SLACK,
+    STEP,
+    WINDOW,
+    Allocator,
+    CpuAllocator,
+    get_allocator,
+    heap_trimmer,
+    set_allocator,
+)
 from minigrad.core.device import CPU, as_device
 from minigrad.core.dtype import ALL, bfloat16, bool_, float16, float32, float64, int16, uint8
 from minigrad.core.storage import Storage
@@ -153,6 +162,26 @@ def test_ten_thousand_sizes_leave_a_bounded_cache():
     for numel in range(1, 10_000):
         allocator.free(allocator.allocate(numel, float64))
     assert allocator.stats().cached_bytes <= 1 << 20 and len(allocator._free) < 500
+
+
+def test_large_blocks_of_one_phase_make_room_for_those_of_the_next():
+    """All memory stays near what was in use at the peak; small blocks stay, and so do those of the same size."""
+    allocator = CpuAllocator()
+    small = [allocator.allocate(1000, float32) for _ in range(100)]
+    for _ in range(3):
+        for nbytes in (5 << 20, 8 << 20, 12 << 20):
+            blocks = [allocator.allocate(nbytes, uint8) for _ in range((48 << 20) // nbytes)]
+            stats = allocator.stats()
+            assert stats.allocated_bytes + stats.cached_bytes <= stats.peak_bytes + SLACK
+            while blocks:
+                allocator.free(blocks.pop())
+        while small:
+            allocator.free(small.pop())
+    hits = allocator.stats().hits
+    small = [allocator.allocate(1000, float32) for _ in range(100)]
+    assert allocator.stats().hits == hits + 100
+    blocks = [allocator.allocate(12 << 20, uint8) for _ in range(4)]
+    assert allocator.stats().hits == hits + 104
 
 
 @pytest.mark.parametrize("dtype", ALL)

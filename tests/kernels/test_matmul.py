@@ -7,14 +7,16 @@ from asking import Asking
 from compiled_dtypes import ALL
 from numpy.lib.stride_tricks import as_strided
 
-from minigrad.backends.cpu.matmul import PACKED
-from minigrad.backends.cpu.product import Panels, Problem, is_inner_products, pays_turned
+from minigrad.backends.cpu import product
+from minigrad.backends.cpu.product import PACKED, Panels, Problem, is_inner_products, pays_turned
+from minigrad.backends.cpu.texts import DEPTH
 from minigrad.backends.registry import backend_of
 from minigrad.config import override
 from minigrad.core.device import as_device
 from minigrad.core.dtype import bfloat16, bool_, f16, f32, f64, i8, i32, i64, to_logical, u8
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
+from minigrad.core.requests import Product
 
 backend = Asking(backend_of(as_device("cpu")))
 rng = np.random.default_rng(0)
@@ -185,6 +187,34 @@ def test_a_large_right_operand_is_packed_where_it_could_be_read_in_place():
     n = PACKED // 4 // 300 + 1
     result, right = multiply(Layout.contiguous((64, 300)), Layout.contiguous((300, n)), f32)
     assert np.array_equal(result, right)
+
+
+@pytest.mark.parametrize(("m", "n", "k"), [(300, 300, 2100), (128, 640, 1800), (256, 300, 1537)])
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("added", [False, True])
+def test_large_copies_are_made_part_by_part_with_the_same_bits(m, n, k, turned, added, monkeypatch):
+    """The same memory serves all parts, in the order in which the inner dim is added up anyway."""
+    monkeypatch.setattr(product, "PAGE", 128)
+    monkeypatch.setattr(product, "PACKED", 1 << 10)
+    a = Layout.contiguous((k, m)).transpose(0, 1)
+    b = Layout.contiguous((n, k)).transpose(0, 1) if turned else Layout.contiguous((k, n))
+    x, y, z = (rng.standard_normal(size).astype(np.float32) for size in (m * k, k * n, n))
+    c = [Spec(Layout.contiguous((n,)).expand((m, n)), f32)] if added else []
+    results, scratch = [], []
+    for copied in (1 << 10, 1 << 30):
+        monkeypatch.setattr(product, "COPIED", copied)
+        launch = backend_of(as_device("cpu")).prepare(
+            Product(0.75, 0.5), (Spec(Layout.contiguous((m, n)), f32),), Spec(a, f32), Spec(b, f32), *c
+        )
+        out = np.full(m * n, np.nan, np.float32)
+        launch(x, y, *([z] if added else []), out)
+        results.append(out)
+        scratch.append(sum(t.numel for t in launch.temporaries))
+    right = 0.75 * seen(x, a, f32).astype(float) @ seen(y, b, f32) + (0.5 * z if added else 0)
+    np.testing.assert_allclose(results[0].reshape(m, n), right, rtol=0, atol=1e-4)
+    assert results[0].tobytes() == results[1].tobytes()
+    part = 2 * DEPTH / k  # beside it, there may be a result that is turned back
+    assert scratch[0] < 1.1 * part * scratch[1] + m * n, "the parts use the same memory"
 
 
 LONG = [(3, 4, 9000), (9, 20, 5000), (1, 5, 40000), (6, 1, 40000), (1, 1, 70000), (1, 5000, 70), (5000, 1, 70)]

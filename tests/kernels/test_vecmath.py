@@ -164,8 +164,8 @@ def test_binary_functions_keep_the_tables_of_ieee_754(name, dtype):
 
 
 @pytest.mark.parametrize("dtype", [F32, F64], ids=str)
-@pytest.mark.parametrize("name", ["remainder", "floor_divide"])
-def test_quotients_are_exact_with_the_signs_of_python(name, dtype):
+@pytest.mark.parametrize("name", ["remainder", "floor_divide", "fmod"])
+def test_quotients_are_exact_with_the_signs_of_numpy(name, dtype):
     g = np.random.default_rng(1)
     n = 50_000
     y = g.standard_normal(n).astype(dtype) + dtype.type(0.1)

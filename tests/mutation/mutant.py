@@ -41,17 +41,23 @@ class Mutant:
 
 @contextmanager
 def fresh_kernels() -> Iterator[None]:
-    """Rules that are fused into kernels are traced anew, and what is traced meanwhile is forgotten."""
-    rules = [rule for op in mg.schema.values() for rule in (*op.rules, op.joint) if rule is not None]
-    before = [rule.fused for rule in rules]
+    """Fused rules are traced anew, and ops over some of an op's operands, which hold copies of its rules, are made
+    anew; what is made meanwhile is forgotten."""
+    ops = list(mg.schema.values())
+    rules = [rule for op in ops for rule in (*op.rules, op.joint) if rule is not None]
+    before = [rule.fused for rule in rules], [op.variants for op in ops]
     forget_claims()
     try:
         for rule in rules:
             rule.fused = None
+        for op in ops:
+            op.variants = {}
         yield
     finally:
-        for rule, fused in zip(rules, before, strict=True):
+        for rule, fused in zip(rules, before[0], strict=True):
             rule.fused = fused
+        for op, variants in zip(ops, before[1], strict=True):
+            op.variants = variants
         forget_claims()
 
 
@@ -89,11 +95,14 @@ def rewritten(fn: Any, tree: ast.AST) -> Iterator[None]:
 def noticed(mutant: Mutant) -> str:
     """How the suite notices: wrong "numbers", an "error" of another kind, "killed" if it has no end, "" if not at all.
 
-    Plans are made anew: what is broken may matter to the first of some calls only.
+    Plans are made anew: what is broken may matter to the first of some calls only, and must not serve later ones.
     """
     forget_plans()
-    with mutant.broken():
-        return outcome(mutant.check)
+    try:
+        with mutant.broken():
+            return outcome(mutant.check)
+    finally:
+        forget_plans()
 
 
 class Endless(BaseException):

@@ -165,3 +165,36 @@ def test_causal_attention_to_more_keys_than_queries_is_the_same_on_the_cpu() -> 
         found.append([x.tolist() for x in mg.grad((y * y).sum(), xs)])
     for a, b in zip(*found):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("separate", [False, True])
+def test_attention_as_a_function_is_that_of_the_module(separate: bool) -> None:
+    sizes = {"kdim": 3, "vdim": 2} if separate else {}
+    module = mg.nn.MultiheadAttention(4, 2, add_bias_kv=True, **sizes, device="reference", dtype=mg.float64).eval()
+    shapes = ((3, 2, 4), (5, 2, 3 if separate else 4), (5, 2, 2 if separate else 4))
+    inputs = [mg.randn(*shape, device="reference", dtype=mg.float64) for shape in shapes]
+    padding = mg.tensor([[False] * 5, [True, False, False, False, True]], device="reference")
+    arguments = (4, 2, module.in_proj_weight, module.in_proj_bias * 1.0, module.bias_k, module.bias_v, False, 0.5,
+                 module.out_proj.weight, module.out_proj.bias, False)  # fmt: skip
+    weights = {f"{name}_proj_weight": getattr(module, f"{name}_proj_weight") for name in "qkv"}
+    function = mg.nn.functional.multi_head_attention_forward
+    got = function(*inputs, *arguments, key_padding_mask=padding, use_separate_proj_weight=separate, **weights)
+    want = module(*inputs, padding)
+    assert got[0].tolist() == want[0].tolist() and got[1].tolist() == want[1].tolist()
+    got[0].sum().backward()
+    assert module.in_proj_bias.grad is not None and module.out_proj.weight.grad is not None
+    assert function(*inputs, *arguments, need_weights=False, use_separate_proj_weight=separate, **weights)[1] is None
+    with pytest.raises(mg.ArgumentError, match="num_heads must divide embed_dim"):
+        function(*inputs, 4, 3, *arguments[2:])
+    with pytest.raises(mg.ArgumentError, match="static_k and static_v are not offered"):
+        function(*inputs, *arguments, static_k=inputs[1])
+
+
+@pytest.mark.torch
+def test_attention_as_a_function_has_the_parameters_of_pytorchs() -> None:
+    import inspect
+
+    torch = pytest.importorskip("torch")
+    ours, theirs = (inspect.signature(lib.nn.functional.multi_head_attention_forward) for lib in (mg, torch))
+    assert [(p.name, p.default) for p in ours.parameters.values()] == [
+        (p.name, p.default) for p in theirs.parameters.values()]  # fmt: skip

@@ -24,7 +24,7 @@ LN2 = math.log(2)
 def test_a_dim_that_is_left_out_is_pytorchs_and_told(name: str, shape: tuple[int, ...], dim: int) -> None:
     x, function = mg.arange(math.prod(shape), dtype=mg.float64).reshape(shape) / 7, getattr(F, name)
     with pytest.warns(
-        UserWarning, match=rf"{name}: no dim was given for float64\(.*\), and dim={dim} is taken"
+        UserWarning, match=rf"{name}: expected a dim for float64\(.*\), got None, so dim={dim} is taken"
     ) as told:
         found = function(x)
     assert told[0].filename == __file__

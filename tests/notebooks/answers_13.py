@@ -1,4 +1,4 @@
-"""Answers to 13, training something real."""
+"""Answers to 13, training a network."""
 
 from __future__ import annotations
 
@@ -36,23 +36,68 @@ def _length(g: Any) -> float:
     return float(np.linalg.norm(g.numpy()))
 
 
-def _fits(q: Any, k: Any, diagonal: int | None = 1, scale: bool = True) -> Any:
-    fits = (q @ k.T) * (q.shape[1] ** -0.5 if scale else 1.0)
-    if diagonal is None:
-        return fits
-    return fits.masked_fill(mg.tensor(np.triu(np.ones((len(q), len(q)), bool), diagonal)), -1e9)
+class _Normalized(mg.nn.Module):
+    """RMSNorm; the variants of WRONG override `over`, the divisor of an input, or build other members."""
+
+    def __init__(self, size: int, eps: float = 1e-6) -> None:
+        super().__init__()
+        self.eps = eps
+        self.weight = self.started(size)
+
+    def started(self, size: int) -> Any:
+        return mg.nn.Parameter(mg.ones(size))
+
+    def over(self, x: Any) -> Any:
+        return ((x * x).mean(-1, keepdim=True) + self.eps).sqrt()
+
+    def forward(self, x: Any) -> Any:
+        return x / self.over(x) * self.weight
 
 
-def _attention_by_places(q: Any, k: Any, v: Any) -> Any:
-    found = []
-    for i in range(len(q)):
-        share = np.exp(k.numpy()[: i + 1] @ q.numpy()[i] / np.sqrt(q.shape[1]))
-        found.append(share @ v.numpy()[: i + 1] / share.sum())
-    return np.stack(found)
+class _BySums(_Normalized):
+    def forward(self, x: Any) -> Any:
+        return self.weight * x * (self.eps + (x**2).sum(-1, keepdim=True) / x.shape[-1]) ** -0.5
 
 
-def _masked_after(q: Any, k: Any, v: Any) -> Any:
-    return (_fits(q, k, None).softmax(-1) * mg.tensor(np.tril(np.ones((len(q), len(q)), np.float32)))) @ v
+class _NoParameter(_Normalized):
+    def started(self, size: int) -> Any:
+        return mg.ones(size)
+
+
+class _Zeros(_Normalized):
+    def started(self, size: int) -> Any:
+        return mg.nn.Parameter(mg.zeros(size))
+
+
+class _ExtraBias(_Normalized):
+    def started(self, size: int) -> Any:
+        self.bias = mg.nn.Parameter(mg.zeros(size))
+        return super().started(size)
+
+
+class _OverColumns(_Normalized):
+    def over(self, x: Any) -> Any:
+        return ((x * x).mean(0, keepdim=True) + self.eps).sqrt()
+
+
+class _WithoutEps(_Normalized):
+    def over(self, x: Any) -> Any:
+        return (x * x).mean(-1, keepdim=True).sqrt()
+
+
+class _Length(_Normalized):
+    def over(self, x: Any) -> Any:
+        return ((x * x).sum(-1, keepdim=True) + self.eps).sqrt()
+
+
+class _Centred(_Normalized):
+    def forward(self, x: Any) -> Any:
+        return super().forward(x - x.mean(-1, keepdim=True))
+
+
+class _Detached(_Normalized):
+    def forward(self, x: Any) -> Any:
+        return x / self.over(x) * self.weight.detach()
 
 
 RIGHT: dict[str, list[Any]] = {
@@ -65,7 +110,7 @@ RIGHT: dict[str, list[Any]] = {
         lambda gradients, limit: _clipped_by(gradients, limit, sum(_length(g) ** 2 for g in gradients) ** 0.5),
         _clipped_by_numpy,
     ],
-    "13.4": [lambda q, k, v: _fits(q, k).softmax(-1) @ v, _attention_by_places],
+    "13.4": [_Normalized, _BySums],
 }
 WRONG: dict[str, list[Any]] = {
     "13.1": [
@@ -93,19 +138,15 @@ WRONG: dict[str, list[Any]] = {
         lambda gradients, limit: gradients,
     ],
     "13.4": [
-        lambda q, k, v: _fits(q, k, None).softmax(-1) @ v,
-        lambda q, k, v: _fits(q, k, 0).softmax(-1) @ v,
-        lambda q, k, v: _fits(q, k, scale=False).softmax(-1) @ v,
-        lambda q, k, v: _fits(q, k).softmax(0) @ v,
-        lambda q, k, v: _fits(q, k) @ v,
-        _masked_after,
+        _NoParameter, _Zeros, _ExtraBias, _OverColumns, _WithoutEps, _Length, _Centred, _Detached,
+        lambda size, eps=1e-6: mg.ones(size),
     ],
 }  # fmt: skip
 PRINTED = [
-    "log(10)                2.30\nloss at the start      2.39\nwith weights of size 1 21.10\n",
-    "step 0: .grad has length 0.644, the gradient of this batch 0.644\nstep 1: .grad has length 0.998, ",
-    "loss on one batch: 2.41 at the start, 0.00",
-    "before: 10.4% right\nafter:  9",
-    "CNN has 6032 numbers to learn\nMLP has 4736 numbers to learn\nloss at the start: 2.30\n9",
-    "place 10 depends on places [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]\nloss at the end 2.",
+    "largest difference: 0.0\n",
+    "4,810 of 4,810 parameters are trained\nlog(10)                2.30\nloss at the start      2.29\n",
+    "step 0: .grad has length 0.237, the gradient of this batch 0.237\nstep 1: .grad has length 0.433, ",
+    "loss on one batch: 2.28 at the start, 0.00",
+    "before: 12.4% correct\nafter:  9",
+    "training loss 0.00",
 ]

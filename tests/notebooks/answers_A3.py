@@ -140,10 +140,11 @@ WRONG: dict[str, list[Any]] = {
 PRINTED = [
     "torch.func, as mg.func\n   minigrad  [3.0, 12.0]\n   PyTorch   [3.0, 12.0]\n",
     "written there, seen here: [7.0, 2.0, 3.0]\n",
-    "backward of what is no scalar\n   minigrad  [2.0, 4.0, 6.0]\n   PyTorch   RuntimeError: grad can be implicitly ",
+    "backward of three elements\n   minigrad  [2.0, 4.0, 6.0]\n   PyTorch   RuntimeError: grad can be implicitly ",
     "a million times 0.1, in float32\n   minigrad  100000.0\n   PyTorch   100000.0",
-    "what does not fit into a byte\n   minigrad  [255, 0, 0]\n",
+    "numbers that do not fit into a byte\n   minigrad  [255, 0, 0]\n",
     "under mg.debug(): fill_ at ",
+    "the whole script\n   minigrad  last loss 0.1224763, error in evaluation mode 0.1101984\n   PyTorch   last loss ",
     "step   0: 0.4865884568     PyTorch's 0.4865884568\nstep   1: 2.159842707      PyTorch's 0.472600162\n",
     " ratio 32.0\n",
     "the same to nine digits\n",

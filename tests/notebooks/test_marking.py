@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from notebooks.grading import MODULES
 from notebooks.teaching import mark
 from notebooks.teaching.reading import Unreadable, cells_of, without_magics
 
@@ -174,6 +175,12 @@ def test_untouched_notebooks_get_nothing_and_solutions_everything(tmp_path: Path
     assert [m.result for m in bo.marks] == ["right"] * 4
 
 
+@pytest.mark.parametrize("chapter", MODULES)
+def test_a_chapter_is_marked_for_its_own_exercises_only(chapter: str) -> None:
+    (page,) = NOTEBOOKS.glob(f"{chapter}_*.ipynb")  # "12.0" in A3 is a number, not an exercise
+    assert mark.chapters_of(page, cells_of(page)) == [chapter]
+
+
 def notebook(*cells: str) -> str:
     return json.dumps({"cells": [{"cell_type": "code", "source": cell} for cell in cells], "nbformat": 4})
 
@@ -216,6 +223,7 @@ def test_a_place_for_the_marks_is_looked_for_first(tmp_path: Path, capsys: pytes
 INTERRUPTED = """
 import os, signal, sys, threading, time
 from pathlib import Path
+from notebooks.grading import MODULES
 from notebooks.teaching import mark
 
 def end():
@@ -257,6 +265,7 @@ def test_an_interrupted_marking_leaves_no_process(tmp_path: Path) -> None:
 KILLED = """
 import os, signal, sys, threading, time
 from pathlib import Path
+from notebooks.grading import MODULES
 from notebooks.teaching import mark
 
 def end():

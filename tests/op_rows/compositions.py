@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 import minigrad as mg
+from minigrad.ops.linalg.distances import distance_of
 from minigrad.ops.nn.likelihood import poisson
+from minigrad.ops.nn.recurrence import gru_step, lstm_step
 
 from .row import FLOATS, INTS, NUMBERS, Row
 from .rows import softmax
@@ -118,6 +120,31 @@ def _neighbours(x: np.ndarray) -> np.ndarray:
 
 SEEN = np.array([[True, False, True], [True, True, False]])
 X, LINE = ("real", (2, 4, 3)), ("real", (4,))
+SUMS, R_STATE = ("real", (2, 12)), ("real", R)
+
+
+def _gates(x: np.ndarray) -> np.ndarray:
+    """The gates i, f, g and o of an LSTM."""
+    i, f, g, o = np.split(x, 4, -1)
+    return np.concatenate([1 / (1 + np.exp(-i)), 1 / (1 + np.exp(-f)), np.tanh(g), 1 / (1 + np.exp(-o))], -1)
+
+
+def _lstm(x: np.ndarray, hidden: np.ndarray, c: np.ndarray) -> np.ndarray:
+    i, f, g, o = np.split(_gates(x + hidden), 4, -1)
+    return 2 * o * np.tanh(f * c + i * g) + f * c + i * g
+
+
+def _gru_gates(x: np.ndarray, hidden: np.ndarray) -> np.ndarray:
+    """The gates r, z and n of a GRU."""
+    first = 1 / (1 + np.exp(-(x + hidden)[:, :6]))
+    return np.concatenate([first, np.tanh(x[:, 6:] + first[:, :3] * hidden[:, 6:])], -1)
+
+
+def _gru(x: np.ndarray, hidden: np.ndarray, h: np.ndarray) -> np.ndarray:
+    _, z, n = np.split(_gru_gates(x, hidden), 3, -1)
+    return (1 - z) * n + z * h
+
+
 NETWORKS = [
     _row("normalize", lambda x: F.normalize(x, 2.0, -1), lambda x: x / _length(x)[:, None], REAL),
     _row("group_norm", lambda x, w, b: F.group_norm(x, 2, w, b), lambda x, w, b: _grouped(x, w, b, 2), X, LINE, LINE),
@@ -133,6 +160,15 @@ NETWORKS = [
          q, k, v, is_causal=True, scale=0.7, enable_gqa=True), lambda q, k, v: _attend(
          q, k[[0, 0]], v[[0, 0]], np.tri(2, 3) > 0, 0.7), ("real", (2, 2, 4)),
          ("real", (1, 3, 4)), ("real", (1, 3, 2)), ops=("attention",)),
+    _row("lstm_step", lambda x, hidden, c: (lambda y: y.h * 2.0 + y.c_next)(lstm_step(x, hidden, c)), _lstm,
+         SUMS, SUMS, R_STATE, ops=("lstm_step", "lstm_step_backward"), kernels=True),
+    _row("lstm_step-gates", lambda x, hidden, c: lstm_step(x, hidden, c).gates, lambda x, hidden, c: _gates(x + hidden),
+         SUMS, SUMS, R_STATE, ops=("lstm_step",)),
+    _row("gru_step-gates", lambda x, hidden, h: (lambda y: y.gates * y.gates + y.h_next.sum())(gru_step(x, hidden, h)),
+         lambda x, hidden, h: _gru_gates(x, hidden) ** 2 + _gru(x, hidden, h).sum(), ("real", (2, 9)),
+         ("real", (2, 9)), R_STATE, ops=("gru_step",)),
+    _row("gru_step", lambda x, hidden, h: gru_step(x, hidden, h).h_next, _gru, ("real", (2, 9)), ("real", (2, 9)),
+         R_STATE, ops=("gru_step", "gru_step_backward"), kernels=True),
 ]  # fmt: skip
 
 EDGES = np.array([-1.0, 0.5, 1.0])
@@ -191,10 +227,11 @@ PRODUCTS = [
     _row("inner", mg.inner, np.inner, ("real", (2, 4)), A),
     _row("vdot", mg.vdot, np.vdot, B, B),
     _row("vecdot", mg.linalg.vecdot, lambda a, b: (a * b).sum(-1), A, B),
-    _row("cross", mg.cross, np.cross, REAL, REAL),
+    _row("cross", mg.cross, np.cross, REAL, REAL, ops=("crossed",)),
     _row("cross-linalg", lambda a, b: mg.linalg.cross(a, b, dim=0), lambda a, b: np.cross(a, b, axis=0),
          ("real", (3, 2)), ("real", (3, 2))),
     _row("kron", mg.kron, np.kron, REAL, ("real", (3, 2))),
+    _row("kron-rows", mg.kron, np.kron, ("real", (12, 2)), ("real", (8, 3))),
     _row("tensordot", lambda a, b: mg.tensordot(a, b, ([2, 0], [0, 1])),
          lambda a, b: np.tensordot(a, b, ([2, 0], [0, 1])),
          A, ("real", (4, 2, 2))),
@@ -208,6 +245,8 @@ PRODUCTS = [
     _row("dist", mg.dist, lambda a, b: np.sqrt(((a - b) ** 2).sum()), ("low", (3,)), ("high", (2, 3))),
     _row("cdist", lambda a, b: mg.cdist(a, b, 1.0), lambda a, b: abs(a[:, None] - b).sum(2), ("low", R),
          ("high", (4, 3))),
+    _row("distance_of", distance_of, lambda a, b, c: np.sqrt(a + b - 2 * c), ("above1", (2, 3)), ("above1", (2, 3)),
+         ("unit", (2, 3)), refuses=False, ops=("distance_of",)),
     _row("renorm", lambda x: mg.renorm(x, 2, 0, 0.1), lambda x: x / (_length(x)[:, None] + 1e-7) / 10, REAL),
     _row("vander", lambda x: mg.linalg.vander(x, 3), lambda x: x[..., None] ** np.arange(3), REAL),
     _row("matrix_power", lambda x: mg.linalg.matrix_power(x, 3), lambda x: x @ x @ x, ("unit", (2, 3, 3))),
@@ -215,7 +254,7 @@ PRODUCTS = [
          ("real", (4, 1)), ("real", (1, 3))),
 ]  # fmt: skip
 STATISTICS = [
-    _row("nansum", lambda x: mg.nansum(x, 1), lambda x: x.sum(1), A),
+    _row("nansum", lambda x: mg.nansum(x, 1), lambda x: x.sum(1), A, ops=("nansum",)),
     _row("cov", mg.cov, np.cov, REAL, dtypes=WIDE),
     _row("corrcoef", lambda x: mg.corrcoef(x)[0, 1], lambda x: np.corrcoef(x)[0, 1], ("distinct", (2, 5)),
          dtypes=WIDE, constant=False),
@@ -252,6 +291,8 @@ def _all_dropped(x: Any) -> Any:
 DRAWS = [
     _row("dropout", _all_dropped, lambda x: 0 * x, ("real", (2, 3, 2, 2)), order2=False,
          ops=("dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout")),
+    _row("rrelu", lambda x: F.rrelu(x, 0.25, 0.25, True), lambda x: np.where(x > 0, x, x / 4), REAL,
+         order2=False),
     _row("gumbel_softmax", lambda x: F.gumbel_softmax(x).sum(-1), lambda x: 0 * x.sum(-1) + 1, REAL, order2=False),
     _row("bernoulli", lambda x: mg.bernoulli(x, 1.0), lambda x: 0 * x + 1, REAL, smooth=False, dtypes=FLOATS[:3]),
     _row("multinomial", lambda x: mg.msort(mg.multinomial(x, 3).T), lambda x: np.array([[0, 0], [1, 1], [2, 2]]),

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import minigrad as mg
+from minigrad.ops.nn import taps
 
 from .compositions import _index, _row
 from .row import FLOATS, INTS, NUMBERS, Row
@@ -16,6 +17,7 @@ F = mg.nn.functional
 R, X, TABLE = (2, 3), (3, 4), (4, 3)
 CELLS, NAMED = np.array([[0, 5], [3, 0]]), np.array([2, 0, 2, 2])
 LABELS = np.array([[1, 1], [2, 0]])
+TAPS = np.array([[[0, 2, -1], [2, 2, 1]], [[1, -1, -1], [0, 1, 1]]])
 BAGS = np.array([[0, 2, 2, 1], [3, 1, 0, 2]])
 
 
@@ -24,6 +26,13 @@ def _put(x: np.ndarray, v: np.ndarray, accumulate: bool = False) -> np.ndarray:
     for k, value in zip(CELLS.reshape(-1), v.reshape(-1)):
         y[k] = y[k] + value if accumulate else value
     return y.reshape(x.shape)
+
+
+def _scattered(x: np.ndarray, v: np.ndarray) -> np.ndarray:
+    y = x.copy()
+    y[2, 0] += v[0, 0]
+    y[0, 1] += v[0, 1]
+    return y
 
 
 def _index_reduce(x: np.ndarray, v: np.ndarray) -> np.ndarray:
@@ -96,6 +105,15 @@ def _sampled(x: np.ndarray, grid: np.ndarray, weight: Any, reach: int, border: b
     return y
 
 
+def _tapped(x: np.ndarray, w: np.ndarray, back: bool) -> np.ndarray:
+    y = np.zeros_like(x)
+    for n, k, o in np.ndindex(TAPS.shape):
+        if (i := TAPS[n, k, o]) >= 0:
+            to, at = (i, o) if back else (o, i)
+            y[n, :, to] += w[n, k, o] * x[n, :, at]
+    return y
+
+
 def _linear(t: float) -> float:
     return max(0.0, 1 - abs(t))
 
@@ -112,6 +130,8 @@ ROWS = [
     _row("fill-like", lambda x, v: mg.fill(x, v), lambda x, v: 0 * x + v, ("real", R), ("real", ()), order2=False),
     _row("index_reduce", lambda x, v: mg.index_reduce(x, 0, _index(x, NAMED), v, "prod"), _index_reduce,
          ("real", X), ("real", (4, 4)), dtypes=NUMBERS, ops=("scatter_product",)),
+    _row("scatter_add-larger", lambda x, v: mg.scatter_add(x, 0, _index(x, np.array([[2, 0]])), v), _scattered,
+         ("real", X), ("real", (2, 3)), dtypes=NUMBERS),
     _row("unravel_index", lambda x: mg.stack([*mg.unravel_index(x, (3, 4))]), lambda x: np.stack(np.unravel_index(
          x.astype(int), (3, 4))), ("whole", X), dtypes=INTS, result="int64", smooth=False),
     _row("histogram", lambda x: mg.histogram(x, 4, range=(-1.5, 1.5)).hist, lambda x: np.histogram(
@@ -132,11 +152,19 @@ ROWS = [
     *map(_adaptive, ((3,), (2, 3), (1, 2, 2)), ((2, 7), (2, 3, 4), (1, 2, 3, 2))),
     *map(_unpooling, (1, 2, 3)),
     _row("grid_sample", lambda x, g: F.grid_sample(x, g, align_corners=True), lambda x, g: _sampled(
-         x, g, _linear, 1, False), ("real", (1, 2, 3, 4)), ("unit", (1, 2, 2, 2)), order2=False),
+         x, g, _linear, 1, False), ("real", (1, 2, 3, 4)), ("unit", (1, 2, 2, 2)), order2=False,
+         ops=("linear_tap", "joined_tap", "tapped")),
     _row("grid_sample-3d", lambda x, g: F.grid_sample(x, g, padding_mode="border", align_corners=True),
          lambda x, g: _sampled(x, g, _linear, 1, True), ("real", (1, 1, 2, 3, 2)), ("unit", (1, 1, 1, 3, 3)),
          order2=False),
     _row("grid_sample-bicubic", lambda x, g: F.grid_sample(x, g, "bicubic", "border", True), lambda x, g: _sampled(
          x, g, _cubic, 2, True), ("real", (1, 1, 3, 4)), ("unit", (1, 1, 3, 2))),
+    _row("pixel_at", lambda x: taps.pixel_at(x, 5.0, 0.0), lambda x: ((x + 1) * 5 - 1) / 2, ("real", R),
+         ops=("pixel_at",), order2=False),
+    _row("pixel_at-corners", lambda x: taps.pixel_at(x, 5.0, 1.0), lambda x: (x + 1) * 2, ("real", R),
+         ops=("pixel_at",), order2=False),
+    *[_row(f"tapped{'-back' if back else ''}", lambda x, w, back=back: taps.tapped(x, _index(x, TAPS), w, 3, back),
+           lambda x, w, back=back: _tapped(x, w, back), ("real", (2, 6, 3)), ("real", (2, 2, 3)),
+           dtypes=("float32", "float64"), ops=("tapped",)) for back in (False, True)],
     _row("affine_grid", lambda t: F.affine_grid(t, (2, 1, 3, 2)), _affine, ("real", (2, 2, 3))),
 ]  # fmt: skip

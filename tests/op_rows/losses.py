@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 import minigrad as mg
+from minigrad.ops.nn.channels import moved, normalized_channels
 
 from .row import FLOATS, NUMBERS, Row
 from .rows import log_softmax, softmax
@@ -47,6 +48,22 @@ def _backward(reduction: str, numpy: Any, shape: tuple[int, ...]) -> Row:
                 numpy, shape, S, ops=BACK)  # fmt: skip
 
 
+def _named(reduction: str, numpy: Any) -> list[Row]:
+    """nll_loss of one reduction, and the adjoint that is its gradient, over the class dim in the middle."""
+    op = mg.schema["named_gradient"].public
+    given = {"dim": 1, "ignore": 1, "reduction": reduction}
+    heads = {"none": lambda g: g[:, None]}.get(reduction, lambda g: g)
+    count = VALID.sum() if reduction == "mean" else 1
+    hot = -(ONEHOT * VALID[..., None]).swapaxes(1, 2)
+    return [
+        _row(f"nll_loss-{reduction}", lambda x: F.nll_loss(x, _target(x), ignore_index=1, reduction=reduction),
+             lambda x: numpy((x * hot).sum(1)) / count, S, ops=("minus_named",), kernels=reduction == "mean"),
+        _row(f"named_gradient-{reduction}", lambda g: op(g, _target(g), shape=S, **given),
+             lambda g: heads(g) * hot / count, R if reduction == "none" else (), ops=("named_gradient",),
+             kernels=reduction == "mean"),
+    ]  # fmt: skip
+
+
 def _elements(
     name: str, each: Any, *domains: str, kernels: bool = False, target: Any = None, **given: float
 ) -> list[Row]:
@@ -81,6 +98,9 @@ ROWS = [
         log_softmax(x, 1) * q).sum() / 4, (4, 3), (4, 3), domains=("real", "positive")),
     _row("nll_loss", lambda x, w: F.nll_loss(x, _target(x, CLASSES[0]), w), lambda x, w: -(
         x * np.eye(3)[CLASSES[0]] * w).sum() / w[CLASSES[0]].sum(), (3, 3), (3,), domains=("real", "positive")),
+    *_named("none", lambda y: y),
+    *_named("sum", np.sum),
+    *_named("mean", np.sum),
     _row("mse_loss-weights", lambda x, t, w: F.mse_loss(x, t, weight=w), lambda x, t, w: (
         (x - t) ** 2 * w).sum() / w.sum(), R, R, R, domains=("real", "real", "positive"), kernels=False),
     _backward("none", lambda g, x: g[..., None] * _slopes(x), R),
@@ -100,11 +120,19 @@ ROWS = [
         ((2, 3, 2),), dtypes=NUMBERS, refuses=False, kernels=False),
     Row("batch_norm", lambda x, w, b: F.batch_norm(x, None, None, w, b, training=True),
         lambda x, w, b: (x - x.mean((0, 2), keepdims=True)) / np.sqrt(x.var((0, 2), keepdims=True) + 1e-5)
-        * w[:, None] + b[:, None], ("real", "real", "real"), (), ((2, 3, 4), (3,), (3,)), dtypes=FLOATS, refuses=False,
-        tolerance=8, kernels=False),
-    Row("batch_norm-running", lambda x, m, v: F.batch_norm(x, m, v, eps=0.5),
-        lambda x, m, v: (x - m) / np.sqrt(v + 0.5), ("real", "real", "positive"), (), ((4, 3), (3,), (3,)),
-        dtypes=FLOATS, refuses=False, tolerance=4, kernels=False),
+        * w[:, None] + b[:, None], ("real", "real", "real"), ("normalized_channels", "channel_gradients"),
+        ((2, 3, 4), (3,), (3,)), dtypes=FLOATS, refuses=False, tolerance=8),
+    Row("batch_norm-center", lambda x, w, b: (lambda y: y.center.to(x.dtype) + y.y.sum((0, 2)))(
+        normalized_channels(x, w, b, eps=0.5)), lambda x, w, b: x.mean((0, 2)) + 8 * b, ("real", "real", "real"),
+        ("normalized_channels",), ((2, 3, 4), (3,), (3,)), dtypes=FLOATS, refuses=False, tolerance=64, kernels=False),
+    Row("batch_norm-spread", lambda x, w, b: (lambda y: y.spread.to(x.dtype) * 2.0 + y.y.sum((0, 2)))(
+        normalized_channels(x, w, b, eps=0.5)), lambda x, w, b: 2 * x.var((0, 2)) + 8 * b, ("real", "real", "real"),
+        ("normalized_channels",), ((2, 3, 4), (3,), (3,)), dtypes=FLOATS, refuses=False, tolerance=64, kernels=False),
+    Row("moved", moved, lambda a, b, m: a * (1 - m) + b * m, ("real", "real", "real"), ("moved",),
+        ((2, 3), (2, 3), (2, 3)), dtypes=FLOATS, refuses=False, kernels=False),
+    Row("batch_norm-running", lambda x, m, v, w, b: F.batch_norm(x, m, v, w, b, eps=0.5),
+        lambda x, m, v, w, b: (x - m) / np.sqrt(v + 0.5) * w + b, ("real", "real", "positive", "real", "real"),
+        ("scaled_from",), ((4, 3), (3,), (3,), (3,), (3,)), dtypes=FLOATS, refuses=False, tolerance=4, kernels=False),
     *_elements("mse_loss", lambda x, t: (x - t) ** 2, "real", "real", kernels=True),
     *_elements("l1_loss", lambda x, t: abs(x - t), "real", "real"),
     *_elements("huber_loss", lambda x, t: np.where(abs(x - t) <= 0.5, (x - t) ** 2 / 2, (abs(x - t) - 0.25) / 2),

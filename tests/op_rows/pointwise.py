@@ -31,8 +31,8 @@ def _selu(x: np.ndarray) -> np.ndarray:
 
 def _composed(name: str, numpy: Callable[..., Any], *shapes: tuple[int, ...], **more: Any) -> Row:
     """A row of a function that is made of others."""
-    more = {"dtypes": FLOATS, "refuses": False, "kernels": False} | more
-    return Row(name, getattr(mg.nn.functional, name), numpy, ("real",) * len(shapes), (), shapes, **more)
+    more = {"ops": (), "dtypes": FLOATS, "refuses": False, "kernels": False} | more
+    return Row(name, getattr(mg.nn.functional, name), numpy, ("real",) * len(shapes), shapes=shapes, **more)
 
 
 def _glu(x: np.ndarray) -> np.ndarray:
@@ -117,7 +117,7 @@ ROWS = [
     _row("threshold", lambda x, t, value: np.where(x > t, x, value), "real", "small", "real", result=None,
          dtypes=NUMBERS),
     _composed("prelu", lambda x, w: np.where(x > 0, x, w[:, None] * x), (2, 3, 4), (3,)),
-    _composed("glu", _glu, (3, 4)),
+    _composed("glu", _glu, (3, 4), ops=("glu",)),
     _row("copysign", np.copysign, "real", "real"),
     _row("heaviside", np.heaviside, "real", "real", dtypes=ALL, result=None, order2=False),
     Row("heaviside-at-0", lambda x: mg.heaviside(x.detach() * 0.0, x), lambda x: x, ("real",), ("heaviside",),

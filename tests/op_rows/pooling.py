@@ -98,6 +98,24 @@ def _avg(name: str, shape: Any, window: Any, stride: Any = None, padding: Any = 
     )
 
 
+def _lp(name: str, shape: Any, window: Any, stride: Any = None) -> Row:
+    """The root of the sum of squares of each window."""
+    fn = getattr(functional, f"lp_pool{len(window)}d")
+    rest = (window, stride or window, (0,) * len(window), False, True, 1)
+    return Row(
+        name,
+        lambda x: fn(x, 2, window, stride),
+        lambda x: np.sqrt(mean(x * x, *rest)),
+        ("positive",),
+        (name,),
+        (shape,),
+        dtypes=FLOATS,
+        tolerance=8,
+        kernels=False,
+        refuses=False,
+    )
+
+
 WIDE = np.random.default_rng(3).permutation(30).reshape(1, 2, 3, 5) * 0.37
 SPOT = ((2, 2), (1, 2), (0, 1), (1, 1))
 
@@ -178,6 +196,9 @@ ROWS = [
                              for i in range(x.shape[2] // 2)] for plane in x.reshape(-1, *x.shape[2:])]).reshape(
                                  *x.shape[:2], x.shape[2] // 2, x.shape[3] // 2),
         ("distinct",), ("max_pool_indices",), ((2, 2, 4, 5),), dtypes=NUMBERS, result="int64", smooth=False),
+    _lp("lp_pool1d", (2, 2, 7), (3,), (2,)),
+    _lp("lp_pool2d", (2, 2, 4, 6), (2, 3)),
+    _lp("lp_pool3d", (1, 2, 2, 4, 2), (2, 2, 1)),
     Row("adaptive_avg_pool2d", lambda x: functional.adaptive_avg_pool2d(x, (2, 3)), _adaptive, ("real",), (),
         ((1, 2, 5, 4),), dtypes=FLOATS, tolerance=4),
     Row("adaptive_avg_pool1d", lambda x: functional.adaptive_avg_pool1d(x, 2),

@@ -1,4 +1,4 @@
-"""Rows of softmax, log_softmax, layer_norm and rms_norm, and of their backward ops, which are ops too."""
+"""Rows of softmax, log_softmax, layer_norm, rms_norm and glu, and of their backward ops, which are ops too."""
 
 from __future__ import annotations
 
@@ -42,6 +42,12 @@ def weight_sums(dy: np.ndarray, x: np.ndarray, center: bool = True) -> np.ndarra
 
 def bias_sums(dy: np.ndarray) -> np.ndarray:
     return dy.sum(tuple(range(dy.ndim - 1)))
+
+
+def glu_backward(g: np.ndarray, x: np.ndarray) -> np.ndarray:
+    a, b = np.split(x, 2, 1)
+    s = 1 / (1 + np.exp(-b))
+    return np.concatenate([g * s, g * a * s * (1 - s)], 1)
 
 
 def _row(name: str, fn: Any, numpy: Any, *shapes: tuple[int, ...], ops: Any = None, **more: Any) -> Row:
@@ -89,4 +95,5 @@ ROWS = [
     _slope("rms_norm_sums", lambda g, x: weight_sums(g, x, False), S, S, eps=EPS),
     _slope("rms_norm_gradients", lambda g, x, w: _lines(norm_backward(g, x, w, False), weight_sums(g, x, False)),
            S, S, L, eps=EPS),
+    _slope("glu_backward", glu_backward, (2, 3, 4), (2, 6, 4), dim=1),
 ]  # fmt: skip

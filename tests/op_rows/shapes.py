@@ -62,6 +62,14 @@ def _added(x: np.ndarray) -> np.ndarray:
     return y
 
 
+def _apart(x: np.ndarray) -> np.ndarray:
+    """Four windows of 2 x 2, one every 2 rows and 3 columns of 4 x 5, of which the third column is in none."""
+    y = np.zeros((1, 4, 5), x.dtype)
+    for k in range(4):
+        y[0, k // 2 * 2 : k // 2 * 2 + 2, k % 2 * 3 : k % 2 * 3 + 2] = x[:, k].reshape(2, 2)
+    return y
+
+
 def _squares(x: np.ndarray) -> np.ndarray:
     return x.reshape(1, 1, 2, 2, 4, 6).transpose(0, 1, 4, 2, 5, 3).reshape(1, 1, 8, 12)
 
@@ -104,17 +112,21 @@ PARTS = [
     )
 ]  # fmt: skip
 
+PADDING = (("reflect", "reflect"), ("replicate", "edge"), ("circular", "wrap"))
 JOINS = [
     _row("hstack", lambda a, b: mg.hstack([a, b]), lambda a, b: np.hstack([a, b]), (3, 2), (3, 1)),
     _row("vstack", lambda a, b: mg.vstack([a, b]), lambda a, b: np.vstack([a, b]), (2, 3), (3,)),
     _row("dstack", lambda a, b: mg.dstack([a, b]), lambda a, b: np.dstack([a, b]), (2, 3), (2, 3, 2)),
     _row("column_stack", lambda a, b: mg.column_stack([a, b]), lambda a, b: np.column_stack([a, b]), (3,), (3, 2)),
-    _row("block_diag", lambda a, b: mg.block_diag(a, b), _blocks, (2, 3), (2,)),
+    _row("block_diag", lambda a, b: mg.block_diag(a, b), _blocks, (2, 3), (2,),
+         ops=("blocks_joined",)),
     _row("constant_pad_nd", lambda x: mg.constant_pad_nd(x, (1, 2, -1, 1), 1),
          lambda x: np.pad(x[:, 1:], ((0, 0), (0, 1), (1, 2)), constant_values=1), (2, 3, 2)),
     *[_row(f"pad-{mode}", lambda x, mode=mode: F.pad(x, (2, -1), mode), lambda x, word=word: np.pad(
         x[..., :-1], ((0, 0), (2, 0)), mode=word), MATRIX)
-      for mode, word in (("reflect", "reflect"), ("replicate", "edge"), ("circular", "wrap"))],
+      for mode, word in PADDING],
+    *[_row(f"pad-{mode} of two dims", lambda x, mode=mode: F.pad(x, (2, 1, 0, 1), mode), lambda x, word=word: np.pad(
+        x, ((0, 0), (0, 1), (2, 1)), mode=word), (2, 2, 3), ops=("surrounded",)) for mode, word in PADDING],
     _row("repeat_interleave", lambda x: x.repeat_interleave(mg.tensor([2, 0, 1], device=x.device), 1),
          lambda x: np.repeat(x, [2, 0, 1], 1), (2, 3)),
     _row("take_along_dim", lambda x: x.take_along_dim(mg.tensor(COLUMNS, device=x.device), 1),
@@ -167,8 +179,9 @@ IMAGES = [
     _row("pixel_shuffle", lambda x: F.pixel_shuffle(x, 2), _squares, IMAGE),
     _row("pixel_unshuffle", lambda x: F.pixel_unshuffle(x, 2), _channels, IMAGE),
     _row("channel_shuffle", lambda x: F.channel_shuffle(x, 2), lambda x: x[:, [0, 2, 1, 3]], IMAGE),
-    _row("im2col", lambda x: F.unfold(x, (2, 3), 2, 0, (2, 1)), _columns, IMAGE),
-    _row("col2im", lambda x: F.fold(x, 3, 2), _added, (2, 4, 4), dtypes=FLOATS, refuses=False),
+    _row("im2col", lambda x: F.unfold(x, (2, 3), 2, 0, (2, 1)), _columns, IMAGE, ops=("windows_of",)),
+    _row("col2im", lambda x: F.fold(x, 3, 2), _added, (2, 4, 4), ops=("windows_added",)),
+    _row("col2im-apart", lambda x: F.fold(x, (4, 5), 2, stride=(2, 3)), _apart, (4, 4), ops=("windows_added",)),
 ]
 
 ROWS = [*ORDER, *PARTS, *JOINS, *DIAGONALS, *COPIES, *IMAGES]

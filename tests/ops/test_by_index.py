@@ -11,16 +11,10 @@ import pytest
 import minigrad as mg
 from minigrad.errors import ArgumentError, DTypeError, GradientError, IndexOutOfRange, MinigradError, ShapeError
 
+pytestmark = pytest.mark.usefixtures("reference")
+
 F = mg.nn.functional
 RAMP = mg.arange(12, dtype=mg.float64, device="reference").reshape(1, 1, 3, 4)
-
-
-@pytest.fixture(autouse=True)
-def on_reference() -> Any:
-    before = mg.default_device()
-    mg.set_default_device("reference")
-    yield
-    mg.set_default_device(before)
 
 
 def grid(*points: tuple[float, float]) -> Any:

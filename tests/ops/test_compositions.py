@@ -10,17 +10,15 @@ import pytest
 import minigrad as mg
 from minigrad.errors import ArgumentError, DTypeError, IndexOutOfRange, ShapeError
 
+pytestmark = pytest.mark.usefixtures("reference")
+
 F = mg.nn.functional
 NAN, INF = math.nan, math.inf
 
 
 @pytest.fixture(autouse=True)
-def _on_plain_loops():
-    before = mg.default_device()
-    mg.set_default_device("reference")
+def seeded() -> None:
     mg.manual_seed(0)
-    yield
-    mg.set_default_device(before)
 
 
 # ---- losses ---------------------------------------------------------------------------------------------------------
@@ -229,6 +227,21 @@ def test_integrals_over_positions() -> None:
     assert mg.gradient(x * x, spacing=(x,), edge_order=2)[0].tolist() == [0.0, 2.0, 6.0, 8.0]
 
 
+def test_the_integral_over_no_samples_is_zero() -> None:
+    y = mg.zeros(2, 0, 3, device="reference")
+    for x in (mg.zeros(0, device="reference"), mg.zeros(2, 0, device="reference"), None):
+        assert mg.trapezoid(y, x, dim=1).tolist() == [[0.0] * 3] * 2
+    assert mg.cumulative_trapezoid(y, mg.zeros(0, device="reference"), dim=1).shape == (2, 0, 3)
+
+
+def test_the_places_of_samples_get_dims_in_front() -> None:
+    y = mg.arange(6.0, device="reference").reshape(2, 1, 3)
+    x = mg.tensor([[0.0, 2.0, 3.0]], device="reference")
+    assert mg.trapezoid(y, x).tolist() == [[2.5], [11.5]] and mg.trapezoid(y, x[0]).tolist() == [[2.5], [11.5]]
+    several = mg.stack([y * 0 + x, y * 0 + 2 * x])  # a dim is counted from the front where x has more of them
+    assert mg.trapezoid(y, several.transpose(0, 1), dim=0).shape == (2, 1, 3)
+
+
 def test_searches_in_sorted_rows() -> None:
     rows, x = mg.tensor([[1, 3, 3, 5], [0, 1, 2, 3]]), mg.tensor([[3, 6], [-1, 3]])
     assert mg.searchsorted(rows, x).tolist() == [[1, 4], [0, 3]]
@@ -274,6 +287,45 @@ def test_functions_that_put_write_in_place_too() -> None:
     assert mg.index_put(x, (mask,), mg.tensor(0.0)).tolist() == [0.0, 5.0, 0.0]
 
 
+def test_index_fill_names_the_tensor_whose_index_is_wrong() -> None:
+    x = mg.ones(3, 2, device="reference")
+    for index in (mg.tensor([True]), mg.tensor([1.0])):
+        with pytest.raises(DTypeError, match=r"index_fill: the index into float32\(3, 2\) must have an integer dtype"):
+            x.index_fill(0, index.to("reference"), 1.0)
+    with pytest.raises(IndexOutOfRange, match=r"index 5 is out of range for dim 0 of size 3 of float32\(3, 2\)"):
+        x.index_fill(0, mg.tensor([5], device="reference"), 1.0)
+    value = mg.Var(2.0, device="reference")
+    y = x.index_fill(1, mg.tensor([-1, 1], device="reference"), value)
+    assert y.tolist() == [[1.0, 2.0]] * 3 and y.sum().backward()[value].item() == 3.0
+
+
+@pytest.mark.parametrize("accumulate", [False, True])
+def test_index_put_takes_indices_of_no_dims(accumulate: bool) -> None:
+    x, v = mg.Var([[1.0, 2.0], [3.0, 4.0]], device="reference"), mg.Var(5.0, device="reference")
+    one, zero = mg.tensor(1, device="reference"), mg.tensor(0, device="reference")
+    y = mg.index_put(x, (one, zero), v, accumulate)
+    assert y.tolist() == [[1.0, 2.0], [8.0 if accumulate else 5.0, 4.0]]
+    grads = y.sum().backward()
+    assert grads[v].item() == 1.0 and grads[x].tolist() == [[1.0, 1.0], [float(accumulate), 1.0]]
+    mixed = mg.index_put(x.detach(), (mg.tensor([0, 1], device="reference"), one), v.detach(), accumulate)
+    assert mixed.tolist() == [[1.0, 7.0 if accumulate else 5.0], [3.0, 9.0 if accumulate else 5.0]]
+    row = mg.index_put(x.detach(), (None, one), mg.tensor([7.0, 8.0], device="reference"), accumulate)
+    assert row.tolist() == [[1.0, 9.0 if accumulate else 7.0], [3.0, 12.0 if accumulate else 8.0]]
+    # Beside an index of two elements it broadcasts; they are not adjacent, so their dim comes first.
+    cube = mg.zeros(2, 2, 2, device="reference")
+    both = mg.index_put(cube, (one, None, mg.tensor([0, 1], device="reference")), row.detach(), accumulate)
+    assert both[1].tolist() == row.mT.tolist() and both[0].tolist() == [[0.0, 0.0], [0.0, 0.0]]
+
+
+@pytest.mark.parametrize("holds", [False, True])
+def test_index_put_takes_a_mask_of_no_dims(holds: bool) -> None:
+    x = mg.zeros(2, 2, device="reference")
+    y = mg.index_put(x, (mg.tensor(holds, device="reference"),), mg.tensor(3.0, device="reference"))
+    assert y.tolist() == [[3.0 * holds] * 2] * 2
+    x.index_put_((mg.tensor(holds, device="reference"),), mg.tensor(3.0, device="reference"), accumulate=True)
+    assert x.tolist() == y.tolist()
+
+
 def test_neighbours_that_are_equal_count_once() -> None:
     values, inverse, counts = mg.unique_consecutive(mg.tensor([1, 1, 2, 1]), True, True)
     assert (values.tolist(), inverse.tolist(), counts.tolist()) == ([1, 2, 1], [0, 0, 1, 2], [2, 1, 1])
@@ -311,3 +363,30 @@ def test_ends_of_linspace_may_be_tensors_and_a_number_has_powers() -> None:
     assert mg.linalg.vander(mg.tensor(2.0, device="reference"), 3).tolist() == [[1.0, 2.0, 4.0]]
     assert mg.randint(5, (3,), dtype="float64", device="reference").dtype is mg.float64
     assert mg.randint_like(mg.ones(2, 3, device="reference"), 4).shape == (2, 3)
+
+
+@pytest.mark.parametrize("shift", [0.0, 1000.0])
+def test_distances_of_many_rows_are_exact_zero_for_equal_ones_and_close_for_others(shift: float) -> None:
+    rng = np.random.default_rng(3)
+    a, b = (rng.normal(size=(n, 5)).astype(np.float32) + np.float32(shift) for n in (30, 28))
+    b[:4] = a[2:6]
+    x, y = mg.Var(a), mg.Var(b)
+    distance = mg.cdist(x, y)
+    exact = np.sqrt(((a[:, None].astype(np.float64) - b) ** 2).sum(-1))
+    np.testing.assert_allclose(distance.detach().numpy(), exact, rtol=2e-6)
+    assert [distance[k + 2, k].item() for k in range(4)] == [0.0] * 4
+    distance.sum().backward()
+    unit = (a[:, None].astype(np.float64) - b) / np.where(exact == 0, 1, exact)[..., None]
+    np.testing.assert_allclose(x.grad.numpy(), unit.sum(1), atol=2e-5)
+    np.testing.assert_allclose(y.grad.numpy(), -unit.sum(0), atol=2e-5)
+    np.testing.assert_allclose(mg.pdist(x.detach()).numpy(), mg.pdist(x.detach().double()).numpy(), rtol=2e-6)
+
+
+def test_nan_counts_for_nothing_in_sums_and_their_derivatives() -> None:
+    x = mg.Var([[1.0, NAN], [NAN, NAN], [2.0, 3.0]], dtype="float64")
+    total = mg.nansum(x, 1)
+    assert total.tolist() == [1.0, 0.0, 5.0]
+    (total * mg.tensor([1.0, 10.0, 100.0], dtype="float64")).sum().backward()
+    assert x.grad.tolist() == [[1.0, 0.0], [0.0, 0.0], [100.0, 100.0]]
+    _, tangent = mg.func.jvp(lambda v: mg.nansum(v, 1), (x.detach(),), (mg.full((3, 2), 7.0, dtype="float64"),))
+    assert tangent.tolist() == [7.0, 0.0, 14.0]

@@ -54,6 +54,21 @@ def test_axis_is_dim(name: str) -> None:
     assert "gumbel" in name or values(function(*arguments, axis=1)) == values(function(*arguments, dim=1))
 
 
+def test_axis_may_stand_before_what_is_needed() -> None:
+    x = as_tensors(X)
+    rows, columns = (mg.tensor(index, device="reference") for index in ([1, 0], [[0, 2], [1, 1]]))
+    assert mg.gather(x, axis=1, index=columns).tolist() == mg.gather(x, 1, columns).tolist()
+    assert x.index_select(axis=0, index=rows).tolist() == X[::-1].tolist()
+    assert mg.narrow(x, axis=1, start=1, length=1).tolist() == X[:, 1:2].tolist()
+    assert mg.renorm(x, 2, axis=0, maxnorm=1.0).tolist() == mg.renorm(x, 2, 0, 1.0).tolist()
+    for call, name in (
+        (lambda: mg.gather(x, axis=1), "index"), (lambda: mg.gather(x, index=columns), "dim"),
+        (lambda: x.narrow(0, 1), "length"), (lambda: mg.gather(), "input"),
+    ):  # fmt: skip
+        with pytest.raises(TypeError, match=rf"missing 1 required positional argument: '{name}'"):
+            call()
+
+
 def test_most_functions_with_a_dim_take_axis() -> None:
     assert len(AXIS) > 60
 

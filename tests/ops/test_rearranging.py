@@ -12,15 +12,9 @@ import pytest
 import minigrad as mg
 from minigrad.errors import ArgumentError, DTypeError, IndexOutOfRange, ShapeError, StorageError
 
+pytestmark = pytest.mark.usefixtures("reference")
+
 F = mg.nn.functional
-
-
-@pytest.fixture(autouse=True)
-def reference() -> Any:
-    device = mg.default_device()
-    mg.set_default_device("reference")
-    yield
-    mg.set_default_device(device)
 
 
 def numbers(*shape: int) -> mg.Tensor:
@@ -229,6 +223,12 @@ def test_a_circle_closes_over_what_is_left() -> None:
     x = numbers(1, 4)
     assert F.pad(x, (-1, 2), "circular").tolist() == [[1.0, 2.0, 3.0, 1.0, 2.0]]
     assert F.pad(x, (-1, 2), "reflect").tolist() == [[1.0, 2.0, 3.0, 2.0, 1.0]]
+    assert F.pad(x, (2, -2), "circular").tolist() == [[0.0, 1.0, 0.0, 1.0]]
+    for counts in ((-4, 0), (-5, 1), (-2, -2)):
+        assert F.pad(x, counts, "circular").shape == (1, 0)
+    for counts in ((2, -5), (1, -4), (-4, 4)):  # nothing is left that could be repeated
+        with pytest.raises(ShapeError, match="does not fit dim 1"):
+            F.pad(x, counts, "circular")
 
 
 def test_folding_what_was_unfolded_counts_the_windows_of_each_pixel() -> None:

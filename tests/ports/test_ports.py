@@ -14,8 +14,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import minigrad as mg
-
 HERE = Path(__file__).parent
 SCRIPTS = ("resnet", "gru_attention", "vae")
 LOSSES = HERE / "losses.json"
@@ -27,16 +25,12 @@ def ported(text: str) -> str:
     return text.replace("import torch\n", "import minigrad as torch\n")
 
 
+@pytest.mark.usefixtures("reference")
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_a_script_has_the_losses_of_pytorch_for_20_steps(name: str) -> None:
-    before = mg.default_device()
-    mg.set_default_device("reference")
     space: dict[str, Any] = {"__name__": name}
-    try:
-        text = ported((HERE / f"{name}.py").read_text(encoding="utf-8"))
-        exec(compile(text, f"{name}.py, ported", "exec"), space)
-    finally:
-        mg.set_default_device(before)
+    text = ported((HERE / f"{name}.py").read_text(encoding="utf-8"))
+    exec(compile(text, f"{name}.py, ported", "exec"), space)
     np.testing.assert_allclose(space["losses"], json.loads(LOSSES.read_text())[name], rtol=1e-9)
     assert "minigrad as torch" in text and np.mean(space["losses"][:5]) > np.mean(space["losses"][15:20])
 

@@ -99,6 +99,13 @@ def test_all_public_functions_are_listed_with_their_signatures(site: Any) -> Non
     assert text.count("\n## mg.") > 200 and set(mg.__all__) > {"sum", "Var"}
 
 
+def test_all_layers_are_listed_with_their_signatures(site: Any) -> None:
+    generate, _ = site
+    text = generate.layers()
+    assert "## mg.nn.Conv2d\n" in text and "padding_mode" in text and "## mg.nn.utils.rnn.pad_sequence\n" in text
+    assert "CrossEntropyLoss(weight: " in text and text.count("\n## mg.nn.") > 150
+
+
 def test_what_has_not_changed_is_not_written_again(site: Any, tmp_path: Path) -> None:
     generate, _ = site
     path = tmp_path / "deep" / "page.md"

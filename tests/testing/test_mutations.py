@@ -49,6 +49,12 @@ def test_a_reason_is_for_the_mutants_that_it_names_and_no_others() -> None:
     assert unknown(names - {some.name}) == [some.name]
 
 
+def test_what_ran_before_does_not_hide_what_is_broken() -> None:
+    mutant = next(m for m in ALL if m.name == "vjp, attention: query negated in the joint rule")
+    mutant.check()
+    assert noticed(mutant) == "numbers"
+
+
 def test_a_check_that_does_not_end_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     def check() -> None:
         while True:

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-import minigrad as mg
 from tests.benchmarks.case import Table
 
 TABLE = Table("training")
@@ -25,42 +24,11 @@ def network(*sizes: int, batch: int = 64) -> Callable[[np.random.Generator], lis
     return arrays
 
 
-@mg.elementwise(dtype=mg.rules.promote)
-def faster(v, g, momentum):
-    """The next velocity."""
-    return momentum * v + g
-
-
-@mg.elementwise(dtype=mg.rules.promote)
-def stepped(p, v, rate):
-    """The next parameter."""
-    return p - rate * v
-
-
-class Momentum:
-    """SGD with momentum in minigrad: two kernels a parameter, each written in place."""
-
-    def __init__(self, parameters: list[mg.Tensor]) -> None:
-        self.parameters = parameters
-        self.velocities = [mg.zeros_like(p.detach()) for p in parameters]
-
-    def step(self) -> None:
-        with mg.no_grad():
-            for p, v in zip(self.parameters, self.velocities):
-                faster(v, p.grad, MOMENTUM, out=v)
-                stepped(p, v, RATE, out=p)
-
-    def zero_grad(self) -> None:
-        for p in self.parameters:
-            p.grad = None
-
-
 def training_step(m: Any, *tensors: Any) -> Callable[[], Any]:
     """A step of training; the first run's loss and parameters are compared."""
     *leaves, x, labels = tensors
     functional = m.nn.functional
-    # PyTorch's own optimizer, in its fastest form.
-    optimizer = Momentum(leaves) if m is mg else m.optim.SGD(leaves, RATE, MOMENTUM, fused=True)
+    optimizer = m.optim.SGD(leaves, RATE, MOMENTUM, fused=True)  # PyTorch's in its fastest form
 
     def run() -> Any:
         optimizer.zero_grad()

@@ -1,0 +1,62 @@
+"""L-BFGS finds the minimum of Rosenbrock's valley, in PyTorch's steps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+
+START = [-1.2, 1.0]
+
+
+def valley(x: Any) -> Any:
+    """Rosenbrock's function, whose minimum is at ones."""
+    return ((1 - x[:-1]) ** 2 + 100 * (x[1:] - x[:-1] ** 2) ** 2).sum()
+
+
+def steps(x: Any, optimizer: Any, count: int) -> list[float]:
+    """Return the losses of some steps."""
+
+    def closure() -> Any:
+        optimizer.zero_grad()
+        loss = valley(x)
+        loss.backward()
+        return loss
+
+    return [optimizer.step(closure).item() for _ in range(count)]
+
+
+def test_the_minimum_is_found() -> None:
+    x = mg.Var(START, dtype="float64", device="reference")
+    optimizer = mg.optim.LBFGS([x], tolerance_change=1e-14, line_search_fn="strong_wolfe")
+    losses = steps(x, optimizer, 4)
+    np.testing.assert_allclose(x.detach().numpy(), [1, 1], atol=1e-6)
+    assert losses[0] == pytest.approx(24.2) and losses[-1] < 1e-12
+    assert optimizer.state[x]["func_evals"] < 80
+
+
+def test_a_run_goes_on_from_its_state() -> None:
+    x = mg.Var(START, dtype="float64", device="reference")
+    optimizer = mg.optim.LBFGS([x], max_iter=3, line_search_fn="strong_wolfe")
+    steps(x, optimizer, 2)
+    y = mg.Var(x.detach())
+    other = mg.optim.LBFGS([y])
+    other.load_state_dict(optimizer.state_dict())
+    assert steps(x, optimizer, 2) == steps(y, other, 2) and x.tolist() == y.tolist()
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("options", [{"line_search_fn": "strong_wolfe", "history_size": 3}, {"lr": 1e-3}, {}])
+def test_steps_are_pytorchs(options: dict[str, Any]) -> None:
+    torch = pytest.importorskip("torch")
+    start = [*START, 0.5, -0.7]
+    x = mg.Var(start, dtype="float64", device="reference")
+    y = torch.nn.Parameter(torch.tensor(start, dtype=torch.float64))
+    ours, theirs = mg.optim.LBFGS([x], **options), torch.optim.LBFGS([y], **options)
+    np.testing.assert_allclose(steps(x, ours, 5), steps(y, theirs, 5), rtol=1e-9)
+    np.testing.assert_allclose(x.detach().numpy(), y.detach().numpy(), rtol=1e-9)
+    for count in ("func_evals", "n_iter"):
+        assert ours.state[x][count] == theirs.state[y][count]

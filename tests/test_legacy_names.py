@@ -1,0 +1,146 @@
+"""PyTorch's old names and spellings, which scripts use: each does as PyTorch, or says that it has no effect."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad.autograd import Variable
+from minigrad.errors import ArgumentError, DeviceError, DTypeError, GradientError
+
+
+def test_old_constructors_take_lengths_or_data() -> None:
+    assert mg.FloatTensor(3, 2).shape == (3, 2) and mg.Tensor(2, 3, 4, 5).shape == (2, 3, 4, 5)
+    assert mg.Tensor().shape == (0,) and mg.Tensor(5).dtype is mg.float32
+    assert mg.LongTensor([1, 2]).dtype is mg.int64 and mg.LongTensor(range(3)).tolist() == [0, 1, 2]
+    assert mg.FloatTensor(np.arange(4.0).reshape(2, 2)).tolist() == [[0.0, 1.0], [2.0, 3.0]]
+    assert mg.FloatTensor([np.ones(2), np.zeros(2)]).tolist() == [[1.0, 1.0], [0.0, 0.0]]
+    x = mg.ones(2)
+    assert mg.Tensor(x).tolist() == [1.0, 1.0] and mg.Tensor(x).data_ptr() != x.data_ptr()
+    assert x.new(3, 2).shape == (3, 2) and x.double().new([1, 2]).dtype is mg.float64
+    with pytest.raises(ArgumentError, match="expected lengths or one list of values"):
+        mg.FloatTensor([1.0], [2.0])
+
+
+def test_an_old_constructor_is_a_dtype_and_a_type() -> None:
+    x = mg.ones(2)
+    assert isinstance(x, mg.FloatTensor) and not isinstance(x, mg.LongTensor) and not isinstance(1.0, mg.FloatTensor)
+    assert not isinstance(x, mg.cuda.FloatTensor)
+    assert x.type(mg.LongTensor).dtype is mg.int64 and x.type("torch.DoubleTensor").dtype is mg.float64
+    with pytest.raises(DTypeError, match="expected one of FloatTensor"):
+        x.type("torch.ComplexTensor")
+
+
+def test_a_variable_shares_values_and_is_a_leaf() -> None:
+    x = mg.ones(2)
+    v = Variable(x, requires_grad=True)
+    assert v.requires_grad and v.is_leaf and v.data_ptr() == x.data_ptr() and not x.requires_grad
+    assert isinstance(x, Variable) and not isinstance(1.0, Variable)
+    assert not Variable(v * 2.0).requires_grad
+    with pytest.warns(UserWarning, match="volatile has no effect"):
+        Variable(x, volatile=True)
+    with pytest.warns(UserWarning, match="volatile has no effect"):
+        x.volatile = False
+
+
+def test_data_is_written_in_place() -> None:
+    w = mg.tensor([1.0, 2.0], requires_grad=True)
+    w.data -= 0.5
+    w.data *= mg.tensor([2.0, 1.0])
+    assert w.tolist() == [1.0, 1.5] and w.requires_grad and w.is_leaf
+
+
+def test_default_dtypes_under_their_old_names() -> None:
+    before = mg.get_default_dtype()
+    try:
+        mg.set_default_tensor_type(mg.DoubleTensor)
+        assert mg.get_default_dtype() is mg.float64 and mg.Tensor([1]).dtype is mg.float64
+        mg.set_default_dtype(mg.float32)
+        assert mg.zeros(1).dtype is mg.float32
+    finally:
+        mg.set_default_dtype(before)
+
+
+def test_constants_and_second_names() -> None:
+    assert (mg.pi, mg.e, mg.inf) == (math.pi, math.e, math.inf) and math.isnan(mg.nan)
+    x = mg.tensor([1.0, -2.0])
+    assert mg.concat([x, x]).tolist() == mg.concatenate((x, x)).tolist() == [1.0, -2.0, 1.0, -2.0]
+    assert mg.clip(x, 0, 1).tolist() == [1.0, 0.0] and x.ger(x).tolist() == [[1.0, -2.0], [-2.0, 4.0]]
+    assert mg.Size([2, 3]) == mg.zeros(2, 3).shape and isinstance(mg.float32, mg.dtype)
+    assert x.storage().tolist() == [1.0, -2.0]
+
+
+def test_questions_about_devices_that_are_not_there() -> None:
+    x = mg.ones(1)
+    assert (x.is_cuda, x.is_xpu, x.is_mps, x.is_meta, x.is_cpu, x.get_device()) == (False,) * 4 + (True, -1)
+    assert mg.device("cpu").type == "cpu" and not mg.backends.mps.is_available()
+    mg.backends.cudnn.benchmark = True
+    import minigrad.backends.cudnn as cudnn
+
+    assert cudnn.benchmark and not cudnn.is_available() and cudnn.version() is None
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        mg.backends.nonsense
+
+
+def test_seeds_and_mixed_precision_of_cuda_without_a_device() -> None:
+    mg.cuda.manual_seed_all(4)
+    x = mg.rand(3)
+    mg.cuda.manual_seed(4)
+    assert mg.rand(3).tolist() == x.tolist()
+    with mg.cuda.amp.autocast():
+        assert (mg.ones(2, 2) @ mg.ones(2, 2)).dtype is mg.float32
+
+
+def test_data_parallel_calls_the_module_on_one_device() -> None:
+    net = mg.nn.DataParallel(mg.nn.Linear(2, 1))
+    x = mg.ones(3, 2)
+    assert net(x).tolist() == net.module(x).tolist()
+    with pytest.raises(DeviceError, match="expected one device, got 2"):
+        mg.nn.DataParallel(net, device_ids=[0, 1])
+
+
+def test_old_names_of_initial_values_and_reductions_warn() -> None:
+    w = mg.empty(2, 2)
+    with pytest.warns(UserWarning, match="write init.constant_"):
+        assert mg.nn.init.constant(w, 3.0) is w
+    assert w.tolist() == [[3.0, 3.0], [3.0, 3.0]]
+    with pytest.warns(UserWarning, match="write reduction='mean'"):
+        assert mg.nn.functional.mse_loss(mg.ones(2), mg.zeros(2), reduction="elementwise_mean").item() == 1.0
+
+
+def test_a_tensor_is_resized_in_place() -> None:
+    x = mg.arange(6.0)
+    assert x.resize_(2, 2).tolist() == [[0.0, 1.0], [2.0, 3.0]]
+    assert x.resize_(8).shape == (8,) and x[:4].tolist() == [0.0, 1.0, 2.0, 3.0]
+    assert x.resize_as_(mg.zeros(2, 4)).shape == (2, 4)
+    with pytest.raises(GradientError, match="requires a gradient"):
+        mg.Var([1.0]).resize_(2)
+
+
+def test_any_sequence_of_numbers_is_data() -> None:
+    assert mg.tensor(deque([1.0, 2.0])).tolist() == [1.0, 2.0] and mg.tensor(range(3)).dtype is mg.int64
+    assert mg.tensor([np.float32(1), np.array([1])[0]]).tolist() == [1.0, 1.0]
+
+
+def test_switches_that_have_no_effect() -> None:
+    mg.use_deterministic_algorithms(True)
+    mg.set_float32_matmul_precision("high")
+    with pytest.raises(ArgumentError, match="expected 'highest'"):
+        mg.set_float32_matmul_precision("low")
+
+
+@pytest.mark.parametrize("shape", [(1,), (2, 2), (8,)])
+def test_a_resize_counts_as_a_write(shape: tuple[int, ...]) -> None:
+    w, x = mg.Var([1.0, 2.0, 3.0, 4.0]), mg.tensor([5.0, 6.0, 7.0, 8.0])
+    y = (w * x).sum()
+    x.resize_(*shape)
+    with pytest.raises(mg.StorageError, match=r"saved its operand 'other'.* changed in place"):
+        y.backward()
+
+
+def test_the_constructor_takes_any_number_of_lengths() -> None:
+    assert mg.Tensor(1, 2, 1, 2, 1, 2).shape == (1, 2, 1, 2, 1, 2) and mg.Tensor().shape == (0,)
