@@ -265,6 +265,8 @@ for epoch in range(epochs):
 # * [01_nudging](01_nudging.ipynb) and the chapters after it build all this from nothing, with exercises that grade
 #   themselves; [10_kernels](10_kernels.ipynb), [11_own_ops](11_own_ops.ipynb) and [12_cuda](12_cuda.ipynb) go on from
 #   sections 6 and 7.
+# * [13_training](13_training.ipynb) trains a network with `mg.nn` and `mg.optim`. The next chapter,
+#   [14_cnn_and_gpt](14_cnn_and_gpt.ipynb), builds a convolutional network and a small GPT.
 # * [A1_precision](A1_precision.ipynb) and [A2_stability](A2_stability.ipynb) are appendices: where digits go, and where
 #   whole numbers do.
 # * `docs/tour.md` is the reading order of the source: an hour for one call and one backward, then the rest.

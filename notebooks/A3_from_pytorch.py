@@ -14,12 +14,12 @@
 # %% [markdown]
 # # A3 · From PyTorch
 #
-# You know PyTorch, and want to know what is the same here, what is not, and why. This appendix puts both side by side,
-# then ports a training loop, line by line. Where PyTorch is installed, each cell runs it and shows what it says today;
-# where it is not, you see what version 2.13 said. Twenty-five minutes.
+# You know PyTorch, and you want to see which parts are the same here, which differ, and why. This appendix runs both
+# libraries side by side. Then it ports a training script. If PyTorch is installed, each cell runs it. Otherwise you see
+# the results of version 2.13. It takes twenty-five minutes.
 #
-# **One idea:** the names are PyTorch's, so a port is a change of the import; what differs, differs to be seen. **One
-# bug:** a line at which PyTorch would have stopped you. **One check:** the same losses, digit by digit.
+# **One idea:** the names are PyTorch's, so a port changes the import; every difference is visible. **One bug:** a line
+# at which PyTorch would have stopped you. **One check:** the same losses, digit by digit.
 
 # %%
 import numpy as np
@@ -32,26 +32,26 @@ except ImportError:
     torch = None
 
 
-def told(f, lib):
-    """What f gives with a library, or what it raises."""
+def result(f, lib):
+    """The result of f with a library, or its error, as text."""
     try:
         return str(f(lib))
     except Exception as error:
         return f"{type(error).__name__}: {str(error).split('. ')[0]}"[:150]
 
 
-def both(what, f, known):
-    """Run f with minigrad and with PyTorch; known is what PyTorch says, for where it is not installed."""
-    print(what)
-    print("   minigrad ", told(f, mg))
-    print("   PyTorch  ", known if torch is None else told(f, torch))
+def both(title, f, known):
+    """Run f with minigrad and with PyTorch; known is PyTorch's result, if it is not installed."""
+    print(title)
+    print("   minigrad ", result(f, mg))
+    print("   PyTorch  ", known if torch is None else result(f, torch))
 
 
 # %% [markdown]
-# ## 1. What is the same
+# ## 1. The same in both libraries
 #
-# Each function below is given the library, and does not care which. Tensors, indexing, broadcasting, promotion of
-# dtypes, views that write through, `backward` and `.grad`:
+# Each function below has the library as its parameter, and works with both. Tensors, indexing, broadcasting, dtype
+# promotion, views, `backward` and `.grad` are the same:
 
 
 # %%
@@ -103,12 +103,12 @@ both("amax shares a tie, max(dim) does not; relu", ties, "[[0.5, 0.5], [1.0, 0.0
 
 # %% [markdown]
 # The same holds for `no_grad`, `inference_mode`, `detach`, `retain_grad`, `retain_graph`, `create_graph`,
-# `requires_grad_`, `gather`, `scatter_add`, in-place ops with an underscore, and `nn.functional`. A few have moved:
-# `torch.utils.checkpoint.checkpoint` is `mg.checkpoint`, `torch.autograd.set_detect_anomaly` is the block
-# `mg.detect_anomaly()`, and `torch.autograd.gradcheck` is `mg.testing.gradcheck`, which says *what* is wrong.
+# `requires_grad_`, `gather`, `scatter_add`, in-place ops with an underscore, `nn`, `optim`, `utils.data`,
+# `utils.checkpoint`, `autograd.set_detect_anomaly` and `autograd.gradcheck`. `mg.testing.gradcheck` does more than
+# PyTorch's: it also reports which elements are wrong, and by which factor.
 #
-# Memory can be shared with PyTorch, in both directions and without a copy: `torch.from_dlpack(ours)` and
-# `mg.from_dlpack(theirs)`. NumPy knows the same protocol:
+# Tensors can share memory with PyTorch, in both directions and without a copy: `torch.from_dlpack(ours)` and
+# `mg.from_dlpack(theirs)`. NumPy has the same protocol:
 
 # %%
 ours = mg.tensor([1.0, 2.0, 3.0])
@@ -117,7 +117,7 @@ theirs[0] = 7.0
 print("written there, seen here:", ours.tolist())
 
 # %% [markdown]
-# ## 2. What differs, and why
+# ## 2. The differences, and their reasons
 
 
 # %%
@@ -133,18 +133,16 @@ def returned(lib):
     return (x * x).sum().backward()
 
 
-both(
-    "backward of what is no scalar", of_a_vector, "RuntimeError: grad can be implicitly created only for scalar outputs"
-)
-both("what backward returns", returned, "None")
+both("backward of three elements", of_a_vector, "RuntimeError: grad can be implicitly created only for scalar outputs")
+both("the result of backward", returned, "None")
 
 # %% [markdown]
-# * A tensor that is no scalar begins with a cotangent of ones: its backward is that of its sum. It is what one mostly
-#   wants at a prompt, and section 3 shows what it costs. (`mg.autograd.grad` and `mg.autograd.backward` are as strict
-#   as PyTorch's.)
-# * `backward` gives a `GradStore`: the gradients of *this* call, by tensor. `.grad` adds up as in PyTorch, and you may
-#   forget about it: `grads = loss.backward()`, then `grads[w]`. One that is not there raises, with the reason. You find
-#   both at the end of `backward` in [engine.py](../minigrad/autodiff/engine.py).
+# * If a tensor is not a scalar, `backward()` uses an incoming gradient of ones. The result is the gradient of
+#   `y.sum()`. At a prompt this is mostly the gradient that you want; section 4 shows its price. `mg.autograd.grad` and
+#   `mg.autograd.backward` are as strict as PyTorch's.
+# * `backward` returns a `GradStore`: the gradients of *this* call, by tensor. `.grad` adds up as in PyTorch. If you
+#   write `grads = loss.backward()` and then `grads[w]`, you do not need `.grad`. A gradient that is missing raises an
+#   error with the reason. Both are at the end of `backward` in [engine.py](../minigrad/autodiff/engine.py).
 
 
 # %%
@@ -157,13 +155,13 @@ def into_a_byte(lib):
 
 
 both("a million times 0.1, in float32", many, "100000.0078125")
-both("what does not fit into a byte", into_a_byte, "[44, 251, 0]")
+both("numbers that do not fit into a byte", into_a_byte, "[44, 251, 0]")
 
 # %% [markdown]
-# * Sums of float32 go on in float64 after a few terms, in an order that the shape alone decides: the same bits for any
-#   number of threads. PyTorch's depend on them.
-# * A float becomes the nearest integer that the dtype holds, and nan becomes 0, on every device. PyTorch leaves that to
-#   the processor, so the CPU and the GPU give different numbers.
+# * A sum of float32 continues in float64 after a few terms. The shape alone decides the order, so the result has the
+#   same bits for any number of threads. In PyTorch it depends on the number of threads.
+# * A float becomes the nearest integer of the dtype, and nan becomes 0, on every device. In PyTorch the processor
+#   decides, so the CPU and the GPU may return different numbers.
 
 
 # %%
@@ -191,14 +189,14 @@ except mg.MinigradError as error:
     print("under mg.debug():", error)
 
 # %% [markdown]
-# * Both notice it. Here the error names the op and the operand; under `mg.debug()` it is raised at the *write*, with
-#   both lines of yours.
-# * Errors are types of ours that are also Python's: a `ShapeError` is a `ValueError`, a `GradientError` a
-#   `RuntimeError`. Code that catches PyTorch's `RuntimeError` for a shape has to be changed.
+# * Both libraries report the write. minigrad's error names the op and the operand. Under `mg.debug()` it is raised at
+#   the *write*, with both of your lines.
+# * minigrad's errors are Python's as well: a `ShapeError` is a `ValueError`, and a `GradientError` is a `RuntimeError`.
+#   Code that catches PyTorch's `RuntimeError` for a wrong shape must be changed.
 #
-# And a leaf is a `mg.Var`. It is what `mg.tensor(..., requires_grad=True)` gives, it may have a name, which pictures
-# and errors use, and `w.set(...)` gives it new values: `w.data = ...` works too, but `set` says what it does, takes
-# NumPy arrays, checks the shape, and counts as a write, so that a graph that saved the old value says so.
+# A leaf is a `mg.Var`. `mg.tensor(..., requires_grad=True)` and `nn.Parameter` are Vars too. A Var may have a name,
+# which pictures and errors use. `w.set(...)` writes new values: it takes NumPy arrays and checks the shape. It counts
+# as a write, so a graph that saved the old value reports an error. `w.data = ...` works as well.
 
 # %%
 w = mg.Var([0.5, -1.0], name="w")
@@ -210,29 +208,73 @@ except mg.MinigradError as error:
     print(error)
 
 # %% [markdown]
-# ## 3. Port a training loop
+# ## 3. Port a script
 #
-# This is a small network in PyTorch, fitted to a sine:
+# This script fits a small network to a sine. It has a module, a data loader, an optimizer, a schedule, and an
+# evaluation. Only the first two lines name the library:
 #
 # ```python
-# model = torch.nn.Sequential(torch.nn.Linear(1, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1)).double()
-# model.load_state_dict({name: torch.from_numpy(v) for name, v in START.items()})
-# optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-# for step in range(200):
-#     optimizer.zero_grad()
-#     loss = torch.nn.functional.mse_loss(model(x), y)
-#     loss.backward()
-#     optimizer.step()
+# import torch
+# from torch import nn
 # ```
 #
-# A port needs a *yardstick* first: numbers of the original, at a few steps. And both must begin with the same weights.
-# `torch.manual_seed(0)` and `mg.manual_seed(0)` draw different numbers, so the weights are carried over as arrays,
-# under the names of PyTorch's `state_dict`. Use float64 for a port: in float32 two right programs differ in the sixth
-# digit, and you would have to decide whether that is a bug.
+# In the port they are `import minigrad as mg` and `from minigrad import nn`. Here the script is a function of the
+# library, so that both can run. Use float64 for a port. In float32 two right programs differ in the sixth digit, and
+# you would have to decide whether that is a bug.
 
 # %%
-x = np.linspace(-2.0, 2.0, 32).reshape(32, 1)
+x = np.linspace(-2.0, 2.0, 32)[np.arange(32) * 13 % 32].reshape(32, 1)  # in a mixed order, since nothing shuffles
 y = np.sin(2.0 * x)
+
+
+def script(lib, epochs=20):
+    nn, data = lib.nn, lib.utils.data
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body = nn.Sequential(nn.Linear(1, 8), nn.BatchNorm1d(8), nn.Tanh())
+            self.head = nn.Linear(8, 1)
+
+        def forward(self, x):
+            return self.head(self.body(x))
+
+    net = Net().double()
+    with lib.no_grad():
+        for p in net.parameters():
+            p.copy_(lib.linspace(-1.0, 1.0, p.numel(), dtype=lib.float64).reshape(p.shape))
+    inputs, targets = lib.tensor(x), lib.tensor(y)
+    loader = data.DataLoader(data.TensorDataset(inputs, targets), batch_size=8)
+    optimizer = lib.optim.AdamW(net.parameters(), lr=0.05)
+    schedule = lib.optim.lr_scheduler.StepLR(optimizer, step_size=10, gamma=0.5)
+    for _ in range(epochs):
+        for batch, target in loader:
+            optimizer.zero_grad()
+            loss = nn.functional.mse_loss(net(batch), target)
+            loss.backward()
+            nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+            optimizer.step()
+        schedule.step()
+    net.eval()
+    with lib.no_grad():
+        error = nn.functional.mse_loss(net(inputs), targets)
+    return f"last loss {loss.item():.7f}, error in evaluation mode {error.item():.7f}"
+
+
+both("the whole script", script, "last loss 0.1224763, error in evaluation mode 0.1101984")
+
+# %% [markdown]
+# The random numbers differ: `torch.manual_seed(0)` and `mg.manual_seed(0)` start different streams. So this script sets
+# the initial parameters, and it does not shuffle. In a script of your own, copy the parameters: the keys of
+# `state_dict()` are the same in both libraries, for modules and for optimizers. Files in the safetensors format serve
+# both: `mg.load` reads a file that `safetensors.torch.save_file` has written.
+#
+# ## 4. A port by hand, and a bug
+#
+# If a script has its own layers or its own optimizer, you port it line by line. Then you need a *yardstick* first:
+# losses of the original at a few steps, from the same parameters. This is the original:
+
+# %%
 k = np.arange(8.0)
 START = {
     "0.weight": np.sin(3.0 * k + 1).reshape(8, 1),
@@ -243,33 +285,35 @@ START = {
 YARDSTICK = {0: 0.4865884568, 1: 0.4726001620, 2: 0.4658081835, 10: 0.4461711793, 100: 0.2492999752, 199: 0.0494735856}
 
 
-def losses_of_pytorch(steps=200):
+def losses_of(lib, steps=200):
     """The original."""
-    model = torch.nn.Sequential(torch.nn.Linear(1, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1)).double()
-    model.load_state_dict({name: torch.from_numpy(value) for name, value in START.items()})
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    inputs, targets, found = torch.from_numpy(x), torch.from_numpy(y), []
+    model = lib.nn.Sequential(lib.nn.Linear(1, 8), lib.nn.Tanh(), lib.nn.Linear(8, 1)).double()
+    model.load_state_dict({name: lib.tensor(value) for name, value in START.items()})
+    optimizer = lib.optim.SGD(model.parameters(), lr=0.1)
+    inputs, targets, losses = lib.tensor(x), lib.tensor(y), []
     for _ in range(steps):
         optimizer.zero_grad()
-        loss = torch.nn.functional.mse_loss(model(inputs), targets)
+        loss = lib.nn.functional.mse_loss(model(inputs), targets)
         loss.backward()
         optimizer.step()
-        found.append(loss.item())
-    return found
+        losses.append(loss.item())
+    return losses
 
 
-def beside(losses):
-    """A port's losses beside those of PyTorch, at a few steps."""
-    right = YARDSTICK if torch is None else dict(enumerate(losses_of_pytorch()))
+def compared(losses):
+    """Print the losses of a port next to PyTorch's, at a few steps."""
+    right = YARDSTICK if torch is None else dict(enumerate(losses_of(torch)))
     for step in YARDSTICK:
         print(f"step {step:3}: {losses[step]:<16.10g} PyTorch's {right[step]:.10g}")
     apart = max(abs(losses[step] - right[step]) for step in YARDSTICK)
-    print("the same to nine digits" if apart < 1e-9 else f"apart by up to {apart:.3g}")
+    print("the same to nine digits" if apart < 1e-9 else f"the largest difference is {apart:.3g}")
 
+
+compared(losses_of(mg))
 
 # %% [markdown]
-# **Step one: the model.** There are no layers as objects (yet): a network is a function of its weights, and the weights
-# are a dict of Vars. `F.linear` takes PyTorch's layout, (out, in), so the arrays fit as they are.
+# **Step one: the model.** Without modules, a network is a function of its weights, and the weights are a dict of Vars.
+# `F.linear` has PyTorch's layout, (outputs, inputs), so the arrays fit unchanged.
 
 # %%
 F = mg.nn.functional
@@ -277,7 +321,7 @@ inputs, targets = mg.from_numpy(x), mg.from_numpy(y)
 
 
 def weights():
-    """Fresh ones, from the arrays."""
+    """New Vars with the values of START."""
     return {name: mg.Var(value, name=name) for name, value in START.items()}
 
 
@@ -287,14 +331,13 @@ def model(w, x):
 
 
 # %% [markdown]
-# **Step two: the loop.** `mse_loss` is there; here it is written out. `zero_grad` is `v.grad = None`, and the step of
-# plain SGD is a line:
+# **Step two: the loop.** The loss is written out, `zero_grad` becomes `v.grad = None`, and the step of SGD is one line:
 
 
 # %%
 def train(loss_of, steps=200, rate=0.1):
-    """The port; gives the losses."""
-    w, found = weights(), []
+    """The port; returns the losses."""
+    w, losses = weights(), []
     for _ in range(steps):
         for v in w.values():
             v.grad = None
@@ -303,19 +346,20 @@ def train(loss_of, steps=200, rate=0.1):
         with mg.no_grad():
             for v in w.values():
                 v.sub_(rate * v.grad)
-        found.append(loss.mean().item())
-    return found
+        losses.append(loss.mean().item())
+    return losses
 
 
 def first_try(w):
     return (model(w, inputs) - targets) ** 2
 
 
-beside(train(first_try))
+compared(train(first_try))
 
 # %% [markdown]
-# **The bug.** Step 0 agrees to the last digit, so model, weights and data are right. Step 1 does not: so it is the
-# gradient, or the step. Compare one gradient with PyTorch's, of a single number, the last bias, before any step:
+# **The bug.** Step 0 agrees in every digit, so the model, the weights and the data are right. Step 1 does not agree. So
+# the gradient is wrong, or the step. Compare one gradient with PyTorch's: that of a single number, the last bias,
+# before any step.
 
 # %%
 w = weights()
@@ -324,24 +368,24 @@ theirs = -0.14032565934374824
 print("ours", grads[w["2.bias"]].item(), " PyTorch's", theirs, " ratio", round(grads[w["2.bias"]].item() / theirs, 6))
 
 # %% [markdown]
-# 32 is the number of samples. `first_try` gives a loss *for each sample*, a column of 32; its `backward` is that of the
-# sum. In PyTorch this line would have raised, and you would have added `.mean()` without a thought. Here you have to
-# think of it. (The losses that were printed came from `loss.mean()`, so they looked right.)
+# The ratio 32 is the number of samples. `first_try` returns one loss *per sample*, and its `backward` computes the
+# gradient of their sum. PyTorch would have raised an error at this line, and you would have added `.mean()`. Here you
+# must remember it yourself. (The printed losses come from `loss.mean()`, so they looked right.)
 
 
 # %%
-def mended(w):
+def fixed(w):
     return first_try(w).mean()
 
 
-beside(train(mended))
+compared(train(fixed))
 
 # %% [markdown]
-# That is the check: a step without an error may be luck, but 200 steps that agree in nine digits are not.
+# This is the check. One step without an error may be luck; 200 steps that agree in nine digits are not.
 #
-# When it is not so clear where a port departs, let the machine look. A function whose first parameter is called `lib`
-# runs with both libraries; every variable in it is compared on the way forward, and every gradient on the way back. The
-# first that departs is named, with its line.
+# In a longer port it is harder to find the first wrong line. `mg.testing.compare` finds it. It runs a function whose
+# first parameter is named `lib` with both libraries. It compares every variable of the function, and then every
+# gradient. It names the first one that differs, with its line.
 
 
 # %%
@@ -358,22 +402,22 @@ except mg.ArgumentError as error:
     print(error)
 
 # %% [markdown]
-# You find it in [compare.py](../minigrad/testing/compare.py).
+# Its source is [compare.py](../minigrad/testing/compare.py).
 #
-# ## 4. What is not there
+# ## 5. Missing parts
 #
 # | in PyTorch | here |
 # |---|---|
-# | `nn.Module` and its layers, `optim` | not yet: functions of weights, and ten lines ([13](13_training.ipynb)) |
-# | `torch.compile` | not yet; each op and each derivative rule is one kernel, to be read |
-# | complex numbers, sparse tensors, quantised ones | no |
-# | data loaders, distributed training | no |
+# | `torch.compile` | not yet; each op and each derivative rule is one kernel, which you can read |
+# | complex numbers, sparse tensors, quantized tensors | no |
+# | `torch.load` of a pickle | no: save with `safetensors`, and read with `mg.load` |
+# | `torch.distributed` with NCCL or Gloo | processes on MPI: `mg.dist` ([how to](../docs/howto/processes.md)) |
 #
-# A name that is missing is an `AttributeError`, as always in Python. For names that people from PyTorch are likely to
-# try, it goes on with what to write:
+# A missing name raises an `AttributeError`, as always in Python. For names that PyTorch users are likely to try, the
+# error adds the code to write instead:
 
 # %%
-for module, name in ((mg.linalg, "eig"), (mg.nn, "Linear"), (mg, "compile"), (mg, "set_default_dtype")):
+for module, name in ((mg.linalg, "eig"), (mg, "Linear"), (mg, "compile"), (mg, "complex64")):
     try:
         getattr(module, name)
     except AttributeError as error:
@@ -384,8 +428,8 @@ for module, name in ((mg.linalg, "eig"), (mg.nn, "Linear"), (mg, "compile"), (mg
 #
 # ## Exercises
 #
-# **A3.1** Write the `backward` that you are used to. For a tensor with more than one element it raises a `ValueError`;
-# else it does what `y.backward()` does, and returns the same.
+# **A3.1** Write PyTorch's `backward`. `y` is a tensor of any shape. If the number of its elements is not 1, raise a
+# `ValueError` and change no `.grad`. Otherwise call `y.backward()` and return its result.
 
 # %%
 from notebooks.grading import check, hint
@@ -399,24 +443,24 @@ def strict_backward(y):
 check("A3.1", strict_backward)
 
 # %% [markdown]
-# **A3.2** `load_state_dict`. `w` is a dict of Vars, `state` a dict of arrays from PyTorch. Give each Var its new
-# values; it must stay the same Var, since optimizers hold it. A name that is missing or that nobody wants raises a
-# `KeyError`, and then nothing has been changed. Names that end in `.weight` and have two dims are (out, in) in `state`,
-# while this model computes `x @ w`: turn them. Return `w`.
+# **A3.2** `load_state_dict`. `w` is a dict of Vars, and `state` is a dict of NumPy arrays from PyTorch. Write each
+# array into the Var of the same name. The Vars must stay the same objects, because optimizers refer to them. If a name
+# is in only one of the dicts, raise a `KeyError` and change nothing. An array with two dimensions whose name ends in
+# `.weight` has the layout (outputs, inputs); this model computes `x @ w`, so transpose it. Return `w`.
 
 
 # %%
 def load(w, state):
-    """The values of state into the Vars of w."""
+    """Write the values of state into the Vars of w; return w."""
     return ...  # write it here
 
 
 check("A3.2", load)
 
 # %% [markdown]
-# **A3.3** Gradients in parts. A batch does not fit into memory, so it comes in `parts`, of which some are larger than
-# others. `loss_of(part)` is the *mean* over the samples of a part, `len(part)` their number. Return the gradients of
-# the mean over all samples, in a dict by name as `w`. No `.grad` may be changed.
+# **A3.3** Gradients in parts. A batch does not fit into memory, so it comes as a list of tensors, `parts`. The parts
+# have different lengths. `w` is a dict of Vars. `loss_of(part)` returns the *mean* over the `len(part)` samples of a
+# part. Return the gradients of the mean over all samples, as a dict with the names of `w`. Change no `.grad`.
 
 
 # %%

@@ -36,6 +36,7 @@ MODULES = {
     "11": "own_ops",
     "12": "gpu",
     "13": "training",
+    "14": "networks",
     "A1": "precision",
     "A2": "stability",
     "A3": "from_pytorch",

@@ -14,19 +14,21 @@ from notebooks.grading import Exercise, Wrong, expect_close, tried
 
 
 def strict_backward(y: Any) -> Any:
-    """Scalars only."""
+    """Call backward if y has one element."""
     if y.numel() != 1:
         raise ValueError(f"backward of {y.numel()} elements")
     return y.backward()
 
 
 def grade_strict_backward(answer: Callable[[Any], Any]) -> None:
-    """Of scalars it gives gradients and leaves .grad; of others it raises, and leaves nothing."""
+    """Test that scalars receive gradients in .grad, and that other tensors raise and leave nothing."""
     for shape in ((), (1,), (1, 1)):
         x = mg.Var(np.full(shape, 3.0), name="x")
         got = answer(x * x)
         if not isinstance(got, mg.GradStore):
-            raise Wrong(f"for a tensor of shape {shape} it should return what y.backward() does, and gave {got!r}")
+            raise Wrong(
+                f"for a tensor of shape {shape} it should return the result of y.backward(), and returned {got!r}"
+            )
         expect_close(got[x], np.full(shape, 6.0), f"the gradient of x * x at 3, of shape {shape},")
         if x.grad is None:
             raise Wrong(
@@ -38,7 +40,7 @@ def grade_strict_backward(answer: Callable[[Any], Any]) -> None:
             answer(x * x)
         except mg.MinigradError as error:
             raise Wrong(
-                f"for shape {shape} it raised an error of minigrad, {error}; ask y before you call it"
+                f"for shape {shape} minigrad raised an error, {error}; check y before you call backward"
             ) from None
         except ValueError:
             pass
@@ -52,7 +54,7 @@ def grade_strict_backward(answer: Callable[[Any], Any]) -> None:
 
 
 def load(w: dict[str, Any], state: Mapping[str, Any]) -> dict[str, Any]:
-    """Names first, then values."""
+    """Compare the names, then write the values."""
     if set(w) != set(state):
         raise KeyError(f"names that do not fit: {sorted(set(w) ^ set(state))}")
     for name, v in w.items():
@@ -72,19 +74,19 @@ def _state() -> dict[str, Any]:
 
 
 def grade_load(answer: Callable[[Any, Any], Any]) -> None:
-    """The values, turned where they should be; the same Vars; nothing half done."""
+    """Test the values, transposed or not; that the Vars stay the same; that a failure changes nothing."""
     w, state = _weights(), _state()
     before = dict(w)
     got = tried(answer, w, state, on="a state that fits")
     if got is not w:
-        raise Wrong(f"load should return w itself, and gave {type(got).__name__}")
+        raise Wrong(f"load should return w itself, and returned {type(got).__name__}")
     for name, v in before.items():
         if w.get(name) is not v:
-            raise Wrong(f"{name!r} is another Var than before; give the one that is there new values, with set")
+            raise Wrong(f"{name!r} is another Var than before; write the new values into the old Var, with set")
         expect_close(v, state[name].T if name in ("0.weight", "2.weight") else state[name], f"{name!r} after load")
     for what, change in (
         ("lacks '0.bias'", {"0.bias": None}),
-        ("has 'head.bias', which w has not", {"head.bias": 1.0}),
+        ("has 'head.bias', which is not in w", {"head.bias": 1.0}),
     ):
         w = _weights()
         other = {name: value for name, value in {**_state(), **change}.items() if value is not None}
@@ -102,7 +104,7 @@ def grade_load(answer: Callable[[Any, Any], Any]) -> None:
 
 
 def in_parts(loss_of: Callable[[Any], Any], w: Mapping[str, Any], parts: Sequence[Any]) -> dict[str, Any]:
-    """Each part weighs as much as it has samples."""
+    """Weigh each part by the number of its samples."""
     count = sum(len(part) for part in parts)
     total = {name: mg.zeros_like(v) for name, v in w.items()}
     for part in parts:
@@ -112,7 +114,7 @@ def in_parts(loss_of: Callable[[Any], Any], w: Mapping[str, Any], parts: Sequenc
 
 
 def grade_in_parts(answer: Callable[[Any, Any, Any], Any]) -> None:
-    """Against the gradient of the whole, for parts of equal and of different sizes."""
+    """Compare with the gradient of the whole, for parts of equal and of different sizes."""
     rows = mg.from_numpy(np.random.default_rng(5).standard_normal((12, 2)))
     for sizes in ((12,), (4, 4, 4), (1, 8, 3)):
         w = {"a": mg.Var([0.5, -1.0], dtype="float64", name="a"), "b": mg.Var(0.3, dtype="float64", name="b")}
@@ -124,7 +126,7 @@ def grade_in_parts(answer: Callable[[Any, Any, Any], Any]) -> None:
         want = mg.grad(loss_of(rows), list(w.values()))
         got = answer(loss_of, w, rows.split(list(sizes)))
         if not isinstance(got, Mapping) or set(got) != set(w):
-            raise Wrong("give a dict with a gradient for each name of w")
+            raise Wrong("return a dict with one gradient for each name of w")
         for name, right in zip(w, want):
             expect_close(
                 got[name], right, f"the gradient of {name!r} from parts of {', '.join(map(str, sizes))} samples"
@@ -135,29 +137,29 @@ def grade_in_parts(answer: Callable[[Any, Any, Any], Any]) -> None:
 
 EXERCISES = {
     "A3.1": Exercise(
-        "A backward that wants a scalar: the line at which PyTorch stops.",
+        "A backward that requires a scalar: the line at which PyTorch stops.",
         (
-            "How many elements does y have? Ask it before anything else happens.",
+            "How many elements does y have? Check this first.",
             "y.numel() is the product of the shape; () and (1,) and (1, 1) have one element, (0,) has none.",
             "if y.numel() != 1: raise ValueError('...'); return y.backward().",
         ),
         grade_strict_backward, strict_backward,
     ),
     "A3.2": Exercise(
-        "Weights are carried over: by name, turned where the layouts differ, into the Vars that are there.",
+        "Weights are copied by name, transposed if the layouts differ, into the existing Vars.",
         (
-            "Compare the names of both dicts first: after the first v.set it is too late to find out.",
-            "set(w) != set(state) is the KeyError. Then v.set(...) for each; it takes NumPy arrays.",
+            "Compare the names of both dicts first: after the first v.set it is too late.",
+            "If set(w) != set(state), raise the KeyError. Then call v.set(...) for each; it takes NumPy arrays.",
             "for name, v in w.items(): value = state[name]; v.set(value.T if name.endswith('.weight') and value.ndim "
             "== 2 else value). return w.",
         ),
         grade_load, load, fills=True,
     ),
     "A3.3": Exercise(
-        "The mean of means is the mean only where all parts are equal: each part weighs as much as it has samples.",
+        "The mean of means is the mean only if all parts have the same length; so weigh each part by its length.",
         (
-            "The sum over all samples is the sum over parts of len(part) * loss_of(part). What of the mean?",
-            "mg.grad(loss_of(part), list(w.values())) gives the gradients of one part and changes no .grad.",
+            "The sum over all samples is the sum over parts of len(part) * loss_of(part). What is the mean?",
+            "mg.grad(loss_of(part), list(w.values())) returns the gradients of one part and changes no .grad.",
             "Add up g * (len(part) / count) by name, with count the sum of all len(part); begin with mg.zeros_like(v).",
         ),
         grade_in_parts, in_parts,

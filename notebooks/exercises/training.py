@@ -1,4 +1,4 @@
-"""Exercises of notebook 13: training something real."""
+"""Exercises of notebook 13: training a network."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ CLOSE = 1e-4  # float32
 
 
 def cross_entropy(scores: Any, truth: Any) -> Any:
-    """Logarithms of probabilities, picked and averaged."""
+    """Return the mean of -log(probability of the right class)."""
     return -scores.log_softmax(1).gather(1, truth.unsqueeze(1)).mean()
 
 
 def grade_cross_entropy(answer: Answer) -> None:
-    """Values, gradients, and scores whose exponentials overflow."""
+    """Test values, gradients, and scores whose exponentials overflow."""
     rng = np.random.default_rng(0)
     for name, values in (
         ("small scores", rng.standard_normal((4, 3))),
@@ -36,22 +36,22 @@ def grade_cross_entropy(answer: Answer) -> None:
             gradient = mg.grad(got, ours)
         except (GradientError, AttributeError, mg.ArgumentError, TypeError):
             raise Wrong("the value is right, but no gradient flows from it to the scores; stay with tensors") from None
-        expect_close(gradient, mg.grad(want, theirs), f"the gradient by {name}", CLOSE)
+        expect_close(gradient, mg.grad(want, theirs), f"the gradient with respect to {name}", CLOSE)
 
 
 def momentum(weight: Any, gradient: Any, speed: Any, rate: float) -> tuple[Any, Any]:
-    """The speed first, then the weight by the new speed."""
+    """Return the weight after a step with the new speed, and that speed."""
     speed = 0.9 * speed + gradient
     return weight - rate * speed, speed
 
 
 def grade_momentum(answer: Answer) -> None:
-    """Three steps, from a speed that is not 0."""
+    """Test three steps, from a speed that is not 0."""
     weight, speed = np.array([1.0, -2.0]), np.array([0.5, 0.0])
     for gradient, rate in (([1.0, 2.0], 0.1), ([-0.5, 0.3], 0.1), ([4.0, -1.0], 0.01)):
         got = answer(mg.tensor(weight), mg.tensor(gradient, dtype="float64"), mg.tensor(speed), rate)
         if not isinstance(got, (tuple, list)) or len(got) != 2:
-            raise Wrong(f"momentum gives {type(got).__name__}, and (new weight, new speed) was expected")
+            raise Wrong(f"momentum returns {type(got).__name__}, and (new weight, new speed) was expected")
         wanted = momentum(weight, np.array(gradient), speed, rate)
         given = f"for weight {weight.tolist()}, gradient {gradient}, speed {speed.tolist()}, rate {rate}"
         for name, mine, theirs in zip(("weight", "speed"), got, wanted):
@@ -60,13 +60,13 @@ def grade_momentum(answer: Answer) -> None:
 
 
 def clipped(gradients: Sequence[Any], limit: float) -> list[Any]:
-    """All by the same factor, which is at most 1."""
+    """Multiply all tensors by the same factor, which is at most 1."""
     total = float(np.sqrt(sum(float((g.numpy() ** 2).sum()) for g in gradients)))
     return [g * min(1.0, limit / total) if total else g for g in gradients]
 
 
 def grade_clipped(answer: Answer) -> None:
-    """Long ones, short ones, and zeros."""
+    """Test long gradients, short gradients, and zeros."""
     for values, limit in (
         (([3.0, 4.0], [12.0]), 1.0),
         (([3.0, 4.0], [12.0]), 14.0),
@@ -77,66 +77,90 @@ def grade_clipped(answer: Answer) -> None:
         given = [mg.tensor(v, dtype="float64") for v in values]
         got = answer(list(given), limit)
         if not isinstance(got, (tuple, list)) or len(got) != len(given):
-            raise Wrong(f"clipped gives {type(got).__name__}, and a list of {len(given)} tensors was expected")
+            raise Wrong(f"clipped returns {type(got).__name__}, and a list of {len(given)} tensors was expected")
         for k, (mine, theirs) in enumerate(zip(got, clipped([mg.tensor(v, dtype="float64") for v in values], limit))):
             expect_close(mine, theirs, f"gradient {k} of {list(values)}, clipped to {limit},", CLOSE)
 
 
-def attention(q: Any, k: Any, v: Any) -> Any:
-    """What fits, without what comes later, as shares of the values."""
-    later = mg.tensor(np.triu(np.ones((len(q), len(q)), bool), 1))
-    fits = (q @ k.T) * q.shape[1] ** -0.5
-    return fits.masked_fill(later, -1e9).softmax(-1) @ v
+class RMSNorm(mg.nn.Module):
+    """Divide rows by the root of the mean of their squares; multiply columns by a parameter."""
+
+    def __init__(self, size: int, eps: float = 1e-6) -> None:
+        super().__init__()
+        self.eps = eps
+        self.weight = mg.nn.Parameter(mg.ones(size))
+
+    def forward(self, x: Any) -> Any:
+        """Return a tensor with the shape of x."""
+        return x / ((x * x).mean(-1, keepdim=True) + self.eps).sqrt() * self.weight
 
 
-def grade_attention(answer: Answer) -> None:
-    """Values, and that nothing of what comes later gets in."""
+def grade_rms_norm(answer: Answer) -> None:
+    """Test that the parameter is registered; then values, gradients, both arguments, and inputs with three dims."""
+    module = answer(4)
+    if not isinstance(module, mg.nn.Module):
+        raise Wrong(f"RMSNorm(4) returns {type(module).__name__}, and a module was expected")
+    found = {name: tuple(p.shape) for name, p in module.named_parameters()}
+    if found != {"weight": (4,)}:
+        raise Wrong(f"RMSNorm(4) has the parameters {found}, and {{'weight': (4,)}} was expected; "
+                    "assign an nn.Parameter to self.weight after super().__init__()")  # fmt: skip
+    expect_close(module.weight, np.ones(4), "the weight at the start", CLOSE)
     rng = np.random.default_rng(0)
-    for places, width in ((4, 3), (6, 2)):
-        q, k, v = (2 * rng.standard_normal((places, width)) for _ in range(3))
-        want = attention(*(mg.tensor(x, dtype="float32") for x in (q, k, v)))
-        got = as_array(answer(*(mg.tensor(x, dtype="float32") for x in (q, k, v))), "attention")
-        if got.shape == (places, width) and not np.allclose(got[0], v[0], atol=1e-3):
-            raise Wrong(f"the first place can take from itself only, so its row is v[0], {v[0].round(3).tolist()}; "
-                        f"yours is {got[0].round(3).tolist()}")  # fmt: skip
-        expect_close(got, want, f"attention over {places} places", 1e-3)
+    for shape, eps in (((3, 4), 1e-6), ((2, 3, 5), 1e-6), ((4, 3), 0.5)):
+        ours, theirs = answer(shape[-1], eps), RMSNorm(shape[-1], eps)
+        for weight in (np.ones(shape[-1]), rng.standard_normal(shape[-1])):
+            for each in (ours, theirs):
+                each.load_state_dict({"weight": mg.tensor(weight, dtype="float32")})
+            x = mg.tensor(3 * rng.standard_normal(shape), dtype="float32")
+            told = f"an input of shape {shape} with eps={eps} and weight {weight.round(3).tolist()}"
+            got, want = ours(x), theirs(x)
+            expect_close(got, want, f"the output for {told}", CLOSE)
+            try:
+                gradient = mg.grad((got * got).sum(), ours.weight)
+            except (GradientError, AttributeError, mg.ArgumentError, TypeError):
+                raise Wrong("the output is right, but no gradient flows from it to the weight") from None
+            expect_close(
+                gradient, mg.grad((want * want).sum(), theirs.weight), f"the weight's gradient for {told}", 1e-3
+            )
 
 
 EXERCISES = {
     "13.1": Exercise(
-        "The cross entropy; softmax and logarithm belong together, or one of them overflows.",
+        "The cross entropy. Softmax and logarithm belong together; separately, one of them overflows.",
         (
-            "log(softmax(x)) is x minus the logarithm of the sum of exp(x). There is one op for all of that.",
-            "scores.log_softmax(1) gives all logarithms; gather(1, truth.unsqueeze(1)) picks one a row.",
+            "log(softmax(x)) is x minus the logarithm of the sum of exp(x). One op computes all of it.",
+            "scores.log_softmax(1) returns all logarithms; gather(1, truth.unsqueeze(1)) selects one per row.",
             "Return -scores.log_softmax(1).gather(1, truth.unsqueeze(1)).mean().",
         ),
         grade_cross_entropy, cross_entropy,
     ),
     "13.2": Exercise(
-        "Momentum: each gradient counts, and less with every step.",
+        "Momentum: each gradient counts, but it counts less with every step.",
         (
-            "The new speed comes first, from the old one and the gradient.",
-            "speed = 0.9 * speed + gradient; and the weight moves by the new one.",
+            "Compute the new speed first, from the old speed and the gradient.",
+            "speed = 0.9 * speed + gradient. The weight moves with the new speed.",
             "Return (weight - rate * speed, speed) with that speed.",
         ),
         grade_momentum, momentum, fills=True,
     ),
     "13.3": Exercise(
-        "Clipping by the length of all gradients keeps their direction.",
+        "Clipping by the total length keeps the direction of the step.",
         (
-            "How long is one vector that holds all elements of all gradients?",
-            "total is the root of the sum of all squares, of all tensors. What factor makes it limit, if it is larger?",
-            "By min(1.0, limit / total), each of them; and beware of a total of 0.",
+            "Imagine one vector with all elements of all gradients. What is its length?",
+            "total is the square root of the sum of all squares, over all tensors. If it is larger than limit, which "
+            "factor makes it equal to limit?",
+            "Multiply each tensor by min(1.0, limit / total); if total is 0, return the tensors unchanged.",
         ),
         grade_clipped, clipped,
     ),
     "13.4": Exercise(
-        "Attention that looks back: what comes later is masked before the softmax.",
+        "A module: parameters are attributes, and forward is a function of them and of the input.",
         (
-            "(q @ k.T) * width ** -0.5 has at [i, j] how well place j fits what i asks for. Which of these may not be?",
-            "Those with j > i: np.triu(np.ones((n, n), bool), 1). Give them -1e9, so that the softmax makes them 0.",
-            "fits.masked_fill(mg.tensor(mask), -1e9).softmax(-1) @ v.",
+            "In __init__, store eps, and assign a parameter to self.weight. A plain tensor is not a parameter.",
+            "self.weight = nn.Parameter(mg.ones(size)). In forward, the mean of the squares of each row is "
+            "(x * x).mean(-1, keepdim=True).",
+            "return x / ((x * x).mean(-1, keepdim=True) + self.eps).sqrt() * self.weight",
         ),
-        grade_attention, attention,
+        grade_rms_norm, RMSNorm,
     ),
 }  # fmt: skip

@@ -14,13 +14,13 @@
 # %% [markdown]
 # # 13 · Solutions
 #
-# **13.1** `log_softmax` takes the largest score off before it exponentiates, so nothing overflows; `softmax` and then
-# `log` would give the logarithm of 0. `gather` picks one a row, and its gradient goes back to that place alone.
+# **13.1** `log_softmax` subtracts the largest score before it computes exponentials, so they cannot overflow. `softmax`
+# followed by `log` would compute the logarithm of 0. `gather` selects one element per row, and its gradient goes back
+# to that element only.
 
 # %%
-import numpy as np
-
 import minigrad as mg
+from minigrad import nn
 from notebooks.grading import check
 
 
@@ -31,8 +31,8 @@ def cross_entropy(scores, truth):
 check("13.1", cross_entropy)
 
 # %% [markdown]
-# **13.2** A constant gradient $g$ ends at the speed $g + 0.9g + 0.81g + \dots = 10g$, and not at infinity as in section
-# 2: old gradients fade.
+# **13.2** Old gradients fade. With a constant gradient $g$ the speed approaches $g + 0.9g + 0.81g + \dots = 10g$. In
+# section 2 it grew without limit.
 
 
 # %%
@@ -44,7 +44,8 @@ def momentum(weight, gradient, speed, rate):
 check("13.2", momentum)
 
 # %% [markdown]
-# **13.3** One factor for all keeps the direction of the step; clipping each tensor alone would turn it.
+# **13.3** One factor for all tensors keeps the direction of the step. If each tensor had a factor of its own, the
+# direction would change.
 
 
 # %%
@@ -57,15 +58,19 @@ def clipped(gradients, limit):
 check("13.3", clipped)
 
 # %% [markdown]
-# **13.4** The mask comes before the softmax, so that what is left adds up to 1.
+# **13.4** The assignment to `self.weight` registers the parameter, so `parameters()` and `state_dict()` contain it. A
+# plain tensor would compute the same output, but no optimizer would change it.
 
 
 # %%
-def attention(q, k, v):
-    places, width = q.shape
-    fits = (q @ k.T) * width**-0.5
-    later = mg.tensor(np.triu(np.ones((places, places), bool), 1))
-    return fits.masked_fill(later, -1e9).softmax(-1) @ v
+class RMSNorm(nn.Module):
+    def __init__(self, size, eps=1e-6):
+        super().__init__()
+        self.eps = eps
+        self.weight = nn.Parameter(mg.ones(size))
+
+    def forward(self, x):
+        return x / ((x * x).mean(-1, keepdim=True) + self.eps).sqrt() * self.weight
 
 
-check("13.4", attention)
+check("13.4", RMSNorm)

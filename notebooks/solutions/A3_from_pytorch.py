@@ -14,8 +14,8 @@
 # %% [markdown]
 # # A3 · Solutions
 #
-# **A3.1** Ask first, walk then. `numel()` counts elements, so `(1, 1)` is a scalar too, as it is to PyTorch, and a
-# tensor without elements is none.
+# **A3.1** Check first, then call `backward`. `numel()` counts elements, so a tensor of shape `(1, 1)` is a scalar too,
+# as in PyTorch. A tensor without elements is not a scalar.
 
 # %%
 import numpy as np
@@ -26,7 +26,7 @@ from notebooks.grading import check
 
 def strict_backward(y):
     if y.numel() != 1:
-        raise ValueError(f"backward needs one number, and this has {y.numel()}")
+        raise ValueError(f"backward requires one element, got {y.numel()}")
     return y.backward()
 
 
@@ -34,14 +34,14 @@ check("A3.1", strict_backward)
 
 # %% [markdown]
 # **A3.2** All names are compared before the first value is set, so a state that does not fit changes nothing. `set`
-# writes into the Var that is there; `w[name] = mg.Var(...)` would leave an optimizer with the old one. A square matrix
-# must be turned as well: its shape does not tell.
+# writes into the existing Var. With `w[name] = mg.Var(...)` an optimizer would still refer to the old Var. A square
+# matrix must be transposed as well, although its shape does not show it.
 
 
 # %%
 def load(w, state):
     if set(w) != set(state):
-        raise KeyError(f"only in one of both: {sorted(set(w) ^ set(state))}")
+        raise KeyError(f"names that are in one dict only: {sorted(set(w) ^ set(state))}")
     for name, v in w.items():
         value = np.asarray(state[name])
         v.set(value.T if name.endswith(".weight") and value.ndim == 2 else value)
@@ -51,8 +51,8 @@ def load(w, state):
 check("A3.2", load)
 
 # %% [markdown]
-# **A3.3** The mean over all is the sum over the parts of (samples of the part / all samples) times the mean of the
-# part. Dividing by the number of parts, as one often sees, is right only where all are equal.
+# **A3.3** The mean over all samples is a sum over the parts: the mean of each part times (samples of the part / all
+# samples). Many programs divide by the number of parts instead. This is right only if all parts have the same length.
 
 
 # %%

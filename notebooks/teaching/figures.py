@@ -244,13 +244,33 @@ def training(plt: Any) -> Any:
     return figure
 
 
+def dependence(plt: Any) -> Any:
+    """Which positions the outputs of attention depend on, by gradients: without the causal mask and with it."""
+    mg.manual_seed(0)
+    vectors = mg.Var(mg.randn(12, 8))
+    figure, axes = plt.subplots(1, 2)
+    for ax, causal in zip(axes, (False, True)):
+        y = mg.nn.functional.scaled_dot_product_attention(vectors, vectors, vectors, is_causal=causal)
+        rows = [mg.grad(row.sum(), vectors, retain_graph=True).abs().sum(1).numpy() > 0 for row in y.unbind(0)]
+        ax.imshow(np.stack(rows), cmap="Blues", vmin=0, vmax=1.5)
+        ax.set(
+            title="with the causal mask" if causal else "without a mask",
+            xlabel="depends on position",
+            xticks=range(0, 12, 2),
+        )
+    axes[0].set(ylabel="output at position")
+    figure.suptitle("Without the mask, a position reads the answer", fontsize=38)
+    return figure
+
+
 FIGURES: dict[str, Callable[..., Any]] = {
     "00_graph": tour, "01_v_curve": v_curve, "02_paths_meet": scalar, "03_film": film, "04_checking": checking,
     "05_strides": strides, "06_broadcasting": broadcasting, "07_memory": mountain,
     "07_memory_less": lambda: mountain(pieces=True), "08_jacobian": jacobian, "09_orders": orders,
     "10_roofline": roofline, "11_kernel": own_op, "12_race": race, "13_training": training,
+    "14_dependence": dependence,
 }  # fmt: skip
-CURVES = {v_curve, checking, jacobian, orders, roofline, training}
+CURVES = {v_curve, checking, jacobian, orders, roofline, training, dependence}
 
 
 def write(folder: Path, names: Sequence[str] = ()) -> list[Path]:

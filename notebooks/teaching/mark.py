@@ -46,7 +46,7 @@ class Limits:
     """What a notebook may use: seconds in all, seconds a cell, memory in GiB."""
 
     seconds: float = 300.0
-    cell_seconds: float = 60.0
+    cell_seconds: float = 120.0
     memory: float = 8.0
 
 
@@ -101,8 +101,9 @@ def shape_of(source: str) -> str:
 def chapters_of(path: Path, cells: Sequence[Cell]) -> list[str]:
     """Which chapters a notebook answers, by its checks and by its name."""
     text = "\n".join(cell.source for cell in cells)
-    named = re.findall(r"""["'](\w\w)\.\d["']""", text) + re.findall(r"(?<![A-Za-z0-9])(\w\w)_", path.stem)
-    return sorted({chapter for chapter in named if exercises_of(chapter)})
+    checked = [name[:2] for name in re.findall(r"""["'](\w\w\.\d)["']""", text) if name in exercises_of(name[:2])]
+    named = [name for name in re.findall(r"(?<![A-Za-z0-9])(\w\w)_", path.stem) if exercises_of(name)]
+    return sorted({*checked, *named})
 
 
 def borrowed(cells: Sequence[Cell], chapters: Sequence[str]) -> Iterator[str]:
