@@ -8,6 +8,7 @@
 #     make test-browser    the pages that minigrad makes, clicked through in Chromium
 #     make test-jupyter    every notebook, run from top to bottom by Jupyter
 #     make test-torch    what is compared with PyTorch, which it installs: its own samples, random programs
+#     make test-mpi    several processes that train together, with the MPI that it installs
 #     make test-gpu    the tests of the CUDA backend on a real device, with what it needs
 
 SHELL  := /bin/sh
@@ -19,7 +20,7 @@ PY     := .venv/bin/python
 KEY   := $(shell { cat pyproject.toml; echo '$(CURDIR)'; } | cksum | cut -d' ' -f1)
 STAMP := .venv/.minigrad-$(KEY)
 
-.PHONY: demo docs notebooks test test-gpu test-torch test-browser test-jupyter lint
+.PHONY: demo docs notebooks test test-gpu test-mpi test-torch test-browser test-jupyter lint
 .DEFAULT_GOAL := demo
 
 demo: $(STAMP)-run
@@ -41,6 +42,9 @@ test-gpu: $(STAMP)-test
 # The release whose lists of samples the test knows.
 test-torch: $(STAMP)-torch
 	@$(PY) -m pytest -m torch $(ARGS)
+
+test-mpi: $(STAMP)-mpi
+	@$(PY) -m pytest tests/dist -m mpi $(ARGS)
 
 notebooks: $(STAMP)-notebooks
 	@$(PY) -m minigrad tutorial
@@ -103,4 +107,5 @@ $(STAMP)-docs: ; $(call setup,docs)
 $(STAMP)-notebooks: ; $(call setup,notebooks)
 $(STAMP)-browser: ; $(call setup,test browser)
 $(STAMP)-torch: ; $(call setup,test torch)
+$(STAMP)-mpi: ; $(call setup,test mpi)
 $(STAMP)-jupyter: ; $(call setup,test notebooks)

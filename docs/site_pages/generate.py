@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import inspect
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import minigrad as mg
 from site_pages import benchmarks, ops
@@ -18,6 +20,7 @@ def write(root: Path) -> None:
     pages = {f"ops/{name}.md": text for name, text in ops.pages().items()}
     pages["ops.md"] = ops.index()
     pages["functions.md"] = functions()
+    pages["layers.md"] = layers()
     pages["teaching.md"] = (root / "notebooks/teaching/README.md").read_text(encoding="utf-8")
     pages["benchmarks.md"] = benchmarks.page(root / "docs" / "benchmarks")
     for name, text in pages.items():
@@ -45,13 +48,27 @@ def put(path: Path, text: str) -> None:
 def functions() -> str:
     """Every public name with its signature and what it says of itself."""
     parts = ["# All functions", "", "What `import minigrad as mg` gives, by name.", ""]
-    for name in sorted(mg.__all__, key=str.lower):
-        found = getattr(mg, name)
+    return "\n".join([*parts, *entries(mg, "mg")])
+
+
+def layers() -> str:
+    """Return the page of modules, initial values and tools: every public name with its signature and docstring."""
+    parts = ["# All layers", "", "Modules and losses, initial values, and tools for parameters and sequences.", ""]
+    utils = mg.nn.utils
+    named = {"mg.nn": mg.nn, "mg.nn.init": mg.nn.init, "mg.nn.utils": utils,
+             "mg.nn.utils.parametrizations": utils.parametrizations, "mg.nn.utils.rnn": utils.rnn}  # fmt: skip
+    return "\n".join([*parts, *[line for prefix, module in named.items() for line in entries(module, prefix)]])
+
+
+def entries(module: ModuleType, prefix: str) -> Iterator[str]:
+    """Yield the lines of each public function and class of a module."""
+    for name in sorted(module.__all__, key=str.lower):
+        found = getattr(module, name)
         if inspect.ismodule(found) or not callable(found):
             continue
         text = inspect.getdoc(found) or ""
-        parts += [f"## mg.{name}", "", "```python", f"{name}{signature(found)}", "```", "", "```text", text, "```", ""]
-    return "\n".join(parts)
+        yield from (f"## {prefix}.{name}", "", "```python", f"{name}{signature(found)}", "```", "")
+        yield from ("```text", text, "```", "")
 
 
 def signature(found: object) -> str:
