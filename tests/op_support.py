@@ -9,7 +9,8 @@ import numpy as np
 from op_rows.row import DOMAINS, Row
 
 import minigrad as mg
-from minigrad.runtime.tensor import Tensor, host_array
+from minigrad.runtime.data import host_array
+from minigrad.runtime.tensor import Tensor
 
 RTOL = {"float16": 4e-3, "bfloat16": 3e-2, "float32": 4e-6, "float64": 1e-12}
 SHAPE = (3, 4)

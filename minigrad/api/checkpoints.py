@@ -19,7 +19,8 @@ import numpy as np
 from minigrad.api import files, safetensors
 from minigrad.errors import ArgumentError, FileError, reading, warn
 from minigrad.ops.random import Generator, default_generator
-from minigrad.runtime.tensor import describe, host_array
+from minigrad.runtime.data import host_array
+from minigrad.runtime.tensor import describe
 
 CHECKSUM: Final = "crc32"  # of the metadata
 NAME: Final = re.compile(r"checkpoint-(\d+)\.safetensors")

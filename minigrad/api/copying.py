@@ -19,9 +19,10 @@ from minigrad.core.dtype import DType, as_dtype, cast_array
 from minigrad.core.layout import Layout
 from minigrad.core.storage import Storage
 from minigrad.errors import GradientError
+from minigrad.runtime.data import host_array
 from minigrad.runtime.graph import BackpropOp
 from minigrad.runtime.rebasing import current
-from minigrad.runtime.tensor import Tensor, describe, host_array
+from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.var import Var
 
 

@@ -18,7 +18,8 @@ from minigrad.autodiff.grads import GradStore
 from minigrad.config import OfContext
 from minigrad.core.dtype import bool_, default_float, int64
 from minigrad.errors import ArgumentError
-from minigrad.runtime.tensor import Tensor, host_array
+from minigrad.runtime.data import host_array
+from minigrad.runtime.tensor import Tensor
 from minigrad.runtime.tracers import Tracer
 
 _options: dict[str, Any] = {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80, "sci_mode": None}

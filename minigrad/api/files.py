@@ -23,7 +23,8 @@ from minigrad.api import safetensors
 from minigrad.core.device import Device, as_device, default_device
 from minigrad.errors import ArgumentError, DTypeError, FileError, reading
 from minigrad.ops.creation import from_numpy, tensor
-from minigrad.runtime.tensor import Tensor, describe, host_array
+from minigrad.runtime.data import host_array
+from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.writing import overlap
 
 STRUCTURE = "minigrad"  # of the metadata: how the tensors of a file belong together

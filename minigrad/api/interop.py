@@ -11,9 +11,9 @@ from minigrad.core.device import as_device
 from minigrad.errors import ArgumentError, DeviceError, DTypeError, GradientError, ShapeError
 from minigrad.ops.casting import to
 from minigrad.ops.creation import from_numpy
-from minigrad.runtime.data import refuse_masked
+from minigrad.runtime.data import host_array, refuse_masked
 from minigrad.runtime.journal import note_left
-from minigrad.runtime.tensor import Tensor, describe, host_array
+from minigrad.runtime.tensor import Tensor, describe
 
 
 def numpy(x: Tensor) -> Any:

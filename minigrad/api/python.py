@@ -14,8 +14,9 @@ from minigrad.errors import DTypeError, ShapeError
 from minigrad.ops.pointwise import compare
 from minigrad.ops.reduction import sums as reduce
 from minigrad.ops.shape import views
+from minigrad.runtime.data import host_array
 from minigrad.runtime.journal import note_left
-from minigrad.runtime.tensor import PLAIN, Tensor, describe, host_array
+from minigrad.runtime.tensor import PLAIN, Tensor, describe
 from minigrad.runtime.tracers import with_elements
 
 

@@ -17,11 +17,12 @@ from minigrad.autodiff.hooks import Around, Pairs, operands_of
 from minigrad.autodiff.watching import operand_name, position
 from minigrad.config import Block, OfProcess
 from minigrad.errors import GradientError
+from minigrad.runtime.data import host_array
 from minigrad.runtime.graph import BackpropOp
 from minigrad.runtime.noting import anomaly
 from minigrad.runtime.observers import Observer, attach, detach
 from minigrad.runtime.recording import F, decorated, user_line
-from minigrad.runtime.tensor import Tensor, describe, host_array
+from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.tracers import Tracer
 
 

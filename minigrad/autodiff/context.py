@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 from minigrad.autodiff.watching import fits
 from minigrad.errors import DeviceError, DTypeError, GradientError, MinigradError, ShapeError
 from minigrad.ops.shape.views import expand, permute
-from minigrad.runtime.tensor import Tensor, describe, host_array
+from minigrad.runtime.data import host_array
+from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.tracers import Tracer
 
 

@@ -32,10 +32,11 @@ from minigrad.errors import GradientError
 from minigrad.ops.creation import ones, zeros
 from minigrad.ops.indexing.gathering import zeros_of
 from minigrad.runtime.casting import among_casts
+from minigrad.runtime.data import host_array
 from minigrad.runtime.dispatch import apply
 from minigrad.runtime.operands import canonical
 from minigrad.runtime.recording import is_grad_enabled, set_grad_enabled
-from minigrad.runtime.tensor import Tensor, host_array
+from minigrad.runtime.tensor import Tensor
 from minigrad.runtime.tracers import Tracer, derives
 
 Way = Callable[[Call, set[int]], tuple[set[int], Tangents]]

@@ -11,7 +11,8 @@ import numpy as np
 from minigrad.errors import ArgumentError, MinigradError
 from minigrad.ops.creation import from_numpy, tensor
 from minigrad.ops.shape.joining import stack
-from minigrad.runtime.tensor import Tensor, describe, host_array
+from minigrad.runtime.data import host_array
+from minigrad.runtime.tensor import Tensor, describe
 
 
 def default_collate(batch: Sequence[Any]) -> Any:

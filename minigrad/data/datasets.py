@@ -21,7 +21,8 @@ from minigrad.errors import ArgumentError, DTypeError, IndexOutOfRange, ShapeErr
 from minigrad.ops.creation import from_numpy
 from minigrad.ops.indexing.gathering import index_select
 from minigrad.ops.random import Generator
-from minigrad.runtime.tensor import Tensor, describe, host_array
+from minigrad.runtime.data import host_array
+from minigrad.runtime.tensor import Tensor, describe
 
 T_co = TypeVar("T_co", covariant=True)
 Indices = NDArray[np.int64]

@@ -18,7 +18,8 @@ from typing import Any, Final
 import numpy as np
 
 from minigrad.ops.creation import from_numpy
-from minigrad.runtime.tensor import Tensor, host_array
+from minigrad.runtime.data import host_array
+from minigrad.runtime.tensor import Tensor
 
 ALIGNMENT: Final = 64  # bytes, a cache line
 LARGE: Final = 1 << 12  # bytes of an array that processes share

@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 from minigrad.autodiff.checks import check, end_of, node_of, seed
 from minigrad.autodiff.engine import leading_to, pull_back, reachable
 from minigrad.autodiff.hooks import Around
+from minigrad.runtime.data import host_array
 from minigrad.runtime.graph import BackpropOp, Output
 from minigrad.runtime.recording import no_grad
-from minigrad.runtime.tensor import Tensor, host_array
+from minigrad.runtime.tensor import Tensor
 from minigrad.runtime.tracers import Tracer, Transform
 
 

@@ -17,7 +17,8 @@ from minigrad.dist.group import communicator
 from minigrad.errors import ArgumentError, ShapeError
 from minigrad.ops.creation import from_numpy, tensor
 from minigrad.runtime.recording import no_grad
-from minigrad.runtime.tensor import Tensor, describe, expect_tensors, host_array
+from minigrad.runtime.data import host_array
+from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
 
 class ReduceOp(Enum):

@@ -24,7 +24,8 @@ from minigrad.func.trees import flatten
 from minigrad.nn.modules.module import Module
 from minigrad.ops.creation import from_numpy, zeros
 from minigrad.runtime.recording import is_grad_enabled
-from minigrad.runtime.tensor import Tensor, describe, host_array
+from minigrad.runtime.data import host_array
+from minigrad.runtime.tensor import Tensor, describe
 
 LINE = 16  # elements, to whose multiples a parameter's part of a bucket begins: a line of the cache for float32
 

@@ -19,11 +19,12 @@ import numpy as np
 from minigrad.config import followers, settings
 from minigrad.core.dtype import DType
 from minigrad.core.storage import Storage
+from minigrad.runtime.data import host_array
 from minigrad.runtime.graph import BackpropOp, Output
 from minigrad.runtime.noting import check_unsaved, hold
 from minigrad.runtime.observers import Observer, attach, detach
 from minigrad.runtime.recording import mode, user_line
-from minigrad.runtime.tensor import Tensor, host_array
+from minigrad.runtime.tensor import Tensor
 
 ENGINE = "minigrad.autodiff.engine"
 HANDING = ("minigrad.runtime.journal", "minigrad.api.python", "minigrad.api.interop")  # through which numbers leave

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from minigrad.backends.registry import backend_of
 from minigrad.config import settings
 from minigrad.core.device import Device
-from minigrad.core.dtype import DType, name_number, to_logical
+from minigrad.core.dtype import DType, name_number
 from minigrad.core.layout import Layout
 from minigrad.core.storage import Storage
 from minigrad.errors import DTypeError
@@ -145,12 +144,3 @@ def expect_tensors(name: str, *values: Any) -> None:
     for x in values:
         if not isinstance(x, Tensor):
             raise DTypeError(f"{name}: expected a tensor, got {describe(x)}; wrap data in mg.tensor(...)", op=name)
-
-
-def host_array(x: Tensor) -> Any:
-    """The elements as a NumPy array in the logical dtype that shares memory where it can (host devices do)."""
-    stored, layout = backend_of(x.device).seen(x.storage, x.layout)
-    buffer = to_logical(stored, x.dtype)
-    size = buffer.itemsize
-    view = buffer[layout.offset : layout.offset + 1] if layout.numel else buffer[:0]
-    return np.lib.stride_tricks.as_strided(view, layout.shape, tuple(s * size for s in layout.strides))

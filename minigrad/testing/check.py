@@ -17,7 +17,8 @@ from minigrad.autodiff.engine import grad
 from minigrad.core.dtype import DType, float32, float64
 from minigrad.errors import GradientError
 from minigrad.ops.creation import tensor
-from minigrad.runtime.tensor import Tensor, host_array
+from minigrad.runtime.data import host_array
+from minigrad.runtime.tensor import Tensor
 from minigrad.runtime.var import Var
 from minigrad.testing.modes import Case, batch_of_cotangents, batch_of_tangents, blame_forward, tolerance, transposed
 from minigrad.testing.patterns import suspect

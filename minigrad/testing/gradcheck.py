@@ -21,8 +21,9 @@ from minigrad.core.dtype import float64
 from minigrad.errors import ArgumentError, DTypeError, GradientError
 from minigrad.func import vjp
 from minigrad.ops.indexing.gathering import zeros_of
+from minigrad.runtime.data import host_array
 from minigrad.runtime.recording import no_grad
-from minigrad.runtime.tensor import Tensor, describe, host_array
+from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.tracers import Tracer
 from minigrad.runtime.var import Var
 from minigrad.testing.check import Check, coarser

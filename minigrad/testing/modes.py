@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from minigrad.errors import GradientError
 from minigrad.func import jvp, vjp, vmap
 from minigrad.ops.creation import tensor
-from minigrad.runtime.tensor import Tensor, host_array
+from minigrad.runtime.data import host_array
+from minigrad.runtime.tensor import Tensor
 from minigrad.testing.patterns import suspect
 from minigrad.testing.quotients import STEPS, Bounds, Function, outputs_of
 from minigrad.testing.report import Element, GradcheckError, Report, worst

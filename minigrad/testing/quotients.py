@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from minigrad.core.dtype import DType, float32, float64
 from minigrad.errors import ArgumentError
-from minigrad.runtime.tensor import Tensor, describe, host_array
+from minigrad.runtime.data import host_array
+from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.var import Var
 
 Function = Callable[..., Any]

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from minigrad.autodiff.grads import GradStore
+from minigrad.runtime.data import host_array
 from minigrad.runtime.graph import BackpropOp
-from minigrad.runtime.tensor import Tensor, host_array
+from minigrad.runtime.tensor import Tensor
 from minigrad.runtime.tracers import Tracer
 from minigrad.viz.known import Known
 

@@ -24,8 +24,8 @@ from minigrad.errors import DeviceError
 from minigrad.kernels.scalar import parse
 from minigrad.ops.pointwise import arithmetic, compare, explog
 from minigrad.ops.reduction.extremes import GREATER, LESS
-from minigrad.runtime.data import store
-from minigrad.runtime.tensor import Tensor, host_array
+from minigrad.runtime.data import host_array, store
+from minigrad.runtime.tensor import Tensor
 
 pytestmark = pytest.mark.filterwarnings("error")
 backend = Asking(ReferenceBackend())

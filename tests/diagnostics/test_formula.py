@@ -18,7 +18,8 @@ from minigrad.diagnostics.flow import flow
 from minigrad.diagnostics.formula import barred, forward_of, rules_of
 from minigrad.diagnostics.terms import Term
 from minigrad.errors import MinigradError
-from minigrad.runtime.tensor import Tensor, host_array
+from minigrad.runtime.data import host_array
+from minigrad.runtime.tensor import Tensor
 from minigrad.viz.mathematics import mathml, plain
 
 

@@ -19,7 +19,7 @@ from minigrad.kernels.fields import Fields
 from minigrad.kernels.pasting import expression_macro, scalar_macro
 from minigrad.kernels.specialize import write_kernel
 from minigrad.kernels.target import Target
-from minigrad.runtime.tensor import host_array
+from minigrad.runtime.data import host_array
 
 # A processor without a compiler: Python reads its kernels, and a table is a tuple of arrays.
 PLAIN = Target(

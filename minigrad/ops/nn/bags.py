@@ -17,7 +17,8 @@ from minigrad.ops.nn.embedding import _padding, embedding
 from minigrad.ops.pointwise.compare import where
 from minigrad.ops.reduction.sums import wide
 from minigrad.ops.shape.views import expand, narrow, reshape
-from minigrad.runtime.tensor import Tensor, describe, host_array
+from minigrad.runtime.data import host_array
+from minigrad.runtime.tensor import Tensor, describe
 
 MODES = ("sum", "mean", "max")
 

@@ -25,7 +25,8 @@ from minigrad.ops.casting import cast
 from minigrad.ops.indexing.gathering import bounds_of
 from minigrad.ops.reduction.sums import sum, wide
 from minigrad.ops.shape.views import expand, reshape
-from minigrad.runtime.tensor import Tensor, describe, host_array
+from minigrad.runtime.data import host_array
+from minigrad.runtime.tensor import Tensor, describe
 
 
 def class_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:

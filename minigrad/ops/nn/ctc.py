@@ -23,7 +23,8 @@ from minigrad.ops.reduction.sums import logsumexp, wide
 from minigrad.ops.shape.joining import stack
 from minigrad.ops.shape.padding import constant_pad_nd
 from minigrad.ops.shape.views import expand, select
-from minigrad.runtime.tensor import Tensor, describe, host_array
+from minigrad.runtime.data import host_array
+from minigrad.runtime.tensor import Tensor, describe
 
 NEVER = -1e30  # the logarithm of a probability of 0: finite, so that no difference of two of them is nan
 

@@ -25,8 +25,9 @@ from minigrad.ops.reduction.norms import norm
 from minigrad.ops.reduction.sums import aminmax, wide
 from minigrad.ops.shape.joining import stack
 from minigrad.ops.shape.views import reshape, select, unsqueeze
+from minigrad.runtime.data import host_array
 from minigrad.runtime.recording import no_grad
-from minigrad.runtime.tensor import Tensor, describe, host_array
+from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.tracers import Tracer, derives
 
 
