@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from minigrad.backends.limits import IndexLimits
+from minigrad.backends.limits import ClassLimits, IndexLimits
 from minigrad.core.dtype import DType
 from minigrad.core.op import Spec
 from minigrad.core.storage import Storage
@@ -132,7 +132,7 @@ class Launch:
         self.arguments, self.always_fails = arguments, always_fails
         self.steps, self.temporaries, self.flags = tuple(steps), tuple(temporaries), tuple(flags)
         self.parts = tuple(parts)
-        self.limits: IndexLimits | None = None
+        self.limits: IndexLimits | ClassLimits | None = None
 
     def __call__(self, *buffers: Any) -> Any:
         return self.call(*buffers)
@@ -203,8 +203,8 @@ class Launch:
             [Part(request, tuple(range(arguments)), specs)],
         )  # fmt: skip
 
-    def within(self, limits: IndexLimits) -> Launch:
-        """Return the launch with the index that its errors are about."""
+    def within(self, limits: IndexLimits | ClassLimits) -> Launch:
+        """Return the launch with the index, or the classes, that its errors are about."""
         made = Launch(self.arguments, self.steps, self.temporaries, self.flags, self.always_fails, self.parts)
         made.limits = limits
         return made
@@ -265,7 +265,7 @@ def written(launch: Launch) -> Callable[..., Any]:
     return function
 
 
-def checked(launch: Launch, limits: IndexLimits) -> Callable[..., None]:
+def checked(launch: Launch, limits: IndexLimits | ClassLimits) -> Callable[..., None]:
     """Return the function of a launch that raises for an index that is out of range."""
     run = written(launch)
 

@@ -8,11 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from numpy.typing import NDArray
+
 from minigrad.core.device import CPU
 from minigrad.core.dtype import int64
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 from minigrad.core.requests import Bounds
+from minigrad.core.storage import Storage
 from minigrad.errors import IndexOutOfRange
 
 
@@ -32,6 +35,36 @@ class IndexLimits:
         """Return the error for a check that failed in a call on these buffers."""
         low, high = bounds_of(self.backend, self.index)(buffers[self.slot])
         return out_of_range(self.label, low if low < -self.x.shape[self.dim] else high, self.x, self.dim)
+
+
+class ClassLimits:
+    """The class numbers that the errors of a launch are about: their slot and Spec, how many classes there are, and the
+    number that stands for no class."""
+
+    __slots__ = ("backend", "classes", "ignore", "label", "slot", "target")
+
+    def __init__(self, backend: Any, label: str, slot: int, target: Spec, classes: int, ignore: int) -> None:
+        self.backend, self.label, self.slot = backend, label, slot
+        self.target, self.classes, self.ignore = target, classes, ignore
+
+    def error(self, buffers: tuple[Any, ...]) -> IndexOutOfRange:
+        """Return the error for a check that failed in a call on these buffers."""
+        storage = Storage(buffers[self.slot], self.target.dtype, CPU)
+        wrong = wrong_classes(self.backend.array(storage, self.target.layout), self.classes, self.ignore)
+        return no_class(self.label, wrong, self.target, self.classes, self.ignore)
+
+
+def wrong_classes(values: NDArray[Any], classes: int, ignore: int | None) -> list[int]:
+    """Return the class numbers that are neither below `classes` nor the one that is ignored."""
+    wrong = values[(values < 0) | (values >= classes)]
+    return (wrong if ignore is None else wrong[wrong != ignore]).tolist()
+
+
+def no_class(label: str, wrong: list[int], target: Spec, classes: int, ignore: int | None) -> IndexOutOfRange:
+    """Return the error for class numbers without a class; for none, another thread has corrected them since."""
+    what = f"class {wrong[0]} of {target!r} is" if wrong else f"a class of {target!r}, changed by another thread, was"
+    ignored = "" if ignore is None else f", and {ignore} is ignored"
+    return IndexOutOfRange(f"{label}: {what} out of range; classes are 0 to {classes - 1}{ignored}", op=label)
 
 
 def bounds_of(backend: Any, index: Spec) -> Callable[[Any], tuple[int, int]]:

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from minigrad.backends.launch import Launch
 from minigrad.core.device import Device
-from minigrad.core.dtype import DType
+from minigrad.core.dtype import DType, to_logical
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 from minigrad.core.storage import Storage
@@ -44,6 +45,13 @@ class Transfers:
     def seen(self, storage: Storage, layout: Layout) -> tuple[NDArray[Any], Layout]:
         """Memory of the host with at least what a layout shows of a storage, and the layout that shows it there."""
         return self.to_host(storage), layout
+
+    def array(self, storage: Storage, layout: Layout) -> NDArray[Any]:
+        """The elements that a layout shows, as an array in the logical dtype; it shares memory of the host."""
+        stored, layout = self.seen(storage, layout)
+        buffer = to_logical(stored, storage.dtype)
+        view = buffer[layout.offset : layout.offset + 1] if layout.numel else buffer[:0]
+        return as_strided(view, layout.shape, tuple(s * buffer.itemsize for s in layout.strides))
 
     # ---- other libraries; memory of the host needs nothing here, since NumPy opens it
 

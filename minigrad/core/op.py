@@ -135,7 +135,6 @@ class Op(Later):
         self.dtype_rule: Callable[..., Any] | None = None
         self.shape_rule: Callable[..., Any] | None = None
         self.prepare: Callable[..., Any] | None = None
-        self.check: Callable[..., Any] | None = None
         self.public: Callable[..., Any] | None = None
         self.rules: tuple[Rule | None, ...] = (None,) * len(operands)
         self.saves: Any = ()

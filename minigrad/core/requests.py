@@ -363,7 +363,7 @@ class Pick(Request):
     """Minus fn's result at the element of each row (last dim) that a target names, 0 where it is `ignore`.
 
     Operands: x, target.  reduction: "none", or all rows as one number, their "sum", or their "mean" over the rows that
-    count.
+    count.  The launch fails if a target is neither `ignore` nor a position in its row.
     """
 
     fn: RowFn

@@ -261,18 +261,15 @@ def view(
 
 def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | None = None,
            linear: Linear | bool = False, jvp: Callable[..., Any] | None = None, batch: BatchRule = None,
-           joint: Callable[..., Any] | None = None, check: Callable[..., Any] | None = None,
-           outputs: tuple[str, ...] = ("y",), zeros: bool = False, name: str = "", label: str = "",
-           namespace: Namespace = None,
-           method: bool = False, in_place: bool = False, out: bool = True, floats: bool = False,
-           writes: tuple[str, ...] = (),
+           joint: Callable[..., Any] | None = None, outputs: tuple[str, ...] = ("y",), zeros: bool = False,
+           name: str = "", label: str = "", namespace: Namespace = None, method: bool = False, in_place: bool = False,
+           out: bool = True, floats: bool = False, writes: tuple[str, ...] = (),
            otherwise: Callable[..., Any] | None = None) -> Callable[..., Function]:  # fmt: skip
     """Declare an op with a kernel family of its own.
 
     The body is given the backend, a Spec for each result, and then the public arguments, with Specs for the operands;
     it returns the backend's launch.  Operands are the parameters annotated as tensors.
-    dtype(op, specs, **params) gives the result's dtype, shape(op, *specs, **params) its shape.  check(op, backend,
-    specs, params) prepares a look at the values (index ranges) that runs before anything is allocated.  joint is a rule
+    dtype(op, specs, **params) gives the result's dtype, shape(op, *specs, **params) its shape.  joint is a rule
     that gives a tuple of all gradients; a backward pass takes it where every operand wants one.  If it names the fact
     `asked`, a flag for each operand, it is taken always, and gives None for what is not asked for; what none of the
     operands' own rules would save then is None, too.
@@ -308,7 +305,7 @@ def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | N
         op.writes = check_writes(op, writes)
         if joint is not None:
             op.joint = read_joint(op, joint)
-        op.dtype_rule, op.shape_rule, op.check = dtype, shape, check
+        op.dtype_rule, op.shape_rule = dtype, shape
         op.prepare = by_name(function, signature, 1 + len(outputs))
         claim(op, linear, jvp, batch)
         op.along = not signature.many and any(role.name == "Dim" for role in op.roles.values())
@@ -333,7 +330,7 @@ def has_fast_path(op: Op, floats: bool, out: bool, otherwise: Any) -> bool:
     """Whether calls of an op with a kernel need no more than those of an elementwise op."""
     signature = op.signature
     simple = len(signature.parameters) == len(op.operands) <= 3 and not signature.optional and not signature.many
-    plain = op.result is None and op.check is None and not op.writes
+    plain = op.result is None and not op.writes
     return simple and plain and out and not floats and otherwise is None
 
 

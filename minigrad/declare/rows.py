@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from types import FunctionType
 from typing import Any
 
+from minigrad.backends.limits import ClassLimits
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import MapRows, Pick, PickBack, SumColumns
 from minigrad.core.roles import role_of
@@ -85,7 +86,6 @@ def picks(
     *,
     backward: RowFn,
     dtype: Body,
-    check: Body,
     jvp: Body | None = None,
     batch: BatchRule = None,
     back_vjp: Vjp | None = None,
@@ -98,7 +98,7 @@ def picks(
 
     Parameters are `ignore`, the target of rows that do not count, and `reduction`: see the requests `Pick`, `PickBack`.
     backward: what of each element, less 1 at the one that is named, times g, is the gradient.
-    dtype, check: as for `kernel`, also of the backward op.  jvp, batch: as for `kernel`; back_vjp, back_jvp and
+    dtype: as for `kernel`, also of the backward op.  jvp, batch: as for `kernel`; back_vjp, back_jvp and
     back_batch: likewise, of the backward op.  With back_vjp, higher orders go through that instead of the definition.
     """
 
@@ -107,19 +107,18 @@ def picks(
         for each in (fn, backward):
             check_names(function, each, names[:1])
         check_params(function, fn, ("ignore", "reduction"))
-        body = posed(function, asking(PickBack, backward), ("g", *names), f"{name or function.__name__}_backward")
+        label = name or function.__name__
+        body = posed(function, picking(PickBack, backward, label), ("g", *names), f"{label}_backward")
         declare = kernel(
-            dtype=dtype, shape=pick_back_shape, check=check, linear=joint("g"), vjp=back_vjp, jvp=back_jvp,
+            dtype=dtype, shape=pick_back_shape, linear=joint("g"), vjp=back_vjp, jvp=back_jvp,
             batch=back_batch, namespace=(), out=False,
         )  # fmt: skip
         back = at(function, declare(body))
         more = first_order(function, names, chosen(names, back, None, None), names[:1])
-        body = posed(function, asking(Pick, fn), names)
+        body = posed(function, picking(Pick, fn, label), names)
         public = with_definition(
             function,
-            kernel(
-                dtype=dtype, shape=pick_shape, check=check, jvp=jvp, batch=batch, name=name, namespace=namespace, **more
-            )(body),
+            kernel(dtype=dtype, shape=pick_shape, jvp=jvp, batch=batch, name=name, namespace=namespace, **more)(body),
         )
         public.op.joint.smooth = back_vjp is not None  # type: ignore[attr-defined]
         return public
@@ -233,9 +232,15 @@ def launcher(fn: RowFn, lines: Names) -> Body:
     return prepare
 
 
-def asking(request: Callable[..., Any], fn: RowFn) -> Body:
-    """The body of an op that asks for nothing but a request, with its parameters."""
-    return lambda backend, out, *specs, **params: backend.prepare(request(fn, **params), out, *specs)
+def picking(request: Callable[..., Any], fn: RowFn, label: str) -> Body:
+    """The body of an op that requests `Pick` or `PickBack`; its last two operands are the rows and the classes."""
+
+    def body(backend: Any, out: Spec, *specs: Spec, ignore: int, reduction: str) -> Any:
+        launch = backend.prepare(request(fn, ignore, reduction), out, *specs)
+        *_, rows, target = specs
+        return launch.within(ClassLimits(backend, label, len(specs) - 1, target, rows.shape[-1], ignore))
+
+    return body
 
 
 def along(function: FunctionType, backward: RowFn, lines: Names, outputs: Names, batch: BatchRule) -> Function:

@@ -37,7 +37,6 @@ def reduced(op: Op, present: Present) -> Op:
     made.shape_rule = widened(op.shape_rule, present, 1)
     made.prepare = widened(op.prepare, present, count)
     made.composed = widened(op.composed, present, 0)
-    made.check = op.check
     absent = frozenset(op.operands) - set(names)
     kept = [rule for rule, there in zip(op.rules, present) if there]
     made.rules = tuple(None if rule is None else without(rule, absent) for rule in kept)

@@ -55,8 +55,6 @@ def apply(op: Op, operands: tuple[Any, ...], params: dict[str, Any] = NO_PARAMS,
     if op.kind == "function":
         return op.run(operands)  # type: ignore[attr-defined]
     plan = plan_of(op, operands, params)
-    if plan.check is not None:
-        plan.check(*operands)
     result = run(op, plan, operands) if out is None and not op.writes else write_result(op, plan, operands, out, run)
     if began is not None:
         observed.call(op, operands, result, began)

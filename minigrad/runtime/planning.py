@@ -55,7 +55,6 @@ class CallPlan:
         fast: tuple[Any, Any] = (None, None) if launch is None else launch.fast
         self.kernel, self.numbers = fast
         self.params: dict[str, Any] = {}
-        self.check: Any = None
         self.into: dict[Any, Any] = {}
         self.writes: dict[Any, Launch] = {}
 
@@ -96,8 +95,6 @@ def make_plan(op: Op, operands: tuple[Tensor, ...], params: dict[str, Any], fres
     backend = backend_of(device)
     plan = (PLANNERS[op.kind] if fresh else plan_write)(op, backend, device, specs, params)
     plan.params = params
-    if op.check is not None:
-        plan.check = op.check(op, backend, specs, params)
     return plan
 
 

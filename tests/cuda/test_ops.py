@@ -108,6 +108,13 @@ def test_an_index_out_of_range_is_an_error_on_it():
         mg.gather(x, 0, mg.tensor([0, 3], device="cuda"))
 
 
+@pytest.mark.parametrize("wrong", [-1, 3])
+def test_a_class_that_does_not_exist_is_an_error_on_it(wrong):
+    x = mg.zeros(3, 3, device="cuda")
+    with pytest.raises(IndexOutOfRange, match=rf"cross_entropy: class {wrong} of int64\(3,\) is out of range"):
+        mg.nn.functional.cross_entropy(x, mg.tensor([0, wrong, -100], device="cuda"))
+
+
 def test_random_numbers_are_those_of_the_cpu():
     mg.manual_seed(7)
     wanted = mg.rand(9, dtype="float64")

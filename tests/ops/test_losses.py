@@ -79,6 +79,31 @@ def test_wrong_arguments_are_named_before_anything_is_computed(call: Any, error:
         call(mg.randn(2, 3), mg.tensor([0, 2]))
 
 
+@pytest.mark.parametrize("wrong", [-101, -1, 3, 1 << 40])
+@pytest.mark.parametrize("reduction", ["none", "mean"])
+@pytest.mark.parametrize("device", ["cpu", "reference"])
+def test_every_kernel_finds_a_class_that_does_not_exist(device: str, reduction: str, wrong: int) -> None:
+    x = mg.zeros(3, 3, 2, dtype="float32", device=device)
+    values = np.array([[0, 1], [2, -100], [1, 2]])
+    for place in np.ndindex(3, 2):
+        classes = values.copy()
+        classes[place] = wrong
+        for target in (mg.tensor(classes, device=device), mg.tensor(classes.T.copy(), device=device).T):
+            for loss in (F.cross_entropy, F.nll_loss):
+                sentence = rf"^{loss.__name__}: class {wrong} of int64\(3, 2\) is out of range; classes are 0 to 2, and"
+                with pytest.raises(IndexOutOfRange, match=sentence):
+                    loss(x, target, reduction=reduction)
+
+
+def test_a_batch_and_threads_find_a_class_that_does_not_exist() -> None:
+    x, target = mg.zeros(4000, 3, dtype="float32"), np.zeros(4000, np.int64)
+    target[3999] = 3
+    with pytest.raises(IndexOutOfRange, match="class 3"):
+        mg.func.vmap(F.cross_entropy)(x.reshape(2, 2000, 3), mg.tensor(target.reshape(2, 2000)))
+    with mg.override(parallel_threshold=0), pytest.raises(IndexOutOfRange, match="class 3"):
+        F.cross_entropy(x, mg.tensor(target))
+
+
 @pytest.mark.parametrize("threshold", [0, 1 << 40], ids=["parallel", "serial"])
 def test_a_long_squared_error_is_one_kernel_that_combines_its_pieces(threshold: int) -> None:
     with mg.override(parallel_threshold=threshold):

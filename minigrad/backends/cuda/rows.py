@@ -23,7 +23,8 @@ from minigrad.backends.cuda.rowtexts import WIDEST, Form, joins_text, row_words
 from minigrad.backends.cuda.runtime import THREADS, Program, Size
 from minigrad.backends.cuda.texts import group_words
 from minigrad.backends.launch import NO_STEPS, Loop
-from minigrad.backends.lowering.functions import EQUAL, QUOTIENT, SUM, UNLESS
+from minigrad.backends.lowering.functions import CHOSEN, EQUAL, QUOTIENT, SUM, UNLESS
+from minigrad.backends.lowering.rows import expect_classes
 from minigrad.backends.steps import Steps, Value, viewed
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype, bool_, float64, int32, int64
@@ -93,6 +94,7 @@ class Rows(Family):
         )
         launch = self.bind(kernel, (self.blocks(number, block[1]), 1, 1), block, numbers)
         steps = Steps(self, (out,), (x, target))
+        self.expect_classes(steps, ignore, x.shape[-1])
         if each:
             steps.then(launch, *steps.operands, *steps.outs)
             return steps.launch
@@ -129,6 +131,15 @@ class Rows(Family):
         launch = self.bind(kernel, (self.blocks(prod(shape), block[1]), 1, 1), block, numbers)
         steps.then(launch, values, chosen, head, share, *steps.outs)
         return steps.launch
+
+    @staticmethod
+    def expect_classes(steps: Steps, ignore: int, classes: int) -> None:
+        """Add steps that end the launch at a class that does not exist."""
+        target = steps.operands[-1]
+        ignored, index = steps.work(target.shape, bool_), steps.work(target.shape, int64)
+        steps.each(EQUAL, ignored, target, steps.constant(ignore, int64), compute=int64.compute)
+        steps.each(CHOSEN, index, ignored, steps.constant(0, int64), target)
+        expect_classes(steps, index, classes)
 
     @staticmethod
     def counted(steps: Steps, target: Value, ignore: int) -> Value:

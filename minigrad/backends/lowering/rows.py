@@ -18,7 +18,7 @@ from minigrad.backends.lowering.functions import (
 from minigrad.backends.steps import Specs, Steps, Value, lowers, shortened, viewed
 from minigrad.core.dtype import DType, as_dtype, bool_, float64, int64
 from minigrad.core.op import ScalarFn
-from minigrad.core.requests import Gather, MapRows, Pick, PickBack, SumColumns
+from minigrad.core.requests import Bounds, Gather, MapRows, Pick, PickBack, SumColumns
 from minigrad.core.rows import RowFn
 
 
@@ -85,6 +85,7 @@ def pick(backend: Backend, request: Pick, outs: Specs, operands: Specs) -> Launc
     named = target.seen(target.layout.unsqueeze(-1))
     steps.each(EQUAL, ignored, named, steps.constant(request.ignore, int64), compute=int64.compute)
     steps.each(CHOSEN, index, ignored, steps.constant(0, int64), named)
+    expect_classes(steps, index, x.shape[-1])
     steps.ask(Gather(last), element, x, index)
     assert request.fn.result is not None
     of_row(steps, request.fn.result, loss, [element, *totals], request.fn)
@@ -99,6 +100,14 @@ def pick(backend: Backend, request: Pick, outs: Specs, operands: Specs) -> Launc
         steps.each(QUOTIENT, total, total, counted(steps, ignored))
     steps.copy(out, viewed(total, out.shape))
     return steps.launch
+
+
+def expect_classes(steps: Steps, index: Value, classes: int) -> None:
+    """Add steps that end the launch at a class that does not exist; index: the classes, 0 for an ignored one."""
+    if index.layout.numel:
+        bounds = steps.work((2,), int64)
+        steps.ask(Bounds(), bounds, index)
+        steps.check(bounds, 0, classes - 1)
 
 
 def counted(steps: Steps, ignored: Value) -> Value:

@@ -88,10 +88,13 @@ class Rows(HostMemory):
         find, result = totals_of(fn, compute, 0.0), named_arguments(fn.result, fn, compute)
         number = compute_type(compute)
 
-        def launch(buffer: Buffer, chosen: Buffer, z: Buffer) -> None:
+        def launch(buffer: Buffer, chosen: Buffer, z: Buffer) -> bool:
+            labels = [int(t) for t in read(chosen, target, INT64)]
+            if any(label != ignore and not 0 <= label < n for label in labels):
+                return True
             elements = [(value,) for value in read(buffer, x, compute)]
             losses, count = [], 0
-            for r, label in enumerate(int(t) for t in read(chosen, target, INT64)):
+            for r, label in enumerate(labels):
                 row = elements[r * n : (r + 1) * n]
                 losses.append(number(0) if label == ignore else -result(*row[label], *find(row)))
                 count += label != ignore
@@ -99,6 +102,7 @@ class Rows(HostMemory):
                 total = np.sum(np.array(losses, np.float64))
                 losses = [number(total / np.float64(count) if reduction == "mean" else total)]
             write(z, out, losses, compute)
+            return False
 
         return quiet(launch)
 

@@ -197,7 +197,8 @@ def pick(in_K, out, N):  # type: ignore[no-untyped-def]
             at_K = N.offset[K + 1]
             walk(rest, N.shape, to=N.strides[0], at_K=N.strides[K + 1])
             chosen = np.int64(in_1[at_1])
-            if chosen < 0 or chosen >= n:  # ignored, or changed by another thread since the classes were checked
+            if chosen != N.ignore and (chosen < 0 or chosen >= n):
+                flag[0] = 1
                 chosen = N.ignore
             loss = T(0)
             if chosen != N.ignore:
@@ -260,7 +261,8 @@ def pick_backward(in_K, out, N):  # type: ignore[no-untyped-def]
             walk(rest, N.shape, to=N.strides[0], at_K=N.strides[K + 1])
             z = out[to : to + n]
             chosen = np.int64(in_1[at_1])
-            if chosen < 0 or chosen >= n:  # ignored, or changed by another thread since the classes were checked
+            if chosen != N.ignore and (chosen < 0 or chosen >= n):
+                flag[0] = 1
                 chosen = N.ignore
             if chosen == N.ignore:
                 for j in range(n):

@@ -5,11 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from minigrad.backends.base import Backend
-from minigrad.backends.limits import IndexLimits
+from minigrad.backends.limits import ClassLimits, IndexLimits, no_class, wrong_classes
 from minigrad.backends.lowering.functions import CHOSEN, EQUAL, PICKED_GRADIENT, QUOTIENT
 from minigrad.backends.lowering.rows import counted
 from minigrad.backends.steps import Steps, viewed
@@ -20,13 +18,12 @@ from minigrad.core.requests import Pick, ScatterAdd
 from minigrad.core.rows import RowFn
 from minigrad.declare.decorators import kernel, scalar
 from minigrad.declare.rules import common, joint, refuse
-from minigrad.errors import IndexOutOfRange, ShapeError
+from minigrad.errors import ShapeError
 from minigrad.ops.casting import cast
-from minigrad.ops.indexing.gathering import bounds_of
 from minigrad.ops.reduction.sums import sum, wide
 from minigrad.ops.shape.views import expand, reshape
 from minigrad.runtime.data import host_array
-from minigrad.runtime.tensor import Tensor, describe
+from minigrad.runtime.tensor import Tensor
 
 
 def class_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
@@ -40,30 +37,11 @@ def class_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
     return dtype
 
 
-def in_range(op: Op, backend: Backend, specs: tuple[Spec, ...], params: dict[str, Any]) -> Callable[..., None]:
-    """A look at the classes before the op allocates: each must exist or be the ignored one."""
-    target, classes, ignore = specs[-1], specs[-2].shape[params.get("dim", -1)], params["ignore"]
-    bounds = bounds_of(backend, target)
-
-    def check(*operands: Tensor) -> None:
-        low, high = bounds(operands[-1].storage.buffer)
-        if low < 0 or high >= classes:
-            check_classes(op.label, operands[-1], classes, ignore)
-
-    return check
-
-
 def check_classes(name: str, target: Tensor, classes: int, ignore: int | None = None) -> None:
     """Raise IndexOutOfRange for a class that is neither there nor ignored."""
-    values = host_array(target).reshape(-1)
-    wrong = values[(values < 0) | (values >= classes)]
-    wrong = wrong if ignore is None else wrong[wrong != ignore]
-    if wrong.size:
-        raise IndexOutOfRange(
-            f"{name}: class {wrong[0]} of {describe(target)} is out of range; classes are 0 to {classes - 1}"
-            + ("" if ignore is None else f", and {ignore} is ignored"),
-            op=name,
-        )
+    wrong = wrong_classes(host_array(target), classes, ignore)
+    if wrong:
+        raise no_class(name, wrong, Spec(target.layout, target.dtype), classes, ignore)
 
 
 def wide_classes(target: Tensor) -> Tensor:
@@ -118,7 +96,7 @@ def named_shape(op: Op, input: Spec, target: Spec, *, dim: int, ignore: int, red
 
 
 @kernel(
-    dtype=class_dtype, shape=named_shape, check=in_range, linear=joint("input"), namespace=(), label="nll_loss",
+    dtype=class_dtype, shape=named_shape, linear=joint("input"), namespace=(), label="nll_loss",
     vjp=(
         lambda g, target, *, input_shape, **params: named_gradient(g, target, shape=input_shape, **params),
         None,
@@ -134,7 +112,8 @@ def minus_named(backend, out, input: Tensor, target: Tensor, *, dim, ignore, red
     """
     d = len(input.shape) - 1
     rows = input.layout.permute((*[k for k in range(d + 1) if k != dim], dim))
-    return backend.prepare(Pick(ELEMENT, ignore, reduction), out, Spec(rows, input.dtype), target)
+    launch = backend.prepare(Pick(ELEMENT, ignore, reduction), out, Spec(rows, input.dtype), target)
+    return launch.within(ClassLimits(backend, "nll_loss", 1, target, input.shape[dim], ignore))
 
 
 @kernel(

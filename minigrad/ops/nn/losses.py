@@ -18,7 +18,6 @@ from minigrad.ops.nn.classes import (
     check_classes,
     class_dtype,
     gradient_batch,
-    in_range,
     loss_batch,
     minus_named,
     wide_classes,
@@ -84,7 +83,7 @@ def _cross_bend(v: Tensor, g: Tensor, x: Tensor, target: Tensor, ignore: int, re
 
 
 @picks(
-    LOG_SOFTMAX, backward=SOFTMAX, name="cross_entropy", namespace=(), dtype=class_dtype, check=in_range,
+    LOG_SOFTMAX, backward=SOFTMAX, name="cross_entropy", namespace=(), dtype=class_dtype,
     jvp=lambda dinput, input, target, *, ignore, reduction: _cross_tangent(dinput, input, target, ignore, reduction),
     batch=lambda input, target, *, ignore, reduction: _cross_batch(input, target, ignore, reduction),
     back_vjp=(
