@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from minigrad.core.op import Op, Spec
+from minigrad.core.requests import Reduce
 from minigrad.core.roles import Int
 from minigrad.core.shape import normalize_dim
-from minigrad.declare.decorators import composed
+from minigrad.declare.decorators import composed, kernel
+from minigrad.declare.rules import with_kept_dims
 from minigrad.errors import ShapeError
 from minigrad.ops.casting import clone
-from minigrad.ops.shape.views import adjoint_of, diagonal, reshape
+from minigrad.ops.reduction.sums import sum
+from minigrad.ops.shape.views import adjoint_of, diagonal, expand, reshape
 from minigrad.runtime.tensor import Tensor, describe
 
 
@@ -38,9 +44,19 @@ def diagflat(input: Tensor, offset: Int = 0) -> Tensor:
     return diag_embed(reshape(input, -1), offset)
 
 
-@composed(out=False)
-def trace(input: Tensor) -> Tensor:
-    """The sum of the diagonal of a matrix.  Gradient: g on the diagonal of zeros."""
-    if input.ndim != 2:
-        raise ShapeError(f"trace: expected 2 dims, got {describe(input)}", op="trace")
-    return diagonal(input).sum()
+def _of_matrix(op: Op, input: Spec) -> tuple[int, ...]:
+    if len(input.shape) != 2:
+        raise ShapeError(f"{op.label}: expected 2 dims, got {input!r}", op=op.label)
+    return ()
+
+
+@kernel(
+    dtype=lambda op, specs: specs[0].dtype.sum_dtype, shape=_of_matrix, linear=True, method=True,
+    vjp=(lambda g, *, in_shape: adjoint_of(diagonal, expand(g, shape=(min(in_shape),)), in_shape),),
+    batch=lambda input, *, batch: sum(diagonal(input, 0, 1, 2), 1),
+)  # fmt: skip
+def trace(backend, out, input: Tensor):
+    """Return the sum of the diagonal of a matrix, in the dtype of `sum`.  Gradient: g on the diagonal of zeros."""
+    line = Spec(input.layout.diagonal(0, 0, 1), input.dtype)
+    request = Reduce(sum.op.reducer, np.dtype(input.dtype.accumulator), (0,))
+    return backend.prepare(request, with_kept_dims(out, line.shape, (0,)), line)
