@@ -139,7 +139,7 @@ DIAGONALS = [
     _row("diag", lambda x: x.diag(1), lambda x: np.diag(x, 1), (3,), ops=("put_back",)),
     _row("diag_embed", lambda x: x.diag_embed(-1, 0, 1), lambda x: _embedded(x), (2, 3)),
     _row("diagflat", lambda x: x.diagflat(-1), lambda x: np.diagflat(x, -1), (2, 2)),
-    _row("trace", mg.trace, np.trace, MATRIX, dtypes=FLOATS, refuses=False),
+    _row("trace", mg.trace, np.trace, MATRIX, dtypes=FLOATS, ops=("trace",), refuses=False),
     _row("diagonal_scatter", lambda a, b: mg.diagonal_scatter(a, b, 1),
          lambda a, b: _filled(a, (np.arange(3), np.arange(1, 4)), b), MATRIX, (3,)),
     _row("select_scatter", lambda a, b: mg.select_scatter(a, b, 1, -1), lambda a, b: _filled(a, (slice(None), -1), b),

@@ -24,9 +24,11 @@ from minigrad.ops.linalg.products import matmul
 from minigrad.ops.reduction import norms
 from minigrad.ops.reduction.sums import sum
 from minigrad.ops.shape.grids import choices
-from minigrad.ops.shape.views import reshape
+from minigrad.ops.shape.joining import cat
+from minigrad.ops.shape.views import narrow, reshape
 from minigrad.runtime.tensor import Tensor, describe
 
+BLOCK = 256  # rows of pdist that take one product
 MANY = 25  # rows above which PyTorch, too, takes products for distances
 MODES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
 
@@ -66,10 +68,12 @@ def pdist(input: Tensor, p: Scalar = 2.0) -> Tensor:
         raise ShapeError(f"pdist: expected a matrix of floats and p >= 0, got {describe(input)} and {p}", op="pdist")
     n = input.shape[0]
     if p == 2 and n > MANY and input.dtype.itemsize < 8:
-        counts = np.arange(n - 1, 0, -1)  # of pairs in each row of the matrix of all distances, behind its diagonal
-        starts = np.arange(1, n) * (n + 1) - n - np.cumsum(counts) + counts
-        position = tensor(np.arange(counts.sum()) + np.repeat(starts, counts), device=input.device)
-        return index_select(reshape(by_products(input, input), (n * n,)), 0, position)
+        parts, later = [], []  # a block of rows meets itself and the rows behind it; half of that matrix is not made
+        for start in range(0, n, BLOCK):
+            rows, rest = min(BLOCK, n - start), n - start
+            parts.append(reshape(by_products(narrow(input, 0, start, rows), narrow(input, 0, start, rest)), (-1,)))
+            later.append(~np.tri(rows, rest, dtype=bool).ravel())
+        return index_select(cat(parts), 0, tensor(np.flatnonzero(np.concatenate(later)), device=input.device))
     first, second = (index_select(input, 0, tensor(column, device=input.device)) for column in choices(n, 2, True).T)
     return norms.norm(first - second, p if input.shape[1] else 2, -1)
 
