@@ -15,6 +15,7 @@ from minigrad.core.op import Op
 from minigrad.runtime.hooks import AFTER, BEFORE, Hook, HookHandle, add_hook
 
 ids = itertools.count(1)
+FEW = 6  # elements of an operand or a result up to which a node keeps their storages for pictures
 
 
 class BackpropOp:
@@ -24,13 +25,15 @@ class BackpropOp:
     saved: the values that the rules of the tracking operands name (None once they are freed);
     versions: the version of each saved value's storage when it was saved;
     plan: the call plan with the operands' shapes and dtypes; params: the static arguments;
-    source: the user's line, under `mg.debug()`.
+    source: the user's line, under `mg.debug()`;
+    read: the storages of operands of at most FEW elements, which pictures show; None for a larger call.
     ids: None for an op of one result, whose gradient is known by `id`; else an id for each result, the first is `id`.
     hooks: None, or the hooks of each result that has some, by its number, and the node's own.
     """
 
     __slots__ = (
-        "__weakref__", "hooks", "id", "ids", "mask", "op", "params", "parents", "plan", "saved", "source", "versions",
+        "__weakref__", "hooks", "id", "ids", "mask", "op", "params", "parents", "plan", "read", "saved", "source",
+        "versions",
     )  # fmt: skip
 
     def __init__(
@@ -41,6 +44,7 @@ class BackpropOp:
         self.hooks: dict[Any, dict[int, Hook]] | None = None
         self.op, self.plan, self.params, self.parents, self.mask = op, plan, params, parents, mask
         self.saved: tuple[Any, ...] | None = saved
+        self.read: tuple[Any, ...] | None = None
         self.versions = tuple([t.storage.version for t in saved])
         self.source: str | None = None
 

@@ -73,6 +73,7 @@ class Saving(Observer):
 
     def recorded(self, node: BackpropOp, operands: Sequence[Tensor]) -> None:
         if savers.stack:
+            node.read = None  # a saver decides what is kept
             savers.stack[-1].keep(node, operands)
 
 

@@ -15,6 +15,7 @@ from minigrad.core.layout import Layout
 from minigrad.core.op import Op, Spec
 from minigrad.core.shape import broadcast_shapes
 from minigrad.errors import DeviceError, MinigradError
+from minigrad.runtime.graph import FEW
 from minigrad.runtime.observers import Observed
 from minigrad.runtime.promises import dtypes_of, elementwise_launch, launchable, loop_dtypes, result_specs, with_dtypes
 from minigrad.runtime.tensor import Tensor, describe
@@ -27,16 +28,16 @@ class CallPlan:
     outs: layout and dtype of each result; layout, dtype, numel and make are those of the first.
     run: the launch as a function of the buffers of the operands and results, or None.
     kernel, numbers: the function of the launch's only kernel and its last argument, for the fast path; else None.
-    check: looks at index values before anything is allocated, or None.
     params: the static arguments that the plan was made for.
     make: allocates the result's storage, or None for a view; makes: those of all results; allocators: these without
     observers.
     tracks: whether a result can carry a gradient: it is a float.
+    few: whether nodes keep their operands, which have few elements and memory of their own.
     writes: launches that write through other layouts, for out= and the in-place forms; into: their functions.
     """
 
     __slots__ = (
-        "allocators", "backend", "check", "device", "dtype", "into", "kernel", "launch", "layout", "make", "makes",
+        "allocators", "backend", "device", "dtype", "few", "into", "kernel", "launch", "layout", "make", "makes",
         "numbers", "numel", "outs", "params", "run", "source", "specs", "tracks", "writes",
     )  # fmt: skip
 
@@ -51,6 +52,7 @@ class CallPlan:
         self.makes = self.allocators
         self.make: Any = self.makes[0] if self.makes else None
         self.tracks = any(each.dtype.is_float for each in self.outs)
+        self.few = all(x.numel <= FEW and x.is_contiguous and not x.offset for x in [s.layout for s in specs])
         self.run: Any = None if launch is None else launch.call
         fast: tuple[Any, Any] = (None, None) if launch is None else launch.fast
         self.kernel, self.numbers = fast

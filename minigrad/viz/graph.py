@@ -26,6 +26,7 @@ from minigrad.viz.foldable import Foldable
 from minigrad.viz.known import Known, caller_names
 from minigrad.viz.outline import Outline
 from minigrad.viz.picture import Picture, save_page
+from minigrad.viz.replay import gradients_after_backward
 from minigrad.viz.shapes import FORBIDDEN
 from minigrad.viz.terminal import LINES, shortened
 from minigrad.viz.tints import tinted
@@ -146,8 +147,8 @@ def graph(
     grads: what backward returned; its gradients are written at the Vars.
     names: names for Vars that have none of their own, for results and for data; when omitted, the caller's variables
     serve, and the dicts, lists and objects that they lead to, as in model['weight'].
-    Values are shown of up to six elements, where somebody has them: a variable, an op that saved them until backward,
-    the journal of `mg.debug()`.
+    Each result of up to six elements is shown with its value and, after `backward()`, with the gradient of y with
+    respect to it, for which the backward pass is run again.  A value that was changed in place is left out.
     fold: each `viz.scope` is one box, equal ones in a row are one with a count; left out, where there are scopes and
     more than 30 nodes.  repeat: leaves that more than three ops read are drawn at each of them.
     colour: "gradient" tints by the largest element of a gradient, "bytes" by what is saved, with a legend; a folded
@@ -160,9 +161,11 @@ def graph(
     order, edges = collect(y)
     root = vertex_of(current(y))
     known.results.setdefault(root.id, ("", y))
-    known.add_saved(item for kind, item in order.values() if kind == "op")
+    ops = [item for kind, item in order.values() if kind == "op"]
+    known.add_saved(ops)
     tints, legend = tinted(colour, y, order)
-    nodes = [replace(box_of(key, kind, item, item is root, grads, known), tint=tints.get(key, ""))
+    gradients = gradients_after_backward(y, ops, [item for kind, item in order.values() if kind == "var"], known)
+    nodes = [replace(box_of(key, kind, item, item is root, grads, known, gradients), tint=tints.get(key, ""))
              for key, (kind, item) in order.items()]  # fmt: skip
     scopes = {key: scope_of.get(item, ()) for key, (kind, item) in order.items() if kind == "op"}
     groups = folding.groups(nodes, edges, scopes) if any(scopes.values()) else []
@@ -172,17 +175,19 @@ def graph(
     return Graph(nodes, edges, f"graph of {describe(y)}", legend, whole if groups else None)
 
 
-def box_of(key: str, kind: str, item: Any, ends: bool, grads: GradStore | None, known: Known) -> svg.Node:
+def box_of(
+    key: str, kind: str, item: Any, ends: bool, grads: GradStore | None, known: Known, gradients: Mapping[int, Tensor]
+) -> svg.Node:
     """The box of a Var, of a constant (item: the op that reads it, and which operand it is), or of an op.
 
     ends: whether it is the op that gave the result.
     """
     if kind == "var":
-        return svg.Node(key, labels.of_var(item, grads, known), "var", describe(item))
+        return svg.Node(key, labels.of_var(item, grads, known, gradients.get(item.id)), "var", describe(item))
     if kind == "constant":
         return svg.Node(key, labels.of_constant(item[0], item[1], known), "constant")
     shown = "output" if ends else "view" if item.op.kind == "view" else "op"
-    return svg.Node(key, labels.of_op(item, known), shown, labels.hint(item))
+    return svg.Node(key, labels.of_op(item, known, gradients.get(item.id)), shown, labels.hint(item))
 
 
 def expect_graph(name: str, y: Any) -> None:

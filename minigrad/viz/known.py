@@ -41,8 +41,12 @@ class Known:
                 self.positions.setdefault(position_of(t), name)
 
     def add_saved(self, nodes: Iterable[BackpropOp]) -> None:
-        """Results of ops that some op has saved, and that are as they were then."""
+        """Results of ops that some op has saved, and that are as they were then, or has read and that nobody wrote."""
         for node in nodes:
+            for k, maker in enumerate(node.parents):
+                x = operand_of(node, k) if isinstance(maker, BackpropOp) else None
+                if x is not None:
+                    self.results.setdefault(maker.id, ("", x))
             for k, x, version in zip(node.op.saves[node.mask], node.saved or (), node.versions):
                 maker = node if k < 0 else node.parents[k] if k < len(node.parents) else None
                 usable = not isinstance(x, Holder | Tracer) and x.storage.version == version
@@ -62,12 +66,23 @@ class Known:
         if node.saved and k in node.op.saves[node.mask]:
             saved = node.saved[node.op.saves[node.mask].index(k)]
             held = None if isinstance(saved, Holder) else saved
+        held = operand_of(node, k) if held is None else held
         entry = journal.entry_of_node(node)
         if held is None and entry is not None:
             of_operand = entry.parents[k]
             held = of_operand.tensor()
             held = of_operand.number if held is None else held
         return self.positions.get(position_of(held), "") if isinstance(held, Tensor) else "", held
+
+
+def operand_of(node: BackpropOp, k: int, unwritten: bool = True) -> Tensor | None:
+    """Return an operand of a call on few elements, or None if the node did not keep it.
+
+    unwritten: return None also if its memory was written in place at any time.
+    """
+    if node.read is None or (unwritten and node.read[k].version):
+        return None
+    return Tensor(node.read[k], node.plan.specs[k].layout)
 
 
 def position_of(x: Tensor) -> Any:

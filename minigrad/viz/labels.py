@@ -20,11 +20,12 @@ SHOWN = 6  # elements of a gradient or a value that a node prints
 _written: weakref.WeakKeyDictionary[BackpropOp, dict[int, list[str]]] = weakref.WeakKeyDictionary()
 
 
-def of_op(node: BackpropOp, known: Known) -> str:
-    """Name, result, parameters and saves of an op, a line each."""
+def of_op(node: BackpropOp, known: Known, gradient: Tensor | None = None) -> str:
+    """Name, result, gradient of it where given, parameters and saves of an op, a line each."""
     lines = [node.op.label, f"{node.plan.dtype}{node.plan.layout.shape}"]
     name, result = known.result(node)
     lines += remembered(node, -1, [" = ".join(part for part in (name, short(result)) if part)])
+    lines += [f"grad {short(gradient)}"] if short(gradient) else []
     params = [item for item in node.params.items() if item[1] != node.op.params.get(item[0])]
     lines += [f"{key}={value}" for key, value in params if not isinstance(value, (tuple, dict)) or len(value) < 6]
     if node.saved is None and node.op.saves[node.mask]:
@@ -41,8 +42,8 @@ def hint(node: BackpropOp) -> str:
     return f"{first}  ({node.source})" if node.source else first
 
 
-def of_var(x: Any, grads: GradStore | None, known: Known) -> str:
-    """A Var's name, shape and, where given, gradient."""
+def of_var(x: Any, grads: GradStore | None, known: Known, gradient: Tensor | None = None) -> str:
+    """A Var's name, shape and gradient: that in grads, if these are given, otherwise a small one."""
     lines = [x.name or known.names.get(id(x)) or f"Var #{x.id}", f"{x.dtype}{x.shape}"]
     lines += [short(x)] if short(x) else []
     if grads is not None:
@@ -50,6 +51,8 @@ def of_var(x: Any, grads: GradStore | None, known: Known) -> str:
         small = g is not None and g.numel() <= SHOWN
         length = 0.0 if g is None else np.linalg.norm(host_array(g).astype(float))
         lines.append("no gradient" if g is None else f"grad {values_text(g)}" if small else f"|grad| {length:.4g}")
+    elif short(gradient):
+        lines.append(f"grad {short(gradient)}")
     return "\n".join(lines)
 
 

@@ -74,7 +74,7 @@ def scalar() -> str:
 def film() -> str:
     """One frame of the film: the node, what arrives, what goes on."""
     x = mg.Var([1.0, 2.0], dtype="float64", name="x")
-    y = (x.tanh() * x).sum()
+    y = x.tanh() * x
     film = mg.viz.step(y)
     frame = next(frame for frame in film.frames if frame.title.startswith("mul"))
     nodes = [replace(node, tint="#f6d9ae") if node.id == frame.node else node for node in film.graph.nodes]

@@ -7,6 +7,8 @@ import weakref
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 import minigrad as mg
 from minigrad.viz.known import caller_names, tensors_in
 
@@ -81,13 +83,65 @@ def test_data_goes_by_its_variable_with_its_values() -> None:
     assert "2" in labels(mg.viz.graph((weight * 2.0).sum())), "a number alone"
 
 
-def test_results_in_no_variable_are_shown_while_somebody_saves_them() -> None:
+def test_every_small_value_and_its_gradient_are_shown_although_nobody_saved_them() -> None:
+    x = mg.Var(2.0, name="x")
+    y = x * x + x * 5.0 + 4.0
+    assert {node.label.split("\n")[2] for node in mg.viz.graph(y).nodes if node.kind == "op"} == {"4", "10", "14"}
+    assert "4" in labels(mg.viz.graph(y)), "the constant"
+    y.backward()
+    after = labels(mg.viz.graph(y))
+    assert {"x\nfloat32()\n2\ngrad 9", "add\nfloat32()\n14\ngrad 1", "add\nfloat32()\ny = 18\ngrad 1"} <= after
+
+
+def test_the_gradients_shown_are_those_of_grad() -> None:
+    x, w, t = mg.Var([0.5, -2.0, 3.0], name="x"), mg.Var(1.5, name="w"), mg.tensor([1.0, 0.25, -1.0])
+    product = x * w
+    error = product - t
+    bounded = error.tanh()
+    total = bounded.sum()
+    y = total.exp()
+    parts = {"x": x, "w": w, "mul": product, "sub": error, "tanh": bounded, "sum": total, "exp": y}
+    wanted = {name: mg.grad(y, part, retain_graph=True) for name, part in parts.items()}
+    assert not any("grad" in label for label in labels(mg.viz.graph(y, names={}))), "no backward pass has run"
+    y.backward()
+    for label in labels(mg.viz.graph(y, names={})):
+        name, *rest = label.split("\n")
+        if name in wanted:
+            numbers = ", ".join(f"{v:.4g}" for v in wanted.pop(name).reshape(-1).tolist())
+            assert f"grad {numbers}" in rest or f"grad [{numbers}]" in rest
+    assert not wanted
+
+
+def test_gradients_are_not_shown_of_what_changed_since() -> None:
+    x, c = mg.Var([1.0, 2.0]), mg.tensor([3.0, 4.0])
+    middle = x * c
+    y = (middle * middle).sum()
+    y.backward()
+    assert sum("grad" in label for label in labels(mg.viz.graph(y))) == 4
+    with mg.no_grad():
+        middle.detach().fill_(7.0)
+    assert not any("grad" in label for label in labels(mg.viz.graph(y)))
+
+
+def test_a_picture_after_backward_calls_no_hook_and_leaves_the_graph_freed() -> None:
+    x = mg.Var(2.0)
+    calls = []
+    middle = x * 3.0
+    middle.register_hook(lambda g: calls.append(g))
+    y = middle.exp()
+    y.backward()
+    before = x.grad.item()
+    mg.viz.graph(y)
+    assert len(calls) == 1 and x.grad.item() == before
+    with pytest.raises(mg.GradientError, match="freed by an earlier backward"):
+        y.backward()
+
+
+def test_results_in_no_variable_are_shown() -> None:
     x = mg.Var([1.0, 2.0], name="x")
     y = (x * x).exp().sum()
     picture = mg.viz.graph(y)
-    assert lines(picture, "exp")[1] == "[2.718, 54.6]" and lines(picture, "mul")[1].startswith("keeps"), (
-        "exp saves itself"
-    )
+    assert lines(picture, "exp")[1] == "[2.718, 54.6]" and lines(picture, "mul")[1] == "[1, 4]"
     z = ((x * 3.0) * x).sum()
     assert ["float32(2,)", "[3, 6]", "keeps other float32()"] in [
         node.label.split("\n")[1:] for node in mg.viz.graph(z).nodes
@@ -115,7 +169,8 @@ def test_a_picture_after_backward_says_again_what_an_earlier_one_said() -> None:
     assert lines(after, "exp")[1] == lines(before, "exp")[1] == "[20.09, 2981]"
     assert {"c\nfloat32(2,)\n[3, 4]", "2"} <= labels(after) and lines(after, "exp")[-1] == "saved values freed"
     unseen = labels(mg.viz.graph(never))
-    assert "constant\nfloat32(2,)" in unseen and f"sum\nfloat32()\nnever = {never.item():.4g}\ndims=(0,)" in unseen
+    assert "c\nfloat32(2,)\n[3, 4]" in unseen
+    assert f"sum\nfloat32()\nnever = {never.item():.4g}\ngrad 1\ndims=(0,)" in unseen
 
 
 def test_a_picture_holds_no_memory() -> None:

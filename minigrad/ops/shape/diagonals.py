@@ -58,5 +58,5 @@ def _of_matrix(op: Op, input: Spec) -> tuple[int, ...]:
 def trace(backend, out, input: Tensor):
     """Return the sum of the diagonal of a matrix, in the dtype of `sum`.  Gradient: g on the diagonal of zeros."""
     line = Spec(input.layout.diagonal(0, 0, 1), input.dtype)
-    request = Reduce(sum.op.reducer, np.dtype(input.dtype.accumulator), (0,))
+    request = Reduce(sum.op.reducer, np.dtype(input.dtype.accumulator), (0,))  # type: ignore[attr-defined]
     return backend.prepare(request, with_kept_dims(out, line.shape, (0,)), line)
