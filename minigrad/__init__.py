@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from minigrad.api import aliases as _aliases
 from minigrad.api import methods as _methods
+from minigrad.api import missing as _missing
 from minigrad.api.display import printoptions, set_printoptions
 from minigrad.api.interop import from_dlpack
 from minigrad.autodiff.engine import backward, grad

@@ -1,63 +1,129 @@
-"""Names that other libraries have and minigrad has not: what to write instead.
+"""Names that other libraries have and minigrad does not: what to write instead.
 
-`mg.concat` raises AttributeError, as any name that is not there; for those that somebody who comes from PyTorch or JAX
-is likely to try, the message goes on with the way that there is.  Looked up only where a name was not found.
+An AttributeError for a missing name ends with advice: what replaces a name of PyTorch or JAX, the namespace of minigrad
+that has the name, or the nearest names of the same namespace.  Nothing here runs before a name was missed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import difflib
+import importlib
+import re
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NoReturn
 
 from minigrad.declare.names import listed
 
-LAYERS: Final = ("Linear", "Module", "Sequential", "Conv1d", "Conv2d", "Embedding", "LayerNorm", "Dropout",
-                 "ModuleList", "BatchNorm2d", "ReLU", "MSELoss", "CrossEntropyLoss", "Parameter")  # fmt: skip
-STEP: Final = "write it as mg.optim.{}"
 COMPILED: Final = "programs are not compiled as a whole yet; each op and each derivative rule is one kernel already"
 COMPLEX: Final = "there are no complex numbers; keep the two parts in two tensors"
 ARRAYS: Final = "for values without a gradient take NumPy's: numpy functions accept tensors, mg.from_numpy shares"
-HERE: Final = "write it as mg.func.{}"
+SPARSE: Final = "there are no sparse tensors; mg.gather and mg.scatter_add work by index"
+QUANTIZED: Final = "there are no quantized tensors; mg.amp.autocast computes in bfloat16 or float16"
+GAMMA: Final = "no distribution that needs a gamma sampler is there; draw with NumPy and share by mg.from_numpy"
 
 INSTEAD: Final = {
-    **{name: f"write mg.nn.{name}" for name in LAYERS},
-    **{name: STEP.format(name) for name in ("SGD", "Adam", "AdamW")},
-    **dict.fromkeys(("compile", "jit", "pmap", "make_jaxpr"), COMPILED),
-    **dict.fromkeys(("complex64", "complex128", "cfloat", "real", "imag", "view_as_real"), COMPLEX),
-    **dict.fromkeys(("fft", "eig", "eigvals"), ARRAYS),
-    **{name: f"write it as mg.linalg.{name}" for name in ("inv", "solve", "eigh", "eigvalsh", "pinv", "lstsq",
-                                                          "matrix_rank")},
-    **{name: HERE.format(name) for name in ("vmap", "jvp", "vjp", "value_and_grad", "jacfwd", "jacrev", "hessian",
-                                            "linearize", "tree_map", "functional_call")},
+    **dict.fromkeys(("compile", "jit", "pmap", "make_jaxpr", "export", "onnx", "CUDAGraph"), COMPILED),
+    **dict.fromkeys(("complex", "complex64", "complex128", "cfloat", "cdouble", "real", "imag", "angle", "polar"),
+                    COMPLEX),
+    **dict.fromkeys(("fft", "ifft", "rfft", "stft", "istft", "eig", "eigvals"), ARRAYS),
+    **dict.fromkeys(("Gamma", "Beta", "Dirichlet", "Chi2", "StudentT", "FisherSnedecor", "InverseGamma"), GAMMA),
     "CrossMapLRN2d": "write mg.nn.LocalResponseNorm; PyTorch's counts the first channel in every sum",
+    "SparseAdam": "write mg.optim.Adam; gradients of mg.nn.Embedding are dense",
+    "astype": "write x.to(dtype)",
     "array": "write mg.tensor, or mg.from_numpy to share memory",
     "asarray": "write mg.as_tensor, which shares where it can, or mg.tensor, which copies",
-    "clip_grad_norm_": "write mg.nn.utils.clip_grad_norm_",
     "custom_jvp": "write mg.Function with a jvp, or mg.custom_vjp",
     "device_put": "write x.to(device)",
-    "l1_loss": "write mg.nn.functional.l1_loss(x, target)",
+    "hub": "models are not downloaded; mg.load reads safetensors files",
     "lax": "write loops and branches in Python; mg.where chooses by element",
-    "mse_loss": "write mg.nn.functional.mse_loss(x, target)",
-    "numpy": "the names of jax.numpy that there are stand in mg itself",
-    "one_hot": "write mg.nn.functional.one_hot(index, classes)",
-    "pad": "write mg.nn.functional.pad",
-    "sparse": "there are no sparse tensors; mg.gather and mg.scatter_add work by index",
+    "numpy": "the names of jax.numpy that minigrad has are names of mg itself",
+    "quantization": QUANTIZED,
+    "range": "write mg.arange, which leaves out the end",
+    "solve": "write mg.linalg.solve(a, b)",
+    "to_numpy": "write x.numpy(), or x.detach().numpy() where a gradient is required",
     "tree": "write mg.func.tree_map",
     "tree_util": "write mg.func.tree_map",
 }  # fmt: skip
+# Families of names, by a pattern.
+FAMILIES: Final = {
+    r"sparse|coalesced?$|_indices$|^(hs|ds|s)p?mm$": SPARSE,
+    r"quant|^q_|^q(int|uint|scheme)|^int_repr$": QUANTIZED,
+    r"complex|conj": COMPLEX,
+    r"^(cudnn|mkldnn|miopen|fbgemm)_|_mkldnn": "the kernels of other libraries are not called; use the op itself",
+}
+# The namespaces that are searched, in this order.
+SPACES: Final = ("", "nn", "nn.functional", "optim", "optim.lr_scheduler", "data", "linalg", "special", "func",
+                 "autograd", "distributions", "nn.init", "nn.utils", "amp", "testing", "viz")  # fmt: skip
+
+
+class MissingName(AttributeError):
+    """An attribute that is not there; its advice is looked up when the message is read, so `hasattr` pays nothing."""
+
+    def __init__(self, message: str, name: str, advice: Callable[[], str]) -> None:
+        super().__init__(message, name=name)
+        self.advice = advice
+
+    def __str__(self) -> str:
+        advice = "" if str(self.name).startswith("_") else self.advice()  # names of protocols get none
+        return f"{self.args[0]}: {advice}" if advice else str(self.args[0])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return AttributeError, (str(self),)
 
 
 def absent(module: str, name: str) -> AttributeError:
-    """The error for a name that a module does not have."""
-    instead = INSTEAD.get(name)
-    return AttributeError(f"module {module!r} has no attribute {name!r}" + (f": {instead}" if instead else ""))
+    """Return the error for a name that a module does not have."""
+
+    def advice() -> str:
+        own = getattr(importlib.import_module(module), "__all__", ())
+        return replaced(name) or elsewhere(module, name) or nearest(name, own)
+
+    return MissingName(f"module {module!r} has no attribute {name!r}", name, advice)
+
+
+def missing_attribute(kind: type, name: str) -> NoReturn:
+    """Raise the error for an attribute that a kind of tensors does not have."""
+
+    def advice() -> str:
+        function = elsewhere("", name).removeprefix("write it as ")
+        call = f"write {function}(x)" if function else ""
+        return replaced(name) or call or nearest(name, [each for each in dir(kind) if each != name])
+
+    raise MissingName(f"{kind.__name__!r} object has no attribute {name!r}", name, advice)
+
+
+def replaced(name: str) -> str:
+    """Return what replaces a name of another library, or ""."""
+    family = (advice for pattern, advice in FAMILIES.items() if re.search(pattern, name))
+    return INSTEAD.get(name) or next(family, "")
+
+
+def elsewhere(module: str, name: str) -> str:
+    """Return where else in minigrad the name is, or ""."""
+    for space in SPACES:
+        path = f"minigrad.{space}".rstrip(".")
+        if path != module and name in getattr(importlib.import_module(path), "__all__", ()):
+            return f"write it as mg.{space}.{name}".replace("..", ".")
+    tensor = importlib.import_module("minigrad.runtime.tensor").Tensor
+    return f"write it as a method, x.{name}()" if module and callable(getattr(tensor, name, None)) else ""
+
+
+def nearest(name: str, names: Iterable[str]) -> str:
+    """Return the names that are spelled nearly so as a question, or ""."""
+    close = difflib.get_close_matches(name, list(names), n=3, cutoff=0.78)
+    return f"did you mean {' or '.join(map(repr, close))}?" if close else ""
+
+
+def answering(module: str) -> Callable[[str], NoReturn]:
+    """Return the `__getattr__` of a module, for names that it does not have."""
+
+    def missing(name: str) -> NoReturn:
+        raise absent(module, name)
+
+    return missing
 
 
 def present(module: dict[str, Any], names: Mapping[str, Any]) -> None:
     """Fill a module with public names; for any other it fails, and says what to write instead."""
-
-    def missing(name: str) -> NoReturn:
-        raise absent(module["__name__"], name)
-
     everything = sorted(names)
-    module.update(names, __all__=everything, __dir__=listed(everything), __getattr__=missing)
+    module.update(names, __all__=everything, __dir__=listed(everything), __getattr__=answering(module["__name__"]))

@@ -30,6 +30,7 @@ from minigrad.core.dtype import (
     set_default_float,
     uint8,
 )
+from minigrad.core.shape import Size as Size
 from minigrad.declare.names import MG, namespaces
 from minigrad.errors import ArgumentError, DTypeError
 from minigrad.ops.pointwise.clamping import clamp
@@ -45,7 +46,7 @@ globals().update({name: namespaces[MG][ALIASES[name]] for name in SECOND})
 newaxis = None
 promote_types = promote
 inf, nan, pi, e = math.inf, math.nan, math.pi, math.e
-Size, dtype = tuple, DType
+dtype = DType
 concat = concatenate = cat
 clip = clamp
 get_default_dtype = default_float

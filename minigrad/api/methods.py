@@ -59,7 +59,7 @@ COMPARISONS = {"__lt__": compare.lt, "__le__": compare.le, "__gt__": compare.gt,
 @public(namespace=names.MG)
 def view(x: Tensor, *shape: int | Sequence[int]) -> Tensor:
     """x in another shape over the same memory; raises ShapeError where only a copy could do it (use reshape)."""
-    if len(shape) == 1 and shape[0].__class__ is tuple:
+    if len(shape) == 1 and isinstance(shape[0], tuple):
         shape = shape[0]
     result = views.seen(x, shape)
     if result is not None:

@@ -7,8 +7,9 @@ tensor for a tensor, and begins with ones.  Everything else is the same object a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from minigrad.api.absent import answering
 from minigrad.autodiff import engine
 from minigrad.autodiff.anomaly import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
 from minigrad.autodiff.checks import chosen
@@ -32,6 +33,8 @@ __all__ = [
     "set_detect_anomaly", "set_grad_enabled",
 ]  # fmt: skip
 __dir__ = listed(__all__)
+if not TYPE_CHECKING:  # a type checker would take every name for one that is there
+    __getattr__ = answering(__name__)
 
 Tensors = Tensor | Sequence[Tensor]
 

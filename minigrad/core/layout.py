@@ -15,6 +15,7 @@ from itertools import product
 from typing import Any, TypeAlias
 
 from minigrad.core.shape import (
+    Size,
     as_int,
     as_shape,
     contiguous_strides,
@@ -386,7 +387,7 @@ def _intern(key: tuple[Ints, Ints, int]) -> Layout:
     count = numel(shape)
     if count > COUNT_LIMIT:
         raise ShapeError(f"shape {shape} has {count} elements, more than a 64-bit index reaches", shape=shape)
-    facts = (shape, strides, offset, count, len(shape), is_run(shape, strides))
+    facts = (Size(shape), strides, offset, count, len(shape), is_run(shape, strides))
     for name, value in zip(("shape", "strides", "offset", "numel", "ndim", "is_contiguous"), facts):
         object.__setattr__(layout, name, value)
     entry = _Entry(layout, _forget)

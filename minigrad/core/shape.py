@@ -18,6 +18,16 @@ from minigrad.errors import ArgumentError, IndexOutOfRange, ShapeError
 Shape = tuple[int, ...]
 
 
+class Size(tuple[int, ...]):
+    """The shape of a tensor: a tuple with PyTorch's `numel`.  It equals, and prints as, a plain tuple."""
+
+    __slots__ = ()
+
+    def numel(self) -> int:
+        """Return the number of elements."""
+        return math.prod(self)
+
+
 def numel(shape: Shape) -> int:
     """How many elements a shape has; 1 for the shape of a scalar."""
     return math.prod(shape)

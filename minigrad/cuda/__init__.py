@@ -48,4 +48,6 @@ def __getattr__(name: str) -> Any:
         if name in NAMES:
             globals().update(typed("cuda"))
             return globals()[name]
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from minigrad.api.absent import absent
+
+    raise absent(__name__, name)

@@ -16,6 +16,7 @@ import numpy as np
 from minigrad.core.dtype import as_dtype, default_float
 from minigrad.core.formats import CHANNELS_LAST, expect_format
 from minigrad.core.op import Op
+from minigrad.core.shape import Size
 from minigrad.declare.signature import KEYWORD, OUT, Signature
 from minigrad.declare.variants import variant
 from minigrad.errors import ArgumentError, DTypeError, MinigradError, ShapeError
@@ -154,7 +155,7 @@ def several(op: Op, name: str, arguments: tuple[Any, ...], named: Any, missing: 
 
 def whole(values: Any) -> bool:
     """Whether a parameter is an int, or a tuple of ints and nothing that is equal to one."""
-    if values.__class__ is tuple:
+    if values.__class__ is tuple or values.__class__ is Size:
         for each in values:  # noqa: SIM110  a generator costs twice as much
             if each.__class__ is not int:
                 return False

@@ -7,8 +7,9 @@ of a layer depends on, *fan out* the number of outputs that depend on one input.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from minigrad.api.absent import answering
 from minigrad.errors import ArgumentError, ShapeError, warn
 from minigrad.ops.linalg.qr import qr
 from minigrad.ops.random import Generator, randperm
@@ -19,6 +20,8 @@ __all__ = [
     "calculate_gain", "constant_", "dirac_", "eye_", "kaiming_normal_", "kaiming_uniform_", "normal_", "ones_",
     "orthogonal_", "sparse_", "trunc_normal_", "uniform_", "xavier_normal_", "xavier_uniform_", "zeros_",
 ]  # fmt: skip
+if not TYPE_CHECKING:  # a type checker would take every name for one that is there
+    __getattr__ = answering(__name__)
 
 GAINS = {"linear": 1.0, "sigmoid": 1.0, "tanh": 5.0 / 3.0, "relu": math.sqrt(2.0), "selu": 0.75}
 

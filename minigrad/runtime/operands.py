@@ -19,6 +19,7 @@ from minigrad.core.dtype import DType, cast_array, fit_number, promote_all, prom
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op
 from minigrad.core.roles import AS_IT_COMES, Entries
+from minigrad.core.shape import Size
 from minigrad.core.storage import ConstantStorage
 from minigrad.core.window import Window
 from minigrad.errors import ArgumentError, DTypeError
@@ -143,7 +144,7 @@ def keyed(value: Any) -> Any:
         return kind, value
     if kind is float:
         return kind, value.hex()
-    if kind is tuple and all([each.__class__ is int for each in value]):  # noqa: C419  a generator takes twice as long
+    if (kind is tuple or kind is Size) and all([each.__class__ is int for each in value]):  # noqa: C419  a generator takes twice as long
         return value  # no other part of a key is a tuple of ints: those begin with a class
     if isinstance(value, (tuple, list)):
         return kind, *[each if each.__class__ is int else keyed(each) for each in value]

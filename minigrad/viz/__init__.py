@@ -1,5 +1,8 @@
 """Pictures and texts that show what was computed: the op graph, and the road of one value."""
 
+from typing import TYPE_CHECKING
+
+from minigrad.api.absent import answering
 from minigrad.declare.names import listed
 from minigrad.runtime.noting import scope
 from minigrad.viz.curves import Curves, curves
@@ -34,3 +37,5 @@ __all__ = [
     "step",
 ]
 __dir__ = listed(__all__)
+if not TYPE_CHECKING:  # a type checker would take every name for one that is there
+    __getattr__ = answering(__name__)

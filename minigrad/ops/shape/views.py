@@ -278,7 +278,7 @@ def reshape(input: Tensor, *shape: int | Sequence[int]) -> Tensor:
     """x in another shape of as many elements (one -1 is inferred): a view if the strides allow, else of a copy."""
     x = input
     expect_tensors("reshape", x)
-    if len(shape) == 1 and shape[0].__class__ is tuple:
+    if len(shape) == 1 and isinstance(shape[0], tuple):
         shape = shape[0]
     result = seen(x, shape)
     if result is not None:

@@ -1,0 +1,53 @@
+"""Attributes that tensors do not have, although a function of minigrad or a method of PyTorch suggests them.
+
+Each has a place in the class of its own, which raises AttributeError with advice.  A `__getattr__` would make every
+other attribute slower: a call `x * x` by a fifth.  The file is imported when all methods are there.
+"""
+
+from __future__ import annotations
+
+from inspect import getattr_static
+from typing import Any, Final, NoReturn
+
+from minigrad.declare.names import namespaces
+from minigrad.runtime.tensor import Tensor
+
+# Methods of PyTorch 2.13 and what scripts take from older releases and from NumPy.
+OTHERS: Final = (
+    "angle as_subclass astype ccol_indices cdouble cfloat chalf coalesce col_indices crow_indices dense_dim dequantize "
+    "eig geqrf igamma igammac imag indices int_repr is_coalesced istft lstsq lu map2_ masked_scatter_ matrix_exp "
+    "nonzero_static orgqr ormqr polygamma_ q_per_channel_axis q_scale q_zero_point qscheme reinforce renorm_ resize "
+    "resize_as set_ sgn slice_inverse smm solve sparse_dim sparse_mask sspaddmm stft symeig to_mkldnn to_numpy "
+    "to_padded_tensor to_sparse to_sparse_coo to_sparse_csr triangular_solve untyped_storage values xpu"
+).split()
+
+
+class Missing:
+    """An attribute that is not there."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, x: Any, kind: type) -> NoReturn:
+        from minigrad.api.absent import missing_attribute  # only errors need it
+
+        missing_attribute(kind, self.name)
+
+
+def own_attributes(x: Tensor) -> list[str]:
+    """Return the names of the attributes that a tensor has: its `__dir__`."""
+    kind = type(x)
+    return [name for name in object.__dir__(x) if not isinstance(getattr_static(kind, name, None), Missing)]
+
+
+def attach() -> None:
+    """Give Tensor a place for each name that it does not have."""
+    for name in {*OTHERS, *[name for names in namespaces.values() for name in names]}:
+        if not hasattr(Tensor, name):
+            setattr(Tensor, name, Missing(name))
+    Tensor.__dir__ = own_attributes  # type: ignore[method-assign,assignment]
+
+
+attach()
