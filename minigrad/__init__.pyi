@@ -38,6 +38,7 @@ from minigrad.core.allocator import MemoryStats as MemoryStats
 from minigrad.errors import MinigradError as MinigradError
 from minigrad.errors import ShapeError as ShapeError
 from minigrad.api.legacy import ShortTensor as ShortTensor
+from minigrad.core.shape import Size as Size
 from minigrad.errors import StateError as StateError
 from minigrad.core.storage import Storage as Storage
 from minigrad.errors import StorageError as StorageError
@@ -69,7 +70,6 @@ from minigrad import utils as utils
 from minigrad import viz as viz
 __version__: str
 
-Size: Any
 
 def abs(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """|x|.  Gradient: g*sign(x), 0 at 0."""
@@ -754,7 +754,7 @@ def isposinf(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
 def isreal(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """True: there are no complex numbers."""
 
-def kernel(*, dtype: Any, shape: Any, vjp: Any = ..., linear: Any = ..., jvp: Any = ..., batch: Any = ..., joint: Any = ..., check: Any = ..., outputs: builtins.tuple[builtins.str, ...] = ..., zeros: builtins.bool = ..., name: builtins.str = ..., label: builtins.str = ..., namespace: Any = ..., method: builtins.bool = ..., in_place: builtins.bool = ..., out: builtins.bool = ..., floats: builtins.bool = ..., writes: builtins.tuple[builtins.str, ...] = ..., otherwise: Any = ...) -> Any:
+def kernel(*, dtype: Any, shape: Any, vjp: Any = ..., linear: Any = ..., jvp: Any = ..., batch: Any = ..., joint: Any = ..., outputs: builtins.tuple[builtins.str, ...] = ..., zeros: builtins.bool = ..., name: builtins.str = ..., label: builtins.str = ..., namespace: Any = ..., method: builtins.bool = ..., in_place: builtins.bool = ..., out: builtins.bool = ..., floats: builtins.bool = ..., writes: builtins.tuple[builtins.str, ...] = ..., otherwise: Any = ...) -> Any:
     """Declare an op with a kernel family of its own."""
 
 def kron(input: Tensor, other: Tensor, *, out: Tensor | None = ...) -> Tensor:
@@ -1338,8 +1338,8 @@ def tile(input: Tensor, *dims: builtins.int | Sequence[builtins.int]) -> Tensor:
 def topk(input: Tensor, k: builtins.int, dim: builtins.int = ..., largest: builtins.bool = ..., sorted: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
     """The k largest (or smallest) elements along `dim`, the best first, and where they stood: (values, indices)."""
 
-def trace(input: Tensor) -> Tensor:
-    """The sum of the diagonal of a matrix.  Gradient: g on the diagonal of zeros."""
+def trace(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
+    """Return the sum of the diagonal of a matrix, in the dtype of `sum`.  Gradient: g on the diagonal of zeros."""
 
 def transpose(input: Tensor, dim0: builtins.int, dim1: builtins.int) -> Tensor:
     """Two dims swapped.  Gradient: swapped back."""

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import minigrad as mg
+from minigrad.api.missing import Missing
 from minigrad.runtime import tensor as module
 
 PATH = Path(module.__file__).with_name("attached.pyi")
@@ -90,7 +91,11 @@ def attached() -> Iterator[tuple[str, Any]]:
     assert isinstance(tree, ast.ClassDef)
     own = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)} | set(mg.Tensor.__slots__)
     for name, value in sorted(vars(mg.Tensor).items()):
-        if name not in own and (inspect.isroutine(value) or isinstance(value, property)):
+        if (
+            name not in own
+            and not isinstance(value, Missing)
+            and (inspect.isroutine(value) or isinstance(value, property))
+        ):
             yield name, value
 
 

@@ -53,6 +53,9 @@ class Attached:
     def __deepcopy__(self, memo: builtins.dict[builtins.int, Any]) -> Tensor:
         """A tensor on a copy of the storage, one copy for all that share it.  Raises GradientError within a graph."""
 
+    def __dir__(self) -> builtins.list[builtins.str]:
+        """Return the names of the attributes that a tensor has: its `__dir__`."""
+
     def __dlpack__(self, *, stream: Any = ..., max_version: Any = ..., dl_device: Any = ..., copy: builtins.bool | None = ...) -> Any:
         """The DLPack capsule; x must not require a gradient, and on the CPU bfloat16 has no NumPy type to travel as."""
 
@@ -2069,8 +2072,8 @@ class Attached:
     def topk(self, k: builtins.int, dim: builtins.int = ..., largest: builtins.bool = ..., sorted: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
         """The k largest (or smallest) elements along `dim`, the best first, and where they stood: (values, indices)."""
 
-    def trace(self) -> Tensor:
-        """The sum of the diagonal of a matrix.  Gradient: g on the diagonal of zeros."""
+    def trace(self, *, out: Tensor | None = ...) -> Tensor:
+        """Return the sum of the diagonal of a matrix, in the dtype of `sum`.  Gradient: g on the diagonal of zeros."""
 
     def transpose(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
         """Two dims swapped.  Gradient: swapped back."""
