@@ -36,7 +36,7 @@ def test_no_public_name_is_that_of_an_inner_op() -> None:
 
 
 def test_every_in_place_form_is_that_of_a_public_function() -> None:
-    found = {n for n in dir(mg.Tensor) if n.endswith("_") and n[0] != "_"}
+    found = {n for n in dir(mg.Tensor) if n.endswith("_") and n[0] != "_" and hasattr(mg.Tensor, n)}
     assert found - WRITTEN_OTHERWISE == {f"{name}_" for name in WRITERS}
     assert {"clamp_", "elu_", "gelu_", "leaky_relu_", "relu6_", "softplus_", "add_", "exp_"} <= found
 

@@ -35,6 +35,8 @@ def public() -> Iterator[tuple[str, Any]]:
                 yield f"{label}.{name}", getattr(module, name)
     for kind in (mg.Var, mg.Tensor, mg.GradStore, mg.Generator, mg.Storage, mg.Layout, mg.Device, mg.DType):
         for name, value in vars(kind).items():
+            if not hasattr(kind, name):
+                continue
             value = value.fget if isinstance(value, property) else getattr(kind, name)
             ours = inspect.isroutine(value) and value is not getattr(object, name, None)
             if ours and is_public(name):

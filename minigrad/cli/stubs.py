@@ -91,11 +91,8 @@ def attached() -> Iterator[tuple[str, Any]]:
     assert isinstance(tree, ast.ClassDef)
     own = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)} | set(mg.Tensor.__slots__)
     for name, value in sorted(vars(mg.Tensor).items()):
-        if (
-            name not in own
-            and not isinstance(value, Missing)
-            and (inspect.isroutine(value) or isinstance(value, property))
-        ):
+        shown = isinstance(value, property) or (inspect.isroutine(value) and not isinstance(value, Missing))
+        if name not in own and shown:
             yield name, value
 
 
