@@ -39,7 +39,8 @@ print(a.layout)
 
 # %% [markdown]
 # Transposing, slicing and flipping change the layout and move nothing. A stride may be negative, and 0 where one row
-# stands for many. All of these share one storage, so a write through one shows in all.
+# stands for many. All of these share one storage, so a write through one view changes every view that contains this
+# element. All four contain the element at $(0, 0)$.
 
 # %%
 views = {"a.T": a.T, "a[:, ::2]": a[:, ::2], "a.flip(1)": a.flip(1), "a[0].expand(4, 3)": a[0].expand(4, 3)}

@@ -119,14 +119,14 @@ for name, ratio in (("one side", one_sided), ("both sides", lambda f, x, h: (f(x
     print(f"{name:10} order {math.log10(large / small):.2f}")
 
 # %% [markdown]
-# ## 4. Where the slope has a corner
+# ## 4. Where the function has a corner
 #
-# `relu`, which is $\max(x, 0)$, has none at 0: 1 from the right, 0 from the left, and a half by the central quotient,
-# which is neither. A checker has to look at both sides where it finds a difference. minigrad's does, and calls such a
-# corner a *kink*.
+# `relu`, which is $\max(x, 0)$, has no derivative at 0. The slope is 1 from the right and 0 from the left. The central
+# quotient is 0.5, which is neither. Where a checker finds a difference, it must compare both sides separately.
+# minigrad's checker does this, and it calls such a corner a *kink*.
 #
-# `mg.Var` holds numbers of which derivatives are wanted, here three of them as float64, the numbers of Python. Of the
-# report, read the last line; the one before it has to wait for notebook 04.
+# A `mg.Var` is a tensor whose derivatives you want. This one holds three float64 numbers; float64 is the type of
+# Python's `float`. Read only the last line of the report; notebook 04 explains the line above it.
 
 
 # %%
@@ -146,9 +146,10 @@ mg.viz.curves(mg.relu)
 # %% [markdown]
 # ## 5. Without subtraction
 #
-# Another trick, for functions that take complex numbers. Nudge along the *imaginary* axis:
-# $f(x + ih) = f(x) + ih f'(x) - \tfrac12 h^2 f''(x) - \dots$. The derivative stands in the imaginary part, alone. There
-# is nothing to subtract, so nothing is lost, and `h` may be as small as floats go, down to some `1e-300`.
+# The next trick works for analytic functions of a complex number that are real on the real axis: `sin` and `exp`, but
+# not `abs`, and no comparisons. Nudge along the *imaginary* axis: $f(x + ih) = f(x) + ih f'(x) - \tfrac12 h^2 f''(x) -
+# \dots$. The imaginary part is $h f'(x)$ with an error of order $h^3$. For $h < 10^{-8}$ this error is below rounding.
+# You subtract nothing, so no digits are lost, and `h` may be as small as floats allow, about `1e-300`.
 
 # %%
 h = 1e-200
@@ -199,8 +200,9 @@ def richardson(f, x, h):
 check("01.2", richardson)
 
 # %% [markdown]
-# **01.3** A quotient is of *order* $p$ if its slope in the check above is $p$. Which `h` is best for a quotient of
-# order $p$, where cutting off costs about $h^p$ and rounding off about $\varepsilon / h$? Return it for float64.
+# **01.3** A quotient is of *order* $p$ if its slope in the check above is $p$. Its cut-off error is about $h^p$, and
+# its rounding error is about $\varepsilon / h$. At which `h` are both errors about equal? This is close to the best
+# step. `order` is 1, 2 or 4. Return `h` as a float, for float64; a factor of 4 is allowed.
 
 
 # %%
@@ -212,7 +214,8 @@ def best_step(order):
 check("01.3", best_step)
 
 # %% [markdown]
-# **01.4** The complex step, for any `f` that takes complex numbers. All sixteen digits, please.
+# **01.4** The complex step, for any analytic `f` that takes complex numbers and is real on the real axis. `x` is a
+# float; return a float that is right in all sixteen digits.
 
 
 # %%

@@ -357,13 +357,14 @@ def safe_root(x):
 check("03.3", safe_root)
 
 # %% [markdown]
-# **03.4** Two losses `a` and `b` were computed from `x` and share a part of the graph. Give the gradient of each in
-# `x`: not their sum, and not an error.
+# **03.4** Two losses `a` and `b` were computed from `x` and share a part of the graph. Return a pair: the gradient of
+# `a` with respect to `x`, and the gradient of `b` with respect to `x`. They must not be added, and no error may be
+# raised.
 
 
 # %%
 def separate(a, b, x):
-    """(gradient of a in x, gradient of b in x)"""
+    """The gradients of a and of b with respect to x."""
     return ...  # write it here
 
 

@@ -228,7 +228,7 @@ report
 # | one ratio at all elements: 2, 1/3 | a factor forgotten |
 # | the ratio -1 | a sign |
 # | the right numbers at wrong places | a transpose, a reversal, operands swapped |
-# | one row or element too small | a sum over a broadcast dim forgotten; `=` where `+=` belongs |
+# | a wrong shape, or all elements too small | a missing sum over a broadcast dim | # | single rows or elements too small | `=` where `+=` belongs |
 # | the same offset at all elements | a way forgotten, as through a mean |
 # | a ratio near 1, another at each element | a stale value: saved too early, or changed since |
 # | few elements, where x is special | a branch, or a kink |
@@ -243,9 +243,10 @@ kinked = np.array([-1.0, 0.0, 2.0])
 print("by the rule", (kinked > 0) * 1.0, " by nudging", numeric(lambda x: np.maximum(x, 0), np.ones(3), kinked))
 
 # %% [markdown]
-# No rule could satisfy that, so the checker must not condemn it. Look from both sides: where the slopes differ, and go
-# on differing as the step shrinks, there is a kink. minigrad's then moves the point a little, to the left and to the
-# right, and compares on both sides. It says so, since at the kink itself nothing was compared:
+# Neither one-sided derivative agrees with 0.5, so the checker must not reject the rule. Compare the slopes from both
+# sides: if they differ, and still differ as the step shrinks, the point is a kink. minigrad's checker then moves the
+# point a little to the left and to the right, and compares on both sides. Its report mentions this, because nothing was
+# compared at the kink itself:
 
 # %%
 print(mg.testing.gradcheck(mg.relu, mg.Var(kinked, dtype=f64)))

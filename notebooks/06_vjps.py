@@ -10,6 +10,7 @@
 #     language: python
 #     name: python3
 # ---
+
 # %% [markdown]
 # # 06 · Vector-Jacobian products
 #
@@ -280,8 +281,8 @@ print(f"trained: error {error(w, b, inputs, targets):.2g}")
 print(f"tested:  error {error(w, b, test_inputs, test_targets):.2g}")
 
 # %% [markdown]
-# Look at the first line. The targets have noise of 0.3 in them, which no linear model can foresee, and the error is 0,
-# but for rounding! On the other eight it is large. Do you see it?
+# Look at the first line. The targets contain noise of 0.3, which no linear model can predict. Yet the error is about
+# $10^{-13}$ and still falling! On the other eight examples it is large. Do you see why?
 
 # %%
 print("b has shape", b.shape)

@@ -274,17 +274,17 @@ def by_rows(f, x):
     return mg.stack([pull(units[k])[0] for k in range(len(y))])
 
 
-def wide(x):
+def many_outputs(x):
     """From 2 numbers to 100."""
     return mg.tanh(weights @ x)
 
 
-def tall(x):
+def many_inputs(x):
     """From 100 numbers to 2."""
     return mg.tanh(weights.T @ x)
 
 
-for f, n in ((wide, 2), (tall, 100)):
+for f, n in ((many_outputs, 2), (many_inputs, 100)):
     x = mg.full((n,), 0.5, dtype="float64")
     for way in (by_columns, by_rows):
         took = seconds(lambda f=f, x=x, way=way: way(f, x))

@@ -207,9 +207,9 @@ for loss in (with_bug, without_bug):
 #
 # ## 3. Newton: a step with a known length
 #
-# The gradient says which way is down, and not how far to go. If the curvature is known as well, it does: where the
-# slope is $g$ and the Hessian $H$, a parabola with these has its lowest point at a step of $-H^{-1}g$. Rosenbrock's
-# valley is bent and flat; its lowest point is $(1, 1)$.
+# The gradient shows which direction leads down, and not how far to go. The curvature gives the distance. With the
+# gradient $g$ and the Hessian $H$ of one point, a parabola has its lowest point at a step of $-H^{-1}g$, if $H$ is
+# positive definite. Rosenbrock's valley is bent and flat; its lowest point is $(1, 1)$.
 
 
 # %%
@@ -330,10 +330,11 @@ def left_over(w):
 
 
 # %% [markdown]
-# The loss is the sum of the squares of what is left over. For such a sum there is a short Newton: with $J$ the
-# derivatives of `left_over` in the weights (third derivatives in all!), $J^{\mathsf T}J$ is nearly the Hessian. What is
-# added to its diagonal keeps the steps short as long as the parabola cannot be trusted (this is Gauss's method, mended
-# by Levenberg).
+# The loss is the sum of the squares of what is left over. For such a sum, Newton's method has a short form. Let $r$ be
+# the values of `left_over`, and $J$ their derivatives with respect to the weights (third derivatives in all!). The
+# gradient is $2J^{\mathsf T}r$, and the Hessian is close to $2J^{\mathsf T}J$ (Gauss and Newton); the factor 2 cancels
+# in the step. A number added to the diagonal keeps the steps short while the parabola cannot be trusted (Levenberg and
+# Marquardt).
 
 # %%
 mg.manual_seed(0)

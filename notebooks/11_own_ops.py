@@ -186,9 +186,9 @@ print("proved over rows:", bool(mg.testing.gradcheck(lambda m: energy(m, 1), mat
 # %% [markdown]
 # ## 6. A Function: the backward is yours
 #
-# Sometimes the gradient that you want is *not* the derivative. Rounding has slope 0 everywhere; to train through it,
-# its gradient is passed as if it were the identity: the *straight-through estimator*. `mg.Function` lets you say both
-# sides.
+# Sometimes the gradient that you want is *not* the derivative. The derivative of rounding is 0 wherever it exists. To
+# train through it, you pass the gradient as if rounding were the identity: the *straight-through estimator*. In a
+# `mg.Function` you write both directions.
 
 
 # %%

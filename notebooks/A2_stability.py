@@ -246,9 +246,9 @@ for name, wrong, right in (
 # ## 6. A long chain
 #
 # A gradient is a product of slopes, one for each layer. Forty factors of 0.7 make a millionth, forty of 1.4 a million.
-# Each layer here multiplies with a random matrix and cuts off what is negative. The mean square of $n$ products of
-# random numbers with deviation $s$ is $n s^2$ times what came in, and `relu` takes half of it away. So
-# $s = \sqrt{2 / n}$ keeps it as it is (He and others, arXiv 1502.01852):
+# Each layer here multiplies by a random matrix and sets negative values to 0. A sum of $n$ products with independent
+# zero-mean weights of standard deviation $s$ has a mean square of $n s^2$ times that of the input. `relu` halves it. So
+# $s = \sqrt{2 / n}$ keeps it constant (He and others, arXiv 1502.01852):
 
 
 # %%
@@ -326,17 +326,18 @@ def row_logsumexp(x):
 check("A2.1", row_logsumexp)
 
 # %% [markdown]
-# **A2.2** If $x < 0$ is the logarithm of a probability, $\log(1 - e^x)$ is that of the contrary. Compute it for a
-# tensor, with its gradient, for $x$ from -80 to -0.0000000001. (Which piece is small, and beside which 1?)
+# **A2.2** If $x < 0$ is the logarithm of a probability, $\log(1 - e^x)$ is the log-probability of the complementary
+# event. Compute it for a tensor, with its gradient, for $x$ from -80 to -0.0000000001. (Which term is small compared
+# with 1?)
 
 
 # %%
-def log_of_contrary(x):
+def log1mexp(x):
     """log(1 - exp(x)) for x < 0."""
     return ...  # write it here
 
 
-check("A2.2", log_of_contrary)
+check("A2.2", log1mexp)
 
 # %% [markdown]
 # **A2.3** Scale each row of a matrix to length 1. A row of zeros stays, and its gradient shall be 0. Write it from

@@ -130,7 +130,7 @@ def grade_separate(answer: Any) -> None:
             slope = 2 * np.array(values) * (1 - np.tanh(np.square(values)) ** 2)
             want = [2 * np.tanh(np.square(values)) * slope, 3 * slope]
             for k, (mine, right) in enumerate(zip(got, want[::-1] if swapped else want)):
-                expect_close(mine, right, f"the gradient of {'ab'[k]} in x = {values}", 1e-9)
+                expect_close(mine, right, f"the gradient of {'ab'[k]} with respect to x = {values}", 1e-9)
 
 
 EXERCISES = {
