@@ -1,6 +1,7 @@
 """Every `mg.name` that a reader meets exists: in pages, notebooks, docstrings, comments of examples and messages.
 
 A sentence may mention a name that minigrad does not have only if the sentence says so, with one of the words of ABSENT.
+Another project has the name minigrad on the package index, so no advice installs it by that name.
 """
 
 from __future__ import annotations
@@ -66,6 +67,13 @@ def test_the_names_of_docstrings_and_messages_exist() -> None:
 def test_the_advice_for_an_absent_name_exists_and_the_name_does_not() -> None:
     assert [name for name in INSTEAD if hasattr(mg, name)] == []
     assert [advice for advice in INSTEAD.values() if list(unresolved(advice))] == []
+
+
+def test_nobody_is_told_to_install_the_other_project_of_this_name() -> None:
+    advice = re.compile(r"pip3? (?:install|download)\b[^`\n]*[ '\"]minigrad\b(?!/)")
+    paths = [*PAGES, *PROGRAMS, *sorted(PACKAGE.rglob("*.py")), ROOT / "Makefile", ROOT / "pyproject.toml"]
+    assert [str(path.relative_to(ROOT)) for path in paths if advice.search(path.read_text(encoding="utf-8"))] == []
+    assert advice.search("run `pip install minigrad[cuda]`") and not advice.search("`pip install .` of minigrad")
 
 
 def test_a_wrong_name_is_found() -> None:

@@ -150,7 +150,7 @@ def read_image(path: Any, size: tuple[int, int] | None = None) -> Tensor:
         from PIL import Image
     except ImportError:
         raise FileError(
-            "read_image: Pillow reads images, and is not installed; run pip install 'minigrad[images]'"
+            "read_image: Pillow reads images, and is not installed; run pip install 'pillow>=10'"
         ) from None
     try:
         with Image.open(path) as file:

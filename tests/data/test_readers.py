@@ -290,7 +290,7 @@ def test_a_folder_without_classes_is_named(tmp_path: Path, monkeypatch: pytest.M
             data.ImageFolder(root)
     monkeypatch.setitem(__import__("sys").modules, "PIL", None)
     with pytest.raises(
-        FileError, match=r"Pillow reads images, and is not installed; run pip install 'minigrad\[images\]'"
+        FileError, match=r"Pillow reads images, and is not installed; run pip install 'pillow>=10'"
     ):
         data.read_image(tmp_path / "a.png")
 
