@@ -15,8 +15,8 @@
 # # 01 · Derivatives by nudging
 #
 # What does a function do if you nudge its input? The answer, divided by the nudge, is the derivative. This notebook
-# finds derivatives with nothing but that, learns how far it can be trusted, and ends with what minigrad's own checker
-# makes of it. You need school calculus and Python; it takes twenty minutes.
+# finds derivatives with this method alone, and shows how far you can trust it. At the end, minigrad's own checker uses
+# the same method. You need school calculus and Python; it takes twenty minutes.
 #
 # **One idea:** a derivative is a ratio of two small changes. **One bug:** a nudge that is too small. **One check:** the
 # slope of the error.
@@ -109,9 +109,9 @@ plt.show()
 # %% [markdown]
 # The line is twice as steep, so the bottom is lower, at a larger `h`: about $\varepsilon^{1/3}$, with 10 or 11 digits.
 #
-# **The check.** If somebody hands you a difference quotient, measure its slope: make `h` ten times smaller, and see by
-# how much the error falls. Ten times is order one, a hundred times order two. A wrong formula has no slope at all: its
-# error stays.
+# **The check.** If you receive a difference quotient from somebody, measure its slope: make `h` ten times smaller, and
+# see by how much the error falls. Ten times is order one, a hundred times order two. With a wrong formula, the error
+# does not shrink: the curve is flat.
 
 # %%
 for name, ratio in (("one side", one_sided), ("both sides", lambda f, x, h: (f(x + h) - f(x - h)) / (2 * h))):
@@ -157,13 +157,13 @@ print("exp'(1) =", math.exp(1.0))
 print("by the complex step", cmath.exp(complex(1.0, h)).imag / h)
 
 # %% [markdown]
-# ## 6. What minigrad does with it
+# ## 6. The same method in minigrad
 #
-# A network has a million inputs, and a nudge of each costs a run of all of it. That is why the rest of this path
-# builds derivatives out of rules. But a rule can be wrong, and a nudge, which is never exact, knows nothing of the
-# rule and cannot share its mistake: so `gradcheck` computes central quotients, allows for what rounding costs at this
-# step, and compares; where they differ it tries other steps, since a wrong rule is wrong at every one. You find it in
-# [quotients.py](../minigrad/testing/quotients.py).
+# A network has a million inputs, and each nudge needs a run of the whole network. That is why the rest of this path
+# builds derivatives out of rules. But a rule can be wrong. A nudge is never exact, but it does not use the rule and
+# cannot share its mistake. So `gradcheck` compares the gradient with central quotients, and allows for the rounding
+# error of this step. Where they differ, `gradcheck` tries other steps, because a wrong rule is wrong at every step. You
+# find it in [quotients.py](../minigrad/testing/quotients.py).
 
 # %%
 point = mg.Var([0.5, 1.0, 2.0], dtype=mg.float64)

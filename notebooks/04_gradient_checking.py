@@ -15,8 +15,9 @@
 # # 04 · Gradient checking as a craft
 #
 # From here on you will write rules for gradients, and some will be wrong. A wrong rule does not crash: the network
-# learns a little worse. So you need a checker, and one that you know: what it sees, what slips through it, and whom it
-# accuses wrongly. You build one, and then hunt nine wrong rules among fourteen. Twenty-five minutes.
+# learns a little worse. So you need a checker, and you need to know its limits: which errors it finds, which errors it
+# misses, and which correct rules it rejects. You build one, and then hunt nine wrong rules among fourteen. Twenty-five
+# minutes.
 #
 # **One idea:** a rule and a nudge are two ways to one number, and a difference has a shape that tells its cause. **One
 # bug:** a checker that lets wrong rules pass. **One check:** plant mistakes, and count how many are caught.
@@ -34,8 +35,8 @@ rng = np.random.default_rng(0)
 # ## 1. Two ways to one number
 #
 # A function of arrays has many results, and many slopes. To get one number, give each result a weight and add up:
-# $\langle g, f(x) \rangle = \sum_i g_i f_i(x)$. The weights $g$ are called the *cotangent*; they are the table with
-# which the walk began in exercise 02.4. A *rule* takes them and gives the gradient of that number in $x$.
+# $\langle g, f(x) \rangle = \sum_i g_i f_i(x)$. The weights $g$ are the *incoming gradient* (in JAX: the *cotangent*),
+# the weights of exercise 02.4. A *rule* takes them and returns the gradient of that number with respect to $x$.
 #
 # Softmax turns any numbers into positive ones with the sum 1: the larger a number, the larger its part. Somebody claims
 # that its rule is this. How it was found does not matter here; whether it is right does.
@@ -70,8 +71,8 @@ print("by nudging it", numeric(softmax, g, x))
 # %% [markdown]
 # ## 2. The bug: all weights 1
 #
-# Which weights shall a checker take? The plainest is 1 for each result: the sum. Many checkers do. Let us plant three
-# mistakes in the rule, and see what it says of them.
+# Which weights should a checker use? The simplest choice is 1 for every result: the sum. Many checkers do this. Let us
+# plant three mistakes in the rule, and see whether such a checker finds them.
 
 
 # %%
@@ -115,8 +116,8 @@ for rule in rules:
 # ## 3. How far apart is too far?
 #
 # The errors are never 0. From notebook 01 you know both parts: cutting off, about $h^2$, and rounding off, about
-# $\varepsilon / h$ times the size of what is rounded. And you know the slope of each. Draw the error over $h$, for the
-# right rule, for one that is wrong by a factor 2, and for one that is wrong by a hundredth of a percent:
+# $\varepsilon / h$ times the size of the rounded values. And you know the slope of each. Draw the error over $h$, for
+# the right rule, for one that is wrong by a factor 2, and for one that is wrong by a hundredth of a percent:
 
 
 # %%
@@ -165,8 +166,8 @@ for f, rule in ((tiny, tiny_rule), (huge, huge_rule)):
     print(f"{rule.__name__}: error {error:.1e}, relative to the gradient {error / size:.1e}")
 
 # %% [markdown]
-# A fixed tolerance of `1e-6` passes the wrong one and condemns the right one. What works is a part relative to the
-# gradient, and a part for rounding, which grows with the values of the function. That part is
+# A fixed tolerance of `1e-6` accepts the wrong rule and rejects the right one. A tolerance works if it has two parts.
+# One part is relative to the gradient. The other part is for rounding, and grows with the values of the function: it is
 # $\varepsilon \langle |g|, |f(x)| \rangle / h$, ten times, to be on the safe side.
 
 
@@ -186,9 +187,9 @@ for f, rule in ((tiny, tiny_rule), (huge, huge_rule), (softmax, softmax_rule), (
 # %% [markdown]
 # ## 4. The shape of a difference
 #
-# "Wrong" is the smaller half of the news. *Where*, and *by what factor*, is the rest. Here is an op of our own as a
-# `mg.Function`: `forward` computes, `backward` is the rule, and `ctx` carries what the one keeps for the other. The
-# gradient of `b` is wrong.
+# "Wrong" is the smaller part of the report. *Where*, and *by which factor*, is the larger part. Here is an op of our
+# own as a `mg.Function`: `forward` computes, `backward` is the rule, and `ctx` carries the values that `forward` saves
+# for `backward`. The gradient with respect to `b` is wrong.
 
 
 # %%
@@ -214,14 +215,15 @@ except mg.testing.GradcheckError as error:
     print(error)
 
 # %% [markdown]
-# It names the argument, the worst element, both values, and what it suspects: the values are right, and stand at the
-# places of the transpose. The report has more: each element in colour, and the curve over the steps, which is a floor.
+# The error names the argument, the worst element, both values, and a suspicion: the values are right, but at the
+# positions of the transpose. The report has more: each element in colour, and the curve over the steps, which is a
+# floor.
 
 # %%
 report
 
 # %% [markdown]
-# What to look for, when nobody suspects for you:
+# If you have no such suggestion, use this table:
 #
 # | what you see | what it may be |
 # |---|---|
@@ -306,8 +308,8 @@ print("<J'u, v> ", (pulled * v).sum().item())
 
 # %% [markdown]
 # Fifteen digits, for the price of three calls. That is why `gradcheck` begins with this line: it is the first of its
-# checks. But it only says that two rules agree, not that they are right: with a factor 2 in both of them they still
-# agree. The last word has the nudge.
+# checks. But the identity shows only that the two rules agree, not that they are right: if both contain the same wrong
+# factor 2, they still agree. Only finite differences can decide.
 #
 # ## 8. The check: plant mistakes, and count
 #
@@ -343,9 +345,10 @@ for checker in (careless, careful):
 #
 # `hint("04.1")` gives a hint, and asked again a larger one.
 #
-# **04.1** Your own checker: `True` where the rule holds at x, else `False`. The grader plants mistakes: among them
-# rules that are right for equal weights, wrong at one element, wrong by a hundredth of a percent, of the wrong shape,
-# and one that gives `nan`. And it has right rules for large and small functions. No point has a kink.
+# **04.1** Your own checker: return `True` if the rule is right at x, and `False` otherwise. The grader plants mistakes.
+# Among them are rules that are right for equal weights only, wrong at one element, wrong by a hundredth of a percent,
+# or of the wrong shape, and one that returns `nan`. The grader also has right rules for large and small functions. No
+# point has a kink.
 
 # %%
 from notebooks.grading import check, hint
@@ -406,9 +409,9 @@ def pick_rule(g, x):
 check("04.4", {"centre": centre_rule, "add_bias": add_bias_rule, "pick": pick_rule})
 
 # %% [markdown]
-# **04.5** The check without a step. `push(v)` gives $Jv$, an array of shape `(m,)` from one of shape `(n,)`; `pull(u)`
-# shall give $J^\mathsf{T} u$. Say whether they are transposes of each other, up to rounding: a difference counts beside
-# the numbers that were added, and those of a matrix may all be small.
+# **04.5** The check without a step. `push(v)` returns $Jv$, an array of shape `(m,)` from one of shape `(n,)`.
+# `pull(u)` should return $J^\mathsf{T} u$. Return whether they are transposes of each other, up to rounding. Compare a
+# difference with the numbers that were added; all numbers of a matrix may be small.
 
 
 # %%
