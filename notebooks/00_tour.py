@@ -107,8 +107,8 @@ print("x.grad is the same, and would be added to by another backward:", x.grad.t
 # %% [markdown]
 # ## 4. The picture
 #
-# `backward` visited this graph upwards from `y`. Yellow boxes are Vars, where gradients end. Dashed pills are constants;
-# they receive no gradient.
+# `backward` visited this graph upwards from `y`. Yellow boxes are Vars, where gradients end. Dashed pills are
+# constants; they receive no gradient.
 
 # %%
 picture
@@ -126,9 +126,9 @@ picture
 # ```
 #
 # There is one rule per operand, and `g` is the incoming gradient. The names of a rule's arguments *are* the list of
-# saved values: `b` for the gradient of `a`, `a` for the gradient of `b`; `y` would be the output. minigrad saves a value
-# only if a requested gradient needs it. In `x * 5.0` only `x` requires a gradient. Its rule needs 5.0, so minigrad saves
-# 5.0 and not `x`.
+# saved values: `b` for the gradient of `a`, `a` for the gradient of `b`; `y` would be the output. minigrad saves a
+# value only if a requested gradient needs it. In `x * 5.0` only `x` requires a gradient. Its rule needs 5.0, so
+# minigrad saves 5.0 and not `x`.
 
 # %%
 x = mg.Var([3.0, 1.0, 4.0], name="x")

@@ -230,7 +230,8 @@ report
 # | one ratio at all elements: 2, 1/3 | a factor forgotten |
 # | the ratio -1 | a sign |
 # | the right numbers at wrong places | a transpose, a reversal, operands swapped |
-# | a wrong shape, or all elements too small | a missing sum over a broadcast dim | # | single rows or elements too small | `=` where `+=` belongs |
+# | a wrong shape, or all elements too small | a missing sum over a broadcast dim |
+# | single rows or elements too small | `=` where `+=` belongs |
 # | the same offset at all elements | a way forgotten, as through a mean |
 # | a ratio near 1, another at each element | a stale value: saved too early, or changed since |
 # | few elements, where x is special | a branch, or a kink |
