@@ -120,15 +120,15 @@ picture
 # `minigrad/ops/pointwise/arithmetic.py` you find
 #
 # ```python
-# @elementwise(dtype=promote, vjp=(lambda g, b: g * b, lambda g, a: g * a))
-# def mul(a, b):
-#     return a * b
+# @elementwise(dtype=promote, vjp=(lambda g, other: g * other, lambda g, input: g * input), ...)
+# def mul(input, other):
+#     return input * other
 # ```
 #
 # There is one rule per operand, and `g` is the incoming gradient. The names of a rule's arguments *are* the list of
-# saved values: `b` for the gradient of `a`, `a` for the gradient of `b`; `y` would be the output. minigrad saves a
-# value only if a requested gradient needs it. In `x * 5.0` only `x` requires a gradient. Its rule needs 5.0, so
-# minigrad saves 5.0 and not `x`.
+# saved values: `other` for the gradient of `input`, and `input` for the gradient of `other`; `y` would be the output.
+# minigrad saves a value only if a requested gradient needs it. In `x * 5.0` only `x` requires a gradient. Its rule
+# needs 5.0, so minigrad saves 5.0 and not `x`.
 
 # %%
 x = mg.Var([3.0, 1.0, 4.0], name="x")
@@ -175,9 +175,9 @@ print(a)
 # %% [markdown]
 # ## 7. The code that ran
 #
-# `a * b` in the declaration is the body of a real loop. minigrad writes the loop as a Python file, and Numba compiles
-# it. Here is the file for one `mul` of dense operands; a transposed operand would get another loop nest around the
-# same line.
+# The expression `input * other` is the body of a real loop. minigrad writes the loop as a Python file, and Numba
+# compiles it. Here is the file for one `mul` of dense operands; a transposed operand would get another loop nest around
+# the same line.
 
 # %%
 (path,) = mg.viz.kernels(x * x)

@@ -172,8 +172,9 @@ print(mg.testing.gradcheck(lambda x: (x * x * x - x * 2.0).sum(), point))
 # %% [markdown]
 # ## Exercises
 #
-# Write, run, and let the cell tell you. `hint("01.1")` gives a hint, and asked again a larger one. When you are done,
-# compare with [ours](solutions/01_nudging.ipynb); each chapter has such a page.
+# Write a function and run its cell; the cell reports whether it is right. `hint("01.1")` prints a hint, and a larger
+# hint when you call it again. When you are done, compare with [our solutions](solutions/01_nudging.ipynb); each chapter
+# has such a page.
 
 # %%
 from notebooks.grading import check, hint
@@ -187,8 +188,8 @@ def central(f, x, h):
 check("01.1", central)
 
 # %% [markdown]
-# **01.2** A central quotient with step `h` is off by about $c h^2$, with `h/2` by a quarter of that. Combine the two,
-# so that $c$ goes. (This is Richardson's, of 1911.)
+# **01.2** A central quotient with step `h` has an error of about $c h^2$; with `h/2` the error is a quarter of that.
+# Combine the two quotients so that $c$ cancels. (This is Richardson's method of 1911.)
 
 
 # %%

@@ -33,11 +33,11 @@ import minigrad as mg
 # %% [markdown]
 # ## 1. Two facts
 #
-# *In a chain, slopes multiply.* Take $u = x^2$ and $y = 5u$ at $x = 3$. A nudge of $x$ comes out of the first step 6
-# times as large, and out of the second 5 times as large as that: 30.
+# *In a chain, slopes multiply.* Take $u = x^2$ and $y = 5u$ at $x = 3$. The first step makes a nudge of $x$ 6 times as
+# large, and the second makes it another 5 times as large: 30 times in all.
 #
-# *Where paths meet, slopes add.* Take $y = x^2 + 7x$. The nudge goes both ways, 6 times as large on one and 7 times on
-# the other, and the two arrive together: 13.
+# *Where paths meet, slopes add.* Take $y = x^2 + 7x$. The nudge takes both paths: it becomes 6 times as large on one
+# and 7 times as large on the other. At the end the two add up: 13.
 
 
 # %%
@@ -92,8 +92,8 @@ print(y.parents[0], "came of", y.parents[0].parents, "with slopes", y.parents[0]
 #
 # ## 3. Walk back
 #
-# At the end a nudge is as large as itself, so `y.grad = 1`. Each Value hands its `grad` to its parents, times the
-# slope.
+# A nudge of `y` changes `y` by the same amount, so `y.grad = 1`. Each Value passes its `grad`, multiplied by the slope,
+# to its parents.
 
 
 # %%
@@ -112,7 +112,8 @@ backward(y)
 print("gradients of a, b, c:", a.grad, b.grad, c.grad)
 
 # %% [markdown]
-# Right: $y = ab + c$ has the slopes $b = 3$, $a = 2$ and $1$. From now on nudging decides, not the eye.
+# Right: $y = ab + c$ has the slopes $b = 3$, $a = 2$ and $1$. From now on, finite differences decide whether a result
+# is right.
 
 
 # %%
@@ -146,7 +147,7 @@ def square(x):
 check_at(square, 3.0)
 
 # %% [markdown]
-# Both parents of `x * x` are `x`. The walk visits it twice, and the second visit overwrote what the first had brought.
+# Both parents of `x * x` are `x`. The walk visits `x` twice, and the second visit overwrote the gradient of the first.
 # Where paths meet, slopes *add*. One character:
 
 
@@ -208,8 +209,8 @@ while todo:
         todo.append(parent)
 
 # %% [markdown]
-# `u` came up twice, and handed on its whole sum each time: 10, and 10 again, although 10 is all that it ever got. A
-# node may hand on only *once*, and only when *everything* that will come to it has come.
+# `u` was visited twice, and passed on its whole sum each time: 10, and 10 again, although it received 10 in all. A node
+# may pass on its gradient only *once*, and only after *all* of its incoming gradients have arrived.
 #
 # Passing each path by itself would be right, and hopeless. A chain of $k$ steps `u + u` has $2^k$
 # paths, and a walk along each of them makes $2^{k+1} - 1$ visits:
@@ -310,8 +311,8 @@ print("after two walks", x.grad, "and the step in the middle keeps", y.parents[0
 # %% [markdown]
 # ## 7. More operations
 #
-# An operation is a function of numbers that gives its value and a slope for each operand. `op` makes one for Values of
-# it; a plain number among the operands becomes a Value on the way.
+# An operation is a function of numbers that returns its value and a slope for each operand. `op` makes an operation for
+# Values from it, and converts plain numbers among the operands to Values.
 
 
 # %%
@@ -449,8 +450,8 @@ def logistic(a):
 check("02.2", logistic)
 
 # %% [markdown]
-# **02.3** An order without numbers. Give every Value under `y`, and `y`, each once, each before its parents. Use only
-# `parents`: the Values of the grader have no `id`.
+# **02.3** An order without ids. Return a list of `y` and all Values under it, each of them once, and each before its
+# parents. Use only `parents`: the Values of the grader have no `id`.
 
 
 # %%

@@ -58,7 +58,7 @@ mg.viz.graph(loss)
 # operations are blue, and the result is green. A box shows the operation, and the dtype and shape of its result:
 # `float64(3,)` are three numbers, `float64()` is a single one. After "keeps" follow the values that are saved for the
 # backward pass. `mul` saves the operands that its slopes need; `add` and `sub` save nothing, since their slopes are 1
-# and -1. The small letters at the arrows are names of operands: the first `mul` saves its `b`, which is `x`.
+# and -1. The small words at the arrows are names of operands: the first `mul` saves its `other`, which is `x`.
 #
 # The picture is drawn from objects that you can hold. A result has an `op`; its `parents` are the ops of its operands,
 # or a Var, or `None` for a constant; `saved` is what it keeps. In notebook 02 these were `parents` and `slopes`.
@@ -72,11 +72,11 @@ while node is not None:
 # %% [markdown]
 # ## 2. The backward pass, step by step
 #
-# `mg.viz.step` walks back as `backward` does, and keeps what happens at each node. Go through it with the buttons, or
-# click into it and use the arrow keys; space plays it. Look for three things:
+# `mg.viz.step` runs the backward pass as `backward` does, and records each step. Use the buttons, or click into it and
+# use the arrow keys; the space bar plays the steps. Look for three things:
 #
-# * what *arrives* at a node, written with a bar: $\bar y$ is the gradient of its result $y$;
-# * the *rule*: what goes on to each operand, as a formula;
+# * the *incoming gradient* of a node, written with a bar: $\bar y$ is the gradient of its result $y$;
+# * the *rule*: the gradient of each operand, as a formula;
 # * a place where *paths meet*: `miss` is both operands of `mul`, so its gradient comes in two parts.
 
 # %%
@@ -102,18 +102,18 @@ print(loss.backward())
 # %% [markdown]
 # ## 3. Saved values, and when they are freed
 #
-# A graph costs memory: all that is kept for the way back lives until somebody walks it. `mg.tape` lists it. Memory is
-# given out in pieces of 64 bytes, so three numbers count as one piece, and so would eight. The last `mul` keeps `miss`
-# for both of its operands, and holds it once. (The empty columns fill under `mg.debug()`, of section 4. Checkpointing,
-# in the last line, computes values again instead of keeping them: of that later.)
+# A graph costs memory: its saved values live until a backward pass uses them. `mg.tape` lists them. Memory is allocated
+# in pieces of 64 bytes, so three float64 numbers count as one piece, and so would eight. The last `mul` saves `miss`
+# for both of its operands, but stores it once. (The empty columns are filled under `mg.debug()`, see section 4.
+# Checkpointing, in the last line, computes values again instead of saving them; chapter 07 explains it.)
 
 # %%
 loss = loss_of(w, shift)
 mg.tape(loss)
 
 # %% [markdown]
-# `backward` lets go of each saved value as soon as it has been used. So the picture afterwards says "freed", and a
-# second walk finds nothing to walk with:
+# `backward` frees each saved value as soon as it has been used. So the picture afterwards shows "freed", and a second
+# backward pass has no values to use:
 
 # %%
 loss.backward()
@@ -126,9 +126,9 @@ except mg.GradientError as error:
     print(error)
 
 # %% [markdown]
-# The error says what to do. `retain_graph=True` keeps the values for one more walk; the memory stays taken as long.
-# `.grad` adds up over walks, as at the end of notebook 02, so it is set to `None` first. Twice the gradient, and no
-# more:
+# The error names the remedy. `retain_graph=True` keeps the values for one more backward pass, and their memory too.
+# `.grad` adds up over backward passes, as at the end of notebook 02, so the cell sets it to `None` first. The result is
+# exactly twice the gradient:
 
 # %%
 w.grad = shift.grad = None
@@ -187,7 +187,7 @@ for function in (detached, not_recorded, a_place, a_number_that_left, not_used):
 #
 # ## 5. Zero and nan
 #
-# A way can also be open, and nothing comes through. Then the graph itself is asked:
+# The path can also be intact while the gradient is zero or `nan`. Then `explain_grad` examines the graph:
 
 
 # %%
@@ -222,8 +222,8 @@ for frame in mg.viz.step(root_of_what_is_positive(x_bad)).frames:
 #
 # ## 6. The bug
 #
-# Here is a cloud of points. Along which direction is it widest? One parameter, an angle; go up the gradient of the
-# width.
+# Here is a cloud of points. Along which direction is it widest? There is one parameter, an angle; follow the gradient
+# of the width upwards.
 
 # %%
 rng = np.random.default_rng(0)
@@ -245,8 +245,8 @@ except mg.GradientError as error:
     print(error)
 
 # %% [markdown]
-# The value is right, and there is nothing to walk back along. Often it is worse: another parameter keeps the graph
-# alive, `backward` goes through, and only `angle.grad` stays `None`. Ask:
+# The value is right, but there is no graph for the backward pass. Often it is worse: another parameter keeps the graph
+# alive, `backward` raises no error, and only `angle.grad` remains `None`. Call `explain_grad`:
 
 # %%
 explain(width, -0.6)
@@ -268,7 +268,7 @@ explain(width, -0.6)
 print(mg.testing.gradcheck(width, angle))
 
 # %% [markdown]
-# It flows, and nudging agrees. Then go up; `set` gives a Var its next value:
+# The gradient flows, and finite differences agree. Now follow it upwards; `set` gives a Var its next value:
 
 # %%
 for _ in range(40):
@@ -286,8 +286,8 @@ plt.show()
 # %% [markdown]
 # ## 7. Half a cut
 #
-# `None` is a kind bug: you see it. If there are two ways and one of them is cut, the gradient is there, and wrong.
-# Scale a vector to length 1, and take the length as a number:
+# `None` is a harmless bug, because you see it. If there are two paths and one of them is cut, the gradient exists and
+# is wrong. Scale a vector to length 1, and take the length as a number:
 
 
 # %%
@@ -313,8 +313,8 @@ except mg.testing.GradcheckError as error:
 #
 # `hint("03.1")` gives a hint, and asked again a larger one.
 #
-# **03.1** Read a graph yourself. Which Vars would a backward from `y` reach? Give their names as a set. `y.op` is
-# `None` for a Var; a parent is a `BackpropOp`, a Var, or `None`.
+# **03.1** Read a graph yourself. Which Vars would a backward pass from `y` reach? Return their names as a set. `y.op`
+# is `None` for a Var; a parent is a `BackpropOp`, a Var, or `None`.
 
 # %%
 from notebooks.grading import check, hint
@@ -328,7 +328,8 @@ def reached(y):
 check("03.1", reached)
 
 # %% [markdown]
-# **03.2** This one scales values to lie from 0 to 1, and is cut twice. Mend it. (Tensors have `amin()` and `amax()`.)
+# **03.2** This function scales values to the range from 0 to 1. Its graph is cut twice. Fix the function. (Tensors have
+# `amin()` and `amax()`.)
 #
 # ```python
 # def scaled(x):
