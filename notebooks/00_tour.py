@@ -14,12 +14,13 @@
 # %% [markdown]
 # # A tour of minigrad
 #
-# This notebook is for somebody who learns how automatic differentiation works. You compute one gradient by hand and let
-# `backward` compute it, look at what was recorded, open the code that the machine ran, and break a derivative to see it
-# caught. At the end a network learns to read handwritten digits. It takes about half an hour; change the cells.
+# This notebook is for readers who learn how automatic differentiation works. The first ten minutes show the tools:
+# they answer what `backward` does, why a gradient is wrong, what is saved, where digits are lost, and whether another
+# library agrees. Then you compute one gradient by hand, open the code that the machine ran, and break a derivative to
+# see it caught. At the end a network learns to read handwritten digits. It takes about half an hour; change the cells.
 #
-# It shows much, and explains little. If you would rather begin at the beginning, with school calculus and nothing else,
-# open [01_nudging](01_nudging.ipynb) now, and come back whenever you like. No line here has to be understood to go on.
+# The tour shows much and explains little. If you would rather begin with school calculus and nothing else, open
+# [01_nudging](01_nudging.ipynb) now, and come back whenever you like. You can go on without understanding every line.
 
 # %%
 import math
@@ -27,41 +28,54 @@ import math
 import minigrad as mg
 
 # %% [markdown]
-# ## 1. A tensor is a view of memory
+# ## 1. The backward pass, step by step
 #
-# A tensor is an array of numbers, as in NumPy: a flat storage and a *layout*, which is a shape, a stride for each
-# dimension (*dim*), an offset. Element `[i, j]` lies at `offset + i * strides[0] + j * strides[1]`.
+# A `Var` is a tensor that gradients flow to. `mg.viz.step` runs the backward pass of $y = x^2 + 5x + 4$ and shows each
+# step: the incoming gradient $\bar y$, the derivative rule as a formula, and the outgoing gradients. Click through the
+# steps. `x` is used three times; watch its gradient grow at each of them, to $2x + 5$.
 
 # %%
-a = mg.arange(6).reshape(2, 3)
-print(a)
-print(a.layout)
+x = mg.Var([3.0, 1.0, 4.0], name="x")
+y = x * x + x * 5.0 + 4.0
+mg.viz.step(y)
 
 # %% [markdown]
-# Transposing, slicing and flipping change the layout and move nothing. A stride may be negative, and 0 where one row
-# stands for many. All of these share one storage, so a write through one shows in all.
+# **Why is this gradient `nan`?** The forward values below are fine: `where` takes the root only of positive numbers.
+# Yet the gradient at -1 is `nan`. `explain_grad` names the op that made it, the line, and a remedy. The block
+# `mg.debug()` records the lines.
 
 # %%
-views = {"a.T": a.T, "a[:, ::2]": a[:, ::2], "a.flip(1)": a.flip(1), "a[0].expand(4, 3)": a[0].expand(4, 3)}
-for name, view in views.items():
-    print(f"{name:18} shape {view.shape}  strides {view.strides!s:8}  offset {view.offset}")
-assert all(view.storage is a.storage for view in views.values())
-
-a.T[0, 0] = 100
-print(a)
+x = mg.Var([-1.0, 4.0], name="x")
+with mg.debug():
+    loss = mg.where(x > 0.0, x.sqrt(), 0.0).sum()
+x.explain_grad(loss)
 
 # %% [markdown]
-# `mg.explain` says it in words for any tensor.
+# **What is saved for the backward pass?** `mg.tape` lists the ops of a graph, with the bytes that each one saves.
 
 # %%
-mg.explain(a.flip(1))
+mg.tape(loss)
+
+# %% [markdown]
+# **Where are digits lost?** `mg.viz.precision` runs a function in float32, float16 and bfloat16, and compares each
+# value with float64. For a small $x$, $1 - \cos x$ loses its digits in the subtraction.
+
+# %%
+mg.viz.precision(lambda x: 1.0 - x.cos(), 0.001)
+
+# %% [markdown]
+# **Does another library agree?** `mg.testing.compare` runs one function with two libraries. With NumPy it compares the
+# values; with `"torch"` or `"jax"`, if you have one of them, it compares the gradients too.
+
+# %%
+mg.testing.compare(lambda lib, x: lib.exp(x) / lib.sqrt(x * x + 1.0), "numpy", [0.5, 1.0, 2.0])
 
 # %% [markdown]
 # ## 2. One gradient, by hand
 #
 # Take $y = x^2 + 5x + 4$ at one point, as three steps: $u = x \cdot x$, $v = 5x$, $y = (u + v) + 4$. Write $\bar u$
-# for the derivative of $y$ by $u$, which is called the *gradient* at $u$. Going back from $\bar y = 1$, each step
-# hands its incoming gradient to its operands, multiplied by its own derivative:
+# for the derivative of $y$ with respect to $u$, which is called the *gradient* of $u$. Going back from $\bar y = 1$,
+# each step multiplies its incoming gradient by its own derivative, and passes the product to its operands:
 #
 # * `add` passes it on unchanged: $\bar u = \bar v = \bar y$;
 # * $v = 5x$ gives $\bar x \mathrel{+}= 5\,\bar v$;
@@ -77,9 +91,9 @@ print("dy/dx at 3 is", x_bar)
 # %% [markdown]
 # ## 3. The same by `backward`
 #
-# A `Var` is a tensor that gradients flow to. Each op on it runs at once and leaves a record: the `BackpropOp`, with its
-# parents and the values that its derivative will need. `backward` walks these records from the newest to the oldest and
-# does what you did above, for all elements at a time.
+# Each op on a `Var` runs at once and leaves a record: the `BackpropOp`, with its parents and the values that its
+# derivative rule needs. `backward` visits these records from the newest to the oldest. At each record it does what you
+# did above, for all elements at a time.
 
 # %%
 x = mg.Var([3.0, 1.0, 4.0])
@@ -93,34 +107,35 @@ print("x.grad is the same, and would be added to by another backward:", x.grad.t
 # %% [markdown]
 # ## 4. The picture
 #
-# This is what `backward` walked, upwards from `y`. Yellow are Vars, where gradients end; the dashed pills are
-# constants, to which none goes.
+# `backward` visited this graph upwards from `y`. Yellow boxes are Vars, where gradients end. Dashed pills are
+# constants; they receive no gradient.
 
 # %%
 picture
 
 # %% [markdown]
-# ## 5. What an op keeps
+# ## 5. The values that an op saves
 #
-# Look at the boxes: `mul` keeps its operands, `add` keeps nothing. The reason is the derivative. In
+# Look at the boxes: `mul` saves its operands, `add` saves nothing. The reason is the derivative rule. In
 # `minigrad/ops/pointwise/arithmetic.py` you find
 #
 # ```python
-# @elementwise(dtype=promote, vjp=(lambda g, b: g * b, lambda g, a: g * a))
-# def mul(a, b):
-#     return a * b
+# @elementwise(dtype=promote, vjp=(lambda g, other: g * other, lambda g, input: g * input), ...)
+# def mul(input, other):
+#     return input * other
 # ```
 #
-# One rule an operand; `g` is the incoming gradient. The names of a rule's arguments *are* the list of what is saved:
-# `b` for the gradient of `a`, `a` for that of `b`, `y` would be the output. And only for an operand that is asked: 5.0
-# is a constant, so `x * 5.0` keeps 5.0 and forgets `x`.
+# There is one rule per operand, and `g` is the incoming gradient. The names of a rule's arguments *are* the list of
+# saved values: `other` for the gradient of `input`, and `input` for the gradient of `other`; `y` would be the output.
+# minigrad saves a value only if a requested gradient needs it. In `x * 5.0` only `x` requires a gradient. Its rule
+# needs 5.0, so minigrad saves 5.0 and not `x`.
 
 # %%
 x = mg.Var([3.0, 1.0, 4.0], name="x")
 for result in (x * 5.0, x * x, x.exp(), x + x):
     node = result.op
     kept = [t.tolist() for t in node.saved]
-    print(f"{node.name:4} has {len(node.parents)} operands and keeps {kept}")
+    print(f"{node.name:4} has {len(node.parents)} operands and saves {kept}")
 
 # %% [markdown]
 # Since rules are ordinary tensor code, a gradient can be recorded too, and differentiated again. $y = x^3$ has the
@@ -133,18 +148,43 @@ x = mg.Var([1.0, 2.0])
 print("3x^2 =", slope.tolist(), "  6x =", curvature.tolist())
 
 # %% [markdown]
-# ## 6. The code that ran
+# ## 6. A tensor is a view of memory
 #
-# `a * b` in the declaration is the body of a real loop. minigrad writes the loop as a Python file, and Numba compiles
-# it. Here is the file for one `mul` of dense operands; a transposed operand would get another loop nest around the
-# same line.
+# A tensor is an array of numbers, as in NumPy: a flat storage and a *layout*. The layout has a shape, an offset, and a
+# stride for each dimension (*dim*). Element `[i, j]` is at `offset + i * strides[0] + j * strides[1]`.
+
+# %%
+a = mg.arange(6).reshape(2, 3)
+print(a)
+mg.viz.layout(a.T)
+
+# %% [markdown]
+# Transposing, slicing and flipping change the layout and move nothing. A stride may be negative, and 0 where one row
+# is repeated. All of these share one storage, so a write through one view changes every view that contains this
+# element. All four contain the element at $(0, 0)$.
+
+# %%
+views = {"a.T": a.T, "a[:, ::2]": a[:, ::2], "a.flip(1)": a.flip(1), "a[0].expand(4, 3)": a[0].expand(4, 3)}
+for name, view in views.items():
+    print(f"{name:18} shape {view.shape}  strides {view.strides!s:8}  offset {view.offset}")
+assert all(view.storage is a.storage for view in views.values())
+
+a.T[0, 0] = 100
+print(a)
+
+# %% [markdown]
+# ## 7. The code that ran
+#
+# The expression `input * other` is the body of a real loop. minigrad writes the loop as a Python file, and Numba
+# compiles it. Here is the file for one `mul` of dense operands; a transposed operand would get another loop nest around
+# the same line.
 
 # %%
 (path,) = mg.viz.kernels(x * x)
 print(path.read_text())
 
 # %% [markdown]
-# ## 7. An op of your own
+# ## 8. An op of your own
 #
 # The same decorator is yours. A Gaussian bump needs a scalar function and a rule; from these come the loops for every
 # dtype (the kind of number) and layout, broadcasting, `out=`, and gradients of every order.
@@ -160,7 +200,7 @@ def bump(x):
 print(bump(mg.tensor([[-1.0, 0.0], [0.5, 2.0]]).T))
 
 # %% [markdown]
-# ## 8. Is the derivative right?
+# ## 9. Is the derivative right?
 #
 # `gradcheck` compares every element of the gradient with a difference quotient, in float64 and with a random incoming
 # gradient. Its last line says how far they were apart; notebook 04 explains the others, and builds such a checker.
@@ -202,7 +242,7 @@ except mg.MinigradError as error:
     print(error)
 
 # %% [markdown]
-# ## 9. A network that reads digits
+# ## 10. A network that reads digits
 #
 # 1442 images of 8x8 pixels, written by people, to learn from; 355 more to be tested on.
 
@@ -264,11 +304,11 @@ for epoch in range(epochs):
 #
 # * [01_nudging](01_nudging.ipynb) and the chapters after it build all this from nothing, with exercises that grade
 #   themselves; [10_kernels](10_kernels.ipynb), [11_own_ops](11_own_ops.ipynb) and [12_cuda](12_cuda.ipynb) go on from
-#   sections 6 and 7.
+#   sections 7 and 8.
 # * [13_training](13_training.ipynb) trains a network with `mg.nn` and `mg.optim`. The next chapter,
 #   [14_cnn_and_gpt](14_cnn_and_gpt.ipynb), builds a convolutional network and a small GPT.
-# * [A1_precision](A1_precision.ipynb) and [A2_stability](A2_stability.ipynb) are appendices: where digits go, and where
-#   whole numbers do.
+# * [A1_precision](A1_precision.ipynb) and [A2_stability](A2_stability.ipynb) are appendices: where digits are
+#   lost, and where numbers become `inf` or `nan`.
 # * `docs/tour.md` is the reading order of the source: an hour for one call and one backward, then the rest.
 # * `docs/add_an_op.md` adds an op to minigrad itself.
 # * `examples/` has the same steps as scripts, and `python -m minigrad doctor` says what your machine offers.

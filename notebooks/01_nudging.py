@@ -15,8 +15,8 @@
 # # 01 · Derivatives by nudging
 #
 # What does a function do if you nudge its input? The answer, divided by the nudge, is the derivative. This notebook
-# finds derivatives with nothing but that, learns how far it can be trusted, and ends with what minigrad's own checker
-# makes of it. You need school calculus and Python; it takes twenty minutes.
+# finds derivatives with this method alone, and shows how far you can trust it. At the end, minigrad's own checker uses
+# the same method. You need school calculus and Python; it takes twenty minutes.
 #
 # **One idea:** a derivative is a ratio of two small changes. **One bug:** a nudge that is too small. **One check:** the
 # slope of the error.
@@ -109,9 +109,9 @@ plt.show()
 # %% [markdown]
 # The line is twice as steep, so the bottom is lower, at a larger `h`: about $\varepsilon^{1/3}$, with 10 or 11 digits.
 #
-# **The check.** If somebody hands you a difference quotient, measure its slope: make `h` ten times smaller, and see by
-# how much the error falls. Ten times is order one, a hundred times order two. A wrong formula has no slope at all: its
-# error stays.
+# **The check.** If you receive a difference quotient from somebody, measure its slope: make `h` ten times smaller, and
+# see by how much the error falls. Ten times is order one, a hundred times order two. With a wrong formula, the error
+# does not shrink: the curve is flat.
 
 # %%
 for name, ratio in (("one side", one_sided), ("both sides", lambda f, x, h: (f(x + h) - f(x - h)) / (2 * h))):
@@ -119,14 +119,14 @@ for name, ratio in (("one side", one_sided), ("both sides", lambda f, x, h: (f(x
     print(f"{name:10} order {math.log10(large / small):.2f}")
 
 # %% [markdown]
-# ## 4. Where the slope has a corner
+# ## 4. Where the function has a corner
 #
-# `relu`, which is $\max(x, 0)$, has none at 0: 1 from the right, 0 from the left, and a half by the central quotient,
-# which is neither. A checker has to look at both sides where it finds a difference. minigrad's does, and calls such a
-# corner a *kink*.
+# `relu`, which is $\max(x, 0)$, has no derivative at 0. The slope is 1 from the right and 0 from the left. The central
+# quotient is 0.5, which is neither. Where a checker finds a difference, it must compare both sides separately.
+# minigrad's checker does this, and it calls such a corner a *kink*.
 #
-# `mg.Var` holds numbers of which derivatives are wanted, here three of them as float64, the numbers of Python. Of the
-# report, read the last line; the one before it has to wait for notebook 04.
+# A `mg.Var` is a tensor whose derivatives you want. This one holds three float64 numbers; float64 is the type of
+# Python's `float`. Read only the last line of the report; notebook 04 explains the line above it.
 
 
 # %%
@@ -146,9 +146,10 @@ mg.viz.curves(mg.relu)
 # %% [markdown]
 # ## 5. Without subtraction
 #
-# Another trick, for functions that take complex numbers. Nudge along the *imaginary* axis:
-# $f(x + ih) = f(x) + ih f'(x) - \tfrac12 h^2 f''(x) - \dots$. The derivative stands in the imaginary part, alone. There
-# is nothing to subtract, so nothing is lost, and `h` may be as small as floats go, down to some `1e-300`.
+# The next trick works for analytic functions of a complex number that are real on the real axis: `sin` and `exp`, but
+# not `abs`, and no comparisons. Nudge along the *imaginary* axis: $f(x + ih) = f(x) + ih f'(x) - \tfrac12 h^2 f''(x) -
+# \dots$. The imaginary part is $h f'(x)$ with an error of order $h^3$. For $h < 10^{-8}$ this error is below rounding.
+# You subtract nothing, so no digits are lost, and `h` may be as small as floats allow, about `1e-300`.
 
 # %%
 h = 1e-200
@@ -156,13 +157,13 @@ print("exp'(1) =", math.exp(1.0))
 print("by the complex step", cmath.exp(complex(1.0, h)).imag / h)
 
 # %% [markdown]
-# ## 6. What minigrad does with it
+# ## 6. The same method in minigrad
 #
-# A network has a million inputs, and a nudge of each costs a run of all of it. That is why the rest of this path
-# builds derivatives out of rules. But a rule can be wrong, and a nudge, which is never exact, knows nothing of the
-# rule and cannot share its mistake: so `gradcheck` computes central quotients, allows for what rounding costs at this
-# step, and compares; where they differ it tries other steps, since a wrong rule is wrong at every one. You find it in
-# [quotients.py](../minigrad/testing/quotients.py).
+# A network has a million inputs, and each nudge needs a run of the whole network. That is why the rest of this path
+# builds derivatives out of rules. But a rule can be wrong. A nudge is never exact, but it does not use the rule and
+# cannot share its mistake. So `gradcheck` compares the gradient with central quotients, and allows for the rounding
+# error of this step. Where they differ, `gradcheck` tries other steps, because a wrong rule is wrong at every step. You
+# find it in [quotients.py](../minigrad/testing/quotients.py).
 
 # %%
 point = mg.Var([0.5, 1.0, 2.0], dtype=mg.float64)
@@ -171,8 +172,9 @@ print(mg.testing.gradcheck(lambda x: (x * x * x - x * 2.0).sum(), point))
 # %% [markdown]
 # ## Exercises
 #
-# Write, run, and let the cell tell you. `hint("01.1")` gives a hint, and asked again a larger one. When you are done,
-# compare with [ours](solutions/01_nudging.ipynb); each chapter has such a page.
+# Write a function and run its cell; the cell reports whether it is right. `hint("01.1")` prints a hint, and a larger
+# hint when you call it again. When you are done, compare with [our solutions](solutions/01_nudging.ipynb); each chapter
+# has such a page.
 
 # %%
 from notebooks.grading import check, hint
@@ -186,8 +188,8 @@ def central(f, x, h):
 check("01.1", central)
 
 # %% [markdown]
-# **01.2** A central quotient with step `h` is off by about $c h^2$, with `h/2` by a quarter of that. Combine the two,
-# so that $c$ goes. (This is Richardson's, of 1911.)
+# **01.2** A central quotient with step `h` has an error of about $c h^2$; with `h/2` the error is a quarter of that.
+# Combine the two quotients so that $c$ cancels. (This is Richardson's method of 1911.)
 
 
 # %%
@@ -199,8 +201,9 @@ def richardson(f, x, h):
 check("01.2", richardson)
 
 # %% [markdown]
-# **01.3** A quotient is of *order* $p$ if its slope in the check above is $p$. Which `h` is best for a quotient of
-# order $p$, where cutting off costs about $h^p$ and rounding off about $\varepsilon / h$? Return it for float64.
+# **01.3** A quotient is of *order* $p$ if its slope in the check above is $p$. Its cut-off error is about $h^p$, and
+# its rounding error is about $\varepsilon / h$. At which `h` are both errors about equal? This is close to the best
+# step. `order` is 1, 2 or 4. Return `h` as a float, for float64; a factor of 4 is allowed.
 
 
 # %%
@@ -212,7 +215,8 @@ def best_step(order):
 check("01.3", best_step)
 
 # %% [markdown]
-# **01.4** The complex step, for any `f` that takes complex numbers. All sixteen digits, please.
+# **01.4** The complex step, for any analytic `f` that takes complex numbers and is real on the real axis. `x` is a
+# float; return a float that is right in all sixteen digits.
 
 
 # %%

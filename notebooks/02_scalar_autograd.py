@@ -14,9 +14,10 @@
 # %% [markdown]
 # # 02 · A scalar autograd in a hundred lines
 #
-# Nudging needs two runs of the program for every input. This notebook builds a thing that gives all derivatives of a
-# program in one run forward and one walk back: numbers that remember what they were computed from. You write it, break
-# it three ways, mend it three times, and find the same three answers in minigrad. It takes twenty-five minutes.
+# Nudging needs two runs of the program for every input. This notebook builds numbers that remember the operation and
+# the operands that they were computed from. With them, one run forward and one backward pass produce all derivatives of
+# a program. You write this code, break it in three ways, fix it three times, and find the same three answers in
+# minigrad. It takes twenty-five minutes.
 #
 # **One idea:** write down each step and its slope; then walk back. **Three bugs:** `=` where paths meet, no order, and
 # a second walk that adds up. **One check:** nudging, from chapter 01.
@@ -32,11 +33,11 @@ import minigrad as mg
 # %% [markdown]
 # ## 1. Two facts
 #
-# *In a chain, slopes multiply.* Take $u = x^2$ and $y = 5u$ at $x = 3$. A nudge of $x$ comes out of the first step 6
-# times as large, and out of the second 5 times as large as that: 30.
+# *In a chain, slopes multiply.* Take $u = x^2$ and $y = 5u$ at $x = 3$. The first step makes a nudge of $x$ 6 times as
+# large, and the second makes it another 5 times as large: 30 times in all.
 #
-# *Where paths meet, slopes add.* Take $y = x^2 + 7x$. The nudge goes both ways, 6 times as large on one and 7 times on
-# the other, and the two arrive together: 13.
+# *Where paths meet, slopes add.* Take $y = x^2 + 7x$. The nudge takes both paths: it becomes 6 times as large on one
+# and 7 times as large on the other. At the end the two add up: 13.
 
 
 # %%
@@ -56,8 +57,8 @@ print("paths meeting", round(nudged(lambda x: x**2 + 7 * x, 3.0), 6))
 # A `Value` holds a number. If it is a result, it also holds its *parents*, which are the Values that it was computed
 # from, and one *slope* for each parent: how many times larger a nudge of that parent comes out.
 #
-# For `a + b` both slopes are 1. For `a * b` the slope in `a` is `b`, and the slope in `b` is `a`. Both are known while
-# the program runs, so they are written down at once.
+# For `a + b` both slopes are 1. For `a * b` the slope with respect to `a` is `b`, and the slope with respect to `b` is
+# `a`. Both are known while the program runs, so the program stores them at once.
 
 # %%
 counter = itertools.count()
@@ -91,8 +92,8 @@ print(y.parents[0], "came of", y.parents[0].parents, "with slopes", y.parents[0]
 #
 # ## 3. Walk back
 #
-# At the end a nudge is as large as itself, so `y.grad = 1`. Each Value hands its `grad` to its parents, times the
-# slope.
+# A nudge of `y` changes `y` by the same amount, so `y.grad = 1`. Each Value passes its `grad`, multiplied by the slope,
+# to its parents.
 
 
 # %%
@@ -111,7 +112,8 @@ backward(y)
 print("gradients of a, b, c:", a.grad, b.grad, c.grad)
 
 # %% [markdown]
-# Right: $y = ab + c$ has the slopes $b = 3$, $a = 2$ and $1$. From now on nudging decides, not the eye.
+# Right: $y = ab + c$ has the slopes $b = 3$, $a = 2$ and $1$. From now on, finite differences decide whether a result
+# is right.
 
 
 # %%
@@ -145,7 +147,7 @@ def square(x):
 check_at(square, 3.0)
 
 # %% [markdown]
-# Both parents of `x * x` are `x`. The walk visits it twice, and the second visit overwrote what the first had brought.
+# Both parents of `x * x` are `x`. The walk visits `x` twice, and the second visit overwrote the gradient of the first.
 # Where paths meet, slopes *add*. One character:
 
 
@@ -180,9 +182,9 @@ def twice(x):
 check_at(twice, 2.0)
 
 # %% [markdown]
-# Look at the picture. minigrad draws it, from the same function: only `x` is another kind of number. (`mg.Var` is the
-# number of minigrad that remembers.) The first `mul` is $u$, `add` is $v$, the last `mul` is $y$; what the boxes say
-# besides is for the next notebook.
+# Look at the picture. minigrad draws it from the same function; only `x` is another kind of number. (A `mg.Var` is
+# minigrad's number that remembers.) The first `mul` is $u$, `add` is $v$, and the last `mul` is $y$. The next notebook
+# explains the other lines in the boxes.
 
 # %%
 x = mg.Var(2.0, dtype=mg.float64)
@@ -207,8 +209,8 @@ while todo:
         todo.append(parent)
 
 # %% [markdown]
-# `u` came up twice, and handed on its whole sum each time: 10, and 10 again, although 10 is all that it ever got. A
-# node may hand on only *once*, and only when *everything* that will come to it has come.
+# `u` was visited twice, and passed on its whole sum each time: 10, and 10 again, although it received 10 in all. A node
+# may pass on its gradient only *once*, and only after *all* of its incoming gradients have arrived.
 #
 # Passing each path by itself would be right, and hopeless. A chain of $k$ steps `u + u` has $2^k$
 # paths, and a walk along each of them makes $2^{k+1} - 1$ visits:
@@ -231,9 +233,9 @@ for k in (2, 4, 8, 16):
     print(f"{k:2} steps, {visits(u):6} visits")
 
 # %% [markdown]
-# The mend is an order in which each Value comes before its parents. It has a long name, *topological order*, and here
-# it is free: a result is always made after its operands. So number the Values as they are made (`id` does), collect
-# those under `y`, each once, and take the youngest first.
+# The fix is an order in which each Value comes before its parents. This order has a long name, *topological order*, and
+# here it is free: a result is always made after its operands. So number the Values as they are made (`id` does this),
+# collect the Values under `y`, each of them once, and take the newest first.
 
 
 # %%
@@ -273,10 +275,10 @@ backward(y)
 print("then ", x.grad)
 
 # %% [markdown]
-# 148 is neither 44 nor 2 · 44. The steps in the middle still held their sums from the first walk, handed them on again,
-# and added to them. What a walk collects is of that walk, so it belongs into a table that ends with it. Only at the
-# *leaves*, which were given and not computed, is the result written down; there it adds up, and that is meant: two
-# walks give twice the gradient.
+# 148 is neither 44 nor 2 · 44. The intermediate Values still stored their sums from the first backward pass, added to
+# them, and passed them on again. The gradients of intermediate Values belong to one backward pass only, so keep them in
+# a table and discard it at the end. Store the result only in the *leaves*, the Values that were not computed from
+# others. Leaves accumulate on purpose: two backward passes give twice the gradient.
 
 
 # %%
@@ -309,8 +311,8 @@ print("after two walks", x.grad, "and the step in the middle keeps", y.parents[0
 # %% [markdown]
 # ## 7. More operations
 #
-# An operation is a function of numbers that gives its value and a slope for each operand. `op` makes one for Values of
-# it; a plain number among the operands becomes a Value on the way.
+# An operation is a function of numbers that returns its value and a slope for each operand. `op` makes an operation for
+# Values from it, and converts plain numbers among the operands to Values.
 
 
 # %%
@@ -351,8 +353,8 @@ check_at(tangle, 0.7)
 # %% [markdown]
 # ## 8. minigrad does the same
 #
-# `tangle` says nothing of Values, so it takes a Var too. The same steps, the same slopes, the same number, but for the
-# last digit, which rounding may change:
+# `tangle` does not mention Values, so it accepts a Var too. The steps, the slopes and the result are the same, except
+# for the last digit, which rounding may change:
 
 # %%
 ours, theirs = Value(0.7), mg.Var(0.7, dtype=mg.float64)
@@ -370,14 +372,14 @@ assert math.isclose(ours.grad, theirs.grad.item(), rel_tol=1e-12)
 # * `accumulate` is our `+=`;
 # * `backward` adds to `.grad` of the leaves, and only of them.
 #
-# What differs: a minigrad number is a whole array, so a slope is no number any more but a *rule* that takes the
-# incoming gradient and gives the outgoing one. And a rule runs on the way back, from operands that were kept for it:
-# the "keeps" in the picture.
+# There is one difference. A minigrad number is a whole array, so its slope is not a number but a *rule*: a function
+# that takes the incoming gradient and returns the outgoing one. A rule runs during the backward pass, on operands that
+# were saved for it: the "keeps" in the picture.
 #
 # ## 9. Enough to learn
 #
-# Three tanh curves, each with a place, a width and a height, shall become a sine. `parameters` are nine Values; the
-# loss is the mean square of what is missing; each round goes a little against the gradient.
+# We fit a sine with the sum of three tanh curves. Each curve has a position, a width and a height, so `parameters` are
+# nine Values. The loss is the mean square of the error, and each round takes a small step against the gradient.
 
 # %%
 points = [k / 2 for k in range(-6, 7)]
@@ -448,8 +450,8 @@ def logistic(a):
 check("02.2", logistic)
 
 # %% [markdown]
-# **02.3** An order without numbers. Give every Value under `y`, and `y`, each once, each before its parents. Use only
-# `parents`: the Values of the grader have no `id`.
+# **02.3** An order without ids. Return a list of `y` and all Values under it, each of them once, and each before its
+# parents. Use only `parents`: the Values of the grader have no `id`.
 
 
 # %%
@@ -461,9 +463,9 @@ def order(y):
 check("02.3", order)
 
 # %% [markdown]
-# **02.4** Several ends. Given results `ys` and a weight for each, find the gradient of $w_1 y_1 + w_2 y_2 + \dots$ in
-# each of `xs`, without making new Values: the weights are what the walk begins with. One of the `ys` may have been
-# computed from another, or come twice.
+# **02.4** Several results. Given results `ys` and a weight for each, find the gradient of $w_1 y_1 + w_2 y_2 + \dots$
+# with respect to each of `xs`. Do not make new Values: the backward pass begins with the weights. One of the `ys` may
+# have been computed from another, or appear twice.
 
 
 # %%

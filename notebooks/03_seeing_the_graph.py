@@ -14,12 +14,13 @@
 # %% [markdown]
 # # 03 · Seeing the graph
 #
-# Your program ran, and left a graph behind. In notebook 02 you built one; here you look at minigrad's: as a picture, as
-# a film of the way back, as a list of what is kept, and as an answer to "why is my gradient `None`?". Twenty minutes.
+# Your program ran, and left a graph behind. In notebook 02 you built one; here you inspect minigrad's graph. You see it
+# as a picture, as a backward pass step by step, as a list of saved values, and as an answer to "why is my gradient
+# `None`?". It takes twenty minutes.
 #
-# **One idea:** a gradient that surprises you has a place where it went wrong, and the graph knows the place. **One
-# bug:** a way that was cut without a word. **One check:** after the mend the gradient is there, and nudging agrees with
-# it.
+# **One idea:** a wrong gradient goes wrong at one op, and the graph tells you which. **One bug:** a connection in the
+# graph that was cut without an error message. **One check:** after the fix, the gradient exists and agrees with finite
+# differences.
 
 # %%
 import matplotlib.pyplot as plt
@@ -31,9 +32,9 @@ from minigrad import f64
 # %% [markdown]
 # ## 1. Read a picture
 #
-# Three points, a line bent by tanh, and the sum of the squares of what is missing. `w` and `shift` are Vars: numbers
-# whose gradient is wanted. The data are plain tensors: arrays of numbers, as NumPy's. `f64` is the kind of number, or
-# *dtype*: float64, as in Python.
+# The example has three points, a line bent by tanh, and the sum of the squared errors. `w` and `shift` are Vars:
+# numbers whose gradient you want. The data are plain tensors: arrays of numbers, as in NumPy. `f64` is the kind of
+# number, or *dtype*: float64, as in Python.
 
 # %%
 w = mg.Var(0.5, dtype=f64, name="w")
@@ -53,11 +54,11 @@ loss = loss_of(w, shift)
 mg.viz.graph(loss)
 
 # %% [markdown]
-# An arrow goes from an operand to the result. Yellow are the Vars, grey and dashed the constants (here the data), blue
-# the operations, green the end. In a box stand the operation, the dtype and shape of its result (`float64(3,)` are
-# three numbers, `float64()` is a single one), and after "keeps" what it holds for the way back: `mul` keeps what its
-# slopes need, `add` and `sub` keep nothing, since their slopes are 1 and -1. The small letters at the arrows are names
-# of operands: the first `mul` keeps its `b`, which is `x`.
+# An arrow goes from an operand to the result. Vars are yellow, constants (here the data) are grey and dashed,
+# operations are blue, and the result is green. A box shows the operation, and the dtype and shape of its result:
+# `float64(3,)` are three numbers, `float64()` is a single one. After "keeps" follow the values that are saved for the
+# backward pass. `mul` saves the operands that its slopes need; `add` and `sub` save nothing, since their slopes are 1
+# and -1. The small words at the arrows are names of operands: the first `mul` saves its `other`, which is `x`.
 #
 # The picture is drawn from objects that you can hold. A result has an `op`; its `parents` are the ops of its operands,
 # or a Var, or `None` for a constant; `saved` is what it keeps. In notebook 02 these were `parents` and `slopes`.
@@ -69,20 +70,20 @@ while node is not None:
     node = node.parents[0] if isinstance(node.parents[0], mg.BackpropOp) else None
 
 # %% [markdown]
-# ## 2. The film
+# ## 2. The backward pass, step by step
 #
-# `mg.viz.step` walks back as `backward` does, and keeps what happens at each node. Go through it with the buttons, or
-# click into it and use the arrow keys; space plays it. Look for three things:
+# `mg.viz.step` runs the backward pass as `backward` does, and records each step. Use the buttons, or click into it and
+# use the arrow keys; the space bar plays the steps. Look for three things:
 #
-# * what *arrives* at a node, written with a bar: $\bar y$ is the gradient of its result $y$;
-# * the *rule*: what goes on to each operand, as a formula;
+# * the *incoming gradient* of a node, written with a bar: $\bar y$ is the gradient of its result $y$;
+# * the *rule*: the gradient of each operand, as a formula;
 # * a place where *paths meet*: `miss` is both operands of `mul`, so its gradient comes in two parts.
 
 # %%
 mg.viz.step(loss)
 
 # %% [markdown]
-# Printed, the film is a text. Compare the two lines of step 2 with notebook 02: "1 of 2" and "2 of 2" are the `+=`.
+# `print` shows the steps as text. Compare the two lines of step 2 with notebook 02: "1 of 2" and "2 of 2" are the `+=`.
 
 # %%
 print(mg.viz.step(loss))
@@ -92,27 +93,27 @@ print(mg.viz.step(loss))
 # gradients meet in it and add up. You will see that again wherever a small tensor meets a large one, which is called
 # *broadcasting*. Step 1 is the other way round: `spread` gives the one gradient of a sum to each of its terms.
 #
-# The film changes nothing: no `.grad` has been written, and the graph is still whole. It is a rehearsal; now the
-# performance, and the numbers at the end are those of the film:
+# The stepper changes nothing: no `.grad` has been written, and the graph is still complete. Now run `backward` itself.
+# The gradients are those that the stepper showed:
 
 # %%
 print(loss.backward())
 
 # %% [markdown]
-# ## 3. What is kept, and when it goes
+# ## 3. Saved values, and when they are freed
 #
-# A graph costs memory: all that is kept for the way back lives until somebody walks it. `mg.tape` lists it. Memory is
-# given out in pieces of 64 bytes, so three numbers count as one piece, and so would eight. The last `mul` keeps `miss`
-# for both of its operands, and holds it once. (The empty columns fill under `mg.debug()`, of section 4. Checkpointing,
-# in the last line, computes values again instead of keeping them: of that later.)
+# A graph costs memory: its saved values live until a backward pass uses them. `mg.tape` lists them. Memory is allocated
+# in pieces of 64 bytes, so three float64 numbers count as one piece, and so would eight. The last `mul` saves `miss`
+# for both of its operands, but stores it once. (The empty columns are filled under `mg.debug()`, see section 4.
+# Checkpointing, in the last line, computes values again instead of saving them; chapter 07 explains it.)
 
 # %%
 loss = loss_of(w, shift)
 mg.tape(loss)
 
 # %% [markdown]
-# `backward` lets go of each saved value as soon as it has been used. So the picture afterwards says "freed", and a
-# second walk finds nothing to walk with:
+# `backward` frees each saved value as soon as it has been used. So the picture afterwards shows "freed", and a second
+# backward pass has no values to use:
 
 # %%
 loss.backward()
@@ -125,9 +126,9 @@ except mg.GradientError as error:
     print(error)
 
 # %% [markdown]
-# The error says what to do. `retain_graph=True` keeps the values for one more walk; the memory stays taken as long.
-# `.grad` adds up over walks, as at the end of notebook 02, so it is set to `None` first. Twice the gradient, and no
-# more:
+# The error names the remedy. `retain_graph=True` keeps the values for one more backward pass, and their memory too.
+# `.grad` adds up over backward passes, as at the end of notebook 02, so the cell sets it to `None` first. The result is
+# exactly twice the gradient:
 
 # %%
 w.grad = shift.grad = None
@@ -140,9 +141,9 @@ print("once", once, " twice", w.grad.item(), " ratio", w.grad.item() / once)
 # %% [markdown]
 # ## 4. Five ways to None
 #
-# A gradient is `None` where no way leads. Under `mg.debug()` minigrad keeps a journal of what ran, also of what left no
-# trace in a graph, with the line. `x.explain_grad(y)` reads it. Each of these functions loses its `x` in a way of its
-# own:
+# A gradient is `None` if the graph has no path to the Var. Under `mg.debug()`, minigrad keeps a journal of all calls
+# with their lines, including calls that left no trace in a graph. `x.explain_grad(y)` reads this journal. Each of these
+# functions loses its `x` in a different way:
 
 
 # %%
@@ -186,7 +187,7 @@ for function in (detached, not_recorded, a_place, a_number_that_left, not_used):
 #
 # ## 5. Zero and nan
 #
-# A way can also be open, and nothing comes through. Then the graph itself is asked:
+# The path can also be intact while the gradient is zero or `nan`. Then `explain_grad` examines the graph:
 
 
 # %%
@@ -207,8 +208,8 @@ for function in (dead, steps, root_of_what_is_positive):
 
 # %% [markdown]
 # The last one is worth a second look, since everybody meets it once. The value is right: `where` took 0 instead of the
-# root. But both branches were computed, and the way back goes through both: the slope of a root at 0 is infinite, what
-# arrives there is 0, and $0 \cdot \infty$ is `nan`. The film shows where it comes up:
+# root. But both branches were computed, and the backward pass goes through both. The slope of a root at 0 is infinite,
+# the incoming gradient is 0, and $0 \cdot \infty$ is `nan`. The stepper shows the step where `nan` appears:
 
 # %%
 x_bad = mg.Var([0.0, 4.0], dtype=f64, name="x")
@@ -217,12 +218,12 @@ for frame in mg.viz.step(root_of_what_is_positive(x_bad)).frames:
         print(f"{frame.title:5} gives {share.name:5} {share.text} = {share.value['text']}")
 
 # %% [markdown]
-# The mend, `where` around the operand as well, is your exercise 03.3.
+# The fix is a second `where` around the operand. It is your exercise 03.3.
 #
 # ## 6. The bug
 #
-# Here is a cloud of points. Along which direction is it widest? One parameter, an angle; go up the gradient of the
-# width.
+# Here is a cloud of points. Along which direction is it widest? There is one parameter, an angle; follow the gradient
+# of the width upwards.
 
 # %%
 rng = np.random.default_rng(0)
@@ -244,15 +245,15 @@ except mg.GradientError as error:
     print(error)
 
 # %% [markdown]
-# The value is right, and there is nothing to walk back along. Often it is worse: another parameter keeps the graph
-# alive, `backward` goes through, and only `angle.grad` stays `None`. Ask:
+# The value is right, but there is no graph for the backward pass. Often it is worse: another parameter keeps the graph
+# alive, `backward` raises no error, and only `angle.grad` remains `None`. Call `explain_grad`:
 
 # %%
 explain(width, -0.6)
 
 # %% [markdown]
-# The numbers left in the line that builds `direction`: `mg.tensor` makes constants of them. What makes one tensor of
-# several *and* records it is `mg.stack`:
+# The numbers left the graph in the line that builds `direction`: `mg.tensor` makes constants of them. `mg.stack` joins
+# several tensors into one *and* records it:
 
 
 # %%
@@ -267,7 +268,7 @@ explain(width, -0.6)
 print(mg.testing.gradcheck(width, angle))
 
 # %% [markdown]
-# It flows, and nudging agrees. Then go up; `set` gives a Var its next value:
+# The gradient flows, and finite differences agree. Now follow it upwards; `set` gives a Var its next value:
 
 # %%
 for _ in range(40):
@@ -285,8 +286,8 @@ plt.show()
 # %% [markdown]
 # ## 7. Half a cut
 #
-# `None` is a kind bug: you see it. If there are two ways and one of them is cut, the gradient is there, and wrong.
-# Scale a vector to length 1, and take the length as a number:
+# `None` is a harmless bug, because you see it. If there are two paths and one of them is cut, the gradient exists and
+# is wrong. Scale a vector to length 1, and take the length as a number:
 
 
 # %%
@@ -302,18 +303,18 @@ except mg.testing.GradcheckError as error:
     print(error)
 
 # %% [markdown]
-# "flows", says the graph, and it is right: the other way is open. Only nudging sees that one of the
-# two is missing. (The numbers are others than above, since the checker weighs the results at random; why, and how to
-# nudge well, is the next notebook.) How `mg.viz.step` makes its film stands in
-# [film.py](../minigrad/viz/film.py), and what `explain_grad` asks in
+# The graph reports "flows", and it is right: the other path is open. Only finite differences show that one of the two
+# paths is missing. (The numbers differ from those above, since the checker weighs the results at random. The next
+# notebook explains the reason, and how to nudge well.) The steps of `mg.viz.step` are made in
+# [film.py](../minigrad/viz/film.py), and the answers of `explain_grad` in
 # [gradient.py](../minigrad/diagnostics/gradient.py).
 #
 # ## Exercises
 #
 # `hint("03.1")` gives a hint, and asked again a larger one.
 #
-# **03.1** Read a graph yourself. Which Vars would a backward from `y` reach? Give their names as a set. `y.op` is
-# `None` for a Var; a parent is a `BackpropOp`, a Var, or `None`.
+# **03.1** Read a graph yourself. Which Vars would a backward pass from `y` reach? Return their names as a set. `y.op`
+# is `None` for a Var; a parent is a `BackpropOp`, a Var, or `None`.
 
 # %%
 from notebooks.grading import check, hint
@@ -327,7 +328,8 @@ def reached(y):
 check("03.1", reached)
 
 # %% [markdown]
-# **03.2** This one scales values to lie from 0 to 1, and is cut twice. Mend it. (Tensors have `amin()` and `amax()`.)
+# **03.2** This function scales values to the range from 0 to 1. Its graph is cut twice. Fix the function. (Tensors have
+# `amin()` and `amax()`.)
 #
 # ```python
 # def scaled(x):
@@ -345,7 +347,8 @@ def scaled(x):
 check("03.2", scaled)
 
 # %% [markdown]
-# **03.3** The root of what is positive, and 0 elsewhere. Its gradient shall be 0 where the value is, without a `nan`.
+# **03.3** Return the root of each positive element of a tensor, and 0 for the other elements. The gradient must be 0
+# where the value is 0, without a `nan`.
 
 
 # %%
@@ -357,13 +360,14 @@ def safe_root(x):
 check("03.3", safe_root)
 
 # %% [markdown]
-# **03.4** Two losses `a` and `b` were computed from `x` and share a part of the graph. Give the gradient of each in
-# `x`: not their sum, and not an error.
+# **03.4** Two losses `a` and `b` were computed from `x` and share a part of the graph. Return a pair: the gradient of
+# `a` with respect to `x`, and the gradient of `b` with respect to `x`. They must not be added, and no error may be
+# raised.
 
 
 # %%
 def separate(a, b, x):
-    """(gradient of a in x, gradient of b in x)"""
+    """The gradients of a and of b with respect to x."""
     return ...  # write it here
 
 

@@ -15,11 +15,12 @@
 # # 04 · Gradient checking as a craft
 #
 # From here on you will write rules for gradients, and some will be wrong. A wrong rule does not crash: the network
-# learns a little worse. So you need a checker, and one that you know: what it sees, what slips through it, and whom it
-# accuses wrongly. You build one, and then hunt nine wrong rules among fourteen. Twenty-five minutes.
+# learns a little worse. So you need a checker, and you need to know its limits: which errors it finds, which errors it
+# misses, and which correct rules it rejects. You build one, and then hunt nine wrong rules among fourteen. Twenty-five
+# minutes.
 #
-# **One idea:** a rule and a nudge are two ways to one number, and a difference has a shape that tells its cause. **One
-# bug:** a checker that lets wrong rules pass. **One check:** plant mistakes, and count how many are caught.
+# **One idea:** a rule and a nudge compute the same number in two ways, and the pattern of the differences shows their
+# cause. **One bug:** a checker that accepts wrong rules. **One check:** plant mistakes, and count how many are caught.
 
 # %%
 import matplotlib.pyplot as plt
@@ -34,11 +35,11 @@ rng = np.random.default_rng(0)
 # ## 1. Two ways to one number
 #
 # A function of arrays has many results, and many slopes. To get one number, give each result a weight and add up:
-# $\langle g, f(x) \rangle = \sum_i g_i f_i(x)$. The weights $g$ are called the *cotangent*; they are the table with
-# which the walk began in exercise 02.4. A *rule* takes them and gives the gradient of that number in $x$.
+# $\langle g, f(x) \rangle = \sum_i g_i f_i(x)$. The weights $g$ are the *incoming gradient* (in JAX: the *cotangent*),
+# the weights of exercise 02.4. A *rule* takes them and returns the gradient of that number with respect to $x$.
 #
-# Softmax turns any numbers into positive ones with the sum 1: the larger a number, the larger its part. Somebody claims
-# that its rule is this. How it was found does not matter here; whether it is right does.
+# Softmax turns any numbers into positive numbers with the sum 1: the larger a number, the larger its part. Somebody
+# claims that the next cell has its rule. Its derivation does not matter here; the question is whether it is right.
 
 
 # %%
@@ -70,8 +71,8 @@ print("by nudging it", numeric(softmax, g, x))
 # %% [markdown]
 # ## 2. The bug: all weights 1
 #
-# Which weights shall a checker take? The plainest is 1 for each result: the sum. Many checkers do. Let us plant three
-# mistakes in the rule, and see what it says of them.
+# Which weights should a checker use? The simplest choice is 1 for every result: the sum. Many checkers do this. Let us
+# plant three mistakes in the rule, and see whether such a checker finds them.
 
 
 # %%
@@ -100,9 +101,9 @@ for rule in rules:
     print(f"{rule.__name__:16} error {error_of(softmax, rule, x, np.ones(3)):.1e}")
 
 # %% [markdown]
-# All four pass, and three are wrong! Look at what was asked. The results of softmax have the sum 1, whatever $x$ is. So
-# their sum has the gradient 0, and every rule that gives 0 for equal weights is right *about that*. A checker has to
-# ask something that a rule cannot foresee. Take weights by chance:
+# All four pass, and three are wrong! The reason is the checked number. The results of softmax have the sum 1 for every
+# $x$. So their sum has the gradient 0, and every rule that returns 0 for equal weights is right *for this number*. A
+# checker needs weights that do not fit a rule by accident. Draw them at random:
 
 # %%
 for rule in rules:
@@ -110,13 +111,13 @@ for rule in rules:
 
 # %% [markdown]
 # Now only the right one passes. A rule is linear in $g$, so a wrong rule that is right for random weights would be a
-# great piece of luck. minigrad's checker draws them from a seed, so that a failure comes again.
+# great piece of luck. minigrad's checker draws them from a seed, so that a failure can be repeated.
 #
 # ## 3. How far apart is too far?
 #
 # The errors are never 0. From notebook 01 you know both parts: cutting off, about $h^2$, and rounding off, about
-# $\varepsilon / h$ times the size of what is rounded. And you know the slope of each. Draw the error over $h$, for the
-# right rule, for one that is wrong by a factor 2, and for one that is wrong by a hundredth of a percent:
+# $\varepsilon / h$ times the size of the rounded values. And you know the slope of each. Draw the error over $h$, for
+# the right rule, for one that is wrong by a factor 2, and for one that is wrong by a hundredth of a percent:
 
 
 # %%
@@ -135,8 +136,8 @@ plt.legend()
 plt.show()
 
 # %% [markdown]
-# A right rule has a V. A wrong rule has a floor: no step makes it right. That is the surest sign there is, and the
-# report of each failure in minigrad has this curve, as a row of numbers.
+# The curve of a right rule is a V. The curve of a wrong rule has a floor: no step makes the rule right. This is the
+# surest sign of a mistake, and minigrad's report of each failure has this curve, as a row of numbers.
 #
 # So the tolerance belongs just above the V. A tolerance of 1 percent, which some checkers have, would pass
 # `slightly_off`, and with it rules that forgot a small term. Nor may it be one number for all functions:
@@ -165,8 +166,8 @@ for f, rule in ((tiny, tiny_rule), (huge, huge_rule)):
     print(f"{rule.__name__}: error {error:.1e}, relative to the gradient {error / size:.1e}")
 
 # %% [markdown]
-# A fixed tolerance of `1e-6` passes the wrong one and condemns the right one. What works is a part relative to the
-# gradient, and a part for rounding, which grows with the values of the function. That part is
+# A fixed tolerance of `1e-6` accepts the wrong rule and rejects the right one. A tolerance works if it has two parts.
+# One part is relative to the gradient. The other part is for rounding, and grows with the values of the function: it is
 # $\varepsilon \langle |g|, |f(x)| \rangle / h$, ten times, to be on the safe side.
 
 
@@ -186,9 +187,9 @@ for f, rule in ((tiny, tiny_rule), (huge, huge_rule), (softmax, softmax_rule), (
 # %% [markdown]
 # ## 4. The shape of a difference
 #
-# "Wrong" is the smaller half of the news. *Where*, and *by what factor*, is the rest. Here is an op of our own as a
-# `mg.Function`: `forward` computes, `backward` is the rule, and `ctx` carries what the one keeps for the other. The
-# gradient of `b` is wrong.
+# "Wrong" is the smaller part of the report. *Where*, and *by which factor*, is the larger part. Here is an op of our
+# own as a `mg.Function`: `forward` computes, `backward` is the rule, and `ctx` carries the values that `forward` saves
+# for `backward`. The gradient with respect to `b` is wrong.
 
 
 # %%
@@ -214,38 +215,41 @@ except mg.testing.GradcheckError as error:
     print(error)
 
 # %% [markdown]
-# It names the argument, the worst element, both values, and what it suspects: the values are right, and stand at the
-# places of the transpose. The report has more: each element in colour, and the curve over the steps, which is a floor.
+# The error names the argument, the worst element, both values, and a suspicion: the values are right, but at the
+# positions of the transpose. The report has more: each element in colour, and the curve over the steps, which is a
+# floor.
 
 # %%
 report
 
 # %% [markdown]
-# What to look for, when nobody suspects for you:
+# If you have no such suggestion, use this table:
 #
 # | what you see | what it may be |
 # |---|---|
 # | one ratio at all elements: 2, 1/3 | a factor forgotten |
 # | the ratio -1 | a sign |
-# | the right numbers at wrong places | a transpose, a reversal, operands swapped |
-# | one row or element too small | a sum over a broadcast dim forgotten; `=` where `+=` belongs |
-# | the same offset at all elements | a way forgotten, as through a mean |
+# | the right numbers at wrong positions | a transpose, a reversal, operands swapped |
+# | a wrong shape, or all elements too small | a missing sum over a broadcast dim |
+# | single rows or elements too small | `=` where `+=` belongs |
+# | the same offset at all elements | a forgotten path, such as the path through a mean |
 # | a ratio near 1, another at each element | a stale value: saved too early, or changed since |
 # | few elements, where x is special | a branch, or a kink |
 #
 # ## 5. The innocent: kinks
 #
-# `relu` has the slope 0 on the left of 0 and 1 on the right. A rule has to choose; minigrad's takes 0. Nudging both
-# ways gives a half.
+# `relu` has the slope 0 on the left of 0 and 1 on the right. A rule has to choose; minigrad's rule chooses 0. The
+# central difference at 0 is 0.5.
 
 # %%
 kinked = np.array([-1.0, 0.0, 2.0])
 print("by the rule", (kinked > 0) * 1.0, " by nudging", numeric(lambda x: np.maximum(x, 0), np.ones(3), kinked))
 
 # %% [markdown]
-# No rule could satisfy that, so the checker must not condemn it. Look from both sides: where the slopes differ, and go
-# on differing as the step shrinks, there is a kink. minigrad's then moves the point a little, to the left and to the
-# right, and compares on both sides. It says so, since at the kink itself nothing was compared:
+# Neither one-sided derivative agrees with 0.5, so the checker must not reject the rule. Compare the slopes from both
+# sides: if they differ, and still differ as the step shrinks, the point is a kink. minigrad's checker then moves the
+# point a little to the left and to the right, and compares on both sides. Its report mentions this, because nothing was
+# compared at the kink itself:
 
 # %%
 print(mg.testing.gradcheck(mg.relu, mg.Var(kinked, dtype=f64)))
@@ -267,9 +271,10 @@ plt.legend()
 plt.show()
 
 # %% [markdown]
-# At the grey line, a fine step for float64, hardly a digit of the quotient in float32 is left. Its V has its bottom
-# near $\varepsilon^{1/3} \approx 5 \cdot 10^{-3}$, and four or five digits there. Two ways out: check the same function
-# in float64, which is best, or take that step and a tolerance to match. `gradcheck` chooses by the dtype:
+# The grey line marks a good step for float64; in float32, hardly a digit of the quotient is left there. The V of
+# float32 has its bottom near $\varepsilon^{1/3} \approx 5 \cdot 10^{-3}$, with four or five digits. There are two
+# solutions: check the same function in float64, which is best, or use that step and a matching tolerance. `gradcheck`
+# chooses by the dtype:
 
 # %%
 for dtype in (f64, mg.f32):
@@ -279,14 +284,14 @@ for dtype in (f64, mg.f32):
 # ## 7. A check without a step: forward against reverse
 #
 # Nudge $x$ along a direction $v$, and the results move along $Jv$, where $J$ is the table of all slopes, a row for each
-# result. A rule goes the other way: from weights $u$ it gives $J^\mathsf{T} u$, by the same table with rows and columns
-# exchanged. Both ways to weigh the motion must agree:
+# result. A rule goes in the other direction: from weights $u$ it returns $J^\mathsf{T} u$, with the rows and columns of
+# the same table exchanged. Both products must agree:
 #
 # $$\langle u, J v \rangle = \langle J^\mathsf{T} u, v \rangle.$$
 #
 # There is no $h$ in it, so nothing is cut off. minigrad computes $Jv$ too, with rules of its own: that is forward mode,
-# and a later notebook is about it. `mg.func.vjp` gives the value and the rule at a point, as a function `pull`;
-# `mg.func.jvp` gives the value and $Jv$.
+# and a later notebook is about it. `mg.func.vjp` returns the value and the rule at a point, as a function `pull`;
+# `mg.func.jvp` returns the value and $Jv$.
 
 # %%
 point = mg.tensor(x, dtype=f64)
@@ -304,14 +309,14 @@ print("<u, Jv>  ", (u * pushed).sum().item())
 print("<J'u, v> ", (pulled * v).sum().item())
 
 # %% [markdown]
-# Fifteen digits, for the price of three calls. That is why `gradcheck` begins with this line: it is the first of its
-# checks. But it only says that two rules agree, not that they are right: with a factor 2 in both of them they still
-# agree. The last word has the nudge.
+# The two numbers agree in fifteen digits, for the price of three calls. That is why `gradcheck` begins with this line:
+# it is the first of its checks. But the identity shows only that the two rules agree, not that they are right: if both
+# contain the same wrong factor 2, they still agree. Only finite differences can decide.
 #
 # ## 8. The check: plant mistakes, and count
 #
-# How good is a checker? Give it rules of which you know. It should catch all that are wrong, and accuse none that is
-# right.
+# How good is a checker? Test it with rules that you know to be right or wrong. It should find all wrong rules, and
+# reject no right rule.
 
 # %%
 known = [(softmax, rule, rule is softmax_rule) for rule in (*rules, slightly_off)]
@@ -335,16 +340,18 @@ for checker in (careless, careful):
     print(f"{checker.__name__}: {caught} of 5 wrong rules caught, {accused} of 2 right ones accused")
 
 # %% [markdown]
-# minigrad's own checker is tested like that: [gradcheck.py](../minigrad/testing/gradcheck.py) is what you call,
-# `quotients.py` beside it nudges, and `patterns.py` has the suspicions of section 4.
+# minigrad's own checker is tested like that: [gradcheck.py](../minigrad/testing/gradcheck.py) has the function that you
+# call, `quotients.py` in the same folder computes the finite differences, and `patterns.py` has the suspicions of
+# section 4.
 #
 # ## Exercises
 #
 # `hint("04.1")` gives a hint, and asked again a larger one.
 #
-# **04.1** Your own checker: `True` where the rule holds at x, else `False`. The grader plants mistakes: among them
-# rules that are right for equal weights, wrong at one element, wrong by a hundredth of a percent, of the wrong shape,
-# and one that gives `nan`. And it has right rules for large and small functions. No point has a kink.
+# **04.1** Your own checker: return `True` if the rule is right at x, and `False` otherwise. The grader plants mistakes.
+# Among them are rules that are right for equal weights only, wrong at one element, wrong by a hundredth of a percent,
+# or of the wrong shape, and one that returns `nan`. The grader also has right rules for large and small functions. No
+# point has a kink.
 
 # %%
 from notebooks.grading import check, hint
@@ -359,8 +366,8 @@ check("04.1", holds)
 
 # %% [markdown]
 # **04.2** The hunt. `PATIENTS` has fourteen functions, each with a rule for each of its operands.
-# `PATIENTS["cube"].operand(0)` gives `f, rule, x` in its first operand, as your checker takes them. Which patients have
-# a wrong rule? Give the names. (Mind the kinks.)
+# `PATIENTS["cube"].operand(0)` returns `f, rule, x` for its first operand, the arguments of your checker. Which
+# patients have a wrong rule? Assign their names to `wrong_ones`, as a list or set. (Mind the kinks.)
 
 # %%
 from notebooks.exercises.patients import PATIENTS, show
@@ -375,9 +382,10 @@ wrong_ones = ...  # write it here
 check("04.2", wrong_ones)
 
 # %% [markdown]
-# **04.3** And how? Look at the differences first, then at the code with `show(name)`. Give one word for each wrong
-# patient, as in `{"somebody": "sign"}`: factor, overwritten, path, reversed, sign, stale, sum, swapped, transpose. Each
-# word is needed once; *path* is a way forgotten, *overwritten* a `=` where `+=` belongs.
+# **04.3** What is wrong with each rule? Look at the differences first, then at the code with `show(name)`. Give one
+# word for each wrong patient, as in `{"somebody": "sign"}`: factor, overwritten, path, reversed, sign, stale, sum,
+# swapped, transpose. Each word is needed once; *path* means a forgotten path, and *overwritten* means `=` where `+=`
+# belongs.
 
 # %%
 diagnosis = ...  # write it here
@@ -385,8 +393,8 @@ diagnosis = ...  # write it here
 check("04.3", diagnosis)
 
 # %% [markdown]
-# **04.4** Mend three of them: rules for any shape that the function takes. Each gives a tuple, with one gradient for
-# each operand. `INDEX`, by which `pick` picks, is in `notebooks.exercises.patients` too.
+# **04.4** Fix three of them: write rules for any shape that the function takes. Each rule returns a tuple, with one
+# gradient for each operand. `pick` uses the indices `INDEX`, which are in `notebooks.exercises.patients` too.
 
 
 # %%
@@ -405,9 +413,9 @@ def pick_rule(g, x):
 check("04.4", {"centre": centre_rule, "add_bias": add_bias_rule, "pick": pick_rule})
 
 # %% [markdown]
-# **04.5** The check without a step. `push(v)` gives $Jv$, an array of shape `(m,)` from one of shape `(n,)`; `pull(u)`
-# shall give $J^\mathsf{T} u$. Say whether they are transposes of each other, up to rounding: a difference counts beside
-# the numbers that were added, and those of a matrix may all be small.
+# **04.5** The check without a step. `push(v)` returns $Jv$, an array of shape `(m,)` from one of shape `(n,)`.
+# `pull(u)` should return $J^\mathsf{T} u$. Return whether they are transposes of each other, up to rounding. Compare a
+# difference with the numbers that were added; all numbers of a matrix may be small.
 
 
 # %%

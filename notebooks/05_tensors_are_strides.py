@@ -40,8 +40,8 @@ a = mg.arange(0, 120, 10).reshape(3, 4)
 mg.viz.layout(a)
 
 # %% [markdown]
-# The formula stands in the first line: element `[i, j]` lies at `4*i + j`. A step down is four places, a step to the
-# right is one. These two numbers are the **strides**. In general
+# The first line shows the formula: element `[i, j]` is at `4*i + j`. One row down is a step of four places, one column
+# to the right is a step of one. These two numbers are the **strides**. In general
 #
 # $$\text{place}(i_0, i_1, \dots) = \text{offset} + \sum_d i_d \cdot \text{stride}_d .$$
 #
@@ -187,11 +187,11 @@ flat = every_second.reshape(6)
 print("strides", every_second.strides, "->", flat.strides, " shared:", flat.storage is a.storage)
 
 # %% [markdown]
-# ## 5. What a layout costs
+# ## 5. The cost of a layout
 #
-# A view is free to make. To *read* is another matter. Memory comes to the processor in lines of 64 bytes, 16 numbers of
-# float32. Whoever reads them in order uses all 16; with a step of 16, a whole line is fetched for one number. Here are
-# seven layouts of the same count of elements. We sum each, and copy each, on one thread.
+# Making a view is free, but *reading* it is not. The processor fetches memory in lines of 64 bytes, which are 16
+# float32 numbers. A loop that reads in order uses all 16 numbers. With a step of 16, the processor fetches a whole line
+# for one number. Here are seven layouts with the same number of elements. We sum each, and copy each, on one thread.
 
 # %%
 n = 512
@@ -235,10 +235,11 @@ plt.legend()
 plt.show()
 
 # %% [markdown]
-# Your bars are your machine's; look for these. The expanded row is never dear: it is one row, which stays close to the
-# processor. The steps are dear. And compare the two bars of *transposed* and of *columns flipped*: to copy them is
-# dearer than to copy what is dense, but to sum them is not. A sum does not care about the order of its operands, so the
-# kernel walks the memory forwards, whatever the formula says. A copy must write in the order of the indices.
+# Your bars depend on your machine; look for these patterns. The expanded row is always cheap: it is one row, and it
+# stays in the cache. The layouts with a step are expensive. Compare the two bars of *transposed* and of *columns
+# flipped*: copying them is more expensive than copying dense elements, but summing them is not. A sum may add its
+# elements in any order, so the kernel reads the memory forwards, whatever the formula is. A copy must write in the
+# order of the indices.
 #
 # So if you read a strided view many times, one `contiguous()` pays: it copies once, and afterwards all is dense.
 #

@@ -10,6 +10,7 @@
 #     language: python
 #     name: python3
 # ---
+
 # %% [markdown]
 # # 06 · Vector-Jacobian products
 #
@@ -48,9 +49,10 @@ x = mg.tensor([0.0, 1.0, 2.0], dtype=mg.float64)
 mg.func.jacrev(mg.exp)(x)
 
 # %% [markdown]
-# All zeros but the diagonal: $y_i$ depends on $x_i$ only. For a million elements it would have a million million
-# entries, and what we want is $\bar x_j = \bar y_j e^{x_j}$, one multiplication an element. `mg.func.vjp` gives $y$ and
-# the function that multiplies by $J^\top$, which returns one gradient for each operand:
+# All entries except the diagonal are 0, because $y_i$ depends on $x_i$ only. For a million elements the Jacobian would
+# have a million million entries. The result that we want is $\bar x_j = \bar y_j e^{x_j}$: one multiplication per
+# element. `mg.func.vjp` returns $y$ and the function that multiplies by $J^\top$. This function returns one gradient
+# for each operand:
 
 # %%
 u = mg.tensor([1.0, 10.0, 100.0], dtype=mg.float64)
@@ -67,8 +69,7 @@ print("by the matrix:", (mg.func.jacrev(mg.exp)(x).T @ u).tolist())
 # $$\langle u, Jv \rangle = \sum_i u_i \sum_j J_{ij} v_j = \sum_j \Big(\sum_i u_i J_{ij}\Big) v_j
 # = \langle J^\top u, v \rangle .$$
 #
-# Both are one number, for any $u$ and $v$. On the left stands no derivative rule that goes backwards: a difference
-# quotient will do.
+# Both are one number, for any $u$ and $v$. The left side needs no backward rule; a difference quotient is enough.
 
 # %%
 v = normal(3)
@@ -118,10 +119,10 @@ declared(mg.Var(normal(2, 3)).exp())
 # %% [markdown]
 # ## 3. Element by element
 #
-# For $y_i = a_i b_i$ there are two Jacobians, and both are diagonal: $\partial y_i / \partial a_j$ is $b_i$ for
-# $i = j$, else 0. So $\bar a_i = \bar y_i b_i$ and $\bar b_i = \bar y_i a_i$. A quotient $y_i = a_i / b_i$ has the
-# slopes $1 / b_i$ and $-a_i / b_i^2$. minigrad writes the second as $-y_i / b_i$, which is the same and
-# stays in range where $b_i^2$ does not:
+# For $y_i = a_i b_i$ there are two Jacobians, and both are diagonal: $\partial y_i / \partial a_j$ is $b_i$ for $i = j$
+# and 0 otherwise. So $\bar a_i = \bar y_i b_i$ and $\bar b_i = \bar y_i a_i$. A quotient $y_i = a_i / b_i$ has the
+# slopes $1 / b_i$ and $-a_i / b_i^2$. minigrad writes the second as $-y_i / b_i$, which is the same and stays in range
+# where $b_i^2$ does not:
 
 # %%
 a, b = mg.Var(normal(2, 3)), mg.Var(normal(2, 3))
@@ -139,9 +140,9 @@ print(check_rule(lambda a, b: a / b, lambda g, y, a, b: [g / b, -g * a / (b * b)
 # $$\bar b_q = \sum_{ij} \bar y_{ij} \frac{\partial y_{ij}}{\partial b_q} = \sum_{ij} \bar y_{ij}\, \delta_{jq}
 # = \sum_i \bar y_{iq} .$$
 #
-# ($\delta_{jq}$ is 1 for $j = q$, else 0. It takes the sum over $j$ away and puts $q$ for $j$. You need no other trick
-# in this notebook.) In words: what was spread on the way forward is summed on the way back. In strides: along a dim of
-# stride 0 the elements are one element, which gets what comes to all of them.
+# ($\delta_{jq}$ is 1 for $j = q$ and 0 otherwise. It removes the sum over $j$ and replaces $j$ by $q$. You need no
+# other trick in this notebook.) In words: if the forward pass repeats a value, the backward pass sums its gradients. In
+# strides: along a dim of stride 0 all elements are one element, which receives the sum of their gradients.
 
 # %%
 row = mg.Var(normal(3))
@@ -177,8 +178,8 @@ print(check_rule(lambda x: x.mean(1), lambda g, y, x: [(g / 4).reshape(2, 1).exp
 #
 # $$\bar a_{pq} = \sum_{ik} \bar y_{ik} \delta_{ip} b_{qk} = \sum_k \bar y_{pk} b_{qk} = (\bar y b^\top)_{pq} ,$$
 #
-# and alike $\bar b = a^\top \bar y$. The shapes would have told you: from $(2, 4)$ and $(3, 4)$, how else to get
-# $(2, 3)$?
+# and in the same way $\bar b = a^\top \bar y$. The shapes lead to the same formula: there is no other product of
+# $(2, 4)$ and $(3, 4)$ with the shape $(2, 3)$.
 
 # %%
 declared(mg.Var(normal(2, 3)) @ mg.Var(normal(3, 4)))
@@ -193,7 +194,7 @@ print(check_rule(lambda a, b: a @ b, lambda g, y, a, b: [g @ b, a.T @ g], normal
 # %% [markdown]
 # ## 7. Reading by index: scatter it back
 #
-# An embedding reads rows of a table: $y_{kj} = x_{p_k j}$, where $p$ is a tensor of whole numbers. Then
+# An embedding reads rows of a table: $y_{kj} = x_{p_k j}$, where $p$ is a tensor of integers. Then
 # $\partial y_{kj} / \partial x_{qr}$ is 1 where $q = p_k$ and $r = j$, and
 #
 # $$\bar x_{qr} = \sum_{k \,:\, p_k = q} \bar y_{kr} .$$
@@ -208,8 +209,9 @@ declared(table[p])
 print(mg.grad(table[p], table).tolist())
 
 # %% [markdown]
-# From a cotangent of ones: row 2 was read three times, 1 and 3 never. `index_add(dim, index, source)` does the adding.
-# Whoever *writes* instead of adding keeps the last of the three only; and if no index comes twice, nobody notices.
+# The incoming gradient is ones. Row 2 was read three times, rows 1 and 3 never. `index_add(dim, index, source)` adds.
+# If you *assign* instead of adding, only the last of the three gradients survives. As long as no index repeats, the bug
+# is invisible.
 
 
 # %%
@@ -249,9 +251,9 @@ print(check_rule(lambda x: x.softmax(1), lambda g, y, x: [mg.zeros_like(x)], nor
 # %% [markdown]
 # ## 9. The bug: a bias for everyone
 #
-# Now put rules together. A linear model $y = xw + b$, eight examples to learn from, eight others to test on, and a
-# mean square error. Its gradient by hand: with $\bar y = \tfrac2n (y - t)$, there is $\bar w = x^\top \bar y$ from
-# section 6, and addition hands on what it gets, so $\bar b = \bar y$.
+# Now put rules together. There is a linear model $y = xw + b$, with eight examples to learn from, eight others to test
+# on, and a mean square error. We derive its gradient by hand. With $\bar y = \tfrac2n (y - t)$, section 6 gives
+# $\bar w = x^\top \bar y$. Addition passes its incoming gradient on unchanged, so $\bar b = \bar y$.
 
 # %%
 n = 8
@@ -280,8 +282,8 @@ print(f"trained: error {error(w, b, inputs, targets):.2g}")
 print(f"tested:  error {error(w, b, test_inputs, test_targets):.2g}")
 
 # %% [markdown]
-# Look at the first line. The targets have noise of 0.3 in them, which no linear model can foresee, and the error is 0,
-# but for rounding! On the other eight it is large. Do you see it?
+# Look at the first line. The targets contain noise of 0.3, which no linear model can predict. Yet the error is about
+# $10^{-13}$ and still falling! On the other eight examples it is large. Do you see why?
 
 # %%
 print("b has shape", b.shape)
@@ -297,9 +299,9 @@ except mg.MinigradError as problem:
     print(problem)
 
 # %% [markdown]
-# The rule was wrong: $b$ is broadcast over the examples, so the way back sums over them. The check says it at once. It
-# has to look at the shapes first: `(gradient * v).sum()` broadcasts too, and would mend the very thing that it should
-# find.
+# The rule was wrong: $b$ is broadcast over the examples, so the backward pass must sum over them. The check finds this
+# at once. It has to compare the shapes first: `(gradient * v).sum()` broadcasts too, and would hide the bug that it
+# should find.
 
 # %%
 rules = {"g": lambda g: g, "g.sum(1)": lambda g: g.sum(1), "g.sum(0)": lambda g: g.sum(0)}
@@ -328,7 +330,7 @@ for attempt in (lambda: bias.set(bias - wrong), lambda: setattr(bias, "grad", wr
 # %% [markdown]
 # ## 10. Where minigrad has them
 #
-# One rule an operand, beside the function that it belongs to. Element by element:
+# minigrad declares one rule per operand, next to the function. Element by element:
 # [arithmetic.py](../minigrad/ops/pointwise/arithmetic.py), the first file to read. The products are in
 # [products.py](../minigrad/ops/linalg/products.py), the reads by index in
 # [gathering.py](../minigrad/ops/indexing/gathering.py). The sum over broadcast dims is one function, `fitted` in

@@ -10,12 +10,13 @@
 #     language: python
 #     name: python3
 # ---
+
 # %% [markdown]
 # # 07 · The tensor engine
 #
-# Notebook 02 built an engine for single numbers. minigrad's does the same with tensors, and has three worries that
-# numbers do not have: what to keep and for how long, what happens if somebody overwrites it, and how much memory it all
-# takes. You rebuild the walk on minigrad's own nodes, spoil it, and mend it.
+# Notebook 02 built an engine for single numbers. minigrad's engine does the same with tensors, and has three problems
+# that numbers do not have: which values to save and for how long, how to notice that a saved value was overwritten, and
+# how much memory all of them take. You rebuild the backward pass on minigrad's own nodes, break it, and fix it.
 #
 # **One idea:** a node keeps what its rules will need, and the walk back hands it in. **One bug:** a write in place that
 # changes a kept value, first in silence, then noticed. **One check:** version numbers.
@@ -27,7 +28,7 @@ import numpy as np
 import minigrad as mg
 
 # %% [markdown]
-# ## 1. What a node knows
+# ## 1. The contents of a node
 #
 # Each op on a Var leaves a `BackpropOp`; the result's `op` is its node. Here is a short chain of them.
 
@@ -49,10 +50,11 @@ print("versions", node.versions)
 # *Parents* are the nodes of the operands; where a Var was an operand, the Var itself; None for a constant. Nothing
 # points the other way: when the last tensor of a graph goes, so does the graph. *Saved* is what the rule declared:
 # `tanh` has the slope $1 - y^2$, so it saved its output. The *number* grows with each node, so an operand always has a
-# smaller one than its result. What *versions* are for, you will see in section 5.
+# smaller number than its result. Section 5 shows the purpose of *versions*.
 #
-# A node can do one thing: `pull` takes the gradients that arrived, runs its rules, and gives pairs of a parent and what
-# goes to it. (None means: to all parents. False: do not record this, for a second derivative.)
+# A node has one method for the backward pass: `pull` takes the incoming gradients, runs the rules of the node, and
+# returns pairs of a parent and its gradient. (None means: for all parents. False means: do not record this call, since
+# no second derivative is needed.)
 
 # %%
 for parent, gradient in node.pull((mg.ones(3),), None, False):
@@ -131,9 +133,9 @@ print((x * x.detach()).tolist(), mg.grad((x * x.detach()).sum(), x).tolist())
 # %% [markdown]
 # ## 4. Hooks: to look, or to change
 #
-# A hook is a function that sees the gradient of a value when it is complete. What it returns, if anything, goes on in
-# its place; so can one tame a gradient in the middle of a graph. `retain_grad` is a hook that is there already: it
-# keeps the gradient of a value in between, which is else dropped.
+# A hook is a function that receives the gradient of a value when it is complete. If the hook returns a tensor, that
+# tensor replaces the gradient. A hook can therefore limit a gradient in the middle of a graph. `retain_grad` is a
+# built-in hook: it stores the gradient of an intermediate value, which backward otherwise discards.
 
 # %%
 x.grad = None
@@ -176,8 +178,8 @@ print("loss", loss.item(), "  gradient", mg.grad(loss, w).tolist())
 
 # %% [markdown]
 # The loss is right ($2 - 2 + 3$ is 3, and ten times that 30). The gradient is not; 20, 40, 60 is twice the second
-# batch. Do you see why? `mul` saved its operand `data` for the way back, not a copy of it. When the second batch came,
-# the first was gone, and what `mul` had saved was the second.
+# batch. Do you see why? `mul` saved its operand `data` for the backward pass, and not a copy of it. The second batch
+# overwrote the first one, so the saved operand of `mul` became the second batch.
 #
 # No error! minigrad did not write, NumPy did. Now do the same with minigrad's own writing.
 
@@ -196,9 +198,9 @@ except mg.MinigradError as error:
     print(error)
 
 # %% [markdown]
-# It counts. Each storage has a **version**, which every write of minigrad's raises by one. A node notes the versions of
-# what it saves, and the walk compares before it begins. That is all there is to it, and it costs one comparison a saved
-# value. The check, written out:
+# minigrad counts. Each storage has a **version**, and every write by minigrad raises it by one. A node stores the
+# versions of the values that it saves, and the backward pass compares them before it begins. The cost is one comparison
+# per saved value. Here is the whole check:
 
 
 # %%
@@ -216,9 +218,9 @@ print("written by minigrad:", spoiled(loss))
 print("written by NumPy:   ", spoiled(total_loss(w, into_the_buffer)))
 
 # %% [markdown]
-# The first product has been spoiled, the second has not. Of what NumPy writes nobody hears; for that there is
-# `gradcheck`. But which line of yours did it? Under `mg.debug()` the write itself is refused, where it stands, and it
-# says who needs the value:
+# The first product has been spoiled, the second has not. minigrad cannot see writes that NumPy makes; `gradcheck` can
+# find their effect. But which line of yours did it? Under `mg.debug()` the write itself raises an error, at its own
+# line, and the message names the op that needs the value:
 
 # %%
 with mg.debug():
@@ -243,8 +245,9 @@ print("spoiled:", spoiled(loss))
 print("loss", loss.item(), "  gradient", mg.grad(loss, w).tolist())
 
 # %% [markdown]
-# Not every write in place is wrong. It depends on what was saved: `tanh` and `exp` need their output, `sin` its
-# operand, a product with a number only the number. So the output of one may be overwritten, that of the other not:
+# Not every in-place write is wrong; it depends on the saved values. `tanh` and `exp` need their output, `sin` needs its
+# operand, and a product with a number needs only the number. So you may overwrite the output of `sin`, but not the
+# output of `exp`:
 
 # %%
 for name in ("tanh", "exp", "sin", "neg"):
@@ -267,7 +270,7 @@ with mg.no_grad():
 print(spoiled(loss))
 
 # %% [markdown]
-# ## 6. What all this keeping costs
+# ## 6. The memory of saved values
 #
 # A deep net keeps a tensor or so for each layer, from its forward to its backward. `mg.tape` lists it, op by op.
 
@@ -352,9 +355,9 @@ plt.legend()
 plt.show()
 
 # %% [markdown]
-# Memory grows with the square root of the depth instead of the depth, for one more forward. All of it stands on nodes
-# that know what they save: you find a node in [graph.py](../minigrad/runtime/graph.py), and the checkpoint, which puts
-# an empty holder in the place of each saved value, in [checkpoint.py](../minigrad/autodiff/checkpoint.py).
+# Memory grows with the square root of the depth instead of the depth, for one more forward. This works because each
+# node lists the values that it saves. You find the node in [graph.py](../minigrad/runtime/graph.py). The checkpoint is
+# in [checkpoint.py](../minigrad/autodiff/checkpoint.py); it replaces each saved value by an empty holder.
 #
 # ## Exercises
 #
@@ -399,8 +402,8 @@ def clip(h, limit):
 check("07.3", clip)
 
 # %% [markdown]
-# **07.4** How many bytes does a graph hold? Add up `t.storage.buffer.nbytes` of what the nodes have saved; count each
-# storage once, and what belongs to a Var not at all.
+# **07.4** How many bytes does a graph hold? Add up `t.storage.buffer.nbytes` of the values that the nodes have saved.
+# Count each storage once, and do not count the storages of Vars.
 
 
 # %%

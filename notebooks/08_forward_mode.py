@@ -18,9 +18,9 @@
 # inputs to the result. That is *forward mode*. It is shorter, and once you have it, reverse mode falls out of it by
 # turning a list around. It takes twenty-five minutes.
 #
-# **One idea:** each value carries its slope with it. **One bug:** two derivatives, one inside of the other, that take
-# each other's slope for their own. **One check:** $\langle u, Jv\rangle = \langle J^{\mathsf T}u, v\rangle$, which
-# needs no step and no tolerance but rounding.
+# **One idea:** each value carries its slope with it. **One bug:** two nested derivatives that confuse their slopes.
+# **One check:** $\langle u, Jv\rangle = \langle J^{\mathsf T}u, v\rangle$, which needs no step and no tolerance but
+# rounding.
 
 # %%
 import itertools
@@ -39,8 +39,8 @@ import minigrad as mg
 #
 # $$(a + a'\varepsilon)(b + b'\varepsilon) = ab + (a'b + ab')\,\varepsilon$$
 #
-# Behind the $\varepsilon$ stands the product rule. Nobody put it there; it came from multiplying. In Python that is a
-# class with two numbers:
+# The factor of $\varepsilon$ is the product rule. Nobody put it there; it follows from the multiplication. In Python, a
+# dual number is a class with two numbers:
 
 
 # %%
@@ -111,8 +111,8 @@ plt.show()
 #
 # ## 2. The bug: whose slope is it?
 #
-# `derivative` gives a number, so one may be used inside of another. The value of a dual number is then a dual number
-# itself. A second derivative works:
+# `derivative` returns a number, so you can nest one `derivative` inside another. The value of a dual number is then a
+# dual number itself. A second derivative works:
 
 # %%
 print(derivative(lambda x: derivative(lambda y: y * y * y, x), 2.0), "is 6x at 2")
@@ -126,13 +126,14 @@ print(derivative(lambda x: x * derivative(lambda y: x + y, 1.0), 1.0))
 
 # %% [markdown]
 # 2, and not 1. The inner `derivative` was handed $y = 1 + 1\varepsilon$, and from outside came $x = 1 + 1\varepsilon$.
-# Their sum is $2 + 2\varepsilon$, and the inner one takes the whole 2 for the slope by $y$. But one of the two was the
-# slope by $x$: there are two nudges, and one $\varepsilon$ for both.
+# Their sum is $2 + 2\varepsilon$, and the inner one takes the whole 2 for the slope with respect to $y$. But one of the
+# two belonged to the slope with respect to $x$: there are two nudges, and one $\varepsilon$ for both.
 #
-# This is called *perturbation confusion*. It raises no error. The mend: each derivative gets an epsilon of its own. We
-# number them as they start, so an inner one has a larger number. Where two meet, the inner one goes first: what does
-# not belong to it is a constant to it, and is kept whole as its value or slope. So a value may be a dual number itself,
-# of an outer derivative.
+# This is called *perturbation confusion*. It raises no error. The fix: each derivative gets its own epsilon. We number
+# the derivatives as they start, so an inner one has a larger number. When dual numbers of two derivatives meet in one
+# operation, the inner derivative is handled first. It treats a dual number of the outer derivative as a constant, and
+# stores it unchanged in its value or its slope. The value of an inner dual number can therefore be an outer dual
+# number.
 
 
 # %%
@@ -179,9 +180,9 @@ print(derivative(lambda x: x * derivative(lambda y: x + y, 1.0), 1.0))
 print(derivative(lambda x: derivative(lambda y: y * y * y, x), 2.0), "is 6x at 2, still")
 
 # %% [markdown]
-# Follow $x + y$ once. $x$ is `Level(1, 1, number=1)`, and $y$ is `Level(1, 1, number=2)`. Number 2 goes first: to it
-# $x$ is a constant, so the sum is `Level(x + 1, 0 + 1, number=2)`. Its slope is 1, and the slope of $x$ waits inside of
-# the value, unharmed.
+# Follow $x + y$ once. $x$ is `Level(1, 1, number=1)`, and $y$ is `Level(1, 1, number=2)`. Number 2 is handled first. It
+# treats $x$ as a constant, so the sum is `Level(x + 1, 0 + 1, number=2)`. The slope of the sum is 1, and the slope of
+# $x$ is stored unchanged inside the value.
 #
 # minigrad has to get this right for every nesting, of forward mode, reverse mode and batches. Its answer has the same
 # form: a transform that is at work is a *level* with a depth, a number that grows, and the deepest level among the
@@ -274,17 +275,17 @@ def by_rows(f, x):
     return mg.stack([pull(units[k])[0] for k in range(len(y))])
 
 
-def wide(x):
+def many_outputs(x):
     """From 2 numbers to 100."""
     return mg.tanh(weights @ x)
 
 
-def tall(x):
+def many_inputs(x):
     """From 100 numbers to 2."""
     return mg.tanh(weights.T @ x)
 
 
-for f, n in ((wide, 2), (tall, 100)):
+for f, n in ((many_outputs, 2), (many_inputs, 100)):
     x = mg.full((n,), 0.5, dtype="float64")
     for way in (by_columns, by_rows):
         took = seconds(lambda f=f, x=x, way=way: way(f, x))
@@ -345,11 +346,11 @@ plt.show()
 #
 # ## 5. Reverse from forward
 #
-# Look at the slopes in `Dual` once more. In `__add__` two slopes are added. In `__mul__` each is multiplied by a
-# *value*. Never is a slope multiplied by a slope: the way from the slopes of the inputs to the slope of the result is
-# *linear*. It is a list of "add so much of this to that".
+# Look again at the slopes that `Dual` computes. In `__add__` two slopes are added. In `__mul__` each slope is
+# multiplied by a *value*. A slope is never multiplied by another slope: the function from the slopes of the inputs to
+# the slope of the result is *linear*. It is a list of "add so much of this to that".
 #
-# So hand it slopes that are no numbers, but write down what is done to them. `Dual` stays as it is:
+# So pass slopes that are not numbers, but objects that record the operations on them. `Dual` remains unchanged:
 
 
 # %%

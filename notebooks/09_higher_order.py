@@ -148,8 +148,8 @@ except mg.MinigradError as error:
     print(error)
 
 # %% [markdown]
-# But in a *sum* it is a constant beside something that has a gradient. Adding a constant is no mistake, so nobody
-# complains. The mend is one argument:
+# But in a *sum* it is a constant next to a term that has a gradient. Adding a constant is not a mistake, so there is no
+# error. The fix is one argument:
 
 
 # %%
@@ -202,14 +202,14 @@ for loss in (with_bug, without_bug):
         print(loss.__name__, "does not:", error)
 
 # %% [markdown]
-# (With the functions of `mg.func` you cannot make this mistake. A `mg.func.grad` inside of a function that is being
+# (With the functions of `mg.func` you cannot make this mistake. A `mg.func.grad` inside a function that is being
 # differentiated is always recorded.)
 #
 # ## 3. Newton: a step with a known length
 #
-# The gradient says which way is down, and not how far to go. If the curvature is known as well, it does: where the
-# slope is $g$ and the Hessian $H$, a parabola with these has its lowest point at a step of $-H^{-1}g$. Rosenbrock's
-# valley is bent and flat; its lowest point is $(1, 1)$.
+# The gradient shows which direction leads down, and not how far to go. The curvature gives the distance. With the
+# gradient $g$ and the Hessian $H$ of one point, a parabola has its lowest point at a step of $-H^{-1}g$, if $H$ is
+# positive definite. Rosenbrock's valley is bent and flat; its lowest point is $(1, 1)$.
 
 
 # %%
@@ -246,8 +246,8 @@ plt.show()
 
 # %% [markdown]
 # Near the end, the number of right digits doubles with each step. The price is $H$ and its equations; with a million
-# weights there is no room for it. (Products $Hv$ there are: chapter 08. And a warning: Newton goes to where the slope
-# is 0, which may be a top or a saddle.)
+# weights, $H$ does not fit into memory. (Products $Hv$ are possible, see chapter 08.) A warning: Newton's method goes
+# to a point where the slope is 0, which may be a top or a saddle.
 #
 # ## 4. The derivative of an answer
 #
@@ -304,8 +304,8 @@ print("one round, at the answer:", len(mg.tape(round_of(z, variable))), "ops are
 # ## 5. A law instead of data
 #
 # No data now. A network $y(t)$ is to obey $y'' = -y$ with $y(0) = 0$ and $y'(0) = 1$. We are not telling it that this
-# is the sine. The second derivative in $t$ is forward mode twice; each $t$ only moves its own $y$, so all points go at
-# once. Writing $y = t + t^2 N(t)$ fulfils the two conditions whatever the network $N$ gives.
+# is the sine. The second derivative with respect to $t$ is forward mode twice. Each $t$ changes only its own $y$, so
+# all points are computed at once. The form $y = t + t^2 N(t)$ fulfils the two conditions for any network $N$.
 
 # %%
 WIDTH = 10
@@ -330,10 +330,11 @@ def left_over(w):
 
 
 # %% [markdown]
-# The loss is the sum of the squares of what is left over. For such a sum there is a short Newton: with $J$ the
-# derivatives of `left_over` in the weights (third derivatives in all!), $J^{\mathsf T}J$ is nearly the Hessian. What is
-# added to its diagonal keeps the steps short as long as the parabola cannot be trusted (this is Gauss's method, mended
-# by Levenberg).
+# The loss is the sum of the squares of the values that `left_over` returns. For such a sum, Newton's method has a short
+# form. Let $r$ be the values of `left_over`, and $J$ their derivatives with respect to the weights (third derivatives
+# in all!). The gradient is $2J^{\mathsf T}r$, and the Hessian is close to $2J^{\mathsf T}J$ (Gauss and Newton); the
+# factor 2 cancels in the step. A number added to the diagonal keeps the steps short while the parabola cannot be
+# trusted (Levenberg and Marquardt).
 
 # %%
 mg.manual_seed(0)

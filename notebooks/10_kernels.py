@@ -14,9 +14,9 @@
 # %% [markdown]
 # # 10 · Kernels with Numba
 #
-# Below the tensors are loops. This notebook writes some with Numba, shares one among threads and loses numbers on the
-# way, walks memory in a better order, and reads what the processor was given: for loops of its own, and for an op of
-# minigrad. Twenty-five minutes.
+# Below the tensors are loops. In this notebook you write some loops with Numba, share one among threads and lose
+# numbers on the way, and read memory in a better order. Then you read the instructions that the processor received, for
+# your own loops and for one of minigrad's ops. It takes twenty-five minutes.
 #
 # **One idea:** a kernel is a loop over places in memory. **One bug:** two threads that add to one number. **One
 # check:** the same sum by NumPy.
@@ -158,7 +158,7 @@ plt.legend()
 plt.show()
 
 # %% [markdown]
-# ## 4. What the processor was given
+# ## 4. The instructions of the processor
 #
 # A processor has instructions that add 4, 8 or 16 floats at once. Whether the compiler uses them can be read in the
 # assembly: on x86 `vaddps` is *packed*, several at once, `vaddss` is a *single* one. First a map, then a sum:
@@ -196,7 +196,7 @@ for name, function in (("map", add), ("sum, in order", strict), ("sum, any order
 # compiler may not change yours. `fastmath=True` gives it leave. minigrad gives leave for sums alone, and says how
 # large the error can be.
 #
-# ## 5. A kernel of minigrad
+# ## 5. One of minigrad's kernels
 #
 # `mg.viz.kernel` shows what an op runs, from the function of one element to the assembly, forward and backward side by
 # side. Open the parts below. The rule of `tanh`, `g * (1 - y * y)`, has become one loop too.
@@ -247,9 +247,9 @@ plt.legend()
 plt.show()
 
 # %% [markdown]
-# `add` and `sum` stand at the slope: memory is all that they wait for, and no cleverness in their arithmetic would
-# help. (Small tensors lie in a cache, which is faster than memory, so points may stand above the slope.) `matmul`
-# stands under the flat part. That is why its kernel is the one where tiles and registers matter.
+# `add` and `sum` are at the slope: they wait only for memory, so faster arithmetic would not help. (Small tensors are
+# in a cache, which is faster than memory, so their points may be above the slope.) `matmul` is under the flat part.
+# That is why tiles and registers matter in its kernel.
 #
 # ## Exercises
 

@@ -14,9 +14,9 @@
 # %% [markdown]
 # # 11 · Writing your own op, and proving it
 #
-# Four ways to add something to minigrad: a function of one element, a fold, a `Function` with a backward of your own,
-# and a loop in Numba inside of one. Each takes a few lines, and each is proved by nudging (chapters 01 and 04).
-# Twenty-five minutes.
+# This notebook shows four ways to extend minigrad: a function of one element, a reduction, a `Function` with your own
+# backward, and a Numba loop inside a `Function`. Each takes a few lines, and each is checked by finite differences
+# (chapters 01 and 04). It takes twenty-five minutes.
 #
 # **One idea:** an op is a function and a rule for its gradient; all else follows. **One bug:** a rule that has lost a
 # term. **One check:** `gradcheck`, in both modes and to the second order.
@@ -56,9 +56,10 @@ plt.legend()
 plt.show()
 
 # %% [markdown]
-# The body is a loop body now. It was compiled for these operands, it will be for others; broadcasting, strides, halves,
-# batches and forward mode are there without a further line. `fuse=True` compiles the rule into one loop as well. It
-# promises that the rule only applies elementwise ops to its arguments; without it, the rule runs op by op:
+# The body is a loop body now. It was compiled for these operands, and will be compiled for others. Broadcasting,
+# strides, float16 and bfloat16, batches and forward mode work without another line. `fuse=True` compiles the rule into
+# one loop as well. It promises that the rule only applies elementwise ops to its arguments; without it, the rule runs
+# op by op:
 
 # %%
 print("every second, backwards:", bent(mg.arange(6.0)[::2].flip(0)).tolist())
@@ -67,9 +68,9 @@ value, change = mg.func.jvp(bent, (mg.tensor(1.0),), (mg.tensor(1.0),))
 print("forward mode:", value.item(), change.item())
 
 # %% [markdown]
-# What became of it, down to the machine: the function, the loop around it, and how wide its arithmetic is. In a
-# notebook you can open LLVM's text and the assembly below; the same for the way back, whose rule became one loop
-# by `fuse=True`.
+# `mg.viz.kernel` shows the op down to the machine: the function, the loop around it, and how wide its arithmetic is. In
+# a notebook you can open LLVM's text and the assembly below. The backward pass is shown in the same way; `fuse=True`
+# made one loop of its rule.
 
 # %%
 mg.viz.kernel(bent(mg.Var(x)))
@@ -113,7 +114,7 @@ for op in (bent, careless):
     print(op.op.name, "gives x", mg.viz.step(op(mg.Var(1.0))).frames[0].shares[0].text)
 
 # %% [markdown]
-# ## 4. What is saved
+# ## 4. The saved values
 #
 # The names of a rule's arguments say what is kept until backward: an operand by its name, the result as `y`. If the
 # slope can be said by the result, the operand need not be kept. $e^x$ is its own slope:
@@ -186,9 +187,9 @@ print("proved over rows:", bool(mg.testing.gradcheck(lambda m: energy(m, 1), mat
 # %% [markdown]
 # ## 6. A Function: the backward is yours
 #
-# Sometimes the gradient that you want is *not* the derivative. Rounding has slope 0 everywhere; to train through it,
-# its gradient is passed as if it were the identity: the *straight-through estimator*. `mg.Function` lets you say both
-# sides.
+# Sometimes the gradient that you want is *not* the derivative. The derivative of rounding is 0 wherever it exists. To
+# train through it, you pass the gradient as if rounding were the identity: the *straight-through estimator*. In a
+# `mg.Function` you write both directions.
 
 
 # %%
@@ -217,7 +218,7 @@ for _ in range(100):
 print("after training:", w, "which rounds to", w.round().tolist())
 
 # %% [markdown]
-# With `round` alone, `w` would not have moved at all. And the check? It refuses, as it should: this is no derivative.
+# With `round` alone, `w` would not have moved at all. The check rejects the rule, as it should: it is not a derivative.
 
 # %%
 try:

@@ -70,8 +70,8 @@ except mg.KernelError as error:
 # ## 2. Grid-stride: any grid for any length
 #
 # A thread may do more than one element: it goes on in steps as long as the whole grid. Neighbouring threads then read
-# neighbouring elements at every step, which the memory of a GPU serves with one access for 32 threads. All elementwise
-# kernels of minigrad are loops like this one.
+# neighbouring elements at every step, which the memory of a GPU serves with one access for 32 threads. All of
+# minigrad's elementwise kernels are loops like this one.
 
 
 # %%
@@ -121,9 +121,10 @@ print("sum of 0 .. 59:", total.item(), "and", 59 * 60 / 2)
 # %% [markdown]
 # ## 4. A race, and how the simulator finds it
 #
-# The same without the barrier inside of the loop. A thread may read what its neighbour has not written yet, or has
-# written too early. On a GPU this is right most of the time, since 32 threads often go in step. The simulator remembers
-# for each element who was there since the last barrier: two threads, one of them writing, are an error.
+# This is the same kernel without the barrier inside the loop. A thread may read an element that its neighbour has not
+# written yet, or has written too early. On a GPU this is right most of the time, since 32 threads often go in step. The
+# simulator remembers for each element who was there since the last barrier: two threads, one of them writing, are an
+# error.
 
 
 # %%
@@ -206,7 +207,7 @@ print("as the CPU's:", bool((product.cpu() == left.cpu() @ right.cpu()).all()))
 # Both barriers are needed: the first, so that nobody uses a tile before it is whole; the second, so that nobody fetches
 # the next tile while others still use this one. Take one away and run the cell.
 #
-# ## 6. What the compiler makes of it
+# ## 6. The output of the compiler
 #
 # PTX is the language that NVIDIA's compiler writes for a family of GPUs; the driver or an assembler turns it into
 # machine code. `ld.global` reads the device's memory, `st.shared` writes shared memory, `bar.sync` is the barrier,
@@ -222,7 +223,7 @@ except mg.KernelError as error:
     print(error)
 
 # %% [markdown]
-# ## 7. The kernels of minigrad
+# ## 7. minigrad's own kernels
 #
 # An op is declared once, as a function of numbers; each backend writes its loop around it. `docs/cuda.md` has the loops
 # of both side by side, and for any op and dtype the command line prints them:
@@ -238,9 +239,8 @@ w = mg.Var([1.0, 2.0, 3.0], device="cuda")
 print("gradient on", w.grad.device, "is", w.grad.tolist())
 
 # %% [markdown]
-# What runs the text of a kernel thread by thread, and watches who was where, is
-# [simulator.py](../minigrad/backends/cuda/simulator.py) with [watched.py](../minigrad/backends/cuda/watched.py) beside
-# it.
+# [simulator.py](../minigrad/backends/cuda/simulator.py) runs the text of a kernel thread by thread.
+# [watched.py](../minigrad/backends/cuda/watched.py) records the accesses of each thread.
 #
 # ## Exercises
 #

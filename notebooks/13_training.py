@@ -246,7 +246,8 @@ def train(model, optimizer, data):
 # tensor itself.
 #
 # **The second check.** Train with one batch, again and again. If the network cannot learn 48 images by heart, the model
-# or the loop has a bug, and more data will not help.
+# or the loop has a bug, and more data will not help. If it can, the gradient reaches the weights. That is necessary and
+# not sufficient: the wrong bias gradient of chapter 06 also passes this check.
 
 # %%
 model = mlp()

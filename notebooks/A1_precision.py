@@ -15,8 +15,8 @@
 # # A1 · The precision microscope
 #
 # Your formula is right, your gradient is right, and the number is wrong. A computer keeps a few digits of each number
-# and throws the rest away, thousands of times a second. Mostly that is harmless. Here you look at where it is not:
-# the same graph in float64, float32 and two kinds of halves, with the lost digits as colours. Twenty minutes.
+# and throws the rest away, thousands of times a second. Mostly that is harmless. Here you see where it is not: the same
+# graph in float64, float32, float16 and bfloat16, with the lost digits as colours. It takes twenty minutes.
 #
 # **One idea:** rounding costs almost nothing, and subtracting two nearly equal numbers shows what it has cost. **One
 # bug:** a variance that is negative. **One check:** data that are moved keep their variance.
@@ -30,7 +30,7 @@ import matplotlib.pyplot as plt
 import minigrad as mg
 
 # %% [markdown]
-# ## 1. What a float is
+# ## 1. The parts of a float
 #
 # A float is a number in scientific notation with base 2: $\pm\, 1.f \times 2^e$. One bit holds the sign, some hold the
 # *exponent* $e$, and the others the *fraction* $f$. Here are the bits of a tenth:
@@ -57,7 +57,8 @@ for dtype in WIDTHS:
 # A tenth has no end in base 2, as a third has none in base 10, so each dtype stores a neighbour of it. Two numbers sum
 # a dtype up. The *fraction* says how many digits there are: the distance from 1 to the next number is called **eps**.
 # The *exponent* says how large and small numbers may be. Python and NumPy compute with float64, neural networks with
-# float32, and large ones with **halves**, which take two bytes: float16 has the digits, bfloat16 the range of float32.
+# float32, and large ones with **half precision**, which takes two bytes per number: float16 has more digits (3.3) and a
+# small range; bfloat16 has 2.4 digits and the range of float32.
 
 # %%
 print("dtype          eps  digits   largest  smallest*")
@@ -68,8 +69,9 @@ for dtype, (exponent, fraction) in WIDTHS.items():
 
 # %% [markdown]
 # (* with all of its digits. Below that, the exponent stays and the fraction runs out of leading ones: digits go one by
-# one, until there is 0.) So the numbers that exist lie dense near 0 and sparse far out: with each power of two the gaps
-# double. What counts is the gap *relative* to the number, and that is about one eps everywhere in between.
+# one, until there is 0.) So the numbers of a dtype are dense near 0 and sparse far from it: with each power of two the
+# gaps double. The important quantity is the gap *relative* to the number, and it is about one eps everywhere in
+# between.
 
 # %%
 x = np.logspace(-8, 4.8, 1000)
@@ -89,8 +91,9 @@ plt.show()
 # float64, then in three smaller dtypes, and draws the graph once, with a row for each of them. Errors are relative, of
 # the worst element, and counted in eps of the dtype:
 #
-# * **own** is what arose in this box: how far its result is from what float64 gives *for the operands that it got*;
-# * **all** is how far it is from the float64 run: what arose here, and what came in.
+# * **own** is the error that arose in this box: the distance of its result from the float64 result *for the same
+#   operands*;
+# * **all** is the distance from the float64 run: the error that arose here, and the error of the operands.
 #
 # First, something harmless: products, and a sum of positive numbers.
 
@@ -132,8 +135,8 @@ mg.viz.precision(difference, 1000.0)
 # Relative to the small result they are 355 eps: nearly three digits of seven are gone. bfloat16 has two digits and
 # keeps none: 1001 is not even one of its numbers, and both roots are equal.
 #
-# This is **cancellation**. Subtracting does not make the error; it *shows* it. So the mend is not a better subtraction,
-# but a formula that has none. Multiply and divide by the sum of the roots:
+# This is **cancellation**. Subtracting does not make the error; it *shows* it. So the fix is not a better subtraction,
+# but a formula without a subtraction. Multiply and divide by the sum of the roots:
 #
 # $$\sqrt{x+1} - \sqrt{x} = \frac{(x + 1) - x}{\sqrt{x+1} + \sqrt{x}} = \frac{1}{\sqrt{x+1} + \sqrt{x}}$$
 
@@ -167,8 +170,8 @@ print("float64: variance", round(variance(rods).item(), 6), " spread", round(var
 print("float32: variance", variance(rods.float()).item(), " spread", variance(rods.float()).sqrt().item())
 
 # %% [markdown]
-# A variance is a mean of squares, so it cannot be negative. float32 has seven digits, and the rods differ in the fifth:
-# there should be room. Take the microscope.
+# A variance is a mean of squares, so it cannot be negative. float32 has seven digits, and the rods differ in the fifth,
+# so seven digits should be enough. Use the precision view.
 
 # %%
 mg.viz.precision(variance, rods)
@@ -232,17 +235,18 @@ print("4096 tenths in float16:", mg.full((4096,), 0.1, dtype="float16").sum().it
 print("a million in float32:  ", mg.full((1_000_000,), 0.1).sum().item())
 
 # %% [markdown]
-# The elements are halves, but the *total* is not: sums of float16 and bfloat16 are kept in float32, and those of
-# float32 in float64, and rounded once at the end. Widening every element would cost time, so in long sums eight vectors
-# are added in float32 before they are widened: see [short.py](../minigrad/kernels/cpu/short.py), whose first lines say
-# how large the error can be. That is why **own** of `sum` and `mean` is at most a half in the tables above. It holds
-# inside of one op. A `for` loop of yours that adds tensors rounds each time.
+# The elements have half precision, but the *total* does not. Sums of float16 and bfloat16 are computed in float32, sums
+# of float32 in float64, and each is rounded once at the end. Widening every element would cost time, so in long sums
+# eight vectors are added in float32 before they are widened. The first lines of
+# [short.py](../minigrad/kernels/cpu/short.py) state how large the error can be. That is why **own** of `sum` and `mean`
+# is at most 0.5 in the tables above. This holds within one op. A `for` loop of yours that adds tensors rounds each
+# time.
 #
 # ## 6. Gradients that are too small for their dtype
 #
-# Networks are trained in halves, since those are twice as fast to move. But gradients are small numbers. Here all data
-# are exact in float16, and so is the answer. Give the microscope the *gradient function*: the way back is ops like any
-# other.
+# Networks are trained in half precision, since these numbers are twice as fast to move. But gradients are small
+# numbers. Here all data are exact in float16, and so is the answer. Pass the *gradient function* to `mg.viz.precision`:
+# the backward pass consists of ops like any other.
 
 # %%
 x = mg.tensor([1.0, 2.0, 3.0, 4.0]) / 1024
@@ -260,10 +264,10 @@ print(mg.viz.precision(mg.func.grad(loss), w, x, target))
 
 # %% [markdown]
 # No digit is lost in bfloat16: its exponents reach as far as those of float32. The smallest number of float16 is
-# 0.00000006. The last `mul`, of what is missing and `x`, has elements below that: two of the four become 0. (So do the
-# squares in the loss, but the way back does not read those.) The mend is a trick with the chain rule: the gradient of
-# 16384 times the loss is 16384 times the gradient. So multiply the *loss*, walk back with large numbers, and divide in
-# float32, which has room. A power of two costs no rounding.
+# 0.00000006. The last `mul`, of the error and `x`, has elements below that: two of the four become 0. (So do the
+# squares in the loss, but the backward pass does not read those.) The fix uses the chain rule: the gradient of 16384
+# times the loss is 16384 times the gradient. So multiply the *loss*, run the backward pass with large numbers, and
+# divide in float32, which has the range for it. A power of two costs no rounding.
 
 
 # %%
@@ -283,8 +287,8 @@ print(str(mg.viz.precision(mg.func.grad(scaled), w, x, target, dtypes=["float16"
 # | range | 0.00006 to 65504 | that of float32 |
 # | needs loss scaling | yes | no |
 #
-# How the microscope works: the function runs on values that carry a number, and for every op the same op runs in
-# float64 twice, once on what came in and once on what should have. It is a page: see `Rough` in
+# The precision view runs the function on special values that record each op. For every op, the same op runs in float64
+# twice: once on the rounded operands, and once on the operands of the float64 run. The code is one page: see `Rough` in
 # [precision.py](../minigrad/diagnostics/precision.py).
 #
 # ## Exercises
@@ -333,7 +337,8 @@ def careful_sum(numbers):
 check("A1.3", careful_sum)
 
 # %% [markdown]
-# **A1.4** The gradient of `loss(w)` in `w`, a float16 Var, by loss scaling: as a float32 tensor, not scaled any more.
+# **A1.4** Compute the gradient of `loss(w)` with respect to `w`, a float16 Var, by loss scaling. Return a float32
+# tensor from which the scale is removed.
 
 
 # %%

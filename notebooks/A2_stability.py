@@ -15,8 +15,9 @@
 # # A2 · Stability
 #
 # Training went well for an hour, and then the loss was `nan`. Somewhere a number grew too large for its dtype, or so
-# small that it became 0. This appendix shows where that happens in the functions that everybody uses, and what to write
-# instead. It takes twenty-five minutes. [A1](A1_precision.ipynb) comes before it: there digits go, here whole numbers.
+# small that it became 0. This appendix shows where that happens in the functions that everybody uses, and the stable
+# formula for each of them. It takes twenty-five minutes. Read [A1](A1_precision.ipynb) first: there digits are lost,
+# here entire numbers.
 #
 # **One idea:** an answer may be harmless while a piece of the formula is not; a stable form has no piece that is larger
 # than it needs to be, and then its gradient is stable too. **One bug:** a loss that turns into `nan` because the model
@@ -92,8 +93,8 @@ for scores in ([100.0, 99.0, 98.0], [-200.0, -201.0, -202.0]):
 
 # %% [markdown]
 # By the book, `exp` has the slope $\infty$, `log` has the slope $1/\infty$, and the chain rule multiplies them. The
-# true gradient is tame: it is the *softmax*, $e^{z_i} / \sum_j e^{z_j}$, positive numbers that sum to 1. The film of
-# `mg.logsumexp`, which shifts, shows how each number on the way back stays between 0 and 1:
+# true gradient is tame: it is the *softmax*, $e^{z_i} / \sum_j e^{z_j}$, positive numbers that sum to 1. The stepper
+# shows that with `mg.logsumexp`, which shifts, each number of the backward pass stays between 0 and 1:
 
 # %%
 print(mg.viz.step(mg.logsumexp(mg.Var([100.0, 99.0, 98.0], name="z"), 0)))
@@ -167,9 +168,9 @@ except mg.GradientError as error:
     print(str(error).split("; its rule")[0])
 
 # %% [markdown]
-# People mend this with `p.clamp(1e-7, 1 - 1e-7)`. Then it does not break, and the gradient beyond is 0: a point that
-# the model has very wrong does not count any more. The mend is algebra. Put $p = \sigma(z)$ into the loss: the
-# exponentials and the logarithm cancel, and what stays is
+# A common workaround is `p.clamp(1e-7, 1 - 1e-7)`. Then the loss does not break, but the gradient outside the limits is
+# 0: a point that the model predicts very wrongly does not count any more. The real fix is algebra. Put $p = \sigma(z)$
+# into the loss. The exponentials and the logarithm cancel, and the remaining formula is
 #
 # $$\log(1 + e^{z}) - t z = \max(z, 0) + \log(1 + e^{-|z|}) - t z .$$
 #
@@ -211,8 +212,8 @@ print(mg.testing.gradcheck(lambda z: mended(z, 1.0), mg.Var([-3.0, 0.5, 4.0], dt
 # %% [markdown]
 # ## 4. A corner at 0
 #
-# The length of a vector is $\sqrt{x \cdot x}$. A root has an infinite slope at 0, and what comes to it from $x \cdot x$
-# is 0. So the length of a vector of zeros is 0, and its gradient is `nan`. It happens to whole rows of data: padding.
+# The length of a vector is $\sqrt{x \cdot x}$. A root has an infinite slope at 0, and $x \cdot x$ has the slope 0
+# there. So the length of a vector of zeros is 0, and its gradient is `nan`. It happens to whole rows of data: padding.
 
 # %%
 for name, length in (("by hand", lambda x: (x * x).sum().sqrt()), ("x.norm()", lambda x: x.norm())):
@@ -246,9 +247,9 @@ for name, wrong, right in (
 # ## 6. A long chain
 #
 # A gradient is a product of slopes, one for each layer. Forty factors of 0.7 make a millionth, forty of 1.4 a million.
-# Each layer here multiplies with a random matrix and cuts off what is negative. The mean square of $n$ products of
-# random numbers with deviation $s$ is $n s^2$ times what came in, and `relu` takes half of it away. So
-# $s = \sqrt{2 / n}$ keeps it as it is (He and others, arXiv 1502.01852):
+# Each layer here multiplies by a random matrix and sets negative values to 0. A sum of $n$ products with independent
+# zero-mean weights of standard deviation $s$ has a mean square of $n s^2$ times that of the input. `relu` removes half
+# of it. So $s = \sqrt{2 / n}$ keeps it constant (He and others, arXiv 1502.01852):
 
 
 # %%
@@ -311,8 +312,8 @@ plt.show()
 #
 # `hint("A2.1")` gives a hint, and asked again a larger one.
 #
-# **A2.1** `logsumexp` of each row of a matrix, by hand: from `exp`, `log` and what keeps them in their windows. Rows
-# may lie thousands apart from each other.
+# **A2.1** Compute `logsumexp` of each row of a matrix by hand: use `exp`, `log` and the shift that keeps them in their
+# windows. The values of two rows may be thousands apart.
 
 # %%
 from notebooks.grading import check, hint
@@ -326,21 +327,22 @@ def row_logsumexp(x):
 check("A2.1", row_logsumexp)
 
 # %% [markdown]
-# **A2.2** If $x < 0$ is the logarithm of a probability, $\log(1 - e^x)$ is that of the contrary. Compute it for a
-# tensor, with its gradient, for $x$ from -80 to -0.0000000001. (Which piece is small, and beside which 1?)
+# **A2.2** If $x < 0$ is the logarithm of a probability, $\log(1 - e^x)$ is the log-probability of the complementary
+# event. Compute it for a tensor, with its gradient, for $x$ from -80 to -0.0000000001. (Which term is small compared
+# with 1?)
 
 
 # %%
-def log_of_contrary(x):
+def log1mexp(x):
     """log(1 - exp(x)) for x < 0."""
     return ...  # write it here
 
 
-check("A2.2", log_of_contrary)
+check("A2.2", log1mexp)
 
 # %% [markdown]
-# **A2.3** Scale each row of a matrix to length 1. A row of zeros stays, and its gradient shall be 0. Write it from
-# `sum`, `sqrt` and `mg.where`, without `norm`.
+# **A2.3** Scale each row of a matrix to length 1. A row of zeros remains unchanged, and its gradient must be 0. Use
+# `sum`, `sqrt` and `mg.where`, and do not use `norm`.
 
 
 # %%

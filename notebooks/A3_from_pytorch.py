@@ -160,8 +160,9 @@ both("numbers that do not fit into a byte", into_a_byte, "[44, 251, 0]")
 # %% [markdown]
 # * A sum of float32 continues in float64 after a few terms. The shape alone decides the order, so the result has the
 #   same bits for any number of threads. In PyTorch it depends on the number of threads.
-# * A float becomes the nearest integer of the dtype, and nan becomes 0, on every device. In PyTorch the processor
-#   decides, so the CPU and the GPU may return different numbers.
+# * A float is truncated toward zero, on every device: -2.7 becomes -2. A value outside the range of the dtype becomes
+#   the nearest limit, and nan becomes 0. In PyTorch the processor decides, so the CPU and the GPU may return different
+#   numbers.
 
 
 # %%

@@ -19,8 +19,9 @@
 # is traced. Where JAX is installed, each cell runs it too; where it is not, you see what version 0.10 said. Twenty-five
 # minutes.
 #
-# **One idea:** a transform takes a function and gives a function, here as there; but here a function runs as it stands.
-# **One bug:** a value that you kept, and that changed. **One check:** the loss of what was kept is the loss it had.
+# **One idea:** in both libraries a transform takes a function and returns a function; but minigrad runs the function
+# itself, without compiling it. **One bug:** a value that you kept, and that changed. **One check:** the weights that
+# you kept still have the same loss.
 
 # %%
 import numpy as np
@@ -83,11 +84,11 @@ both("vmap of grad", lambda t, lib: t.vmap(t.grad(lambda x: x * x))(point(lib)).
 # form, which can have a `jvp` and a rule for `vmap` as well.
 #
 # Small differences: the arguments of `vmap` are called `in_dims` and `out_dims`, and `axis` is `dim` everywhere. A
-# point is a tensor, not a number of Python. `mg.func.hvp` is there ready-made.
+# point is a tensor, not a Python number. `mg.func.hvp` exists already.
 #
 # **Pytrees.** Functions take and give nested tuples, named tuples, lists and dicts of tensors. There are no others:
-# classes cannot be registered. What is no tensor passes through, with None for its gradient. `jax.tree.map` is
-# `mg.func.tree_map`, and keys of dicts may stand in any order. You find it in [trees.py](../minigrad/func/trees.py).
+# classes cannot be registered. A leaf that is not a tensor passes through, with None for its gradient. `jax.tree.map`
+# is `mg.func.tree_map`, and keys of dicts may be in any order. You find it in [trees.py](../minigrad/func/trees.py).
 
 # %%
 params = {"w": mg.tensor([1.0, 2.0]), "b": (mg.tensor(0.5), "a note")}
@@ -96,7 +97,7 @@ print(slopes)
 print(mg.func.tree_map(lambda p, g: p if g is None else p - 0.1 * g, params, slopes))
 
 # %% [markdown]
-# ## 2. What differs, and why
+# ## 2. Differences, and their reasons
 #
 # **Nothing is traced.** JAX runs a function once with placeholders, and works on the program that it finds. Here the
 # function runs, with numbers, and each op leaves a record. So `if`, loops and `print` just work under `grad`; under
@@ -150,7 +151,7 @@ both("the deviation of 1, 2, 3", lambda t, lib: round(lib.linspace(1.0, 3.0, 3).
 #
 # **Random numbers have a state.** `mg.randn(3)` draws from a stream and moves it on; `mg.manual_seed(0)` begins it
 # again. So a function that draws is not a function: it gives another value each time, and difference quotients of it
-# are nonsense. What a key does, a `mg.Generator` does that is made inside:
+# are nonsense. A `mg.Generator` that the function makes itself has the effect of a key:
 
 
 # %%
@@ -295,8 +296,8 @@ print(f"the least loss was {least:.6f}; what was kept has {loss_of(best).item():
 # %% [markdown]
 # That is the check, and a good one for every loop: measure what you kept. Two rules keep you safe. *Pure by default:*
 # without an underscore at its end, an op gives a new tensor, as in JAX. *Loud in graphs:* if something writes over a
-# value that a recorded graph needs, the walk back raises instead of giving a wrong gradient. What no library can know
-# is which of your names were meant as values.
+# value that a recorded graph needs, the backward pass raises an error instead of returning a wrong gradient. No library
+# can know which of your names were meant as values.
 #
 # | JAX | here |
 # |---|---|
@@ -309,7 +310,7 @@ print(f"the least loss was {least:.6f}; what was kept has {loss_of(best).item():
 # | `jax.make_jaxpr(f)(x)` | `mg.viz.graph(f(x))` |
 # | `jax.test_util.check_grads` | `mg.testing.gradcheck`, `mg.testing.gradgradcheck` |
 #
-# A name that is missing says what to write instead: try `mg.func.jit`, or `mg.random`.
+# For a name that is missing, the error tells you what to write instead: try `mg.func.jit`, or `mg.lax`.
 #
 # ## Exercises
 #

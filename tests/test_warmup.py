@@ -77,6 +77,13 @@ def test_whoever_watches_a_long_compile_reads_one_line_once(monkeypatch, capsys)
     assert capsys.readouterr().err == ""
 
 
+def test_a_notebook_shows_the_line_as_output_and_not_as_an_error(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "ipykernel", sys)
+    slow(monkeypatch, 0.2)
+    printed = capsys.readouterr()
+    assert "compiling mul_f32" in printed.out and printed.err == ""
+
+
 def test_nothing_is_said_of_a_short_compile_nor_where_nobody_watches(monkeypatch, capsys):
     monkeypatch.setattr(notice, "watched", lambda: True)
     slow(monkeypatch, 0.0)

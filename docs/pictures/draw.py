@@ -3,19 +3,20 @@
 from pathlib import Path
 
 import minigrad as mg
-from docs.pictures import house
+from docs.pictures import house, stepper
 
 HERE = Path(__file__).parent
 
 
 def main(folder: Path = HERE) -> None:
-    """The graph at the top of the README, and the house of the page on architecture."""
+    """Draw the stepper of the README, the graph of the index, and the house of the page on architecture."""
     (folder / "house.svg").write_text(house.draw(), encoding="utf-8")
     mg.manual_seed(0)
     x = mg.randn(8, 4)
     w1, b1, w2 = mg.Var(mg.randn(4, 6), name="w1"), mg.Var(mg.zeros(6), name="b1"), mg.Var(mg.randn(6, 3), name="w2")
     loss = mg.nn.functional.cross_entropy((x @ w1 + b1).tanh() @ w2, mg.arange(8) % 3)
     mg.viz.graph(loss).save(folder / "graph.svg", engine="builtin")
+    (folder / "stepper.svg").write_text(stepper.draw(), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -39,8 +39,8 @@ def tutorial() -> int:
     """Open the first notebook in Jupyter, or say how it can be had; returns the exit status."""
     first = NOTEBOOKS / "00_tour.ipynb"
     if not first.is_file():
-        print("The notebooks come with the source of minigrad, not with its wheel: get the source distribution by")
-        print("`pip download --no-binary :all: minigrad`, and run this again from its folder.")
+        print("The notebooks come with the checkout and the source distribution of minigrad, not with its wheel:")
+        print("run `python -m minigrad tutorial` in the folder of one of these.")
         return 1
     if importlib.util.find_spec("jupyterlab") is None:
         print(f"The first notebook is {first}.")

@@ -149,9 +149,7 @@ def read_image(path: Any, size: tuple[int, int] | None = None) -> Tensor:
     try:
         from PIL import Image
     except ImportError:
-        raise FileError(
-            "read_image: Pillow reads images, and is not installed; run pip install 'minigrad[images]'"
-        ) from None
+        raise FileError("read_image: Pillow reads images, and is not installed; run pip install 'pillow>=10'") from None
     try:
         with Image.open(path) as file:
             image = file.convert("RGB")

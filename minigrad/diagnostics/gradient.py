@@ -50,13 +50,14 @@ def explain_grad(x: Tensor, y: Tensor | None = None) -> Explanation:
     """
     expect_tensors("explain_grad", x, *([] if y is None else [y]))
     called = getattr(x, "name", None)
-    name = f"the gradient of {f'{called!r} ' if called else ''}{describe(x)}"
+    input_name = f"with respect to {f'{called!r} ' if called else ''}{describe(x)}"
+    name = f"the gradient {input_name}"
     if not x.dtype.is_float:
         return Explanation("none", f"{name} is None", (f"{x.dtype} carries no gradient; only floats do",))
     if not x.requires_grad:
         return Explanation("none", f"{name} is None", (constant(x),))
     y = newest(x) if y is None else y
-    name += f" in {describe(y)}"
+    name = f"the gradient of {describe(y)} {input_name}"
     if not y.dtype.is_float:
         return Explanation("none", f"{name} is None", (f"{y.dtype} carries no gradient, so nothing is asked of it",))
     if not y.requires_grad or not reached(x, y):

@@ -29,13 +29,13 @@ KNOWN = {
     "sigmoid": "its operand is so large that it is flat there (saturated)",
     "tanh": "its operand is so large that it is flat there (saturated)",
     "softmax": "one class has all of the probability (saturated)",
-    "sign": "a step has slope 0 everywhere",
-    "round": "a step has slope 0 everywhere",
-    "floor": "a step has slope 0 everywhere",
-    "ceil": "a step has slope 0 everywhere",
-    "trunc": "a step has slope 0 everywhere",
+    "sign": "the derivative of a step is 0 wherever it exists",
+    "round": "the derivative of a step is 0 wherever it exists",
+    "floor": "the derivative of a step is 0 wherever it exists",
+    "ceil": "the derivative of a step is 0 wherever it exists",
+    "trunc": "the derivative of a step is 0 wherever it exists",
     "where": "the condition chose the other operand at every element",
-    "floor_divide": "a step has slope 0 everywhere",
+    "floor_divide": "the derivative of a step is 0 wherever it exists",
 }
 
 

@@ -20,8 +20,8 @@ _forgone = False
 
 
 def watched() -> bool:
-    """Whether somebody sees what goes to stderr: it is a terminal, or a notebook shows it."""
-    if "ipykernel" in sys.modules:
+    """Return whether a user sees the line: stderr is a terminal, or a notebook shows it."""
+    if in_notebook():
         return True
     try:
         return sys.stderr.isatty()
@@ -29,9 +29,14 @@ def watched() -> bool:
         return False
 
 
+def in_notebook() -> bool:
+    """Return whether Jupyter runs this process."""
+    return "ipykernel" in sys.modules
+
+
 @contextmanager
 def patience(name: str) -> Iterator[None]:
-    """Around a compile: after PATIENCE, one line on stderr, the first time in a process."""
+    """Around a compile: after PATIENCE, one line, the first time in a process."""
     if _said or not watched():
         yield
         return
@@ -51,7 +56,7 @@ def silence() -> None:
 
 
 def say(name: str) -> None:
-    """The line."""
+    """Print the line: on stderr, except in a notebook, which shows stderr as an error."""
     global _said
     if _said:
         return
@@ -59,7 +64,7 @@ def say(name: str) -> None:
     print(
         f"minigrad: compiling {name}; kernels are kept in {settings.cache_dir}, so this happens once "
         f"(`python -m minigrad warmup` compiles the common ones beforehand)",
-        file=sys.stderr,
+        file=sys.stdout if in_notebook() else sys.stderr,
         flush=True,
     )
 

@@ -1,7 +1,7 @@
 """From a call to a kernel: look up the plan, allocate, launch, record.
 
 The first call with such operands makes a plan: `planning` runs the op's dtype and shape rules, and the backend prepares
-a launch.  Nothing is allocated before every check has passed.  Later calls find the plan (`plans.py`).  Each is one
+a launch.  Every check but that of index values precedes the allocation.  Later calls find the plan (`plans.py`): one
 look-up, one allocation, one launch, and one record if an operand is tracked: it is a Var or has a record of its own.
 `apply` is the general path for any op.  `fast_path` generates a function for one op from the source of `run_single` and
 `record` (`fast_paths.py`, `unrolling.py`).  docs/decisions/007 lists the cost of each part of a call.
@@ -40,7 +40,7 @@ def apply(op: Op, operands: tuple[Any, ...], params: dict[str, Any] = NO_PARAMS,
     """Run one op.  Operands are tensors, Python numbers or NumPy arrays, params the op's static arguments.
 
     Gives a tensor, for an op of several results a named tuple of them.  Raises what the op's rules raise; then nothing
-    has been allocated or changed.
+    has been allocated or changed.  A kernel checks index values (docs/decisions/011).
     """
     began = None
     for x in operands:

@@ -251,7 +251,7 @@ def grade_transposed(answer: Any) -> None:
 
 EXERCISES = {
     "04.1": Exercise(
-        "A checker that catches every planted mistake and accuses nobody.",
+        "A checker that finds every planted mistake and rejects no correct rule.",
         (
             "It is error_of and tolerance of the notebook in one function. Which weights, and of which shape?",
             "Weights by chance, of the shape of f(x). Compare shapes first. And nan is neither larger nor smaller than "
@@ -265,7 +265,7 @@ EXERCISES = {
         "The hunt: nine of fourteen, and relu is innocent.",
         (
             "For each name, and each k below len(patient.operands): holds(*patient.operand(k)).",
-            "Of those that your checker accuses, one is looked at on a kink. Move its point a little, and ask again.",
+            "Of those that your checker rejects, one is checked on a kink. Move its point a little, and check again.",
             "{name for name, p in PATIENTS.items() if not all(holds(*p.operand(k)) for k in range(len(p.operands)))}, "
             "without relu.",
         ),

@@ -98,7 +98,7 @@ EXERCISES = {
         grade_central, central,
     ),
     "01.2": Exercise(
-        "Richardson: two estimates with a known error are one without it.",
+        "Richardson: two estimates with a known error combine to one without it.",
         (
             "Two equations, with the slope and c unknown: central(f, x, h) = slope + c*h*h, and central(f, x, h / 2) = "
             "slope + c*h*h/4.",

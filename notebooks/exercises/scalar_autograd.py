@@ -210,7 +210,7 @@ EXERCISES = {
         grade_divide, divide,
     ),
     "02.2": Exercise(
-        "The logistic function: its slope is y * (1 - y), so its value is all that need be kept.",
+        "The logistic function: its slope is y * (1 - y), so only its value must be saved.",
         (
             "Write y for the value, and differentiate: can you get rid of the exponential?",
             "The slope is y * (1 - y). For a below 0, multiply above and below by exp(a): then nothing overflows.",
@@ -219,9 +219,9 @@ EXERCISES = {
         grade_logistic, logistic,
     ),
     "02.3": Exercise(
-        "An order by counting or by depth: a Value goes when all that use it have gone.",
+        "An order by counting or by depth: a Value comes after all Values that use it.",
         (
-            "When may a Value be put into the list? When everything that uses it stands there already.",
+            "When may a Value be put into the list? When all Values that use it are in the list already.",
             "Either count the uses of each Value and take it when they are used up; or go down to the leaves first, "
             "and put a Value after all of its parents: that is the order backwards.",
             "def visit(v): if v is not in seen, add it, visit each parent, then append v to the list. Call visit(y) "
@@ -230,11 +230,11 @@ EXERCISES = {
         grade_order, order,
     ),
     "02.4": Exercise(
-        "The right numbers; one walk is enough for several ends, if it begins with a table of weights.",
+        "One backward pass is enough for several results, if it begins with a table of weights.",
         (
             "`walk` began with the table {y.id: 1.0}. With what does it begin now?",
-            "With the weight of each y. Where a y comes twice, its weights add up; and what comes to a y from the "
-            "others adds to its weight.",
+            "With the weight of each y. If a y appears twice, its weights add up. The gradients that a y receives from "
+            "the other results are added to its weight.",
             "Fill the table with table[y.id] = table.get(y.id, 0.0) + w; walk over all Values under any of the ys, the "
             "youngest id first; return [table.get(x.id, 0.0) for x in xs].",
         ),

@@ -130,15 +130,15 @@ def grade_separate(answer: Any) -> None:
             slope = 2 * np.array(values) * (1 - np.tanh(np.square(values)) ** 2)
             want = [2 * np.tanh(np.square(values)) * slope, 3 * slope]
             for k, (mine, right) in enumerate(zip(got, want[::-1] if swapped else want)):
-                expect_close(mine, right, f"the gradient of {'ab'[k]} in x = {values}", 1e-9)
+                expect_close(mine, right, f"the gradient of {'ab'[k]} with respect to x = {values}", 1e-9)
 
 
 EXERCISES = {
     "03.1": Exercise(
-        "A graph is read by a stack, and by remembering what was seen.",
+        "A stack and a set of visited ids are enough to read a graph.",
         (
             "It is `under` of notebook 02, with y.op in place of y and node.parents in place of v.parents.",
-            "Keep a list of what is still to be visited and a set of the ids that were. A parent that is None is a "
+            "Keep a list of the nodes to visit and a set of the visited ids. A parent that is None is a "
             "constant; one that is a mg.Var ends the way, and its name is one of those asked for.",
             "Begin with [y.op or y]. Take one; skip it if it is None or its id was seen; if it is a mg.BackpropOp, add "
             "its parents to the list, else add its name to the set.",
@@ -148,14 +148,14 @@ EXERCISES = {
     "03.2": Exercise(
         "The smallest and the largest depend on x too.",
         (
-            "tolist() hands out numbers, and what leaves as a number is a constant afterwards.",
+            "tolist() returns numbers, and a number that left the graph is a constant afterwards.",
             "x.amin() is a tensor that remembers where it came from.",
             "low, high = x.amin(), x.amax(); the other line stays.",
         ),
         grade_scaled, scaled,
     ),
     "03.3": Exercise(
-        "No nan arrives: what was not chosen gets 0, and not 0 times what is infinite.",
+        "No nan arrives: the branch that was not chosen gets 0, and not 0 times infinity.",
         (
             "Both branches of where() are computed and differentiated, whichever is chosen.",
             "So the root must see something harmless where x is not positive. What can choose that?",
@@ -164,7 +164,7 @@ EXERCISES = {
         grade_safe_root, safe_root,
     ),
     "03.4": Exercise(
-        "Two walks over one graph, which the first one keeps; and two gradients, neither of which holds the other.",
+        "Two backward passes over one graph, which the first one keeps, return two separate gradients.",
         (
             "What does the error after a second backward tell you to do?",
             "And `.grad` adds up over walks. mg.grad(y, x) gives the gradient and leaves `.grad` alone.",

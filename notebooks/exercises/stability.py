@@ -50,20 +50,20 @@ def grade_row_logsumexp(answer: Any) -> None:
         expect_close(g, wanted, f"the gradient of {what}, its elements times {weights.tolist()},", 1e-5)
 
 
-def log_of_contrary(x: Any) -> Any:
+def log1mexp(x: Any) -> Any:
     """By expm1 near 0 and by log1p far from it; the far one never sees what is near."""
     near = x > -math.log(2.0)
     far = mg.where(near, -1.0, x)
     return mg.where(near, (-x.expm1()).log(), (-far.exp()).log1p())
 
 
-def grade_log_of_contrary(answer: Any) -> None:
+def grade_log1mexp(answer: Any) -> None:
     """Values and slopes from near 0 to -80, in two dtypes."""
     points = [-1e-10, -1e-4, -0.3, -0.8, -5.0, -40.0, -80.0]
     for dtype, allowed in ((mg.float32, 2.0**-19), (mg.float64, 2.0**-46)):
         x = mg.Var(points, dtype=dtype)
-        what = f"log_of_contrary({{x}}) in {dtype}"
-        y, g = looked_at(answer, x, "log_of_contrary(x)", np.ones(len(points)))
+        what = f"log1mexp({{x}}) in {dtype}"
+        y, g = looked_at(answer, x, "log1mexp(x)", np.ones(len(points)))
         exact = x.detach().double().numpy()
         value = np.array([math.log(-math.expm1(v)) if v > -0.5 else math.log1p(-math.exp(v)) for v in exact])
         expect_digits_at(points, y, value, what, allowed)
@@ -136,7 +136,7 @@ EXERCISES = {
             "near 0, the branch that is not chosen has the logarithm of 0.",
             "Give that branch something harmless where it is not chosen: far = mg.where(x > -0.7, -1.0, x).",
         ),
-        grade_log_of_contrary, log_of_contrary,
+        grade_log1mexp, log1mexp,
     ),
     "A2.3": Exercise(
         "The root never sees a 0, and a row of zeros depends on nothing.",

@@ -51,7 +51,8 @@ def best_step(order):
 check("01.3", best_step)
 
 # %% [markdown]
-# **01.4** With $h = 10^{-30}$ the term that is cut off, of order $h^2$, is far below the last digit.
+# **01.4** With $h = 10^{-30}$ the first neglected term, of order $h^2$ relative to the result, is far below the last
+# digit.
 
 
 # %%

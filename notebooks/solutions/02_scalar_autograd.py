@@ -44,8 +44,8 @@ def logistic(a):
 check("02.2", logistic)
 
 # %% [markdown]
-# **02.3** Go down first and write a Value down after all of its parents. Then each parent stands before what uses it;
-# reversed, that is the order for the way back. `seen` keeps it to one visit each.
+# **02.3** Visit the parents first, and append a Value after all of its parents. Then each parent comes before the
+# Values that use it; reversed, this is the order for the backward pass. `seen` limits the visits to one per Value.
 
 
 # %%
@@ -67,7 +67,7 @@ check("02.3", order)
 
 # %% [markdown]
 # **02.4** The table begins with the weights instead of a single 1. Everything under any of the ends is visited, in one
-# order for all of them. A table of weights at the ends is what later notebooks call a cotangent.
+# order for all of them. Later notebooks call these weights an incoming gradient, or a cotangent.
 
 
 # %%

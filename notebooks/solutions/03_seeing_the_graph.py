@@ -14,8 +14,8 @@
 # %% [markdown]
 # # 03 · Solutions
 #
-# **03.1** It is `under` of notebook 02: a stack, and a set of what was seen, so that each op is visited once. Ways end
-# at Vars, which have names, and at constants, which are `None`.
+# **03.1** It is `under` of notebook 02: a stack, and a set of the visited ids, so that each op is visited once. Paths
+# end at Vars, which have names, and at constants, which are `None`.
 
 # %%
 import minigrad as mg
@@ -53,7 +53,8 @@ check("03.2", scaled)
 
 # %% [markdown]
 # **03.3** The inner `where` feeds the root a 1 wherever x is not positive, so its slope there is a half and not
-# infinite; the outer one replaces the value by 0 and hands 0 to the root on the way back. Zero times a half is 0.
+# infinite; the outer one replaces the value by 0 and passes the gradient 0 to the root in the backward pass. Zero times
+# a half is 0.
 
 
 # %%
@@ -65,8 +66,8 @@ def safe_root(x):
 check("03.3", safe_root)
 
 # %% [markdown]
-# **03.4** The first walk must leave the saved values for the second, and `mg.grad` gives each gradient by itself
-# instead of adding it to `x.grad`.
+# **03.4** The first backward pass must keep the saved values for the second one. `mg.grad` returns each gradient by
+# itself instead of adding it to `x.grad`.
 
 
 # %%

@@ -14,9 +14,9 @@
 # %% [markdown]
 # # 04 · Solutions
 #
-# **04.1** Random weights of the shape of the results; shapes first; then the tolerance of the notebook. The comparison
-# is written so that it must be *true* to pass: with `nan` in it, it is false. `not (error > tolerance)` would let `nan`
-# pass.
+# **04.1** Use random weights with the shape of the results. Compare shapes first, then use the tolerance of the
+# notebook. The rule passes only if the comparison is *true*: with `nan` it is false. `not (error > tolerance)` would
+# accept `nan`.
 
 # %%
 import numpy as np
@@ -47,8 +47,8 @@ def holds(f, rule, x):
 check("04.1", holds)
 
 # %% [markdown]
-# **04.2** Every operand of every patient. The checker accuses ten. For `relu` the middle element is exactly 0; moved
-# off it, the rule holds.
+# **04.2** Check every operand of every patient. The checker rejects ten rules. For `relu` the middle element is exactly
+# 0; if you move this element, the checker accepts the rule.
 
 # %%
 accused = {name for name, p in PATIENTS.items() if not all(holds(*p.operand(k)) for k in range(len(p.operands)))}
@@ -60,8 +60,8 @@ wrong_ones = accused - {"relu"}
 check("04.2", wrong_ones)
 
 # %% [markdown]
-# **04.3** The ratios tell two at once: 1/3 everywhere, and -1. Of `root` they are near 1, another at each element, as
-# of a stale value: one step of Newton's earlier.
+# **04.3** The ratios show two mistakes at once: 1/3 everywhere, and -1. The ratios of `root` are near 1 and differ at
+# each element. This is the mark of a stale value: the value of one Newton step earlier.
 
 # %%
 for name in sorted(wrong_ones):
@@ -90,9 +90,9 @@ diagnosis = {
 check("04.3", diagnosis)
 
 # %% [markdown]
-# **04.4** All three are the `+=` of notebook 02 in other clothes. An element of `centre` goes to its own result, and by
-# the mean to all of them, with slope $-1/n$: together $g_i - \frac1n \sum_j g_j$. A bias is used once a row. And
-# `np.add.at` adds where the same place comes twice, while `gradient[INDEX] += g` would keep one of the two.
+# **04.4** All three are the `+=` of notebook 02 in another form. An element of `centre` goes to its own result, and
+# through the mean to all of them, with slope $-1/n$: together $g_i - \frac1n \sum_j g_j$. A bias is used once per row.
+# `np.add.at` adds both gradients if an index repeats, while `gradient[INDEX] += g` would keep one of the two.
 
 
 # %%
@@ -113,7 +113,7 @@ def pick_rule(g, x):
 check("04.4", {"centre": centre_rule, "add_bias": add_bias_rule, "pick": pick_rule})
 
 # %% [markdown]
-# **04.5** Two numbers from random u and v. Both are rounded, so they are compared relative to their size.
+# **04.5** Compute both numbers from random u and v. Both are rounded, so compare them relative to their size.
 
 
 # %%

@@ -144,7 +144,7 @@ def multiplied_by(cublas: bool | None) -> Iterator[None]:
         return
     backend: Any = backend_of(mg.device("cuda"))
     if cublas and backend.runtime.blas is None:
-        raise NotHere("cuBLAS is not installed: pip install minigrad[cublas]")
+        raise NotHere("cuBLAS is not installed: pip install 'cuda-toolkit[cublas]==13.*'")
     with mg.override(cublas=cublas):
         yield
 

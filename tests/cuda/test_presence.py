@@ -32,7 +32,7 @@ def refused(mode="auto"):
 @pytest.mark.parametrize("mode", ["auto", "real"])
 def test_missing_packages_are_named(without, mode):
     without.setattr(presence, "missing_packages", lambda: ["numba-cuda", "cuda-core"])
-    assert "numba-cuda and cuda-core are not installed: pip install minigrad[cuda]" in refused(mode)
+    assert f"numba-cuda and cuda-core are not installed: {presence.INSTALL}" in refused(mode)
 
 
 @pytest.mark.parametrize(("driver", "words"), [
@@ -65,7 +65,7 @@ class Library:
 
 @pytest.mark.parametrize(("library", "words"), [
     (Library(11080), "the NVIDIA driver is too old: it supports CUDA 11.8, 13.0 is needed"),
-    (Library(12090), "the NVIDIA driver is too old: it supports CUDA 12.9, 13.0 is needed; minigrad[cuda12] would do"),
+    (Library(12090), "the NVIDIA driver is too old: it supports CUDA 12.9, 13.0 is needed; numba-cuda[cu12] would do"),
     (Library(13000, devices=0), "there is an NVIDIA driver, but it finds no device"),
     (Library(13000, status=100), "there is an NVIDIA driver, but it finds no device"),
     (Library(13000, status=999), "the NVIDIA driver could not be started (CUDA error 999)"),

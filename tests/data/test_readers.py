@@ -289,9 +289,7 @@ def test_a_folder_without_classes_is_named(tmp_path: Path, monkeypatch: pytest.M
         with pytest.raises(FileError, match=rf"ImageFolder: {root} has no folders; put a folder with images"):
             data.ImageFolder(root)
     monkeypatch.setitem(__import__("sys").modules, "PIL", None)
-    with pytest.raises(
-        FileError, match=r"Pillow reads images, and is not installed; run pip install 'minigrad\[images\]'"
-    ):
+    with pytest.raises(FileError, match=r"Pillow reads images, and is not installed; run pip install 'pillow>=10'"):
         data.read_image(tmp_path / "a.png")
 
 

@@ -55,7 +55,7 @@ def test_a_var_that_nothing_used_is_told_so_and_a_name_is_said() -> None:
     with mg.debug():
         loss = x.exp().sum()
     told = str(unused.explain_grad(loss))
-    assert told.startswith("the gradient of 'bias' float32(1,) in float32() is None\n")
+    assert told.startswith("the gradient of float32() with respect to 'bias' float32(1,) is None\n")
     assert "was not computed from it by any op" in told and "run the program under" not in told
 
 

@@ -175,7 +175,7 @@ PRINTED = [
     "(a dead relu)",
     "sqrt  gives x     ȳ / (2 · y) = [nan, 0.25]",
     "does not require a gradient: it was computed from no Var",
-    "width: the gradient of 'x' float64() in float64() flows",
-    "unit: the gradient of 'x' float64(2,) in float64(2,) flows",
+    "width: the gradient of float64() with respect to 'x' float64() flows",
+    "unit: the gradient of float64(2,) with respect to 'x' float64(2,) flows",
     "(2 of 2 elements differ); wrong rule: no step makes them agree",
 ]

@@ -137,10 +137,16 @@ def test_all_that_was_measured_is_on_the_page_and_the_readme_says_the_same(site:
     assert "\n".join(benchmarks.comparison(DOCS / "benchmarks")) in readme
 
 
-@pytest.mark.parametrize("name", ["graph.svg", "house.svg"])
+@pytest.mark.parametrize("name", ["graph.svg", "house.svg", "stepper.svg"])
 def test_a_picture_that_is_kept_is_what_is_drawn_now(drawn: Path, name: str) -> None:
     now, kept = ((folder / name).read_text(encoding="utf-8") for folder in (drawn, DOCS / "pictures"))
     assert boxes(now) == boxes(kept), "run: python -m docs.pictures.draw"
+
+
+def test_the_stepper_moves_without_a_script_and_has_a_frame_per_step() -> None:
+    text = (DOCS / "pictures" / "stepper.svg").read_text(encoding="utf-8")
+    assert "<script" not in text and "prefers-color-scheme:dark" in text and "prefers-reduced-motion" in text
+    assert text.count('class="frame"') == text.count(">step ") + 1 and ">gradient of x: [11, 7, 13]<" in text
 
 
 @pytest.fixture(scope="module")

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.cuda.cubins import Compiled, from_cache
+from minigrad.backends.cuda.presence import INSTALL
 from minigrad.backends.cuda.runtime import THREADS, Program
 from minigrad.errors import KernelError
 from minigrad.kernels.store import forks_wait
@@ -36,9 +37,9 @@ ENTRY = re.compile(r"^\.visible \.entry (\w+)\(", re.MULTILINE)
 def missing() -> str:
     """Why nothing can be compiled here, or ""."""
     if util.find_spec("numba_cuda") is None:
-        return "numba-cuda is not installed: pip install minigrad[cuda]"
+        return f"numba-cuda is not installed: {INSTALL}"
     if assembler() == "":
-        return "neither nvJitLink nor ptxas is here, one of which makes machine code of PTX: pip install minigrad[cuda]"
+        return f"neither nvJitLink nor ptxas is here, one of which makes machine code of PTX: {INSTALL}"
     return ""
 
 

@@ -15,6 +15,7 @@ from minigrad.errors import DeviceError
 
 OLDEST = 12  # the first major version of CUDA that is supported
 PACKAGES = {"numba_cuda": "numba-cuda", "cuda.core": "cuda-core"}
+INSTALL = "pip install 'numba-cuda[cu13]==0.30.*' 'cuda-core==1.*'"  # the extra `cuda` of pyproject.toml
 LIBRARY = "libcuda.so.1"
 FORKED = (
     "cuda:0 cannot be used in this process: CUDA had been started when it was forked; start processes by 'spawn' or "
@@ -77,7 +78,7 @@ def driver() -> Driver:
     if library.cuDriverGetVersion(ctypes.byref(version)) or version.value < 1000 * needed():
         result = Driver(version.value, 0, "")
         fault = f"the NVIDIA driver is too old: it supports CUDA {result.text}, {needed()}.0 is needed"
-        more = "; minigrad[cuda12] would do" if needed() > OLDEST <= version.value // 1000 else ""
+        more = "; numba-cuda[cu12] would do" if needed() > OLDEST <= version.value // 1000 else ""
         return result._replace(fault=fault + more)
     started.append(os.getpid())
     status = library.cuInit(0)
@@ -93,9 +94,7 @@ def fault() -> str:
     """Why no real device can be used, or ""."""
     missing = missing_packages()
     if missing:
-        return (
-            f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not installed: pip install minigrad[cuda]"
-        )
+        return f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not installed: {INSTALL}"
     return driver().fault
 
 
