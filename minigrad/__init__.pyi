@@ -93,13 +93,13 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: builtins.floa
     """beta * input + alpha * the sum of the products of two batches of matrices: see `addmm`."""
 
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
-    """input + value * tensor1 / tensor2, element by element; shapes broadcast; integers give the default float."""
+    """Return input + value * tensor1 / tensor2 per element; shapes broadcast.  Integers become the default float."""
 
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
     """input + value * tensor1 * tensor2, element by element; shapes broadcast."""
 
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
-    """beta * input + alpha * mat1 @ mat2 in one kernel; input broadcasts to the product.  beta 0: input is not read."""
+    """Return beta * input + alpha * mat1 @ mat2 in one kernel; input broadcasts. beta 0: input is not read."""
 
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
     """beta * input + alpha * mat @ vec: see `addmm`."""
@@ -135,7 +135,7 @@ def any(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., 
     """Whether some element over `dim` is not zero; False of nothing."""
 
 def arange(start: builtins.float, end: builtins.float | None = ..., step: builtins.float = ..., *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
-    """start, start+step, ... below end (above, for a negative step); arange(n) counts from 0."""
+    """Return start, start+step, ... below end (above it for a negative step); arange(n) starts at 0."""
 
 def arange_step(start: builtins.float, end: builtins.float, step: builtins.float, *, dtype: Any = ..., device: Any = ...) -> Tensor:
     """candle's `arange` with a step."""
@@ -165,10 +165,10 @@ def are_deterministic_algorithms_enabled() -> builtins.bool:
     """Return True: see `use_deterministic_algorithms`."""
 
 def argmax(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Position of the largest element (int64): of all, or along `dim`; ties give the first, nan wins."""
+    """Return the int64 position of the largest element, of all or along `dim`; the first of ties, and nan wins."""
 
 def argmin(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Position of the smallest element (int64): of all, or along `dim`; ties give the first, nan wins."""
+    """Return the int64 position of the smallest element, of all or along `dim`; the first of ties, and nan wins."""
 
 def argsort(input: Tensor, dim: builtins.int = ..., descending: builtins.bool = ..., stable: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
     """Positions of the elements along `dim` in their order; always stable, nan last."""
@@ -180,13 +180,13 @@ def as_dtype(obj: builtins.object) -> DType:
     """The DType that `obj` means: a DType, a name, a NumPy dtype or scalar type, or Python's bool, int, float."""
 
 def as_strided_copy(input: Tensor, size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int], storage_offset: builtins.int | None = ..., *, out: Tensor | None = ...) -> Tensor:
-    """A copy of what any shape and strides see of the storage; see `Tensor.as_strided`."""
+    """Return a copy of the view of the storage with any shape and strides; see `Tensor.as_strided`."""
 
 def as_strided_scatter(input: Tensor, src: Tensor, size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int], storage_offset: builtins.int | None = ...) -> Tensor:
     """The tensor with src in the part that strides over its elements, row by row, see; both are differentiated."""
 
 def as_tensor(data: Any, dtype: Any = ..., device: Any = ...) -> Tensor:
-    """A tensor of data: itself where it is one, shared with an array where that can be, else a copy (`tensor`)."""
+    """Return data as a tensor: a tensor itself, memory shared with an array if possible, otherwise a copy (`tensor`)."""
 
 def asin(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Arc sine, nan outside [-1, 1].  Gradient: g/sqrt(1 - x**2), inf at the ends."""
@@ -222,7 +222,7 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: builtins.flo
     """beta * input + alpha * batch1 @ batch2 for batches of matrices: see `addmm` and `bmm`."""
 
 def bernoulli(input: Tensor, p: Any = ..., *, generator: Any = ..., out: Tensor | None = ...) -> Tensor:
-    """1 with the probability that each element is, else 0, in input's dtype; with p all have this one."""
+    """Return 1 with the probability in each element, otherwise 0, in input's dtype; p replaces all probabilities."""
 bf16: DType
 bfloat16: DType
 
@@ -259,7 +259,7 @@ def broadcast_shapes(*shapes: builtins.int | Sequence[builtins.int]) -> builtins
     """The shape to which all of them stretch.  Raises ShapeError where two sizes differ and neither is 1."""
 
 def broadcast_tensors(*tensors: Tensor) -> builtins.tuple[Tensor, ...]:
-    """Views of all tensors in the shape to which they stretch.  Gradient: summed over what was stretched."""
+    """Return views of all tensors in their broadcast shape.  Gradient: g summed over the expanded dims."""
 
 def broadcast_to(input: Tensor, size: builtins.int | Sequence[builtins.int]) -> Tensor:
     """`expand` with the sizes as one argument."""
@@ -280,10 +280,10 @@ def cdist(x1: Tensor, x2: Tensor, p: builtins.float = ..., compute_mode: Any = .
     """Return the distance of order p of each row of x1 from each row of x2, (..., m, k) and (..., n, k) to (..., m, n)."""
 
 def ceil(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """The smallest whole number not below x.  Gradient: 0."""
+    """Return the smallest integer not below x.  Gradient: 0."""
 
 def celu(input: Tensor, alpha: Tensor | builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """input above 0, else alpha * (exp(input/alpha) - 1).  inplace: in the memory of input, which is returned."""
+    """Return input where it is positive, otherwise alpha * (exp(input/alpha) - 1). inplace: write into input."""
 
 def channel_shuffle(input: Tensor, groups: builtins.int) -> Tensor:
     """Images (N, C, ...) with the channels of each group spread: the first of all groups, the second, and so on."""
@@ -306,7 +306,7 @@ def chunk(input: Tensor, chunks: builtins.int, dim: builtins.int = ...) -> built
     """At most `chunks` views of equal size along `dim`; the last may be smaller.  Of nothing, `chunks` empty ones."""
 
 def clamp(input: Tensor, min: Any = ..., max: Any = ..., *, out: Tensor | None = ...) -> Tensor:
-    """input, not below min and not above max; either may be None, a number or a tensor."""
+    """Return min(max(input, min), max); either bound may be None, a number or a tensor."""
 
 def clamp_max(input: Tensor, max: Any, *, out: Tensor | None = ...) -> Tensor:
     """input, not above max.  Gradient: g there and at the bound, 0 above, where the bound gets it."""
@@ -315,7 +315,7 @@ def clamp_min(input: Tensor, min: Any, *, out: Tensor | None = ...) -> Tensor:
     """input, not below min.  Gradient: g there and at the bound, 0 below, where the bound gets it."""
 
 def clip(input: Tensor, min: Any = ..., max: Any = ..., *, out: Tensor | None = ...) -> Tensor:
-    """input, not below min and not above max; either may be None, a number or a tensor."""
+    """Return min(max(input, min), max); either bound may be None, a number or a tensor."""
 
 def clone(input: Tensor, *, memory_format: Any = ...) -> Tensor:
     """A row-major copy in storage of its own.  Gradient: g."""
@@ -339,7 +339,7 @@ def constant_pad_nd(input: Tensor, pad: builtins.int | Sequence[builtins.int], v
     """The tensor with pad[0] and pad[1] elements of one value before and behind the last dim, and so on."""
 
 def contiguous(input: Tensor, memory_format: Any = ...) -> Tensor:
-    """The tensor itself if its elements lie row-major without gaps, else a copy that does."""
+    """Return the tensor itself if its elements are row-major without gaps, otherwise a row-major copy."""
 contiguous_format: Any
 
 def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] | builtins.str = ..., dilation: builtins.int | Sequence[builtins.int] = ..., groups: builtins.int = ...) -> Tensor:
@@ -385,16 +385,16 @@ def cross(input: Tensor, other: Tensor, dim: builtins.int | None = ..., *, out: 
     """The vector products of vectors of three elements along `dim`, without one the first dim of 3; both broadcast."""
 
 def cummax(input: Tensor, dim: builtins.int, *, out: Tensor | None = ...) -> Any:
-    """The largest of all elements up to each along `dim`, and where it is: (values, indices)."""
+    """Return the largest of all elements up to each along `dim`, and its position: (values, indices)."""
 
 def cummin(input: Tensor, dim: builtins.int, *, out: Tensor | None = ...) -> Any:
-    """The smallest of all elements up to each along `dim`, and where it is: (values, indices)."""
+    """Return the smallest of all elements up to each along `dim`, and its position: (values, indices)."""
 
 def cumprod(input: Tensor, dim: builtins.int, *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
     """Products of all elements up to each along `dim`; dtypes as `cumsum`.  Gradient: exact with zeros too."""
 
 def cumsum(input: Tensor, dim: builtins.int, *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
-    """Sums of all elements up to each along `dim`."""
+    """Return the sums of all elements up to each along `dim`."""
 
 def cumulative_trapezoid(y: Tensor, x: Tensor | None = ..., *, dx: Any = ..., dim: builtins.int = ...) -> Tensor:
     """The integrals up to each value but the first: see `trapezoid`."""
@@ -440,13 +440,13 @@ def diff(input: Tensor, n: builtins.int = ..., dim: builtins.int = ..., prepend:
     """The n-th difference along `dim`: each element minus the one before it, n times."""
 
 def digamma(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """The derivative of lgamma: -inf at 0, inf at -0.0, nan at negative whole numbers.  Gradient: g*polygamma(1, x)."""
+    """Return the derivative of lgamma: -inf at 0, inf at -0.0, nan at negative integers."""
 
 def div(input: Tensor | builtins.float, other: Tensor | builtins.float, *, rounding_mode: Any = ..., out: Tensor | None = ...) -> Tensor:
-    """Quotient, element by element, rounded if rounding_mode is "floor" or "trunc"; integers give the default float."""
+    """Return input/other, rounded if rounding_mode is "floor" or "trunc"; integers become the default float."""
 
 def divide(input: Tensor | builtins.float, other: Tensor | builtins.float, *, rounding_mode: Any = ..., out: Tensor | None = ...) -> Tensor:
-    """Quotient, element by element, rounded if rounding_mode is "floor" or "trunc"; integers give the default float."""
+    """Return input/other, rounded if rounding_mode is "floor" or "trunc"; integers become the default float."""
 
 def dot(input: Tensor, tensor: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """The inner product of two vectors of one length."""
@@ -467,7 +467,7 @@ def elementwise(*, dtype: Any, vjp: Any = ..., linear: Any = ..., jvp: Any = ...
     """Declare an elementwise op over any number of operands; the body is its scalar function."""
 
 def elu(input: Tensor, alpha: Tensor | builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """input above 0, else alpha * (exp(input) - 1).  inplace: in the memory of input, which is returned."""
+    """Return input where it is positive, otherwise alpha * (exp(input) - 1). inplace: write into input and return it."""
 
 def empty(*size: builtins.int | Sequence[builtins.int], dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: Any = ..., out: Tensor | None = ...) -> Tensor:
     """Memory as it comes; read it only after writing it."""
@@ -503,10 +503,10 @@ def exp2(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """2 to the x.  Gradient: g*2**x*ln(2)."""
 
 def expand(input: Tensor, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
-    """Dims of length 1 stretched, new ones in front, by strides of 0.  Gradient: summed over what was stretched."""
+    """Return a view with dims of length 1 expanded and new first dims.  Gradient: g summed over the expanded dims."""
 
 def expand_copy(input: Tensor, size: builtins.int | Sequence[builtins.int], *, implicit: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
-    """A copy of what `expand` sees, in memory of its own.  implicit: has no effect."""
+    """Return a copy of the result of `expand`, in memory of its own. implicit: has no effect."""
 
 def explain(y: Tensor, limit: builtins.int = ...) -> None:
     """Print how y came to be: its memory, then each recorded op from the first to the last."""
@@ -555,10 +555,10 @@ def float_power(input: Tensor | builtins.float, exponent: Tensor | builtins.floa
     """input to the exponent, in float64 for every dtype.  Gradient: as of `pow`."""
 
 def floor(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """The largest whole number not above x.  Gradient: 0."""
+    """Return the largest integer not above x.  Gradient: 0."""
 
 def floor_divide(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """The largest integer not above input/other, as Python's `//`; an integer divided by 0 gives 0.  Gradient: 0."""
+    """Return the largest integer not above input/other, as Python's `//`; an integer over 0 is 0.  Gradient: 0."""
 
 def fmax(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """The larger of two; a number wins over nan.  Gradient: g to the larger, at ties to input."""
@@ -567,7 +567,7 @@ def fmin(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out:
     """The smaller of two; a number wins over nan.  Gradient: g to the smaller, at ties to input."""
 
 def fmod(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """input - other*trunc(input/other), with the sign of input, as C's fmod; an integer by 0 gives 0."""
+    """Return input - other*trunc(input/other), with the sign of input, as C's fmod; for integers 0 if other is 0."""
 
 def frac(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """x without its whole part, with the sign of x; nan for an infinity.  Gradient: g."""
@@ -579,7 +579,7 @@ def from_dlpack(ext_tensor: Any, *, device: Any = ..., copy: builtins.bool | Non
     """A tensor that shares memory with an object of another library, which has `__dlpack__`."""
 
 def from_numpy(ndarray: Any) -> Tensor:
-    """A tensor on the CPU that shares the array's memory: a write to either shows in both."""
+    """Return a CPU tensor that shares the array's memory: a write to either is visible in both."""
 
 def full(size: builtins.int | Sequence[builtins.int], fill_value: builtins.float, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
     """A tensor of one value; the dtype follows the value when omitted."""
@@ -588,7 +588,7 @@ def full_like(input: Tensor, fill_value: builtins.float, *, dtype: Any = ..., de
     """One value with the shape, dtype and device of x."""
 
 def gather(input: Tensor, dim: builtins.int, index: Tensor, *, sparse_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
-    """out[i, j, k] = input[i, index[i, j, k], k] for dim 1, and alike for others.  Gradient: g added where it was read."""
+    """Return out[i, j, k] = input[i, index[i, j, k], k] for dim 1, and so on. Gradient: g added where elements were"""
 
 def gcd(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """The greatest common divisor of |input| and |other|; that of 0 and 0 is 0."""
@@ -643,7 +643,7 @@ def gt(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: T
 half: DType
 
 def hardshrink(input: Tensor, lambd: Tensor | builtins.float = ..., *, out: Tensor | None = ...) -> Tensor:
-    """input where |input| > lambd, else 0; nan stays nan.  Gradient: g there, 0 elsewhere and at both ends."""
+    """Return input where |input| > lambd, otherwise 0; nan stays nan.  Gradient: g there, 0 elsewhere."""
 
 def heaviside(input: Tensor | builtins.float, values: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """0 below 0, 1 above, and values at 0; 0 for nan.  Gradient: 0; g at 0 for values."""
@@ -680,13 +680,13 @@ def index_add(input: Tensor, dim: builtins.int, index: Tensor, source: Tensor, *
     """input with alpha * source added along `dim` at the 1-d `index`; repeated positions add up."""
 
 def index_copy(input: Tensor, dim: builtins.int, index: Tensor, source: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """input with the slices of source along `dim` instead of those that the 1-d `index` names."""
+    """Return input with its slices along `dim` at the 1-d `index` replaced by those of source."""
 
 def index_fill(input: Tensor, dim: builtins.int, index: Tensor, value: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """input with one value in the slices along `dim` that the 1-d `index` names."""
 
 def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """input with values at input[indices], which broadcast; indices: index tensors or masks, one after another."""
+    """Return input with values, which broadcast, at input[indices]; indices is a sequence of index tensors or masks."""
 
 def index_reduce(input: Tensor, dim: builtins.int, index: Tensor, source: Tensor, reduce: builtins.str, *, include_self: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
     """Return input with each slice of source along `dim` reduced into the slice that the 1-d `index` names."""
@@ -773,7 +773,7 @@ def le(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: T
     """input <= other."""
 
 def leaky_relu(input: Tensor, negative_slope: Tensor | builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """input above 0, else negative_slope * input.  inplace: in the memory of input, which is returned."""
+    """Return input where it is positive, otherwise negative_slope * input. inplace: write into input and return it."""
 
 def lerp(input: Tensor | builtins.float, end: Tensor | builtins.float, weight: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """input + weight * (end - input), exactly `end` for the weight 1."""
@@ -785,7 +785,7 @@ def less_equal(input: Tensor | builtins.float, other: Tensor | builtins.float, *
     """input <= other."""
 
 def lgamma(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """log(|gamma(x)|), inf at 0 and at negative whole numbers.  Gradient: g*digamma(x)."""
+    """Return log(|gamma(x)|), inf at 0 and at negative integers.  Gradient: g*digamma(x)."""
 
 def linspace(start: builtins.float, end: builtins.float, steps: builtins.int, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
     """`steps` values from start to end, both included.  Ends may be tensors without dims; they get no gradient."""
@@ -852,7 +852,7 @@ def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor |
     """`mg.linalg.lu_solve`: the solutions of systems by factors of `mg.linalg.lu_factor`."""
 
 def manual_seed(seed: builtins.int) -> Any:
-    """Restart the default generator: the same seed gives the same numbers, for any number of threads."""
+    """Restart the default generator: the same seed produces the same numbers, for any number of threads."""
 
 def masked_fill(input: Tensor, mask: Tensor, value: Tensor | builtins.float) -> Tensor:
     """x with `value`, a number or a tensor of one, where `mask` holds; the two broadcast.  The dtype of x stays."""
@@ -888,13 +888,13 @@ def mean(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ...,
     """Mean over `dim`, floats only, accumulated and re-associated as `sum` is."""
 
 def median(input: Tensor, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
-    """The middle element in order, of two the lower: of all, or (values, indices) along `dim`; nan if there is one."""
+    """Return the median of all elements, or (values, indices) along `dim`; the lower of two; nan if there is a nan."""
 
 def memory_stats(device: builtins.str = ...) -> Any:
     """What the allocator of a device has counted: bytes in use, cached and at the peak, allocations, frees, hits."""
 
 def meshgrid(*tensors: Tensor, indexing: Any = ...) -> builtins.tuple[Tensor, ...]:
-    """Views of rows, each along a dim of its own and stretched along the others."""
+    """Return views of vectors, each along a dim of its own and expanded along the others."""
 
 def min(input: Tensor, dim: builtins.int | Tensor | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
     """Smallest of all elements; with an int `dim`, (values, indices) along it; with a second tensor, `minimum`."""
@@ -906,7 +906,7 @@ def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Matrix times matrix, no batch dims."""
 
 def mode(input: Tensor, dim: builtins.int = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
-    """The most frequent element along `dim`, of several the smallest, and the last position where it stands."""
+    """Return the most frequent element along `dim`, the smallest of several, and its last position."""
 
 def moveaxis(input: Tensor, source: builtins.int | Sequence[builtins.int], destination: builtins.int | Sequence[builtins.int]) -> Tensor:
     """`movedim` under NumPy's name."""
@@ -934,7 +934,7 @@ def mvlgamma(input: Tensor, p: builtins.int, *, out: Tensor | None = ...) -> Ten
 nan: Any
 
 def nan_to_num(input: Tensor, nan: builtins.float | None = ..., posinf: builtins.float | None = ..., neginf: builtins.float | None = ..., *, out: Tensor | None = ...) -> Tensor:
-    """input with nan for each nan, posinf for inf, neginf for -inf; by default 0 and the largest numbers of its dtype."""
+    """Replace nan by the argument nan, inf by posinf and -inf by neginf."""
 
 def nanmean(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
     """Mean over `dim` of the elements that are not nan; nan where there is none.  Gradient: g/count for each."""
@@ -1032,7 +1032,7 @@ def pow(input: Tensor | builtins.float, exponent: Tensor | builtins.float, *, ou
     """input to the exponent, a true power: negative bases with whole exponents work; integers stay integers and wrap."""
 
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
-    """input above 0, else weight * input, with one weight, or one for each channel, which are the second dim."""
+    """Return input where it is positive, otherwise weight * input; one weight, or one per channel (the second dim)."""
 preserve_format: Any
 
 def printoptions(precision: builtins.int | None = ..., threshold: builtins.float | None = ..., edgeitems: builtins.int | None = ..., linewidth: builtins.int | None = ..., profile: builtins.str | None = ..., sci_mode: builtins.bool | None = ...) -> Iterator[None]:
@@ -1054,7 +1054,7 @@ def qr(input: Tensor, some: builtins.bool = ..., *, out: Tensor | None = ...) ->
     """`mg.linalg.qr` with mode="reduced", or "complete" with some=False."""
 
 def quantile(input: Tensor, q: Tensor | builtins.float, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, interpolation: builtins.str = ..., out: Tensor | None = ...) -> Tensor:
-    """The element at the share q, 0 to 1, in order along `dim`, or of all; several q are a dim in front."""
+    """Return the quantile q, 0 to 1, along `dim` or of all elements; several q are a new first dim."""
 
 def rad2deg(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Radians as degrees, x*180/pi.  Gradient: g*180/pi."""
@@ -1093,13 +1093,13 @@ def register_backend(kind: builtins.str, factory: Any, dlpack: builtins.int | No
     """Say who runs the loops of `kind`; replaces an earlier registration."""
 
 def relu(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """x above 0, else 0; nan stays nan.  Gradient: g where x > 0, 0 at 0 and below."""
+    """Return x where it is positive, otherwise 0; nan stays nan.  Gradient: g where x > 0, 0 at 0 and below."""
 
 def relu6(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """relu, not above 6; nan stays nan.  Gradient: g where 0 < x < 6, 0 elsewhere and at both ends."""
 
 def remainder(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """input - other*floor(input/other), with the sign of other, as Python's `%`; an integer by 0 gives 0."""
+    """Return input - other*floor(input/other), with the sign of other, as Python's `%`; for integers 0 if other is 0."""
 
 def renorm(input: Tensor, p: builtins.float, dim: builtins.int, maxnorm: builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """The slices along `dim` whose norm of order p is above maxnorm scaled down to it."""
@@ -1111,7 +1111,7 @@ def repeat_interleave(input: Tensor, repeats: Tensor | builtins.int, dim: builti
     """Each element several times, one after the other, along `dim`, or of all as a row."""
 
 def reshape(input: Tensor, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
-    """x in another shape of as many elements (one -1 is inferred): a view if the strides allow, else of a copy."""
+    """Return x in another shape of the same size (one -1 is inferred): a view if the strides allow it, or a copy."""
 
 def result_type(tensor1: Any, tensor2: Any) -> DType:
     """Return the dtype of an op between two tensors, or a tensor and a number, which is weak."""
@@ -1123,7 +1123,7 @@ def rot90(input: Tensor, k: builtins.int = ..., dims: builtins.int | Sequence[bu
     """A view turned k times by 90 degrees in the plane of two dims, from the first towards the second."""
 
 def round(input: Tensor, *, decimals: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
-    """The nearest integer, halves to even: round(0.5) = 0, round(1.5) = 2; or the nearest multiple of 10**-decimals."""
+    """Return the nearest integer, or multiple of 10**-decimals; ties go to even: round(0.5) = 0, round(1.5) = 2."""
 
 def row_stack(tensors: Sequence[Tensor], *, out: Tensor | None = ...) -> Tensor:
     """Tensors one below the other, along the first dim; a row of n counts as (1, n)."""
@@ -1144,7 +1144,7 @@ def scalar_tensor(s: builtins.float, *, dtype: Any = ..., device: Any = ..., req
     """Return a tensor of shape () with one number, of the default float unless a dtype is given."""
 
 def scatter(input: Tensor, dim: builtins.int, index: Tensor, src: Tensor | builtins.float, *, reduce: builtins.str | None = ..., out: Tensor | None = ...) -> Tensor:
-    """input with src[i, j, k], or a number, instead of what is at [i, index[i, j, k], k] for dim 1."""
+    """Return input with src[i, j, k], or a number, at [i, index[i, j, k], k] for dim 1."""
 
 def scatter_add(input: Tensor, dim: builtins.int, index: Tensor, src: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """input with src[i, j, k] added at [i, index[i, j, k], k] for dim 1; repeated positions add up."""
@@ -1154,7 +1154,7 @@ def scatter_reduce(input: Tensor, dim: builtins.int, index: Tensor, src: Tensor,
 schema: Any
 
 def searchsorted(sorted_sequence: Tensor, input: Tensor | builtins.float, *, out_int32: builtins.bool = ..., right: builtins.bool = ..., side: builtins.str | None = ..., sorter: Tensor | None = ..., out: Tensor | None = ...) -> Tensor:
-    """Where each element of input would be inserted into sorted rows, in int64: in front of what is equal."""
+    """Return the int64 positions at which elements of input fit into sorted rows, before equal elements."""
 
 def seed() -> builtins.int:
     """Seed the default generator with 64 random bits of the operating system, and return the seed."""
@@ -1169,7 +1169,7 @@ def select_scatter(input: Tensor, src: Tensor, dim: builtins.int, index: builtin
     """The tensor with src instead of `select(input, dim, index)`; both are differentiated."""
 
 def selu(input: Tensor, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """1.0507 * x above 0, else 1.7581 * (exp(x) - 1): networks of it keep mean 0 and variance 1."""
+    """Return 1.0507 * x where x > 0, otherwise 1.7581 * (exp(x) - 1).  Networks of it keep mean 0 and variance 1."""
 
 def set_allocator(kind: builtins.str, allocator: Any) -> None:
     """Let `allocator` serve all devices of that kind from now on; existing storages go back to their own."""
@@ -1234,7 +1234,7 @@ def slogdet(input: Tensor, *, out: Tensor | None = ...) -> Any:
     """`mg.linalg.slogdet`: (sign, logabsdet) of the determinants of square matrices."""
 
 def softmax(input: Tensor, dim: builtins.int, dtype: Any = ..., *, out: Tensor | None = ...) -> Tensor:
-    """exp(input) / sum(exp(input)) along `dim`, shifted by the maximum so that nothing overflows."""
+    """Return exp(input) / sum(exp(input)) along `dim`, shifted by the maximum so that nothing overflows."""
 
 def softmin(input: Tensor, dim: builtins.int, dtype: Any = ...) -> Tensor:
     """softmax(-input)."""
@@ -1243,7 +1243,7 @@ def softplus(input: Tensor, beta: Tensor | builtins.float = ..., threshold: Tens
     """log(1 + exp(beta*input))/beta, without overflow; input itself where beta*input > threshold."""
 
 def sort(input: Tensor, dim: builtins.int = ..., descending: builtins.bool = ..., stable: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
-    """The elements along `dim` in order, and where they stood: (values, indices)."""
+    """Return the sorted elements along `dim` and their original positions: (values, indices)."""
 
 def split(tensor: Tensor, split_size_or_sections: builtins.int | Sequence[builtins.int], dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
     """Views of consecutive parts along `dim`: of a given size (the last may be smaller), or of the given sizes."""
@@ -1285,7 +1285,7 @@ def subtract(input: Tensor | builtins.float, other: Tensor | builtins.float, *, 
     """Difference of input and alpha * other, element by element; shapes broadcast.  Gradient: g and -g."""
 
 def sum(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
-    """Sum over `dim`."""
+    """Return the sum over `dim`."""
 
 def svd(input: Tensor, some: builtins.bool = ..., compute_uv: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
     """Return (U, S, V) with U * S @ V.mT = input; some: min(m, n) columns each.  See `mg.linalg.svd`."""
@@ -1318,7 +1318,7 @@ def tape(y: Tensor, timed: builtins.bool = ...) -> Any:
     """The recorded ops under y, the oldest first, with what each saved."""
 
 def tensor(data: Any, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
-    """A copy of numbers, nested lists, an array or a tensor."""
+    """Return a tensor that copies numbers, nested lists, an array or a tensor."""
 
 def tensor_split(input: Tensor, sections: builtins.int | Sequence[builtins.int] | Tensor, dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
     """Views of as many parts along `dim`, the first ones longer by 1 if need be; or of parts that end at each index."""
@@ -1330,13 +1330,13 @@ def threading_layer() -> builtins.str:
     """The layer that runs the team, or "none yet": Numba chooses it at the first launch."""
 
 def threshold(input: Tensor | builtins.float, threshold: Tensor | builtins.float, value: Tensor | builtins.float, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """input above the threshold, else value; nan stays nan."""
+    """Return input where it is above the threshold, otherwise value; nan stays nan."""
 
 def tile(input: Tensor, *dims: builtins.int | Sequence[builtins.int]) -> Tensor:
     """The tensor repeated dims[d] times along each dim; counts or dims that are missing in front are 1."""
 
 def topk(input: Tensor, k: builtins.int, dim: builtins.int = ..., largest: builtins.bool = ..., sorted: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
-    """The k largest (or smallest) elements along `dim`, the best first, and where they stood: (values, indices)."""
+    """Return the k largest (or smallest) elements along `dim`, sorted, with positions: (values, indices)."""
 
 def trace(input: Tensor) -> Tensor:
     """The sum of the diagonal of a matrix.  Gradient: g on the diagonal of zeros."""
@@ -1348,7 +1348,7 @@ def transpose_copy(input: Tensor, dim0: builtins.int, dim1: builtins.int, *, out
     """A copy of what `transpose` sees, in memory of its own."""
 
 def trapezoid(y: Tensor, x: Tensor | None = ..., *, dx: Any = ..., dim: builtins.int = ...) -> Tensor:
-    """The integral along `dim` by the trapezoidal rule; x: where the values stand, else they are dx apart."""
+    """Return the integral along `dim` by the trapezoidal rule; x: the sample points, by default dx apart."""
 
 def trapz(y: Tensor, x: Tensor | None = ..., *, dx: Any = ..., dim: builtins.int = ...) -> Tensor:
     """Another name of `trapezoid`."""
@@ -1366,7 +1366,7 @@ def triu_indices(row: builtins.int, col: builtins.int, offset: builtins.int = ..
     """The rows and the columns of the elements on and above a diagonal of a matrix of that size, as a matrix of two."""
 
 def true_divide(input: Tensor | builtins.float, other: Tensor | builtins.float, *, rounding_mode: Any = ..., out: Tensor | None = ...) -> Tensor:
-    """Quotient, element by element, rounded if rounding_mode is "floor" or "trunc"; integers give the default float."""
+    """Return input/other, rounded if rounding_mode is "floor" or "trunc"; integers become the default float."""
 
 def trunc(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """x without its fraction.  Gradient: 0."""
@@ -1446,13 +1446,13 @@ def vstack(tensors: Sequence[Tensor], *, out: Tensor | None = ...) -> Tensor:
     """Tensors one below the other, along the first dim; a row of n counts as (1, n)."""
 
 def where(condition: Tensor | builtins.float, input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """input where the condition holds, else other; the condition must be bool; all three broadcast."""
+    """Return input where the condition is True, otherwise other; the condition must be bool.  All three broadcast."""
 
 def where_cond(condition: Tensor, a: Any, b: Any) -> Tensor:
     """candle's order of `where`: the condition first."""
 
 def xlogy(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """input*log(other), 0 where input is 0, but for nan."""
+    """Return input*log(other), 0 where input is 0 unless other is nan."""
 
 def zeros(*size: builtins.int | Sequence[builtins.int], dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
     """Zeros, of the default float unless a dtype is given."""

@@ -41,7 +41,7 @@ def inv_ex(A: Tensor, *, check_errors: builtins.bool = ..., out: Tensor | None =
     """Return (inverse, info): as `inv`, and the first pivot that is 0, counted from 1, or 0 (int32); then inf or nan."""
 
 def lstsq(A: Tensor, B: Tensor, rcond: builtins.float | None = ..., *, driver: builtins.str | None = ..., out: Tensor | None = ...) -> Any:
-    """Return (solution, residuals, rank, singular_values) of least squares, min |A @ X - B|, X of least length."""
+    """Return (solution, residuals, rank, singular_values) of least squares, min |A @ X - B|, X of minimal norm."""
 
 def lu(A: Tensor, *, pivot: builtins.bool = ..., out: Tensor | None = ...) -> Any:
     """Return (P, L, U) with A = P @ L @ U for matrices (..., m, n): a permutation, unit lower and upper triangles."""

@@ -11,7 +11,7 @@ __version__: str
 
 
 def digamma(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """The derivative of lgamma: -inf at 0, inf at -0.0, nan at negative whole numbers.  Gradient: g*polygamma(1, x)."""
+    """Return the derivative of lgamma: -inf at 0, inf at -0.0, nan at negative integers."""
 
 def entr(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """-x*log(x), 0 at 0 and -inf below.  Gradient: g*(-1 - log(x)), inf at 0, nan below."""
@@ -35,7 +35,7 @@ def expm1(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """exp(x) - 1 without cancellation near 0.  Gradient: g*exp(x)."""
 
 def gammaln(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """log(|gamma(x)|), inf at 0 and at negative whole numbers.  Gradient: g*digamma(x)."""
+    """Return log(|gamma(x)|), inf at 0 and at negative integers.  Gradient: g*digamma(x)."""
 
 def i0(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """The modified Bessel function I0: the mean of exp(x*cos(t)).  Gradient: g*i1(x)."""
@@ -77,22 +77,22 @@ def polygamma(n: builtins.int, input: Tensor, *, out: Tensor | None = ...) -> Te
     """The n-th derivative of digamma.  Gradient: g*polygamma(n + 1, x)."""
 
 def psi(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """The derivative of lgamma: -inf at 0, inf at -0.0, nan at negative whole numbers.  Gradient: g*polygamma(1, x)."""
+    """Return the derivative of lgamma: -inf at 0, inf at -0.0, nan at negative integers."""
 
 def round(input: Tensor, *, decimals: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
-    """The nearest integer, halves to even: round(0.5) = 0, round(1.5) = 2; or the nearest multiple of 10**-decimals."""
+    """Return the nearest integer, or multiple of 10**-decimals; ties go to even: round(0.5) = 0, round(1.5) = 2."""
 
 def sinc(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """sin(pi*x)/(pi*x), 1 at 0.  Gradient: g*(cos(pi*x) - y)/x, 0 at 0."""
 
 def softmax(input: Tensor, dim: builtins.int, dtype: Any = ..., *, out: Tensor | None = ...) -> Tensor:
-    """exp(input) / sum(exp(input)) along `dim`, shifted by the maximum so that nothing overflows."""
+    """Return exp(input) / sum(exp(input)) along `dim`, shifted by the maximum so that nothing overflows."""
 
 def xlog1py(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """input*log(1 + other), 0 where input is 0, but for nan."""
+    """Return input*log(1 + other), 0 where input is 0 unless other is nan."""
 
 def xlogy(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """input*log(other), 0 where input is 0, but for nan."""
+    """Return input*log(other), 0 where input is 0 unless other is nan."""
 
 def zeta(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """The sum of (k + other)**-input over all k from 0 on: inf for input 1, nan below."""
+    """Return the sum of (k + other)**-input over all k from 0 on: inf for input 1, nan below."""

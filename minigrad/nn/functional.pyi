@@ -38,7 +38,7 @@ def avg_pool1d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int]
     """The mean of each window along the last dim: see `avg_pool2d`."""
 
 def avg_pool2d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., count_include_pad: builtins.bool = ..., divisor_override: builtins.int | None = ...) -> Tensor:
-    """The mean of each window of images (N, C, H, W), or one (C, H, W); stride is kernel_size if None."""
+    """Return the mean of each window of images (N, C, H, W), or one (C, H, W); stride is kernel_size if None."""
 
 def avg_pool3d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., count_include_pad: builtins.bool = ..., divisor_override: builtins.int | None = ...) -> Tensor:
     """The mean of each window of the last three dims: see `avg_pool2d`."""
@@ -50,13 +50,13 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     """The sum over i and j of input1[i] * weight[out, i, j] * input2[j], plus a bias; leading dims stay."""
 
 def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = ..., size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ...) -> Tensor:
-    """-target*log(input) - (1 - target)*log(1 - input) for probabilities, no logarithm below -100."""
+    """Return -target*log(input) - (1 - target)*log(1 - input) for probabilities; logarithms are at least -100."""
 
 def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | None = ..., size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ..., pos_weight: Tensor | None = ...) -> Tensor:
-    """`binary_cross_entropy` of sigmoid(input), without overflow.  pos_weight: a factor of what target = 1 costs."""
+    """Return `binary_cross_entropy` of sigmoid(input), without overflow. pos_weight: factor of the term of target."""
 
 def celu(input: Tensor, alpha: Tensor | builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """input above 0, else alpha * (exp(input/alpha) - 1).  inplace: in the memory of input, which is returned."""
+    """Return input where it is positive, otherwise alpha * (exp(input/alpha) - 1). inplace: write into input."""
 
 def celu_(input: Tensor, alpha: Tensor | builtins.float = ...) -> Tensor:
     """`celu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
@@ -95,7 +95,7 @@ def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_leng
     """Return minus the logarithm of the probability of each target sequence, over all alignments."""
 
 def dropout(input: Tensor, p: builtins.float = ..., training: builtins.bool = ..., inplace: builtins.bool = ...) -> Tensor:
-    """Each element 0 with probability p, else over 1 - p; input itself where training is False."""
+    """Set each element to 0 with probability p and divide the others by 1 - p; input itself if training is False."""
 
 def dropout1d(input: Tensor, p: builtins.float = ..., training: builtins.bool = ..., inplace: builtins.bool = ...) -> Tensor:
     """`dropout` of whole channels of (N, C, L) or (C, L)."""
@@ -107,7 +107,7 @@ def dropout3d(input: Tensor, p: builtins.float = ..., training: builtins.bool = 
     """`dropout` of whole channels of (N, C, D, H, W) or (C, D, H, W)."""
 
 def elu(input: Tensor, alpha: Tensor | builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """input above 0, else alpha * (exp(input) - 1).  inplace: in the memory of input, which is returned."""
+    """Return input where it is positive, otherwise alpha * (exp(input) - 1). inplace: write into input and return it."""
 
 def elu_(input: Tensor, alpha: Tensor | builtins.float = ...) -> Tensor:
     """`elu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
@@ -149,13 +149,13 @@ def gumbel_softmax(logits: Tensor, tau: builtins.float = ..., hard: builtins.boo
     """softmax((logits + noise)/tau) along `dim`: a soft sample of the classes whose log-probabilities are given."""
 
 def hardshrink(input: Tensor, lambd: Tensor | builtins.float = ..., *, out: Tensor | None = ...) -> Tensor:
-    """input where |input| > lambd, else 0; nan stays nan.  Gradient: g there, 0 elsewhere and at both ends."""
+    """Return input where |input| > lambd, otherwise 0; nan stays nan.  Gradient: g there, 0 elsewhere."""
 
 def hardsigmoid(input: Tensor, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """relu6(x + 3) / 6.  Gradient: g/6 inside of (-3, 3), 0 elsewhere and at both ends."""
+    """Return relu6(x + 3) / 6.  Gradient: g/6 inside (-3, 3), 0 elsewhere and at both ends."""
 
 def hardswish(input: Tensor, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """input * relu6(input + 3) / 6.  Gradient: g*(input/3 + 1/2) inside of (-3, 3), 0 from -3 down, g from 3 up."""
+    """Return input * relu6(input + 3) / 6.  Gradient: g*(input/3 + 1/2) in (-3, 3), 0 at -3 and below, g from 3 on."""
 
 def hardtanh(input: Tensor, min_val: Tensor | builtins.float = ..., max_val: Tensor | builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
     """input, not below min_val and not above max_val; nan stays nan."""
@@ -167,7 +167,7 @@ def hinge_embedding_loss(input: Tensor, target: Tensor, margin: builtins.float =
     """input where the target is 1, max(0, margin - input) where it is -1.  Gradient: -g where input is the margin."""
 
 def huber_loss(input: Tensor, target: Tensor, reduction: builtins.str = ..., delta: builtins.float = ..., weight: Tensor | None = ...) -> Tensor:
-    """Half the square of input - target where that is at most delta, else delta times its magnitude less delta/2."""
+    """Return error**2 / 2 where |error| <= delta, otherwise delta * (|error| - delta/2), for error = input - target."""
 
 def instance_norm(input: Tensor, running_mean: Tensor | None = ..., running_var: Tensor | None = ..., weight: Tensor | None = ..., bias: Tensor | None = ..., use_input_stats: builtins.bool = ..., momentum: builtins.float = ..., eps: builtins.float = ...) -> Tensor:
     """Each channel of each input minus its mean, over sqrt(variance + eps), times weight plus bias."""
@@ -185,7 +185,7 @@ def layer_norm(input: Tensor, normalized_shape: Sequence[builtins.int] | builtin
     """The last dims, which are `normalized_shape`, minus their mean, over sqrt(variance + eps), times weight plus bias."""
 
 def leaky_relu(input: Tensor, negative_slope: Tensor | builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """input above 0, else negative_slope * input.  inplace: in the memory of input, which is returned."""
+    """Return input where it is positive, otherwise negative_slope * input. inplace: write into input and return it."""
 
 def leaky_relu_(input: Tensor, negative_slope: Tensor | builtins.float = ...) -> Tensor:
     """`leaky_relu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
@@ -278,7 +278,7 @@ def poisson_nll_loss(input: Tensor, target: Tensor, log_input: builtins.bool = .
     """exp(input) - target*input: input is the logarithm of a rate; without log_input, input - target*log(input + eps)."""
 
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
-    """input above 0, else weight * input, with one weight, or one for each channel, which are the second dim."""
+    """Return input where it is positive, otherwise weight * input; one weight, or one per channel (the second dim)."""
 
 def relu(input: Tensor, inplace: builtins.bool = ...) -> Tensor:
     """`mg.relu`; inplace: in input's own memory, which is returned."""
@@ -293,16 +293,16 @@ def rms_norm(input: Tensor, normalized_shape: Sequence[builtins.int] | builtins.
     """The last dims, which are `normalized_shape`, over sqrt(mean square + eps), times weight."""
 
 def rrelu(input: Tensor, lower: builtins.float = ..., upper: builtins.float = ..., training: builtins.bool = ..., inplace: builtins.bool = ...) -> Tensor:
-    """input above 0, else times a factor: random from [lower, upper) for each element in training, else their mean."""
+    """Return input where it is positive, otherwise times a factor."""
 
 def rrelu_(input: Tensor, lower: builtins.float = ..., upper: builtins.float = ..., training: builtins.bool = ...) -> Tensor:
     """`rrelu` in input's own memory, which is returned."""
 
 def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = ..., dropout_p: builtins.float = ..., is_causal: builtins.bool = ..., scale: builtins.float | None = ..., enable_gqa: builtins.bool = ...) -> Tensor:
-    """softmax(query @ key.mT * scale + mask) @ value; scale is 1/sqrt(the length of a query) if None."""
+    """Return softmax(query @ key.mT * scale + mask) @ value; the default scale is 1/sqrt(the length of a query)."""
 
 def selu(input: Tensor, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """1.0507 * x above 0, else 1.7581 * (exp(x) - 1): networks of it keep mean 0 and variance 1."""
+    """Return 1.0507 * x where x > 0, otherwise 1.7581 * (exp(x) - 1).  Networks of it keep mean 0 and variance 1."""
 
 def selu_(input: Tensor) -> Tensor:
     """`selu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
@@ -314,7 +314,7 @@ def silu(input: Tensor, inplace: builtins.bool = ...) -> Tensor:
     """`mg.silu`; inplace: in input's own memory, which is returned."""
 
 def smooth_l1_loss(input: Tensor, target: Tensor, size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ..., beta: builtins.float = ...) -> Tensor:
-    """Half the square of input - target over beta where that is less than beta, else its magnitude less beta/2."""
+    """Return error**2 / (2*beta) where |error| < beta, otherwise |error| - beta/2, for error = input - target."""
 
 def soft_margin_loss(input: Tensor, target: Tensor, size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ...) -> Tensor:
     """log(1 + exp(-target*input)), for targets of 1 and -1, without overflow."""
@@ -329,7 +329,7 @@ def softplus(input: Tensor, beta: Tensor | builtins.float = ..., threshold: Tens
     """log(1 + exp(beta*input))/beta, without overflow; input itself where beta*input > threshold."""
 
 def softshrink(input: Tensor, lambd: Tensor | builtins.float = ..., *, out: Tensor | None = ...) -> Tensor:
-    """input - lambd above lambd, input + lambd below -lambd, else 0; nan stays nan."""
+    """Return input - lambd above lambd, input + lambd below -lambd, otherwise 0; nan stays nan."""
 
 def softsign(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """x / (1 + |x|), between -1 and 1.  Gradient: g / (1 + |x|)**2."""
@@ -341,7 +341,7 @@ def tanhshrink(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """x - tanh(x).  Gradient: g*tanh(x)**2."""
 
 def threshold(input: Tensor | builtins.float, threshold: Tensor | builtins.float, value: Tensor | builtins.float, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """input above the threshold, else value; nan stays nan."""
+    """Return input where it is above the threshold, otherwise value; nan stays nan."""
 
 def threshold_(input: Tensor | builtins.float, threshold: Tensor | builtins.float, value: Tensor | builtins.float) -> Tensor:
     """`threshold` in place, and recorded.  Raises GradientError for a Var outside no_grad."""

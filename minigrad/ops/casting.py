@@ -54,7 +54,7 @@ def clone(backend, out, input: Tensor, *, memory_format: Format = None):
 
 @composed(out=False)
 def contiguous(input: Tensor, memory_format: Format = None) -> Tensor:
-    """The tensor itself if its elements lie row-major without gaps, else a copy that does."""
+    """Return the tensor itself if its elements are row-major without gaps, otherwise a row-major copy."""
     if memory_format not in ROW_MAJOR:
         return in_format("contiguous", input, memory_format)
     return input if input.is_contiguous() else clone(input)
@@ -103,7 +103,7 @@ def to(
 
 
 def _target(arg: Any) -> tuple[DType | None, Device | None]:
-    """What an argument of `to` asks for: a dtype, a device, or both, as a tensor does."""
+    """Return the dtype and the device that an argument of `to` specifies; a tensor specifies both."""
     if isinstance(arg, Tensor):
         return arg.dtype, arg.device
     if isinstance(arg, str) and ":" in arg:
@@ -115,7 +115,7 @@ def _target(arg: Any) -> tuple[DType | None, Device | None]:
             continue
         return (target, None) if read is as_dtype else (None, target)
     raise DTypeError(
-        f"to: {describe(arg)} is neither a dtype, as mg.float64, nor a device, as 'cpu', nor a tensor", op="to"
+        f"to: {describe(arg)} is neither a dtype (mg.float64), nor a device ('cpu'), nor a tensor", op="to"
     )
 
 

@@ -1,4 +1,4 @@
-"""Whether tensors are alike: isclose element by element, allclose and equal as one truth value; and what one is."""
+"""Comparison of tensors: isclose per element, allclose and equal as one boolean; type tests; as_tensor."""
 
 from __future__ import annotations
 
@@ -64,9 +64,9 @@ def is_floating_point(input: Tensor) -> bool:
 
 @public()
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
-    """A tensor of data: itself where it is one, shared with an array where that can be, else a copy (`tensor`).
+    """Return data as a tensor: a tensor itself, memory shared with an array if possible, otherwise a copy (`tensor`).
 
-    A tensor keeps its gradient; dtype and device are those that are asked for.
+    A tensor stays connected to its graph. The result has the requested dtype and device.
     """
     if isinstance(data, Tensor):
         wanted = data.device if device is None else as_device(device)

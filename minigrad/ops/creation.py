@@ -33,10 +33,11 @@ from minigrad.runtime.var import Var
 
 @public()
 def tensor(data: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """A copy of numbers, nested lists, an array or a tensor.
+    """Return a tensor that copies numbers, nested lists, an array or a tensor.
 
     DTypes: Python floats become the default float, ints int64, bools bool; arrays keep theirs.
-    Raises ShapeError for ragged lists, DTypeError for what is no number, or for requires_grad with integers.
+    Raises ShapeError for ragged lists, DTypeError for an element that is not a number, or for requires_grad with
+    integers.
     """
     if not requires_grad:
         return Tensor(*store(data, dtype, device))
@@ -47,10 +48,10 @@ def tensor(data: Any, dtype: Any = None, device: Any = None, requires_grad: bool
 
 @public()
 def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
-    """A tensor on the CPU that shares the array's memory: a write to either shows in both.
+    """Return a CPU tensor that shares the array's memory: a write to either is visible in both.
 
     Raises DTypeError for dtypes that minigrad lacks, ShapeError where the memory cannot be shared (read-only,
-    unaligned, strides that are no multiple of the element): `mg.tensor(array)` copies those.
+    unaligned, strides that are not a multiple of the element): `mg.tensor(array)` copies those.
     """
     array = ndarray
     if not isinstance(array, np.ndarray):
@@ -61,7 +62,7 @@ def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
     if not array.dtype.isnative or not array.flags.writeable or not array.flags.aligned:
         raise ShapeError("from_numpy: a read-only, byte-swapped or unaligned array cannot be shared; use mg.tensor")
     if any(s % size for s in array.strides):
-        raise ShapeError(f"from_numpy: byte strides {array.strides} are no multiples of {size}; use mg.tensor")
+        raise ShapeError(f"from_numpy: byte strides {array.strides} are not multiples of {size}; use mg.tensor")
     strides = tuple(s // size for s in array.strides)
     low, end = extent(array.shape, strides, 0)
     forwards = array[tuple(slice(None, None, -1 if s < 0 else 1) for s in strides)]  # begins at the lowest address
@@ -99,7 +100,7 @@ def leaf(x: Tensor, requires_grad: bool) -> Tensor:
 
 
 def expect_float(dtype: DType, requires_grad: bool) -> None:
-    """Raise DTypeError for what is to have a gradient and is no float."""
+    """Raise DTypeError if a gradient is required and the dtype is not floating."""
     if requires_grad:
         Var.check_dtype(dtype)
 
@@ -221,9 +222,9 @@ def arange(
     start: float, end: float | None = None, step: float = 1, *, dtype: Any = None, device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
-    """start, start+step, ... below end (above, for a negative step); arange(n) counts from 0.
+    """Return start, start+step, ... below end (above it for a negative step); arange(n) starts at 0.
 
-    DTypes: int64 if all arguments are ints, else the default float.
+    DTypes: int64 if all arguments are ints, otherwise the default float.
     Raises ArgumentError for a step of zero, DTypeError for ints that the dtype does not hold.
     """
     if end is None:

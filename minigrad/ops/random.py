@@ -54,7 +54,7 @@ class Generator:
         return self
 
     def in_use(self) -> Generator:
-        """The generator that numbers come from in this thread: itself, or its stand-in where a run is repeated."""
+        """Return the generator that this thread draws from: itself, or its replacement while a run is repeated."""
         stream = self
         for block in _of_thread.blocks:
             stream = block.stream(self, stream)
@@ -132,7 +132,7 @@ class StandIns:
         self.twins: dict[int, Generator] = {}
 
     def stream(self, generator: Generator, source: Generator) -> Generator:
-        """The stand-in of a generator."""
+        """Return the replacement of a generator."""
         twin = self.twins.get(id(generator))
         if twin is None:
             self.streams.stream(generator, source)
@@ -162,7 +162,7 @@ default_generator = Generator()
 
 @public()
 def manual_seed(seed: int) -> Generator:
-    """Restart the default generator: the same seed gives the same numbers, for any number of threads."""
+    """Restart the default generator: the same seed produces the same numbers, for any number of threads."""
     return default_generator.manual_seed(seed)
 
 
@@ -178,7 +178,7 @@ def draw(backend, out, state, limits, *, kind, shape: Shape, dtype):
 
 @lru_cache(maxsize=256)
 def limits(kind: str, dtype: DType, device: Device, low: str, high: str) -> Tensor:
-    """Between what numbers are drawn, given as text, which tells the two zeros apart; the common ones are kept."""
+    """Return the limits of random numbers from text, which distinguishes the two zeros; common limits are cached."""
     wanted = philox.limit_dtype(kind, dtype)
     values = philox.limits(kind, dtype, *(int(v) if kind == "integer" else float(v) for v in (low, high)))
     return Tensor(backend_of(device).from_host(values, wanted, device), LIMITS)
@@ -194,7 +194,7 @@ def state_of(source: Generator, blocks: int, device: Device) -> Tensor:
 
 
 def shares(blocks: int, dtype: DType, device: Device) -> tuple[Tensor, Tensor]:
-    """What `Random` reads for uniform numbers in [0, 1) of the default generator, of which so many blocks are taken."""
+    """Return the operands of `Random` for uniform numbers in [0, 1); take `blocks` blocks of the default generator."""
     return state_of(default_generator.in_use(), blocks, device), limits("uniform", dtype, device, "0.0", "1.0")
 
 

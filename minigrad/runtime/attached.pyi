@@ -66,7 +66,7 @@ class Attached:
         """float(x) for one element."""
 
     def __floordiv__(self, other: Tensor | builtins.float) -> Tensor:
-        """The largest integer not above input/other, as Python's `//`; an integer divided by 0 gives 0.  Gradient: 0."""
+        """Return the largest integer not above input/other, as Python's `//`; an integer over 0 is 0.  Gradient: 0."""
 
     def __format__(self, spec: builtins.str) -> builtins.str:
         """f"{x:.3f}" for one element, which is written as its number; without a spec it is str(x)."""
@@ -144,7 +144,7 @@ class Attached:
         """Matrix product; a 1-d operand is a row on the left, a column on the right, and its dim goes from the result."""
 
     def __mod__(self, other: Tensor | builtins.float) -> Tensor:
-        """input - other*floor(input/other), with the sign of other, as Python's `%`; an integer by 0 gives 0."""
+        """Return input - other*floor(input/other), with the sign of other, as Python's `%`; for integers 0 if other is 0."""
 
     def __mul__(self, other: Tensor | builtins.float) -> Tensor:
         """Product, element by element; shapes broadcast.  For bool it is `and`.  Gradient: g*other and g*input."""
@@ -162,7 +162,7 @@ class Attached:
         """The input itself; bool is refused, as by `neg`."""
 
     def __pow__(self, exponent: Tensor | builtins.float) -> Tensor:
-        """x ** exponent, by the square, the root or the reciprocal where it is one."""
+        """Return x ** exponent; the exponents 2, 0.5 and -1 use the square, the root and the reciprocal."""
 
     def __radd__(self, other: Any) -> Tensor:
         """`add` with the tensor as the second operand."""
@@ -219,13 +219,13 @@ class Attached:
         """`bitwise_xor` with the tensor as the second operand."""
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        """x[index] = value, through the view that basic indices make, where index tensors name it, or a mask holds."""
+        """Assign x[index] = value through the view of the basic indices, at index tensors or where a mask is True."""
 
     def __sub__(self, other: Tensor | builtins.float) -> Tensor:
         """Difference of input and alpha * other, element by element; shapes broadcast.  Gradient: g and -g."""
 
     def __truediv__(self, other: Tensor | builtins.float) -> Tensor:
-        """Quotient, element by element, rounded if rounding_mode is "floor" or "trunc"; integers give the default float."""
+        """Return input/other, rounded if rounding_mode is "floor" or "trunc"; integers become the default float."""
 
     def __trunc__(self) -> builtins.int:
         """int(x) for one element, towards zero."""
@@ -273,7 +273,7 @@ class Attached:
         """`addbmm` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def addcdiv(self, tensor1: Tensor, tensor2: Tensor, *, value: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
-        """input + value * tensor1 / tensor2, element by element; shapes broadcast; integers give the default float."""
+        """Return input + value * tensor1 / tensor2 per element; shapes broadcast.  Integers become the default float."""
 
     def addcdiv_(self, tensor1: Tensor, tensor2: Tensor, *, value: builtins.float = ...) -> Tensor:
         """`addcdiv` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
@@ -285,7 +285,7 @@ class Attached:
         """`addcmul` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def addmm(self, mat1: Tensor, mat2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
-        """beta * input + alpha * mat1 @ mat2 in one kernel; input broadcasts to the product.  beta 0: input is not read."""
+        """Return beta * input + alpha * mat1 @ mat2 in one kernel; input broadcasts. beta 0: input is not read."""
 
     def addmm_(self, mat1: Tensor, mat2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ...) -> Tensor:
         """`addmm` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
@@ -372,13 +372,13 @@ class Attached:
         """`atanh` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def argmax(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """Position of the largest element (int64): of all, or along `dim`; ties give the first, nan wins."""
+        """Return the int64 position of the largest element, of all or along `dim`; the first of ties, and nan wins."""
 
     def argmax_keepdim(self, dim: Any = ...) -> Any:
         """`argmax` with the reduced dims kept as length 1."""
 
     def argmin(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """Position of the smallest element (int64): of all, or along `dim`; ties give the first, nan wins."""
+        """Return the int64 position of the smallest element, of all or along `dim`; the first of ties, and nan wins."""
 
     def argmin_keepdim(self, dim: Any = ...) -> Any:
         """`argmin` with the reduced dims kept as length 1."""
@@ -441,7 +441,7 @@ class Attached:
         """`baddbmm` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def bernoulli(self, p: Any = ..., *, generator: Any = ..., out: Tensor | None = ...) -> Tensor:
-        """1 with the probability that each element is, else 0, in input's dtype; with p all have this one."""
+        """Return 1 with the probability in each element, otherwise 0, in input's dtype; p replaces all probabilities."""
 
     def bernoulli_(self, p: Any = ..., *, generator: Any = ...) -> Tensor:
         """1 with probability p, a number or a tensor that broadcasts, else 0; in place."""
@@ -501,10 +501,10 @@ class Attached:
         """`add` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def broadcast_as(self, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
-        """Dims of length 1 stretched, new ones in front, by strides of 0.  Gradient: summed over what was stretched."""
+        """Return a view with dims of length 1 expanded and new first dims.  Gradient: g summed over the expanded dims."""
 
     def broadcast_div(self, other: Tensor | builtins.float, *, rounding_mode: Any = ..., out: Tensor | None = ...) -> Tensor:
-        """Quotient, element by element, rounded if rounding_mode is "floor" or "trunc"; integers give the default float."""
+        """Return input/other, rounded if rounding_mode is "floor" or "trunc"; integers become the default float."""
 
     def broadcast_div_(self, other: Tensor | builtins.float, *, rounding_mode: Any = ...) -> Tensor:
         """`div` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
@@ -579,7 +579,7 @@ class Attached:
         """`sub` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def broadcast_to(self, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
-        """Dims of length 1 stretched, new ones in front, by strides of 0.  Gradient: summed over what was stretched."""
+        """Return a view with dims of length 1 expanded and new first dims.  Gradient: g summed over the expanded dims."""
 
     def byte(self, memory_format: Any = ...) -> Tensor:
         """x as uint8."""
@@ -588,13 +588,13 @@ class Attached:
         """Cauchy numbers, in place: median + sigma*tan(pi*(u - 0.5)) for uniform u."""
 
     def ceil(self, *, out: Tensor | None = ...) -> Tensor:
-        """The smallest whole number not below x.  Gradient: 0."""
+        """Return the smallest integer not below x.  Gradient: 0."""
 
     def ceil_(self) -> Tensor:
         """`ceil` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def celu(self, alpha: Tensor | builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """input above 0, else alpha * (exp(input/alpha) - 1).  inplace: in the memory of input, which is returned."""
+        """Return input where it is positive, otherwise alpha * (exp(input/alpha) - 1). inplace: write into input."""
 
     def celu_(self, alpha: Tensor | builtins.float = ...) -> Tensor:
         """`celu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
@@ -615,7 +615,7 @@ class Attached:
         """At most `chunks` views of equal size along `dim`; the last may be smaller.  Of nothing, `chunks` empty ones."""
 
     def clamp(self, min: Any = ..., max: Any = ..., *, out: Tensor | None = ...) -> Tensor:
-        """input, not below min and not above max; either may be None, a number or a tensor."""
+        """Return min(max(input, min), max); either bound may be None, a number or a tensor."""
 
     def clamp_(self, min: Any = ..., max: Any = ...) -> Tensor:
         """`clamp` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
@@ -633,7 +633,7 @@ class Attached:
         """`clamp_min` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def clip(self, min: Any = ..., max: Any = ..., *, out: Tensor | None = ...) -> Tensor:
-        """input, not below min and not above max; either may be None, a number or a tensor."""
+        """Return min(max(input, min), max); either bound may be None, a number or a tensor."""
 
     def clip_(self, min: Any = ..., max: Any = ...) -> Tensor:
         """`clamp` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
@@ -651,7 +651,7 @@ class Attached:
         """Every element becomes `value`, in place."""
 
     def contiguous(self, memory_format: Any = ...) -> Tensor:
-        """The tensor itself if its elements lie row-major without gaps, else a copy that does."""
+        """Return the tensor itself if its elements are row-major without gaps, otherwise a row-major copy."""
 
     def copy(self, *, memory_format: Any = ...) -> Tensor:
         """A row-major copy in storage of its own.  Gradient: g."""
@@ -696,10 +696,10 @@ class Attached:
         """x on a CUDA device, the first one; x itself where it is there.  non_blocking: as that of `to`."""
 
     def cummax(self, dim: builtins.int, *, out: Tensor | None = ...) -> Any:
-        """The largest of all elements up to each along `dim`, and where it is: (values, indices)."""
+        """Return the largest of all elements up to each along `dim`, and its position: (values, indices)."""
 
     def cummin(self, dim: builtins.int, *, out: Tensor | None = ...) -> Any:
-        """The smallest of all elements up to each along `dim`, and where it is: (values, indices)."""
+        """Return the smallest of all elements up to each along `dim`, and its position: (values, indices)."""
 
     def cumprod(self, dim: builtins.int, *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
         """Products of all elements up to each along `dim`; dtypes as `cumsum`.  Gradient: exact with zeros too."""
@@ -708,7 +708,7 @@ class Attached:
         """`cumprod` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def cumsum(self, dim: builtins.int, *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
-        """Sums of all elements up to each along `dim`."""
+        """Return the sums of all elements up to each along `dim`."""
 
     def cumsum_(self, dim: builtins.int, *, dtype: Any = ...) -> Tensor:
         """`cumsum` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
@@ -748,7 +748,7 @@ class Attached:
         """The n-th difference along `dim`: each element minus the one before it, n times."""
 
     def digamma(self, *, out: Tensor | None = ...) -> Tensor:
-        """The derivative of lgamma: -inf at 0, inf at -0.0, nan at negative whole numbers.  Gradient: g*polygamma(1, x)."""
+        """Return the derivative of lgamma: -inf at 0, inf at -0.0, nan at negative integers."""
 
     def digamma_(self) -> Tensor:
         """`digamma` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
@@ -764,13 +764,13 @@ class Attached:
         """Return the p-norm of x - other: see `mg.dist`."""
 
     def div(self, other: Tensor | builtins.float, *, rounding_mode: Any = ..., out: Tensor | None = ...) -> Tensor:
-        """Quotient, element by element, rounded if rounding_mode is "floor" or "trunc"; integers give the default float."""
+        """Return input/other, rounded if rounding_mode is "floor" or "trunc"; integers become the default float."""
 
     def div_(self, other: Tensor | builtins.float, *, rounding_mode: Any = ...) -> Tensor:
         """`div` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def divide(self, other: Tensor | builtins.float, *, rounding_mode: Any = ..., out: Tensor | None = ...) -> Tensor:
-        """Quotient, element by element, rounded if rounding_mode is "floor" or "trunc"; integers give the default float."""
+        """Return input/other, rounded if rounding_mode is "floor" or "trunc"; integers become the default float."""
 
     def divide_(self, other: Tensor | builtins.float, *, rounding_mode: Any = ...) -> Tensor:
         """`div` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
@@ -791,7 +791,7 @@ class Attached:
         """Bytes of an element."""
 
     def elu(self, alpha: Tensor | builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """input above 0, else alpha * (exp(input) - 1).  inplace: in the memory of input, which is returned."""
+        """Return input where it is positive, otherwise alpha * (exp(input) - 1). inplace: write into input and return it."""
 
     def elu_(self, alpha: Tensor | builtins.float = ...) -> Tensor:
         """`elu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
@@ -836,7 +836,7 @@ class Attached:
         """`exp` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def expand(self, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
-        """Dims of length 1 stretched, new ones in front, by strides of 0.  Gradient: summed over what was stretched."""
+        """Return a view with dims of length 1 expanded and new first dims.  Gradient: g summed over the expanded dims."""
 
     def expand_as(self, other: Tensor) -> Tensor:
         """A view stretched to the shape of other; see `expand`."""
@@ -896,13 +896,13 @@ class Attached:
         """`float_power` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def floor(self, *, out: Tensor | None = ...) -> Tensor:
-        """The largest whole number not above x.  Gradient: 0."""
+        """Return the largest integer not above x.  Gradient: 0."""
 
     def floor_(self) -> Tensor:
         """`floor` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def floor_divide(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """The largest integer not above input/other, as Python's `//`; an integer divided by 0 gives 0.  Gradient: 0."""
+        """Return the largest integer not above input/other, as Python's `//`; an integer over 0 is 0.  Gradient: 0."""
 
     def floor_divide_(self, other: Tensor | builtins.float) -> Tensor:
         """`floor_divide` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
@@ -920,7 +920,7 @@ class Attached:
         """`fmin` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def fmod(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """input - other*trunc(input/other), with the sign of input, as C's fmod; an integer by 0 gives 0."""
+        """Return input - other*trunc(input/other), with the sign of input, as C's fmod; for integers 0 if other is 0."""
 
     def fmod_(self, other: Tensor | builtins.float) -> Tensor:
         """`fmod` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
@@ -938,7 +938,7 @@ class Attached:
         """Return the mantissa and the exponent of each element: input = mantissa * 2**exponent."""
 
     def gather(self, dim: builtins.int, index: Tensor, *, sparse_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
-        """out[i, j, k] = input[i, index[i, j, k], k] for dim 1, and alike for others.  Gradient: g added where it was read."""
+        """Return out[i, j, k] = input[i, index[i, j, k], k] for dim 1, and so on. Gradient: g added where elements were"""
 
     def gcd(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """The greatest common divisor of |input| and |other|; that of 0 and 0 is 0."""
@@ -1012,19 +1012,19 @@ class Attached:
         """x as float16."""
 
     def hardshrink(self, lambd: Tensor | builtins.float = ..., *, out: Tensor | None = ...) -> Tensor:
-        """input where |input| > lambd, else 0; nan stays nan.  Gradient: g there, 0 elsewhere and at both ends."""
+        """Return input where |input| > lambd, otherwise 0; nan stays nan.  Gradient: g there, 0 elsewhere."""
 
     def hardshrink_(self, lambd: Tensor | builtins.float = ...) -> Tensor:
         """`hardshrink` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def hardsigmoid(self, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """relu6(x + 3) / 6.  Gradient: g/6 inside of (-3, 3), 0 elsewhere and at both ends."""
+        """Return relu6(x + 3) / 6.  Gradient: g/6 inside (-3, 3), 0 elsewhere and at both ends."""
 
     def hardsigmoid_(self) -> Tensor:
         """`hardsigmoid` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def hardswish(self, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """input * relu6(input + 3) / 6.  Gradient: g*(input/3 + 1/2) inside of (-3, 3), 0 from -3 down, g from 3 up."""
+        """Return input * relu6(input + 3) / 6.  Gradient: g*(input/3 + 1/2) in (-3, 3), 0 at -3 and below, g from 3 on."""
 
     def hardswish_(self) -> Tensor:
         """`hardswish` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
@@ -1072,7 +1072,7 @@ class Attached:
         """`index_add` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def index_copy(self, dim: builtins.int, index: Tensor, source: Tensor, *, out: Tensor | None = ...) -> Tensor:
-        """input with the slices of source along `dim` instead of those that the 1-d `index` names."""
+        """Return input with its slices along `dim` at the 1-d `index` replaced by those of source."""
 
     def index_copy_(self, dim: builtins.int, index: Tensor, source: Tensor) -> Tensor:
         """`index_copy` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
@@ -1084,7 +1084,7 @@ class Attached:
         """`index_fill` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def index_put(self, indices: Any, values: Tensor, accumulate: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """input with values at input[indices], which broadcast; indices: index tensors or masks, one after another."""
+        """Return input with values, which broadcast, at input[indices]; indices is a sequence of index tensors or masks."""
 
     def index_put_(self, indices: Any, values: Tensor, accumulate: builtins.bool = ...) -> Tensor:
         """`index_put` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
@@ -1274,7 +1274,7 @@ class Attached:
         """`le` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def leaky_relu(self, negative_slope: Tensor | builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """input above 0, else negative_slope * input.  inplace: in the memory of input, which is returned."""
+        """Return input where it is positive, otherwise negative_slope * input. inplace: write into input and return it."""
 
     def leaky_relu_(self, negative_slope: Tensor | builtins.float = ...) -> Tensor:
         """`leaky_relu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
@@ -1298,7 +1298,7 @@ class Attached:
         """`le` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def lgamma(self, *, out: Tensor | None = ...) -> Tensor:
-        """log(|gamma(x)|), inf at 0 and at negative whole numbers.  Gradient: g*digamma(x)."""
+        """Return log(|gamma(x)|), inf at 0 and at negative integers.  Gradient: g*digamma(x)."""
 
     def lgamma_(self) -> Tensor:
         """`lgamma` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
@@ -1459,7 +1459,7 @@ class Attached:
         """`mean` with the reduced dims kept as length 1."""
 
     def median(self, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
-        """The middle element in order, of two the lower: of all, or (values, indices) along `dim`; nan if there is one."""
+        """Return the median of all elements, or (values, indices) along `dim`; the lower of two; nan if there is a nan."""
 
     def min(self, dim: builtins.int | Tensor | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
         """Smallest of all elements; with an int `dim`, (values, indices) along it; with a second tensor, `minimum`."""
@@ -1486,7 +1486,7 @@ class Attached:
         """Matrix times matrix, no batch dims."""
 
     def mode(self, dim: builtins.int = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
-        """The most frequent element along `dim`, of several the smallest, and the last position where it stands."""
+        """Return the most frequent element along `dim`, the smallest of several, and its last position."""
 
     def moveaxis(self, source: builtins.int | Sequence[builtins.int], destination: builtins.int | Sequence[builtins.int]) -> Tensor:
         """A view with some dims moved to other positions; the others keep their order."""
@@ -1528,7 +1528,7 @@ class Attached:
         """`mvlgamma` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def nan_to_num(self, nan: builtins.float | None = ..., posinf: builtins.float | None = ..., neginf: builtins.float | None = ..., *, out: Tensor | None = ...) -> Tensor:
-        """input with nan for each nan, posinf for inf, neginf for -inf; by default 0 and the largest numbers of its dtype."""
+        """Replace nan by the argument nan, inf by posinf and -inf by neginf."""
 
     def nan_to_num_(self, nan: builtins.float | None = ..., posinf: builtins.float | None = ..., neginf: builtins.float | None = ...) -> Tensor:
         """`nan_to_num` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
@@ -1665,7 +1665,7 @@ class Attached:
         """`pow` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def prelu(self, weight: Tensor) -> Tensor:
-        """input above 0, else weight * input, with one weight, or one for each channel, which are the second dim."""
+        """Return input where it is positive, otherwise weight * input; one weight, or one per channel (the second dim)."""
 
     def prod(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
         """Product over `dim`.  Gradient: g times the product of the other elements, exact with zeros too."""
@@ -1680,7 +1680,7 @@ class Attached:
         """`mg.linalg.qr` with mode="reduced", or "complete" with some=False."""
 
     def quantile(self, q: Tensor | builtins.float, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, interpolation: builtins.str = ..., out: Tensor | None = ...) -> Tensor:
-        """The element at the share q, 0 to 1, in order along `dim`, or of all; several q are a dim in front."""
+        """Return the quantile q, 0 to 1, along `dim` or of all elements; several q are a new first dim."""
 
     def rad2deg(self, *, out: Tensor | None = ...) -> Tensor:
         """Radians as degrees, x*180/pi.  Gradient: g*180/pi."""
@@ -1724,7 +1724,7 @@ class Attached:
         """Call `hook(x)` when a backward has added to `x.grad`."""
 
     def relu(self, *, out: Tensor | None = ...) -> Tensor:
-        """x above 0, else 0; nan stays nan.  Gradient: g where x > 0, 0 at 0 and below."""
+        """Return x where it is positive, otherwise 0; nan stays nan.  Gradient: g where x > 0, 0 at 0 and below."""
 
     def relu6(self, *, out: Tensor | None = ...) -> Tensor:
         """relu, not above 6; nan stays nan.  Gradient: g where 0 < x < 6, 0 elsewhere and at both ends."""
@@ -1736,7 +1736,7 @@ class Attached:
         """`relu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def remainder(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """input - other*floor(input/other), with the sign of other, as Python's `%`; an integer by 0 gives 0."""
+        """Return input - other*floor(input/other), with the sign of other, as Python's `%`; for integers 0 if other is 0."""
 
     def remainder_(self, other: Tensor | builtins.float) -> Tensor:
         """`remainder` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
@@ -1754,7 +1754,7 @@ class Attached:
         """Make x a leaf that gradients flow to, or with False a constant again; gives x."""
 
     def reshape(self, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
-        """x in another shape of as many elements (one -1 is inferred): a view if the strides allow, else of a copy."""
+        """Return x in another shape of the same size (one -1 is inferred): a view if the strides allow it, or a copy."""
 
     def reshape_as(self, other: Tensor) -> Tensor:
         """x in the shape of other; see `reshape`."""
@@ -1785,7 +1785,7 @@ class Attached:
         """A view turned k times by 90 degrees in the plane of two dims, from the first towards the second."""
 
     def round(self, *, decimals: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
-        """The nearest integer, halves to even: round(0.5) = 0, round(1.5) = 2; or the nearest multiple of 10**-decimals."""
+        """Return the nearest integer, or multiple of 10**-decimals; ties go to even: round(0.5) = 0, round(1.5) = 2."""
 
     def round_(self, *, decimals: builtins.float = ...) -> Tensor:
         """`round` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
@@ -1797,7 +1797,7 @@ class Attached:
         """`rsqrt` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def scatter(self, dim: builtins.int, index: Tensor, src: Tensor | builtins.float, *, reduce: builtins.str | None = ..., out: Tensor | None = ...) -> Tensor:
-        """input with src[i, j, k], or a number, instead of what is at [i, index[i, j, k], k] for dim 1."""
+        """Return input with src[i, j, k], or a number, at [i, index[i, j, k], k] for dim 1."""
 
     def scatter_(self, dim: builtins.int, index: Tensor, src: Tensor | builtins.float, *, reduce: builtins.str | None = ...) -> Tensor:
         """`scatter` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
@@ -1821,7 +1821,7 @@ class Attached:
         """The tensor with src instead of `select(input, dim, index)`; both are differentiated."""
 
     def selu(self, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """1.0507 * x above 0, else 1.7581 * (exp(x) - 1): networks of it keep mean 0 and variance 1."""
+        """Return 1.0507 * x where x > 0, otherwise 1.7581 * (exp(x) - 1).  Networks of it keep mean 0 and variance 1."""
 
     def selu_(self) -> Tensor:
         """`selu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
@@ -1887,7 +1887,7 @@ class Attached:
         """`mg.linalg.slogdet`: (sign, logabsdet) of the determinants of square matrices."""
 
     def softmax(self, dim: builtins.int, dtype: Any = ..., *, out: Tensor | None = ...) -> Tensor:
-        """exp(input) / sum(exp(input)) along `dim`, shifted by the maximum so that nothing overflows."""
+        """Return exp(input) / sum(exp(input)) along `dim`, shifted by the maximum so that nothing overflows."""
 
     def softplus(self, beta: Tensor | builtins.float = ..., threshold: Tensor | builtins.float = ..., *, out: Tensor | None = ...) -> Tensor:
         """log(1 + exp(beta*input))/beta, without overflow; input itself where beta*input > threshold."""
@@ -1896,7 +1896,7 @@ class Attached:
         """`softplus` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def softshrink(self, lambd: Tensor | builtins.float = ..., *, out: Tensor | None = ...) -> Tensor:
-        """input - lambd above lambd, input + lambd below -lambd, else 0; nan stays nan."""
+        """Return input - lambd above lambd, input + lambd below -lambd, otherwise 0; nan stays nan."""
 
     def softshrink_(self, lambd: Tensor | builtins.float = ...) -> Tensor:
         """`softshrink` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
@@ -1908,7 +1908,7 @@ class Attached:
         """`softsign` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def sort(self, dim: builtins.int = ..., descending: builtins.bool = ..., stable: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
-        """The elements along `dim` in order, and where they stood: (values, indices)."""
+        """Return the sorted elements along `dim` and their original positions: (values, indices)."""
 
     def split(self, split_size_or_sections: builtins.int | Sequence[builtins.int], dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
         """Views of consecutive parts along `dim`: of a given size (the last may be smaller), or of the given sizes."""
@@ -1965,10 +1965,10 @@ class Attached:
         """`sub` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def sum(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
-        """Sum over `dim`."""
+        """Return the sum over `dim`."""
 
     def sum_all(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
-        """Sum over `dim`."""
+        """Return the sum over `dim`."""
 
     def sum_keepdim(self, dim: Any = ...) -> Any:
         """`sum` with the reduced dims kept as length 1."""
@@ -2028,7 +2028,7 @@ class Attached:
         """Views of as many parts along `dim`, the first ones longer by 1 if need be; or of parts that end at each index."""
 
     def threshold(self, threshold: Tensor | builtins.float, value: Tensor | builtins.float, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """input above the threshold, else value; nan stays nan."""
+        """Return input where it is above the threshold, otherwise value; nan stays nan."""
 
     def threshold_(self, threshold: Tensor | builtins.float, value: Tensor | builtins.float) -> Tensor:
         """`threshold` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
@@ -2067,7 +2067,7 @@ class Attached:
         """The elements as nested Python lists; a number for shape ()."""
 
     def topk(self, k: builtins.int, dim: builtins.int = ..., largest: builtins.bool = ..., sorted: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
-        """The k largest (or smallest) elements along `dim`, the best first, and where they stood: (values, indices)."""
+        """Return the k largest (or smallest) elements along `dim`, sorted, with positions: (values, indices)."""
 
     def trace(self) -> Tensor:
         """The sum of the diagonal of a matrix.  Gradient: g on the diagonal of zeros."""
@@ -2091,7 +2091,7 @@ class Attached:
         """`triu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def true_divide(self, other: Tensor | builtins.float, *, rounding_mode: Any = ..., out: Tensor | None = ...) -> Tensor:
-        """Quotient, element by element, rounded if rounding_mode is "floor" or "trunc"; integers give the default float."""
+        """Return input/other, rounded if rounding_mode is "floor" or "trunc"; integers become the default float."""
 
     def true_divide_(self, other: Tensor | builtins.float, *, rounding_mode: Any = ...) -> Tensor:
         """`div` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
@@ -2173,7 +2173,7 @@ class Attached:
         """candle's order of `where`: the condition first."""
 
     def xlogy(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """input*log(other), 0 where input is 0, but for nan."""
+        """Return input*log(other), 0 where input is 0 unless other is nan."""
 
     def xlogy_(self, other: Tensor | builtins.float) -> Tensor:
         """`xlogy` in place, and recorded.  Raises GradientError for a Var outside no_grad."""

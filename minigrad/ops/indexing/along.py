@@ -57,7 +57,7 @@ def repeat_interleave(
         )
     total = int(np.broadcast_to(counts, (n,)).sum())
     if output_size is not None and output_size != total:
-        raise ArgumentError(f"repeat_interleave: the counts give {total} elements, not output_size={output_size}")
+        raise ArgumentError(f"repeat_interleave: the sum of the counts is {total}, not output_size={output_size}")
     if counts.size == 1:
         spread = expand(x.unsqueeze(d + 1), shape=(*x.shape[: d + 1], int(counts.reshape(())), *x.shape[d + 1 :]))
         return reshape(clone(spread), (*x.shape[:d], total, *x.shape[d + 1 :]))

@@ -1,8 +1,7 @@
-"""What a mask chooses: nonzero, masked_select, masked_fill, masked_scatter, and the ops behind `x[mask]`.
+"""Selection by masks: nonzero, masked_select, masked_fill, masked_scatter, and the ops behind `x[mask]`.
 
-How many elements a mask chooses depends on its values, so no call plan can hold it.  A mask is counted first, then its
-positions are written; from there on they are an index like any other, and reading and gradients are those of
-`indexing.py`.
+The number of selected elements depends on the values of a mask, so no call plan can store it. A first pass counts the
+mask, a second writes its positions. They are an ordinary index; `gathering.py` has its reads and gradients.
 """
 
 from __future__ import annotations
@@ -77,7 +76,7 @@ def positions_of(mask: Tensor) -> Tensor:
 
 
 def choose(x: Tensor, dim: int, mask: Tensor) -> Tensor:
-    """x[..., mask, ...]: the dims from `dim` on that the mask stands for become one, of what it chooses."""
+    """Return x[..., mask, ...]: one dim of the selected elements replaces the dims of the mask, from `dim` on."""
     rest = x.shape[dim + mask.ndim :]
     flat = x if mask.ndim == 1 else x.reshape(*x.shape[:dim], mask.numel(), *rest)
     return index_select(flat, dim, positions_of(mask))

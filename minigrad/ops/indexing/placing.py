@@ -1,7 +1,7 @@
-"""Values put at positions as functions: scatter, index_fill, index_put, put; take and argwhere, which read.
+"""Functions that put values at positions: scatter, index_fill, index_put, put; take and argwhere, which read.
 
-Those of whole slices are `index_copy` and `index_add` in a tensor whose elements, or whose indexed dims, are one dim.
-Of equal positions the last value stands, and has the gradient.
+Those that put whole slices are `index_copy` and `index_add` in a tensor whose elements, or whose indexed dims, are one
+dim. The last value of equal positions wins, and receives the gradient.
 """
 
 from __future__ import annotations
@@ -32,9 +32,10 @@ REDUCES = {"add": "sum", "multiply": "prod"}
 
 @composed(in_place=True)
 def scatter(input: Tensor, dim: Dim, index: Tensor, src: Tensor | float, *, reduce: str | None = None) -> Tensor:
-    """input with src[i, j, k], or a number, instead of what is at [i, index[i, j, k], k] for dim 1.
+    """Return input with src[i, j, k], or a number, at [i, index[i, j, k], k] for dim 1.
 
-    reduce: "add" or "multiply" what is there.  Gradient: g where nothing was put, and to each value that stands.
+    reduce: "add" or "multiply" combines src with the element.
+    Gradient: g where nothing was put, and to each value that was not overwritten.
     """
     if not index.numel():  # it names nothing, in any shape
         return clone(input)
@@ -79,9 +80,9 @@ def index_fill(input: Tensor, dim: Dim, index: Tensor, value: Tensor | float) ->
 
 @composed(in_place=True)
 def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: Flag = False) -> Tensor:
-    """input with values at input[indices], which broadcast; indices: index tensors or masks, one after another.
+    """Return input with values, which broadcast, at input[indices]; indices is a sequence of index tensors or masks.
 
-    accumulate: values are added to what is there, at every place that is named again, too.
+    accumulate: values are added to the elements, once for each time that a position is named.
     """
     if values.dtype is not input.dtype:
         raise DTypeError(
@@ -125,7 +126,7 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: Flag = False) 
     """Return input with the elements of source at positions among all its elements, row-major.
 
     Shapes: source and index have the same number of elements.  accumulate: add to the elements that are there.
-    Gradient: g without the replaced elements for input; g at the positions for source, 0 where a later element stands.
+    Gradient: g without the replaced elements for input; g at the positions for source, 0 for an overwritten element.
     Raises ShapeError for another number of elements, DTypeError for another dtype of source.
     """
     if source.dtype is not input.dtype:

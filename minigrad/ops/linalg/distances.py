@@ -78,7 +78,7 @@ def pdist(input: Tensor, p: Scalar = 2.0) -> Tensor:
 def distance_of(a, b, product):
     """sqrt(a + b - 2*product), the distance of two vectors from their squared lengths and their product.
 
-    Gradient: 0 where the vectors are equal but for rounding.
+    Gradient: 0 where the vectors are equal up to rounding.
     """
     square = a + b - 2 * product
     # 2**-50 of the squares is four times the relative rounding of their sum in float64.

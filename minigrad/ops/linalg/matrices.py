@@ -89,7 +89,7 @@ def norm(input: Tensor, ord: Any = None, dim: Any = None, keepdim: Flag = False,
     if ord is None or isinstance(dim, int) or (dim is None and input.ndim == 1) or (dim is not None and len(dim) == 1):
         return norms.norm(input, 2 if ord is None else ord, dim, keepdim, dtype=dtype)
     if dim is None and input.ndim != 2:
-        raise ShapeError(f"norm: ord without dim needs 1 or 2 dims, got {describe(input)}; give dim", op="norm")
+        raise ShapeError(f"norm: ord without dim needs 1 or 2 dims, got {describe(input)}; pass dim", op="norm")
     return matrix_norm(input, ord, (0, 1) if dim is None else dim, keepdim, dtype=dtype)
 
 

@@ -89,9 +89,9 @@ def left_gradient(g: Tensor, b: Tensor, a_shape: Shape) -> Tensor:
 
 
 def right_gradient(g: Tensor, a: Tensor, b_shape: Shape) -> Tensor:
-    """a.T @ g, likewise; for a vector b, whose column goes again.
+    """Return a.T @ g in the shape of b; for a vector b the added column is removed.
 
-    The batch of a shared matrix b is more rows of one product: no gradient a batch, to be summed.
+    For one matrix b and a batch of a, the batch becomes more rows of one product, so that no gradients are summed.
     """
     if len(b_shape) == 2 and a.ndim > 2:
         a, g = as_rows(a), as_rows(g)
@@ -238,7 +238,7 @@ def add_product(backend, out, c, a, b, *, alpha, beta):
 
 
 def _addmm_batch(c: Tensor, a: Tensor, b: Tensor, alpha: float, beta: float, size: int, flags: Flags) -> Tensor:
-    """The product for each of a batch, and what is added to it."""
+    """Compute addmm for each sample of a batch."""
     product = batched_product(matmul, a, b, flags[1:], size) if flags[1] or flags[2] else matmul(a, b)
     y = product if alpha == 1 else product * alpha
     rank = product.ndim - (flags[1] or flags[2])
@@ -248,10 +248,10 @@ def _addmm_batch(c: Tensor, a: Tensor, b: Tensor, alpha: float, beta: float, siz
 
 @composed(of=add_product, in_place=True)
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1) -> Tensor:
-    """beta * input + alpha * mat1 @ mat2 in one kernel; input broadcasts to the product.  beta 0: input is not read.
+    """Return beta * input + alpha * mat1 @ mat2 in one kernel; input broadcasts. beta 0: input is not read.
 
     Gradient: beta * g, alpha * g @ mat2.T and alpha * mat1.T @ g.
-    Raises ShapeError for factors that are no matrices or do not fit, DTypeError for bool.
+    Raises ShapeError for factors that are not matrices or do not fit, DTypeError for bool.
     """
     _need("addmm", mat1, mat2, (2, 2))
     return add_product(input, mat1, mat2, alpha=alpha, beta=beta)

@@ -39,7 +39,7 @@ RESULTS: dict[str, Any] = {
 
 
 def expect_square(name: str, A: Tensor) -> None:
-    """Raise ShapeError for what is not a batch of square matrices."""
+    """Raise ShapeError unless A is a batch of square matrices."""
     if A.ndim < 2 or A.shape[-1] != A.shape[-2]:
         raise ShapeError(f"{name}: expected square matrices of shape (..., n, n), got {describe(A)}", op=name)
 

@@ -1,4 +1,4 @@
-"""Activation functions of networks.  Integers give the default float, except relu, which keeps its dtype."""
+"""Activation functions of networks.  Integers become the default float, except in relu, which keeps its dtype."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def logistic(x):
 
 @elementwise(namespace=MG, dtype=number, vjp=(lambda g, y: (y > 0.0).where_cond(g, 0.0),))
 def relu(x):
-    """x above 0, else 0; nan stays nan.  Gradient: g where x > 0, 0 at 0 and below."""
+    """Return x where it is positive, otherwise 0; nan stays nan.  Gradient: g where x > 0, 0 at 0 and below."""
     return x if x > 0 or x != x else 0
 
 
@@ -40,7 +40,7 @@ def relu6(x):
 
 
 def in_its_memory(function: Any, input: Any, *rest: Any) -> Any:
-    """A call with `inplace=`, as another function of PyTorch has it: by the in-place form, if it is true.
+    """Call an op that has PyTorch's argument `inplace`: its in-place form if `inplace` is true.
 
     rest: the other operands, inplace, and out.
     """
@@ -62,7 +62,7 @@ def in_its_memory(function: Any, input: Any, *rest: Any) -> Any:
     otherwise=lambda *call: in_its_memory(leaky_relu, *call),
 )
 def leaky_relu(input, negative_slope=0.01):
-    """input above 0, else negative_slope * input.  inplace: in the memory of input, which is returned.
+    """Return input where it is positive, otherwise negative_slope * input. inplace: write into input and return it.
 
     Gradient: g above 0, g*negative_slope at 0 and below.
     """
@@ -80,15 +80,15 @@ def leaky_relu(input, negative_slope=0.01):
     otherwise=lambda *call: in_its_memory(elu, *call),
 )
 def elu(input, alpha=1.0):
-    """input above 0, else alpha * (exp(input) - 1).  inplace: in the memory of input, which is returned.
+    """Return input where it is positive, otherwise alpha * (exp(input) - 1). inplace: write into input and return it.
 
-    Gradient: g above 0, else g*alpha*exp(input); alpha at 0.
+    Gradient: g above 0, g*alpha*exp(input) at 0 and below.
     """
     return input if input > 0 else alpha * math.expm1(input)
 
 
 def fading(input, alpha):
-    """input/alpha below 0, else 0; not below -FLAT, where its exponential is 0 already."""
+    """Return input/alpha below 0, otherwise 0; at least -FLAT, where its exponential is already 0."""
     return -((-input).relu() / alpha).minimum(FLAT)
 
 
@@ -103,9 +103,9 @@ def fading(input, alpha):
     otherwise=lambda *call: in_its_memory(celu, *call),
 )
 def celu(input, alpha=1.0):
-    """input above 0, else alpha * (exp(input/alpha) - 1).  inplace: in the memory of input, which is returned.
+    """Return input where it is positive, otherwise alpha * (exp(input/alpha) - 1). inplace: write into input.
 
-    Gradient: g above 0, else g*exp(input/alpha); g at 0.  Source: Barron, arXiv 1704.07483.
+    Gradient: g at 0 and above, g*exp(input/alpha) below.  Source: Barron, arXiv 1704.07483.
     """
     return input if input > 0 else alpha * math.expm1(input / alpha)
 
@@ -118,9 +118,9 @@ def celu(input, alpha=1.0):
     otherwise=lambda *call: in_its_memory(selu, *call),
 )
 def selu(x):
-    """1.0507 * x above 0, else 1.7581 * (exp(x) - 1): networks of it keep mean 0 and variance 1.
+    """Return 1.0507 * x where x > 0, otherwise 1.7581 * (exp(x) - 1).  Networks of it keep mean 0 and variance 1.
 
-    Gradient: g*1.0507 above 0, else g*1.7581*exp(x), also at 0.  Source: Klambauer and others, arXiv 1706.02515.
+    Gradient: g*1.0507 above 0, g*1.7581*exp(x) at 0 and below.  Source: Klambauer and others, arXiv 1706.02515.
     """
     return 1.0507009873554804934193349852946 * (x if x > 0 else 1.6732632423543772848170429916717 * math.expm1(x))
 
@@ -142,7 +142,7 @@ def softsign(x):
 
 @composed(namespace=(MG, FUNCTIONAL), out=False)
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
-    """input above 0, else weight * input, with one weight, or one for each channel, which are the second dim.
+    """Return input where it is positive, otherwise weight * input; one weight, or one per channel (the second dim).
 
     Gradient: g above 0, g*weight at 0 and below; for the weight g*input there, summed.
     Raises ShapeError for a weight of another shape.
@@ -158,9 +158,10 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
 def rrelu(
     input: Tensor, lower: Scalar = 1.0 / 8, upper: Scalar = 1.0 / 3, training: Flag = False, inplace: Flag = False
 ) -> Tensor:
-    """input above 0, else times a factor: random from [lower, upper) for each element in training, else their mean.
+    """Return input where it is positive, otherwise times a factor.
 
-    inplace: in the memory of input, which is returned.  Gradient: g above 0, g times the factor at 0 and below.
+    In training the factor is random from [lower, upper) for each element, otherwise it is their mean.
+    inplace: write into input and return it.  Gradient: g above 0, g times the factor at 0 and below.
     Source: Xu and others, arXiv 1505.00853.  Raises ArgumentError unless lower <= upper.
     """
     if not lower <= upper:

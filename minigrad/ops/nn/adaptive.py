@@ -120,7 +120,7 @@ def adaptive_largest(name: str, dims: int, x: Tensor, output_size: Any, return_i
 
 
 def adaptive_sizes(name: str, dims: int, x: Tensor, output_size: Any) -> Ints:
-    """The spatial sizes of the result.  Raises for what does not fit."""
+    """Return the spatial sizes of the result.  Raises for arguments that do not fit."""
     wanted = tuple(output_size) if isinstance(output_size, (tuple, list)) else (output_size,) * dims
     if x.ndim not in (dims + 1, dims + 2) or 0 in x.shape[-dims:] or len(wanted) != dims:
         raise ShapeError(

@@ -70,7 +70,7 @@ def _gradient(g, x, center, of_g, of_x, constant):
 
 
 PRODUCT = declared(total, "zero", order="sum", map=_product_with_deviation)
-FACTORS = parse(_factors, results=5)  # the gradients of weight and bias, and what makes the gradient of x
+FACTORS = parse(_factors, results=5)  # the gradients of weight and bias, and three factors for the gradient of x
 
 
 def _kept(op: Op, specs: Sequence[Spec]) -> tuple[np.dtype[Any], DType]:

@@ -1,8 +1,8 @@
 """Convolution over 1, 2 and 3 dims, and its transpose.
 
 Three ops are one trilinear form, the sum of all y * x * w that meet under a stride, padding and dilation: `conv`
-gives y from x and w, `conv_input` x from y and w, `conv_weight` w from y and x.  The derivatives of each are
-the other two, so every order of derivative follows; a transposed convolution is the second one under another name.
+computes y from x and w, `conv_input` x from y and w, `conv_weight` w from y and x.  The derivatives of each are the
+other two, so every order of derivative follows.  A transposed convolution is the second op under another name.
 """
 
 from __future__ import annotations

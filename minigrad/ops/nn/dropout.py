@@ -27,9 +27,9 @@ SATURATION = 1.7580993408473766
 
 @composed(method=False, out=False)
 def dropout(input: Tensor, p: Scalar = 0.5, training: Flag = True, inplace: Flag = False) -> Tensor:
-    """Each element 0 with probability p, else over 1 - p; input itself where training is False.
+    """Set each element to 0 with probability p and divide the others by 1 - p; input itself if training is False.
 
-    inplace: in the memory of input, which is returned.  Gradient: g/(1 - p) for what was kept, else 0.
+    inplace: write into input and return it.  Gradient: g/(1 - p) where an element was kept, otherwise 0.
     """
     return dropped("dropout", input, input.shape, p, training, inplace)
 
@@ -74,7 +74,7 @@ def channels(x: Tensor, count: int) -> tuple[int, ...]:
 
 
 def expect_share(name: str, p: float) -> None:
-    """Raise ArgumentError for a number that is no probability."""
+    """Raise ArgumentError for a number that is not a probability."""
     if not 0.0 <= p <= 1.0:
         raise ArgumentError(f"{name}: p must be a probability, 0 to 1, got {p}", op=name)
 

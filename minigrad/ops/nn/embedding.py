@@ -99,7 +99,7 @@ def embedding(
             y = scaled_embedding(weight, rows, _shares(weight, rows))
         else:
             y = index_select(weight, 0, rows)
-    except IndexOutOfRange as error:  # it speaks of the op, and the table, that looked first
+    except IndexOutOfRange as error:  # its message describes the op that read the table first
         raise out_of_range("embedding", error.index, Spec(weight.layout, weight.dtype), 0) from None
     if padding is not None and derives(y):
         y = _without_gradient(y, rows, weight.shape[0], padding)

@@ -41,7 +41,7 @@ def halved(op: Op, input: Spec, *, dim: int) -> tuple[int, ...]:
 
 
 def halves(x: Value, dim: int) -> list[Value]:
-    """The two halves along a dim."""
+    """Return the two equal parts of x along a dim."""
     half = x.shape[dim] // 2
     return [x.at(dim, start, half) for start in (0, half)]
 

@@ -1,6 +1,6 @@
-"""Losses that are minus a log-likelihood: of a truth value, of a count, of a normal number, of a distribution.
+"""Losses that are a negative log-likelihood: of a boolean, a count, a normal number or a distribution.
 
-Each has a scalar function of its elements, whose rules are derived; weights and means are what `loss.py` has.
+Each has a scalar function of its elements, whose derivative rules are generated; `loss.py` applies weights and means.
 """
 
 # The bodies of scalar functions are data, which the specialiser reads; they carry no types.
@@ -103,9 +103,9 @@ def binary_cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
-    """-target*log(input) - (1 - target)*log(1 - input) for probabilities, no logarithm below -100.
+    """Return -target*log(input) - (1 - target)*log(1 - input) for probabilities; logarithms are at least -100.
 
-    An input outside of 0 to 1 gives nan.  Gradient: g*(input - target) over input*(1 - input), which is at least 1e-12.
+    An input outside 0 to 1 produces nan.  Gradient: g*(input - target) / max(input*(1 - input), 1e-12).
     """
     reduction = named_reduction("binary_cross_entropy", reduction, size_average, reduce)
     expect_one_shape("binary_cross_entropy", input, target)
@@ -118,9 +118,9 @@ def binary_cross_entropy_with_logits(
     input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean", pos_weight: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
-    """`binary_cross_entropy` of sigmoid(input), without overflow.  pos_weight: a factor of what target = 1 costs.
+    """Return `binary_cross_entropy` of sigmoid(input), without overflow. pos_weight: factor of the term of target.
 
-    Gradient: g*(sigmoid(input) - target), where there is no weight.
+    Gradient: g*(sigmoid(input) - target) without weights.
     """
     name = "binary_cross_entropy_with_logits"
     reduction = named_reduction(name, reduction, size_average, reduce)

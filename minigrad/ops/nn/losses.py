@@ -61,7 +61,7 @@ def _cross_back_batch(g: Tensor, x: Tensor, target: Tensor, ignore: int, reducti
 
 
 def _cross_tangent(dx: Tensor, x: Tensor, target: Tensor, ignore: int, reduction: str) -> Tensor:
-    """The sum of dx times the gradient, by its kernel where nobody asks for a derivative in x."""
+    """Return the sum of dx times the gradient, by its kernel if no derivative with respect to x is needed."""
     if not derives(x, is_grad_enabled()) and reduction != "none":
         return sum(_backward_op(number(1.0, x.dtype, x.device), x, target, ignore, reduction) * dx)
     picked, counts, _ = _picked(dx, target, ignore, x.ndim - 1)
@@ -194,7 +194,7 @@ def _expect_classes(name: str, x: Tensor, target: Tensor, dim: int) -> None:
 def _class_loss(
     name: str, logs: Tensor, target: Tensor, weight: Tensor | None, ignore: int, dim: int
 ) -> tuple[Tensor, Tensor]:
-    """Each row's loss and what it counts in a mean."""
+    """Return the loss of each row and its weight in a mean."""
     _expect_classes(name, logs, target, dim)
     check_classes(name, target, logs.shape[dim], ignore)
     picked, counts, classes = _picked(logs, target, ignore, dim)

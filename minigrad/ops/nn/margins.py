@@ -76,7 +76,7 @@ def multilabel_soft_margin_loss(
 
 
 def expect_rows(name: str, x: Tensor, target: Tensor, shape: tuple[int, ...]) -> tuple[Tensor, Tensor]:
-    """Scores as a matrix, and the classes flat in int64; a scalar is one class.  Raises for what does not fit."""
+    """Return scores as a matrix and classes as an int64 vector; a scalar is one class.  Raises if they do not fit."""
     if x.ndim > 2 or (target.shape != shape and (shape, target.shape) != ((), (1,))):
         raise ShapeError(f"{name}: {describe(x)} needs 2 dims at most, and target {describe(target)} {shape}", op=name)
     if not x.dtype.is_float or not target.dtype.is_int:

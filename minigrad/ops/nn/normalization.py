@@ -1,7 +1,7 @@
 """layer_norm and rms_norm: rows and the gradients of all operands in one reading of them.
 
-What an op's body says is its definition; the kernels of `norm_rows.py` are what runs, and the higher orders of
-derivative go through the definition.  The compiler may re-order the additions of a row's sums, alike for any number of
+The body of an op is its definition; the kernels of `normalized_rows.py` run instead, and derivatives of higher order
+use the definition.  The compiler may re-order the additions of a row's sums, in the same order for any number of
 threads.
 """
 
@@ -61,7 +61,7 @@ def _rms_batch(x: Tensor, weight: Tensor, eps: float, size: int, flags: Flags) -
 def _back_batch(name: str, g: Tensor, x: Tensor, weight: Tensor, eps: float, size: int, flags: Flags) -> Tensor:
     g, x = stretched(g, flags[0], size), stretched(x, flags[1], size)
     back: Any = schema[f"{name}_backward"].public
-    if flags[2]:  # it only ever stands beside g
+    if flags[2]:  # weight appears only as a factor of g
         return back(g * _beside(weight, True, x, size), x, _ones(x), eps=eps).to(g.dtype)
     dx: Tensor = back(g, x, weight, eps=eps)
     return dx
@@ -98,8 +98,10 @@ def _rms_gradients_batch(
 
 
 def _tangent(name: str, dx: Tensor, x: Tensor, eps: float, centred: bool) -> Tensor:
-    """The tangent of rows without their weight: that Jacobian is symmetric, so the backward kernel computes it, or
-    tensor code where a derivative may be asked of it."""
+    """Return the tangent of rows without their weight, by the backward kernel, because this Jacobian is symmetric.
+
+    Tensor code computes it if the tangent itself may be differentiated.
+    """
     recorded = is_grad_enabled()
     if not derives(dx, recorded) and not derives(x, recorded):
         result: Tensor = schema[f"{name}_backward"].public(dx, x, _ones(x), eps=eps)  # type: ignore[misc]

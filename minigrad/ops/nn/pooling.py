@@ -67,11 +67,11 @@ def avg_pool2d(
     input: Tensor, kernel_size: IntOrInts, stride: IntOrInts | None = None, padding: IntOrInts = 0,
     ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None,
 ) -> Tensor:  # fmt: skip
-    """The mean of each window of images (N, C, H, W), or one (C, H, W); stride is kernel_size if None.
+    """Return the mean of each window of images (N, C, H, W), or one (C, H, W); stride is kernel_size if None.
 
     The sum is divided by the size of the window, padding included or not; or by divisor_override.
-    Gradient: g, divided likewise, all over its window.
-    Raises as `max_pool2d` does, and DTypeError for a dtype that is no float.
+    Gradient: g over the same divisor, added to the whole window.
+    Raises as `max_pool2d` does, and DTypeError for a dtype that is not floating.
     """
     return avg_pooled(
         "avg_pool2d", 2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override

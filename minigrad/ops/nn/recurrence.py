@@ -1,8 +1,8 @@
-"""One time of an LSTM and of a GRU, from the sums of the gates to the next state: one launch each way.
+"""One time step of an LSTM and of a GRU, from the sums of the gates to the next state.
 
-The values of the gates are kept for the way back.  Gates stand side by side in the last dim, in PyTorch's order.
-Sources: Hochreiter and Schmidhuber, Neural Computation 9 (1997), with the forget gate of Gers et al., 12 (2000); Cho et
-al., arXiv 1406.1078.
+Forward and backward take one launch each.  The values of the gates are saved for backward.  The last dim contains the
+gates, in PyTorch's order.  Sources: Hochreiter and Schmidhuber, Neural Computation 9 (1997), with the forget gate of
+Gers et al., 12 (2000); Cho et al., arXiv 1406.1078.
 """
 
 # The bodies of scalar functions are data, which the specialiser reads; they carry no types.

@@ -24,14 +24,14 @@ def l1_loss(input, target):
 
 @loss(flags=False, weight="factor", bounds={"delta": "positive"})
 def huber_loss(input, target, delta=1.0):
-    """Half the square of input - target where that is at most delta, else delta times its magnitude less delta/2."""
+    """Return error**2 / 2 where |error| <= delta, otherwise delta * (|error| - delta/2), for error = input - target."""
     error = abs(input - target)
     return error * error * 0.5 if error <= delta else (error - delta * 0.5) * delta
 
 
 @loss(bounds={"beta": "not negative"})
 def smooth_l1_loss(input, target, beta=1.0):
-    """Half the square of input - target over beta where that is less than beta, else its magnitude less beta/2."""
+    """Return error**2 / (2*beta) where |error| < beta, otherwise |error| - beta/2, for error = input - target."""
     error = abs(input - target)
     return error * error * 0.5 / beta if error < beta else error - beta * 0.5
 

@@ -127,7 +127,7 @@ def _avg_request(part: str, window: Window) -> AvgPool:
     namespace=(),
 )
 def avg_pool(backend, out, x: Tensor, window):
-    """The mean of each window.  Gradient: g, divided likewise, all over its window."""
+    """Return the mean of each window.  Gradient: g over the same divisor, added to the whole window."""
     return backend.prepare(_avg_request("values", window), out, x)
 
 
@@ -140,7 +140,7 @@ def avg_pool(backend, out, x: Tensor, window):
     namespace=(),
 )
 def avg_pool_back(backend, out, output: Tensor, window):
-    """Each element, divided by what its window counts, added all over the window.  Gradient: the mean of windows."""
+    """Return each element over the divisor of its window, added to the whole window.  Gradient: the mean of windows."""
     return backend.prepare(_avg_request("back", window), out, output)
 
 

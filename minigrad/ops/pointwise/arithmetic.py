@@ -1,12 +1,12 @@
 """Arithmetic, element by element: the first file to read of `ops`.
 
-A declaration is the whole op: the scalar function is what every kernel computes, the rules are its derivative, one
-an operand.  `g` is the incoming gradient; a rule that names an operand keeps that operand's value alive until
-backward, one that names none keeps nothing.
+A declaration is the whole op: every kernel computes the scalar function, and the rules are its derivative, one rule for
+each operand.  `g` is the incoming gradient.  If a rule names an operand, its value is saved until backward;
+otherwise nothing is saved.
 
-`dtype=` names a rule of `rules.py`: `promote` takes what the operands agree on, `number` the same but no bool,
-`to_float` makes a float of integers.  A body is read as text and compiled, so a name in it such as `abs` is Python's,
-also where the op has that name.  `linear=` is for transforms; `where_cond` in a rule is `where` as a method.
+`dtype=` names a rule of `rules.py`: `promote` takes the common dtype of the operands, `number` does too but refuses
+bool, `to_float` converts integers to float.  A body is compiled from its text, so `abs` in it is Python's, even if the
+op has that name.  `linear=` is for transforms; `where_cond` in a rule is `where` as a method.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ def mul(input, other):
     otherwise=lambda input, other, rounding_mode, out: rounded_div(input, other, rounding_mode, out),
 )
 def div(input, other):
-    """Quotient, element by element, rounded if rounding_mode is "floor" or "trunc"; integers give the default float.
+    """Return input/other, rounded if rounding_mode is "floor" or "trunc"; integers become the default float.
 
-    x/0 is inf or nan, as IEEE 754 says.
+    x/0 is inf or nan, as in IEEE 754.
     Gradient: g/other and -g*y/other, which stays in range where other**2 would not.
     """
     return input / other
@@ -92,13 +92,13 @@ def square(x):
 
 @elementwise(dtype=number, vjp=(lambda g: zeros_like(g), lambda g: zeros_like(g)))
 def floor_divide(input, other):
-    """The largest integer not above input/other, as Python's `//`; an integer divided by 0 gives 0.  Gradient: 0."""
+    """Return the largest integer not above input/other, as Python's `//`; an integer over 0 is 0.  Gradient: 0."""
     return input // other
 
 
 @elementwise(dtype=number, vjp=(lambda g: g, lambda g, input, other: -(g * input.floor_divide(other))))
 def remainder(input, other):
-    """input - other*floor(input/other), with the sign of other, as Python's `%`; an integer by 0 gives 0.
+    """Return input - other*floor(input/other), with the sign of other, as Python's `%`; for integers 0 if other is 0.
 
     Gradient: g for input, -g*floor(input/other) for other.
     """

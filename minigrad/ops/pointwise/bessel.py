@@ -1,9 +1,9 @@
 """Modified Bessel functions of the first kind, of order 0 and 1, and these times exp(-|x|).
 
-Up to 8 and from there on each is a polynomial, in |x|/4 - 1 and 16/|x| - 1: the Chebyshev series that Cephes has, of
-exp(-x)*I0(x), exp(-x)*I1(x)/x, and exp(-x)*sqrt(x) times each, computed anew to 45 digits and written in powers.  On
-[-1, 1] nothing is lost by that, since the coefficients add up to no more than 1.  Source: Moshier, Cephes Math Library
-2.8, i0.c and i1.c.  As the series are differentiated themselves, no digit is lost far out.
+Each is a polynomial, in |x|/4 - 1 up to 8 and in 16/|x| - 1 from there on.  These are Chebyshev series of Cephes: of
+exp(-x)*I0(x), exp(-x)*I1(x)/x, and exp(-x)*sqrt(x) times each.  They were computed again to 45 digits and expanded in
+powers.  On [-1, 1] the powers lose no accuracy, since the coefficients add up to at most 1.  Source: Moshier, Cephes
+Math Library 2.8, i0.c and i1.c.  The derivatives are those of the series, so no digit is lost for large |x|.
 """
 
 # The bodies of scalar functions are data, which the specialiser reads; they carry no types.

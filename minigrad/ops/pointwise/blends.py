@@ -70,5 +70,5 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 
 
 @composed(in_place=True, out=False)
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 1, out: Tensor | None = None) -> Tensor:
-    """input + value * tensor1 / tensor2, element by element; shapes broadcast; integers give the default float."""
+    """Return input + value * tensor1 / tensor2 per element; shapes broadcast.  Integers become the default float."""
     return add_quotient(input, tensor1, tensor2, value, out=out)

@@ -22,9 +22,9 @@ from minigrad.runtime.tensor import Tensor, describe
     ),
 )
 def clamp_between(x, lo, hi):
-    """x, not below lo, then not above hi; nan stays nan, and a bound that is nan gives nan.
+    """Return min(max(x, lo), hi); nan stays nan, and a bound that is nan produces nan.
 
-    Gradient: g inside and at the bounds, 0 outside; the bound that was taken gets it there.
+    Gradient: g inside and at the bounds, 0 outside; there the bound receives g.
     """
     low = x if x >= lo or x != x else lo
     return low if low <= hi or low != low else hi
@@ -32,13 +32,13 @@ def clamp_between(x, lo, hi):
 
 @composed(of=clamp_between, in_place=True)
 def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None = None) -> Tensor:
-    """input, not below min and not above max; either may be None, a number or a tensor.
+    """Return min(max(input, min), max); either bound may be None, a number or a tensor.
 
-    Gradient: g inside and at the bounds, 0 outside; the bound that was taken gets it there.
+    Gradient: g inside and at the bounds, 0 outside; there the bound receives g.
     Raises ArgumentError without any bound.
     """
     if min is None and max is None:
-        raise ArgumentError(f"clamp: {describe(input)} has no bound to keep; give min, max, or both", op="clamp")
+        raise ArgumentError(f"clamp: {describe(input)} has no bound; pass min, max, or both", op="clamp")
     whole = not input.dtype.is_float
     low = (input.dtype.lowest if whole else float("-inf")) if min is None else min
     high = (input.dtype.highest if whole else float("inf")) if max is None else max

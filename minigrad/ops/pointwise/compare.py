@@ -1,6 +1,6 @@
-"""Comparisons, truth values, and choosing by them.
+"""Comparisons, logical ops, and selection by a condition.
 
-Comparisons give bool; they carry no gradient.  nan is equal to nothing, itself included.
+The result of a comparison is bool and has no gradient. nan is equal to nothing, itself included.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def bitwise_xor(input, other):
     method=False,
 )
 def where(condition, input, other):
-    """input where the condition holds, else other; the condition must be bool; all three broadcast.
+    """Return input where the condition is True, otherwise other; the condition must be bool.  All three broadcast.
 
     Gradient: g to the operand that was chosen, 0 to the other.
     """

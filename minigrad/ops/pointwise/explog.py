@@ -77,13 +77,13 @@ def logit(x):
 
 @scalar
 def is_cut(x, y):
-    """Whether x is 0 and the logarithm of y infinite or nan, but for a y that is nan."""
+    """Return whether x is 0 and log(y) is infinite or nan, unless y itself is nan."""
     return x == 0 and (y <= 0 or y == math.inf)
 
 
 @elementwise(dtype=to_float, vjp="derived")
 def xlogy(input, other):
-    """input*log(other), 0 where input is 0, but for nan.
+    """Return input*log(other), 0 where input is 0 unless other is nan.
 
     Gradient: g*log(other), 0 where input is 0 and other is not above 0 or inf; g*input/other.
     """
@@ -92,7 +92,7 @@ def xlogy(input, other):
 
 @elementwise(dtype=to_float, namespace=SPECIAL, method=False, vjp="derived")
 def xlog1py(input, other):
-    """input*log(1 + other), 0 where input is 0, but for nan.
+    """Return input*log(1 + other), 0 where input is 0 unless other is nan.
 
     Gradient: g*log(1 + other), 0 where input is 0 and other is not above -1 or inf; g*input/(1 + other).
     """

@@ -21,7 +21,7 @@ from minigrad.runtime.tensor import Tensor, describe
 
 @elementwise(dtype=to_float, vjp=(lambda g, x: g * x.digamma(),))
 def lgamma(x):
-    """log(|gamma(x)|), inf at 0 and at negative whole numbers.  Gradient: g*digamma(x)."""
+    """Return log(|gamma(x)|), inf at 0 and at negative integers.  Gradient: g*digamma(x)."""
     return math.lgamma(x)
 
 
@@ -38,7 +38,10 @@ def digamma_above(x):
 
 @elementwise(dtype=to_float, vjp=(lambda g, x: g * trigamma(x),))
 def digamma(x):
-    """The derivative of lgamma: -inf at 0, inf at -0.0, nan at negative whole numbers.  Gradient: g*polygamma(1, x)."""
+    """Return the derivative of lgamma: -inf at 0, inf at -0.0, nan at negative integers.
+
+    Gradient: g*polygamma(1, x).
+    """
     turn = math.pi / math.tan(math.pi * (x - math.rint(x)))  # type: ignore[attr-defined]
     whole = x == math.rint(x)  # type: ignore[attr-defined]
     return digamma_above(x) if x >= 0 else math.nan if whole else digamma_above(1 - x) - turn
@@ -70,7 +73,7 @@ def reflection(x):
 
 @elementwise(dtype=to_float, namespace=(), method=False, vjp="derived")
 def trigamma(x):
-    """The derivative of digamma: inf at 0 and at negative whole numbers."""
+    """Return the derivative of digamma: inf at 0 and at negative integers."""
     return trigamma_above(x) if x >= 0 else reflection(x) - trigamma_above(1 - x)
 
 
@@ -104,10 +107,10 @@ def zeta_below(input, other):
     vjp=(None, lambda g, input, other: -(g * input) * zeta(input + 1.0, other)),
 )
 def zeta(input, other):
-    """The sum of (k + other)**-input over all k from 0 on: inf for input 1, nan below.
+    """Return the sum of (k + other)**-input over all k from 0 on: inf for input 1, nan below.
 
-    For other it is inf at 0 and at negative whole numbers, and between these nan unless input is a whole number.
-    Gradient: -g*input*zeta(input + 1, other) for other; none for input.
+    It is inf where other is 0 or a negative integer.  For other negative values of other it is nan, unless input is an
+    integer.  Gradient: -g*input*zeta(input + 1, other) for other; none for input.
     """
     pole = input == 1 or (other <= 0 and other == math.floor(other))
     below = zeta_below(input, other) if input == math.floor(input) else math.nan

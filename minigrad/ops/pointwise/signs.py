@@ -39,7 +39,7 @@ def positive(input: Tensor) -> Tensor:
 
 @elementwise(dtype=number, vjp=(lambda g: g, lambda g, input, other: -(g * (input / other).trunc())))
 def fmod(input, other):
-    """input - other*trunc(input/other), with the sign of input, as C's fmod; an integer by 0 gives 0.
+    """Return input - other*trunc(input/other), with the sign of input, as C's fmod; for integers 0 if other is 0.
 
     Gradient: g for input, -g*trunc(input/other) for other.
     """
@@ -123,7 +123,7 @@ FINITE = (lambda g, x: x.isfinite().where_cond(g, 0.0), None, None, None)
 
 @elementwise(dtype=promote, name="nan_to_num", namespace=(), method=False, vjp=FINITE)
 def finite_or(x, nan, posinf, neginf):
-    """x where it is finite, else one of three numbers.  Gradient: g where it is finite."""
+    """Return x where it is finite, otherwise one of three numbers.  Gradient: g where x is finite."""
     return nan if x != x else x if x - x == 0 else posinf if x > 0 else neginf
 
 
@@ -131,9 +131,10 @@ def finite_or(x, nan, posinf, neginf):
 def nan_to_num(
     input: Tensor, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
 ) -> Tensor:
-    """input with nan for each nan, posinf for inf, neginf for -inf; by default 0 and the largest numbers of its dtype.
+    """Replace nan by the argument nan, inf by posinf and -inf by neginf.
 
-    Gradient: g where input is finite, else 0.
+    The defaults are 0 and the largest numbers of the dtype, negative for -inf.
+    Gradient: g where input is finite, otherwise 0.
     """
     if not input.dtype.is_float:
         return input.clone()

@@ -69,13 +69,13 @@ def _tied_tangent(dx: Tensor, x: Tensor, y: Tensor, dims: tuple[int, ...], keepd
     linear=True,
 )
 def sum(acc, x):
-    """Sum over `dim`.
+    """Return the sum over `dim`.
 
-    DTypes: bool and integers give int64; float16 and bfloat16 accumulate in float32, float32 in float64.
-    Order: floats are re-associated, in a way that depends on the shape, the layout and the processor alone.
-    Error: of a float32 sum before it is rounded at most 8 * 2**-24 times the sum of magnitudes, whatever the length:
-    up to eight elements are added as float32 before float64 goes on, and none where that would overflow.
-    Gradient: g for every element.  The sum of nothing is 0.
+    DTypes: bool and integers become int64; float16 and bfloat16 accumulate in float32, float32 in float64.
+    Order: floats are re-associated; the order depends only on the shape, the layout and the processor.
+    Error: a float32 sum before its rounding is off by at most 8 * 2**-24 times the sum of magnitudes, for any length.
+    Up to eight elements are added in float32, unless that would overflow, then float64 continues.  Gradient: g for
+    every element.  The sum of nothing is 0.
     """
     return acc + x
 
@@ -211,7 +211,7 @@ def prod(acc, x):
 
 
 def present(x):
-    """1 of what is not zero, nan included."""
+    """Return 1 for an element that is not zero, nan included."""
     return x != 0
 
 
@@ -244,7 +244,7 @@ def sum_to(input: Tensor, shape: tuple[int, ...]) -> Tensor:
     dims = stretched_dims(x.shape, tuple(shape))
     if dims is None:
         raise ShapeError(
-            f"sum_to: {describe(x)} is no broadcast of {tuple(shape)}; from the right, each size must be equal or 1",
+            f"sum_to: {describe(x)} is not a broadcast of {tuple(shape)}; from the right, each size must be equal or 1",
             op="sum_to",
         )
     lead, kept = dims
@@ -256,8 +256,7 @@ def sum_to(input: Tensor, shape: tuple[int, ...]) -> Tensor:
 
 @lru_cache(maxsize=4096)
 def stretched_dims(whole: tuple[int, ...], shape: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-    """The dims that `whole` has before those of `shape`, and those of 1 there that it stretches; None if it is no
-    broadcast of it."""
+    """Return the new first dims of `whole` and the dims of 1 that it expands; None if it is not a broadcast."""
     if stretched_strides(shape, (0,) * len(shape), whole) is None:
         return None
     lead = len(whole) - len(shape)

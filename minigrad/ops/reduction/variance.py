@@ -1,7 +1,7 @@
-"""Variances and standard deviations over any set of dims, and what their gradients are made of.
+"""Variances and standard deviations over any set of dims, and the terms of their gradients.
 
-The mean is found first and kept in the dtype of the accumulator, so a large one costs no digits of the deviations: both
-passes are requests of one op, and the second has two operands, the elements and their mean.
+The mean is computed first and stored in the dtype of the accumulator, so a large mean costs no digits of the
+deviations.  Both passes are requests of one op; the second has two operands, the elements and their mean.
 """
 
 # The bodies of scalar functions are data, which the specialiser reads; they carry no types.
@@ -192,7 +192,7 @@ def deviation_and_mean(
 
 
 def spread_dims(value: Any, op: str, name: str, operands: Sequence[Any]) -> Any:
-    """The dims of a spread, or a truth value, which stands for unbiased."""
+    """Return the dims of a variance, or a boolean, which is the argument `unbiased`."""
     return value if isinstance(value, bool) else DIMS.read(value, op, name, operands)
 
 

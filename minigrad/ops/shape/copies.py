@@ -1,4 +1,4 @@
-"""The copies of what views see: `narrow_copy` is `narrow` with memory of its own, and so on for all views."""
+"""View ops that copy: `narrow_copy` is `narrow` with memory of its own, and so on for all views."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def alias_copy(input: Tensor) -> Tensor:
 
 @composed(method=False)
 def expand_copy(input: Tensor, size: StretchedShape, *, implicit: Flag = False) -> Tensor:
-    """A copy of what `expand` sees, in memory of its own.  implicit: has no effect."""
+    """Return a copy of the result of `expand`, in memory of its own. implicit: has no effect."""
     return clone(views.expand(input, as_shape((size,), "expand_copy", hole=True)))
 
 
@@ -70,7 +70,7 @@ def slice_copy(
 
 @composed(method=False)
 def as_strided_copy(input: Tensor, size: Ints, stride: Ints, storage_offset: int | None = None) -> Tensor:
-    """A copy of what any shape and strides see of the storage; see `Tensor.as_strided`."""
+    """Return a copy of the view of the storage with any shape and strides; see `Tensor.as_strided`."""
     return clone(views.strided_view(input, size, stride, storage_offset))
 
 

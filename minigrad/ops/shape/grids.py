@@ -29,16 +29,16 @@ def broadcast_shapes(*shapes: int | Sequence[int]) -> tuple[int, ...]:
 
 @composed(out=False, method=False)
 def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
-    """Views of all tensors in the shape to which they stretch.  Gradient: summed over what was stretched."""
+    """Return views of all tensors in their broadcast shape.  Gradient: g summed over the expanded dims."""
     shape = broadcast("broadcast_tensors", *[x.shape for x in tensors])
     return tuple([expand(x, shape=shape) for x in tensors])
 
 
 @composed(out=False, method=False)
 def meshgrid(*tensors: Tensor, indexing: Choice | None = None) -> tuple[Tensor, ...]:
-    """Views of rows, each along a dim of its own and stretched along the others.
+    """Return views of vectors, each along a dim of its own and expanded along the others.
 
-    indexing: "ij", the default, gives the dims in the order of the rows, "xy" swaps the first two.
+    indexing: "ij", the default, has the dims in the order of the vectors; "xy" swaps the first two.
     """
     if indexing not in (None, "ij", "xy"):
         raise ArgumentError(f"meshgrid: indexing is 'ij' or 'xy', not {indexing!r}", op="meshgrid")

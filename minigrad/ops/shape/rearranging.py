@@ -89,7 +89,7 @@ def broadcast_to(input: Tensor, size: int | Sequence[int]) -> Tensor:
     return expand(input, as_shape((size,), "broadcast_to", hole=True))
 
 
-# What indexes a tensor of fewer dims so that it has as many.
+# The index that adds dims to a tensor of fewer dims.
 NEW_DIMS: dict[int, dict[int, Any]] = {
     1: {0: None},
     2: {0: (None, None), 1: (None, ...)},

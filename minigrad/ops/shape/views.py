@@ -41,7 +41,7 @@ from minigrad.runtime.tracers import Tracer
 
 
 def _look(shape: tuple[int, ...], view: Op, params: tuple[tuple[str, Any], ...]) -> Layout:
-    """What a view sees of a contiguous tensor of `shape`."""
+    """Return the layout of a view of a contiguous tensor of `shape`."""
     layout: Layout = view.prepare(Layout.contiguous(shape), **dict(params))  # type: ignore[misc]
     return layout
 
@@ -179,7 +179,7 @@ def flip(input: Layout, dims: ManyDims):
     batch=lambda input, *, shape, batch: _expanded_batch(input, shape, batch),
 )
 def expand(input: Layout, shape: ViewShape):
-    """Dims of length 1 stretched, new ones in front, by strides of 0.  Gradient: summed over what was stretched."""
+    """Return a view with dims of length 1 expanded and new first dims.  Gradient: g summed over the expanded dims."""
     return input.expand(shape)
 
 
@@ -196,7 +196,7 @@ def stretch(input: Layout, dims: ViewDims, shape: StretchedShape):
 
 
 def _expanded_batch(x: Tensor, shape: Any, size: int) -> Tensor:
-    """What `expand` gives of each of a batch: new dims come behind the batch's."""
+    """Return `expand` of each sample of a batch: new dims come after the batch's."""
     each = Layout.contiguous(x.shape[1:]).expand(shape).shape
     new = (1,) * (len(each) + 1 - x.ndim)
     return expand(reshape(x, (size, *new, *x.shape[1:])), shape=(size, *each))
@@ -224,7 +224,7 @@ def select(input: Layout, dim: ViewDim, index: Along):
     method=False,
 )
 def basic_index(input: Layout, index: Index):
-    """What ints, slices and None say of the dims, from the first: `x[1, :, None, ::2]`.  Gradient: zeros around g."""
+    """Return a view by ints, slices and None from the first dim on: `x[1, :, None, ::2]`.  Gradient: zeros around g."""
     dim = 0
     for item in index:
         if item.__class__ is int:
@@ -275,7 +275,7 @@ def as_strided(input: Layout, size, stride, storage_offset=0):
 
 
 def reshape(input: Tensor, *shape: int | Sequence[int]) -> Tensor:
-    """x in another shape of as many elements (one -1 is inferred): a view if the strides allow, else of a copy."""
+    """Return x in another shape of the same size (one -1 is inferred): a view if the strides allow it, or a copy."""
     x = input
     expect_tensors("reshape", x)
     if len(shape) == 1 and shape[0].__class__ is tuple:
