@@ -35,7 +35,7 @@ def same_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
     batch="elementwise",
 )
 def cast(backend, out, input: Tensor, dtype):
-    """The values in another dtype, copied.
+    """Return the values in another dtype, copied.
 
     DTypes: float to int truncates toward zero, saturates, and sends nan to 0; int to int wraps; anything to bool is
     `!= 0`; floats round to nearest even.
@@ -48,7 +48,7 @@ def cast(backend, out, input: Tensor, dtype):
     dtype=same_dtype, shape=same_shape, vjp=(lambda g: g,), linear=True, batch="elementwise", method=True, out=False
 )
 def clone(backend, out, input: Tensor, *, memory_format: Format = None):
-    """A row-major copy in storage of its own.  Gradient: g."""
+    """Return a row-major copy in storage of its own.  Gradient: g."""
     return backend.prepare(Copy(), out, input)
 
 
@@ -65,7 +65,7 @@ def to(
     x: Tensor, *args: Any, dtype: Any = None, device: Any = None, copy: bool = False, non_blocking: bool = False,
     memory_format: Any = None,
 ) -> Tensor:  # fmt: skip
-    """x in another dtype and/or on another device: `x.to(mg.float64)`, `x.to("reference")`, `x.to(other)`.
+    """Return x in another dtype and/or on another device: `x.to(mg.float64)`, `x.to("reference")`, `x.to(other)`.
 
     Returns x itself when nothing changes, unless copy=True.  With non_blocking, a copy from pinned memory may still be
     under way when this returns: what uses the result comes after it, but x must not be written meanwhile.  Raises
@@ -129,5 +129,5 @@ def _target(arg: Any) -> tuple[DType | None, Device | None]:
     out=False,
 )
 def transfer(backend, out, input: Tensor, device: Target):
-    """A copy on another device.  Gradient: g, sent back."""
+    """Return a copy on another device.  Gradient: g, sent back."""
     return backend.prepare(Copy(), out, input)

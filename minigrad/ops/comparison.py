@@ -19,7 +19,7 @@ from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 def isclose(
     input: Tensor, other: Tensor, rtol: Scalar = 1e-05, atol: Scalar = 1e-08, equal_nan: Flag = False
 ) -> Tensor:
-    """Whether |input - other| <= atol + rtol*|other|, or both are equal; with equal_nan two nan are equal."""
+    """Return whether |input - other| <= atol + rtol*|other|, or both are equal; with equal_nan two nan are equal."""
     if input.dtype is not other.dtype:
         raise DTypeError(f"isclose: {describe(input)} and {describe(other)} must have one dtype", op="isclose")
     if rtol < 0 or atol < 0:
@@ -36,13 +36,13 @@ def isclose(
 
 @public(method=True)
 def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
-    """Whether `isclose` holds for all elements."""
+    """Return whether `isclose` holds for all elements."""
     return bool(all(isclose(input, other, rtol, atol, equal_nan)).item())
 
 
 @public(method=True)
 def equal(input: Tensor, other: Tensor) -> bool:
-    """Whether two tensors have one shape and equal elements; nan is equal to nothing."""
+    """Return whether two tensors have one shape and equal elements; nan is equal to nothing."""
     expect_tensors("equal", input, other)
     if input.shape != other.shape:
         return False
@@ -51,13 +51,13 @@ def equal(input: Tensor, other: Tensor) -> bool:
 
 @public()
 def is_tensor(obj: Any) -> bool:
-    """Whether it is a tensor."""
+    """Return whether it is a tensor."""
     return isinstance(obj, Tensor)
 
 
 @public()
 def is_floating_point(input: Tensor) -> bool:
-    """Whether the dtype is a float."""
+    """Return whether the dtype is a float."""
     expect_tensors("is_floating_point", input)
     return input.dtype.is_float
 

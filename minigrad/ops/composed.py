@@ -31,5 +31,5 @@ SHORT_POWERS = {2: square, 0.5: sqrt, -1: reciprocal}
 
 @composed(out=False)
 def affine(input: Tensor, mul: Scalar, add: Scalar) -> Tensor:
-    """input * mul + add."""
+    """Return input * mul + add."""
     return input * mul + add

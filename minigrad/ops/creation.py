@@ -78,7 +78,7 @@ def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
 def full(
     size: int | Sequence[int], fill_value: float, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """A tensor of one value; the dtype follows the value when omitted."""
+    """Return a tensor of one value; the dtype follows the value when omitted."""
     expect_numbers("full", fill_value=fill_value)
     kind = as_dtype(dtype if dtype is not None else type(fill_value))
     expect_fit("full", fill_value, kind)
@@ -114,7 +114,7 @@ def expect_float(dtype: DType, requires_grad: bool) -> None:
     batch=lambda value, *, shape, batch: value.reshape(batch, *(1,) * len(shape)).expand(batch, *shape),
 )
 def fill(backend, out, value, *, shape: Shape):
-    """A tensor of one value, which is a scalar.  Gradient: the sum of g."""
+    """Return a tensor of one value, which is a scalar.  Gradient: the sum of g."""
     return backend.prepare(Fill(), out, value)
 
 
@@ -146,7 +146,7 @@ def empty(
     requires_grad: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
-    """Memory as it comes; read it only after writing it."""
+    """Return uninitialised memory; read it only after writing it."""
     expect_format("empty", memory_format)
     kind = default_float() if dtype is None else as_dtype(dtype)
     where = default_device() if device is None else as_device(device)
@@ -157,14 +157,14 @@ def empty(
 
 @public(out=True)
 def zeros(*size: int | Sequence[int], dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Zeros, of the default float unless a dtype is given."""
+    """Return zeros, of the default float unless a dtype is given."""
     kind = dtype or default_float()
     return full(as_shape(size, "zeros"), 0.0, dtype=kind, device=device, requires_grad=requires_grad)
 
 
 @public(out=True)
 def ones(*size: int | Sequence[int], dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Ones, of the default float unless a dtype is given."""
+    """Return ones, of the default float unless a dtype is given."""
     kind = dtype or default_float()
     return full(as_shape(size, "ones"), 1.0, dtype=kind, device=device, requires_grad=requires_grad)
 
@@ -173,7 +173,7 @@ def ones(*size: int | Sequence[int], dtype: Any = None, device: Any = None, requ
 def empty_like(
     input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None
 ) -> Tensor:
-    """`empty` with the shape, dtype and device of x."""
+    """Return `empty` with the shape, dtype and device of x."""
     expect_format("empty_like", memory_format)
     expect_tensors("empty_like", input)
     return empty(input.shape, dtype=dtype or input.dtype, device=device or input.device, requires_grad=requires_grad)
@@ -183,7 +183,7 @@ def empty_like(
 def zeros_like(
     input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None
 ) -> Tensor:
-    """Zeros with the shape, dtype and device of x."""
+    """Return zeros with the shape, dtype and device of x."""
     expect_format("zeros_like", memory_format)
     return full_like(input, 0.0, dtype=dtype, device=device, requires_grad=requires_grad)
 
@@ -192,7 +192,7 @@ def zeros_like(
 def ones_like(
     input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None
 ) -> Tensor:
-    """Ones with the shape, dtype and device of x."""
+    """Return ones with the shape, dtype and device of x."""
     expect_format("ones_like", memory_format)
     return full_like(input, 1.0, dtype=dtype, device=device, requires_grad=requires_grad)
 
@@ -207,7 +207,7 @@ def full_like(
     requires_grad: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
-    """One value with the shape, dtype and device of x."""
+    """Return one value with the shape, dtype and device of x."""
     expect_format("full_like", memory_format)
     expect_tensors("full_like", input)
     kind, where = dtype or input.dtype, device or input.device
@@ -258,7 +258,7 @@ def arange(
     namespace=(),
 )
 def count_up(backend, out, start, step, *, count: Size, dtype):
-    """start + i * step for i = 0 .. count - 1: what `arange` calls."""
+    """Return start + i * step for i = 0 .. count - 1: what `arange` calls."""
     return backend.prepare(Arange(), out, start, step)
 
 
@@ -266,7 +266,7 @@ def count_up(backend, out, start, step, *, count: Size, dtype):
 def linspace(
     start: float, end: float, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """`steps` values from start to end, both included.  Ends may be tensors without dims; they get no gradient."""
+    """Return `steps` values from start to end, both included.  Ends may be 0-d tensors; they get no gradient."""
     start, end = as_numbers(start, end)
     expect_numbers("linspace", start=start, end=end)
     (count,) = as_shape(steps, "linspace")
@@ -279,7 +279,7 @@ def logspace(
     start: float, end: float, steps: int, base: float = 10.0, *, dtype: Any = None, device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
-    """`steps` powers of base with evenly spaced exponents, both ends included; see `linspace`."""
+    """Return `steps` powers of base with evenly spaced exponents, both ends included; see `linspace`."""
     start, end = as_numbers(start, end)
     expect_numbers("logspace", start=start, end=end, base=base)
     kind = default_float() if dtype is None else as_dtype(dtype)
@@ -291,6 +291,6 @@ def logspace(
 
 @public(out=True)
 def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Ones on the diagonal of an n x m matrix (m = n when omitted)."""
+    """Return ones on the diagonal of an n x m matrix (m = n when omitted)."""
     rows, columns = as_shape((n, n if m is None else m), "eye")
     return tensor(np.eye(rows, columns), dtype or default_float(), device, requires_grad)

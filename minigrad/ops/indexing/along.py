@@ -41,7 +41,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: OneDim = None) -> Tensor
 def repeat_interleave(
     input: Tensor, repeats: Tensor | int, dim: OneDim = None, *, output_size: int | None = None
 ) -> Tensor:
-    """Each element several times, one after the other, along `dim`, or of all as a row.
+    """Repeat each element several times, one after the other, along `dim`, or of all as a row.
 
     repeats: how often, for all elements or one count for each.  Gradient: summed over the repeats.
     """

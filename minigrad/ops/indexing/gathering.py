@@ -143,10 +143,9 @@ def fitted(x: Tensor, dim: int, index: Tensor, src: Tensor, out: Any) -> Any:
     ),
 )
 def gather(backend, out, input: Tensor, dim: Dim, index: Tensor, *, sparse_grad: Front = False):
-    """Return out[i, j, k] = input[i, index[i, j, k], k] for dim 1, and so on. Gradient: g added where elements were
-    read.
+    """Return out[i, j, k] = input[i, index[i, j, k], k] for dim 1, and so on.
 
-    sparse_grad: has no effect, since gradients are dense.
+    Gradient: g added where elements were read. sparse_grad: has no effect, since gradients are dense.
     """
     return watched(gather, backend, backend.prepare(Gather(dim), out, input, index), input, index, dim)
 
@@ -164,7 +163,7 @@ def gather(backend, out, input: Tensor, dim: Dim, index: Tensor, *, sparse_grad:
     ),
 )
 def scatter_add(backend, out, input: Tensor, dim: Dim, index: Tensor, src: Tensor):
-    """input with src[i, j, k] added at [i, index[i, j, k], k] for dim 1; repeated positions add up.
+    """Return input with src[i, j, k] added at [i, index[i, j, k], k] for dim 1; repeated positions add up.
 
     Of a src that is larger than the index, the first elements along each dim are added.
     Gradient: g, and g gathered.
@@ -204,7 +203,7 @@ def scatter_put(backend, out, input: Tensor, dim: Dim, index: Tensor, src: Tenso
     method=True,
 )
 def index_select(backend, out, input: Tensor, dim: Dim, index: Tensor):
-    """The slices of input along `dim` that the 1-d `index` names, in its order.
+    """Return the slices of input along `dim` that the 1-d `index` names, in its order.
 
     Gradient: g added back slice by slice.
     """
@@ -224,7 +223,7 @@ def index_select(backend, out, input: Tensor, dim: Dim, index: Tensor):
     ),
 )
 def index_add(backend, out, input: Tensor, dim: Dim, index: Tensor, source: Tensor, *, alpha: Front = 1):
-    """input with alpha * source added along `dim` at the 1-d `index`; repeated positions add up.
+    """Return input with alpha * source added along `dim` at the 1-d `index`; repeated positions add up.
 
     Gradient: g, and g's slices times alpha.
     """

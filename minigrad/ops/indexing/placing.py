@@ -60,7 +60,7 @@ def scatter(input: Tensor, dim: Dim, index: Tensor, src: Tensor | float, *, redu
 
 @composed(in_place=True)
 def index_fill(input: Tensor, dim: Dim, index: Tensor, value: Tensor | float) -> Tensor:
-    """input with one value in the slices along `dim` that the 1-d `index` names."""
+    """Return input with one value in the slices along `dim` that the 1-d `index` names."""
     x = input if input.ndim else reshape(input, (1,))
     one = cast(value, dtype=x.dtype) if isinstance(value, Tensor) else number(value, x.dtype, x.device)
     if one.ndim or index.ndim > 1:
@@ -152,13 +152,13 @@ def unravel_index(indices: Tensor, shape: Size | Sequence[int]) -> tuple[Tensor,
 
 @composed()
 def take(input: Tensor, index: Tensor) -> Tensor:
-    """The elements at positions among all of them, row-major, in the shape of index."""
+    """Return the elements at positions among all of them, row-major, in the shape of index."""
     positions = reshape(index, (index.numel(),))
     return reshape(index_select(reshape(input, (input.numel(),)), 0, positions), index.shape)
 
 
 @composed(out=False)
 def argwhere(input: Tensor) -> Tensor:
-    """The indices of all elements that are not zero, a row each: `nonzero`."""
+    """Return the indices of all nonzero elements, one row for each: `nonzero`."""
     result: Tensor = nonzero(input)
     return result

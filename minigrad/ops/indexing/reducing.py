@@ -224,6 +224,6 @@ def share_of_src(
 )  # fmt: skip
 def attained(backend, out, start: Tensor, dim: Dim, index: Tensor, input: Tensor, src: Tensor, *, how: Choice,
              include_self: Flag):  # fmt: skip
-    """The extremes of `start` and src by index, with the derivative of those of input.  Gradient: shared by ties."""
+    """Return the min or max of `start` and src by index, with the derivative for input.  Gradient: shared by ties."""
     launch = remapped(backend.prepare(ScatterJoin(dim, JOINS[how]), out, start, index, src), (0, 1, 3, 4), 5)
     return watched(attained, backend, launch, start, index, dim)

@@ -55,7 +55,7 @@ def insertions(rows: Tensor, values: Tensor, right: bool) -> Tensor:
 
 @composed(method=False)
 def bucketize(input: Tensor | float, boundaries: Tensor, *, out_int32: Flag = False, right: Flag = False) -> Tensor:
-    """In which interval between the boundaries, one sorted row, each element lies: see `searchsorted`."""
+    """Return the interval between the boundaries, one sorted row, of each element: see `searchsorted`."""
     if boundaries.ndim != 1:
         raise ShapeError(f"bucketize: the boundaries must be one row, got {describe(boundaries)}", op="bucketize")
     return searchsorted(boundaries, input, out_int32=out_int32, right=right)
@@ -79,7 +79,7 @@ def isin(
 
 @composed(out=False)
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: Size = 0) -> Tensor:
-    """How often each number from 0 on is in a vector, or the sum of the weights of those that are equal to it."""
+    """Return how often each integer from 0 on is in a vector, or the sum of the weights of its occurrences."""
     if input.ndim != 1 or not input.dtype.is_int:
         raise ShapeError(f"bincount: expected a vector of integers, got {describe(input)}", op="bincount")
     if weights is not None and weights.shape != input.shape:
@@ -97,7 +97,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: Size = 0) 
 
 @composed()
 def histc(input: Tensor, bins: Int = 100, min: Scalar = 0, max: Scalar = 0) -> Tensor:
-    """How many elements lie in each of `bins` equal parts from min to max, in input's dtype; others count nowhere.
+    """Return how many elements are in each of `bins` equal parts from min to max, in input's dtype; others are ignored.
 
     With min and max equal, from the smallest to the largest element, or one below and above where these are equal.
     """

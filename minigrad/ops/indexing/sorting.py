@@ -29,7 +29,7 @@ def _k_first(op: Op, input: Spec, *, k: int, dim: int, **params: Any) -> tuple[i
 
 @kernel(dtype=index_dtype, shape=same_shape, batch="along", method=True)
 def argsort(backend, out, input: Tensor, dim: Dim = -1, descending: Flag = False, stable: Front = False):
-    """Positions of the elements along `dim` in their order; always stable, nan last."""
+    """Return the positions that sort the elements along `dim`; always stable, nan last."""
     return backend.prepare(requests.Sort(dim, descending), out, input)
 
 
@@ -68,14 +68,14 @@ RESULTS: dict[str, Any] = {name: results_of(name, ("values", "indices")) for nam
 
 @composed()
 def msort(input: Tensor) -> Tensor:
-    """The elements along the first dim in order."""
+    """Return the elements sorted along the first dim."""
     values: Tensor = sort(input, 0).values
     return values
 
 
 @composed()
 def kthvalue(input: Tensor, k: Int, dim: Dim = -1, keepdim: Flag = False) -> Any:
-    """The k-th smallest element along `dim`, k from 1 on: (values, indices); nan is the greatest."""
+    """Return the k-th smallest element along `dim`, k from 1 on: (values, indices); nan is the greatest."""
     n = input.shape[dim] if input.ndim else 1
     if n == 0:
         raise ShapeError(f"kthvalue: {describe(input)} has no element along dim {dim}", op="kthvalue")

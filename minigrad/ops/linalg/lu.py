@@ -120,7 +120,7 @@ def lu_tangent(dA: Tensor, LU: Tensor, order: Tensor) -> tuple[Tensor, None, Non
     batch=lambda A, *, batch, regular: factors(A, regular=regular),
 )  # fmt: skip
 def factors(backend, LU, exchanges, order, A: Tensor, *, regular: Flag):
-    """L and U in one matrix, the exchange of each step, and the row that each row came from; all positions from 0 on.
+    """Return L and U in one matrix, the row exchange of each step, and the origin of each row; positions start at 0.
 
     regular: raise ArgumentError for a pivot that is 0.  Gradient: see `lu_gradient`.
     """
@@ -181,7 +181,7 @@ def batched_system(A: Tensor, LU: Tensor, order: Tensor, B: Tensor, adjoint: boo
     batch=lambda A, LU, order, B, *, adjoint, batch, flags: batched_system(A, LU, order, B, adjoint, batch, flags),
 )  # fmt: skip
 def solved(backend, out, A: Tensor, LU: Tensor, order: Tensor, B: Tensor, *, adjoint: Flag):
-    """The solution of A @ y = B, or of A.mT @ y = B, by factors of A, which count as constants.
+    """Return the solution of A @ y = B, or of A.mT @ y = B, by factors of A, which count as constants.
 
     Gradient: h = A^-T @ g for B, and -h @ y.T for A; those of the other system with the roles of A and A.mT exchanged.
     """

@@ -118,7 +118,7 @@ def right_gradient(g: Tensor, a: Tensor, b_shape: Shape) -> Tensor:
     method=True,
 )
 def matmul(backend, out, input: Tensor, other: Tensor):
-    """Matrix product; a 1-d operand is a row on the left, a column on the right, and its dim goes from the result.
+    """Return the matrix product; a 1-d operand is a row on the left and a column on the right, and its dim is removed.
 
     Leading dims broadcast.  Gradient: g @ other.T and input.T @ g.
     Raises ShapeError for scalars and for inner sizes that differ.
@@ -129,28 +129,28 @@ def matmul(backend, out, input: Tensor, other: Tensor):
 
 @composed()
 def dot(input: Tensor, tensor: Tensor) -> Tensor:
-    """The inner product of two vectors of one length."""
+    """Return the inner product of two vectors of one length."""
     _need("dot", input, tensor, (1, 1))
     return matmul(input, tensor)
 
 
 @composed()
 def mv(input: Tensor, vec: Tensor) -> Tensor:
-    """Matrix times vector."""
+    """Return matrix times vector."""
     _need("mv", input, vec, (2, 1))
     return matmul(input, vec)
 
 
 @composed()
 def mm(input: Tensor, mat2: Tensor) -> Tensor:
-    """Matrix times matrix, no batch dims."""
+    """Return matrix times matrix, without batch dims."""
     _need("mm", input, mat2, (2, 2))
     return matmul(input, mat2)
 
 
 @composed()
 def bmm(input: Tensor, mat2: Tensor) -> Tensor:
-    """The products of two batches of matrices, one by one; the batch is the first of three dims."""
+    """Return the products of two batches of matrices, one by one; the batch is the first of three dims."""
     _need("bmm", input, mat2, (3, 3))
     if input.shape[0] != mat2.shape[0]:
         raise ShapeError(
@@ -162,7 +162,7 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
 
 @composed()
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
-    """The product of every element of a vector with every element of another."""
+    """Return the product of every element of a vector with every element of another."""
     _need("outer", input, vec2, (1, 1))
     return input.unsqueeze(1) * vec2.unsqueeze(0)
 
@@ -230,7 +230,7 @@ def _added(backend: Backend, out: Spec, c: Spec, a: Spec, b: Spec, alpha: float,
     batch=lambda c, a, b, *, alpha, beta, batch, flags: _addmm_batch(c, a, b, alpha, beta, batch, flags),
 )
 def add_product(backend, out, c, a, b, *, alpha, beta):
-    """beta * c + alpha * a @ b in one kernel: what addmm, baddbmm and addmv call.
+    """Return beta * c + alpha * a @ b in one kernel: what addmm, baddbmm and addmv call.
 
     With beta 0, c is not read.  Gradient: beta * g, and alpha times those of the product.
     """
@@ -259,14 +259,14 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Scalar = 1, alpha:
 
 @composed(in_place=True)
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1) -> Tensor:
-    """beta * input + alpha * batch1 @ batch2 for batches of matrices: see `addmm` and `bmm`."""
+    """Return beta * input + alpha * batch1 @ batch2 for batches of matrices: see `addmm` and `bmm`."""
     _need("baddbmm", batch1, batch2, (3, 3))
     return add_product(input, batch1, batch2, alpha=alpha, beta=beta)
 
 
 @composed(in_place=True)
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1) -> Tensor:
-    """beta * input + alpha * mat @ vec: see `addmm`."""
+    """Return beta * input + alpha * mat @ vec: see `addmm`."""
     _need("addmv", mat, vec, (2, 1))
     return add_product(input, mat, vec, alpha=alpha, beta=beta)
 
@@ -308,7 +308,7 @@ def weight_gradient(g: Tensor, x: Tensor) -> Tensor:
     namespace=FUNCTIONAL,
 )
 def linear(backend, out, input: Tensor, weight: Tensor, bias: Tensor | None = None):
-    """input @ weight.T + bias for a weight of (out, in), any leading dims of the input, in one kernel.
+    """Return input @ weight.T + bias for a weight of (out, in), any leading dims of the input, in one kernel.
 
     Gradient: g @ weight, g.T @ input over all rows, and g summed over all rows.
     Raises ShapeError for sizes that do not fit.

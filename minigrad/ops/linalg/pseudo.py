@@ -68,7 +68,7 @@ def pinv_tangent(dA: Tensor, A: Tensor, y: Tensor) -> Tensor:
     batch=lambda A, value, *, batch: pseudoinverse(A, value),
 )  # fmt: skip
 def pseudoinverse(backend, out, A: Tensor, value: Tensor):
-    """Values that are the pseudoinverses of matrices, as a function of these, of one rank.
+    """Return values that are the pseudoinverses of matrices, as a function of these, of one rank.
 
     Source of the derivative: Golub and Pereyra, "The differentiation of pseudo-inverses" (1973).
     """

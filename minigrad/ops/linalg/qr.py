@@ -80,7 +80,7 @@ def qr_tangent(dA: Tensor, Q: Tensor, R: Tensor) -> tuple[Tensor, Tensor]:
     batch=lambda A, *, batch, complete: reflections(A, complete=complete),
 )  # fmt: skip
 def reflections(backend, Q, R, A: Tensor, *, complete: Flag):
-    """Orthonormal columns and an upper triangle whose product is A; complete: with a square Q.
+    """Return orthonormal columns and an upper triangle whose product is A; complete: with a square Q.
 
     Gradient: of R of full rank, see `qr_gradient`.
     """

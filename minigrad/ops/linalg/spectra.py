@@ -75,7 +75,7 @@ def eigh_tangent(dA: Tensor, w: Tensor, V: Tensor) -> tuple[Tensor, Tensor]:
     batch=lambda A, *, batch: eigen(A),
 )  # fmt: skip
 def eigen(backend, eigenvalues, eigenvectors, A: Tensor):
-    """Eigenvalues, rising, and eigenvectors of symmetric matrices, of which the upper triangle is read.
+    """Return eigenvalues, rising, and eigenvectors of symmetric matrices, of which the upper triangle is read.
 
     Gradient: see `eigh_gradient`.
     """

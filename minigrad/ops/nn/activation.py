@@ -23,7 +23,7 @@ FLAT = 1e4  # for squares of this size and above, tanh is 1 or -1 in float64 too
 
 @scalar
 def logistic(x):
-    """1/(1+exp(-x)), computed from exp(-|x|) so that nothing overflows."""
+    """Return 1/(1+exp(-x)), computed from exp(-|x|) so that nothing overflows."""
     return math.logistic(x)  # type: ignore[attr-defined]
 
 
@@ -35,7 +35,7 @@ def relu(x):
 
 @elementwise(namespace=MG, dtype=number, vjp=(lambda g, y: (y < 6.0).where_cond((y > 0.0).where_cond(g, 0.0), 0.0),))
 def relu6(x):
-    """relu, not above 6; nan stays nan.  Gradient: g where 0 < x < 6, 0 elsewhere and at both ends."""
+    """Return min(max(x, 0), 6); nan stays nan.  Gradient: g where 0 < x < 6, 0 elsewhere and at both ends."""
     return 6 if x >= 6 else x if x > 0 or x != x else 0
 
 
@@ -127,7 +127,7 @@ def selu(x):
 
 @elementwise(dtype=to_float, vjp="derived", front="inplace=False", otherwise=lambda *call: in_its_memory(mish, *call))
 def mish(x):
-    """x * tanh(softplus(x)).  Gradient: with t the tanh, g*(t + x*(1 - t**2)*sigmoid(x)); 0.6*g at 0.
+    """Return x * tanh(softplus(x)).  Gradient: with t the tanh, g*(t + x*(1 - t**2)*sigmoid(x)); 0.6*g at 0.
 
     Source: Misra, arXiv 1908.08681.  softplus(x) is x from 20 on, where tanh is 1 in every dtype.
     """
@@ -136,7 +136,7 @@ def mish(x):
 
 @elementwise(dtype=to_float, vjp=(lambda g, x: g / (x.abs() + 1.0) / (x.abs() + 1.0),))
 def softsign(x):
-    """x / (1 + |x|), between -1 and 1.  Gradient: g / (1 + |x|)**2."""
+    """Return x / (1 + |x|), between -1 and 1.  Gradient: g / (1 + |x|)**2."""
     return x / (1 + math.fabs(x))
 
 
@@ -175,19 +175,19 @@ def rrelu(
 
 @elementwise(dtype=to_float, namespace=(MG, FUNCTIONAL), vjp=(lambda g, y: g * y * (1.0 - y),))
 def sigmoid(x):
-    """1/(1 + exp(-x)), without overflow.  Gradient: g*y*(1-y)."""
+    """Return 1/(1 + exp(-x)), without overflow.  Gradient: g*y*(1-y)."""
     return logistic(x)
 
 
 @elementwise(namespace=MG, dtype=to_float, vjp=(lambda g, x: g * (-x).sigmoid(),))
 def log_sigmoid(x):
-    """log(sigmoid(x)), without overflow.  Gradient: g*sigmoid(-x)."""
+    """Return log(sigmoid(x)), without overflow.  Gradient: g*sigmoid(-x)."""
     return (x if x < 0 else 0) - math.log1p(math.exp(-math.fabs(x)))
 
 
 @elementwise(namespace=MG, dtype=to_float, vjp="derived")
 def silu(x):
-    """x*sigmoid(x).  Gradient: g*s*(1 + x*(1-s)) with s = sigmoid(x)."""
+    """Return x*sigmoid(x).  Gradient: g*s*(1 + x*(1-s)) with s = sigmoid(x)."""
     return x * logistic(x)
 
 
@@ -203,7 +203,7 @@ def silu(x):
     namespace=(MG, FUNCTIONAL),
 )
 def softplus(input, beta=1.0, threshold=20.0):
-    """log(1 + exp(beta*input))/beta, without overflow; input itself where beta*input > threshold.
+    """Return log(1 + exp(beta*input))/beta, without overflow; input itself where beta*input > threshold.
 
     Gradient: g*sigmoid(beta*input) for input, and g itself where beta*input > threshold; 0 for the threshold.
     """
@@ -237,7 +237,7 @@ def approximate_gelu(input, approximate, out):
 
 @elementwise(dtype=to_float, namespace=(), method=False, vjp=(lambda g, x: g * gelu_tanh_derivative(x),))
 def gelu_tanh(x):
-    """The tanh approximation of gelu.  Source: Hendrycks and Gimpel, arXiv 1606.08415, section 2."""
+    """Return the tanh approximation of gelu.  Source: Hendrycks and Gimpel, arXiv 1606.08415, section 2."""
     return 0.5 * x * (1 + math.tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)))
 
 

@@ -104,7 +104,7 @@ def repeated_heads(query: Tensor, x: Tensor) -> Tensor:
 
 @composed(method=False, out=False)
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """The sum over i and j of input1[i] * weight[out, i, j] * input2[j], plus a bias; leading dims stay."""
+    """Return the sum over i and j of input1[i] * weight[out, i, j] * input2[j], plus a bias; leading dims stay."""
     if weight.ndim != 3 or (*input1.shape[:-1], *weight.shape[1:]) != (
         *input2.shape[:-1], *input1.shape[-1:], *input2.shape[-1:]
     ):  # fmt: skip

@@ -205,7 +205,7 @@ def _rule(k: int) -> Any:
 )  # fmt: skip
 def attention(backend, out, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None,
               state: Tensor | None = None, limits: Tensor | None = None, *, scale, causal, dropout):  # fmt: skip
-    """softmax(query @ key.mT*scale + mask) @ value, each (heads, length, size), a block at a time.
+    """Return softmax(query @ key.mT*scale + mask) @ value, each (heads, length, size), a block at a time.
 
     mask: float numbers (..., queries, keys), whose leading dims are the heads.  state, limits: as for `draw`.
     """
@@ -235,7 +235,7 @@ def attention_backward(
     backend, dquery, dkey, dvalue, g: Tensor, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None,
     state: Tensor | None = None, limits: Tensor | None = None, *, scale, causal, dropout,
 ):  # fmt: skip
-    """The gradients of `attention`; the weights are made again."""
+    """Return the gradients of `attention`; the weights are made again."""
     operands = tuple([x for x in (g, query, key, value, mask, state, limits) if x is not None])
     steps = Steps(backend, (dquery, dkey, dvalue), operands)
     to_query, to_key, to_value = steps.outs

@@ -98,7 +98,7 @@ def _cross_bend(v: Tensor, g: Tensor, x: Tensor, target: Tensor, ignore: int, re
     back_batch=lambda g, input, target, *, ignore, reduction: _cross_back_batch(g, input, target, ignore, reduction),
 )  # fmt: skip
 def cross_entropy_rows(input, target, *, ignore, reduction):
-    """-log_softmax(input) at the class of each row of the last dim.  Gradient: softmax(input), minus 1 at the class."""
+    """Return -log_softmax(input) at the class of each row.  Gradient: softmax(input), minus 1 at the class."""
     picked, counts, _ = _picked(log_softmax(input, -1), target, ignore, input.ndim - 1)
     return _reduced(-picked, cast(counts, dtype=input.dtype), reduction)
 
@@ -117,7 +117,7 @@ def cross_entropy(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Tensor:
-    """Cross entropy between the softmax of `input` and `target`, over the class dim: 1, or 0 of a single row.
+    """Return the cross entropy of softmax(`input`) and `target`, over the class dim: 1, or 0 of a single row.
 
     Shapes: input (C,), (N, C) or (N, C, d1, ...); target the same without the class dim holds class numbers, target
     of input's shape holds probabilities.
@@ -160,7 +160,7 @@ def nll_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """Minus the log-probabilities in `input` at the classes in `target`; otherwise as `cross_entropy`."""
+    """Return minus the log-probabilities in `input` at the classes in `target`; otherwise as `cross_entropy`."""
     reduction = named_reduction("nll_loss", reduction, size_average, reduce)
     x, dim = _expect_loss("nll_loss", input, weight)
     ignore = as_int(ignore_index, "ignore_index", "nll_loss")

@@ -128,7 +128,7 @@ def _tangent(name: str, dx: Tensor, x: Tensor, eps: float, centred: bool) -> Ten
     },
 )  # fmt: skip
 def layer_norm_rows(x, weight, bias, *, eps):
-    """Rows of the last dim, minus their mean, over their deviation, times a weight plus a bias."""
+    """Return rows of the last dim, minus their mean, over their deviation, times a weight plus a bias."""
     deviation = x - mean(x, -1, keepdim=True)
     return deviation * (mean(deviation * deviation, -1, keepdim=True) + eps).rsqrt() * weight + bias
 
@@ -144,7 +144,7 @@ def layer_norm_rows(x, weight, bias, *, eps):
     },
 )  # fmt: skip
 def rms_norm_rows(x, weight, *, eps):
-    """Rows of the last dim over the root of their mean square, times a weight."""
+    """Return rows of the last dim over the root of their mean square, times a weight."""
     return x * (mean(x * x, -1, keepdim=True) + eps).rsqrt() * weight
 
 
@@ -179,7 +179,7 @@ def layer_norm(
     bias: Tensor | None = None,
     eps: float = 1e-5,
 ) -> Tensor:
-    """The last dims, which are `normalized_shape`, minus their mean, over sqrt(variance + eps), times weight plus bias.
+    """Return the last dims, `normalized_shape`, minus their mean, over sqrt(variance + eps), times weight plus bias.
 
     The variance has no correction.  Halves are computed in float32.
     """
@@ -194,7 +194,7 @@ def layer_norm(
 def rms_norm(
     input: Tensor, normalized_shape: Sequence[int] | int, weight: Tensor | None = None, eps: float | None = None
 ) -> Tensor:
-    """The last dims, which are `normalized_shape`, over sqrt(mean square + eps), times weight.
+    """Return the last dims, which are `normalized_shape`, over sqrt(mean square + eps), times weight.
 
     eps: the distance from 1 to the next number of x's dtype if None.  Halves are computed in float32.
     """

@@ -15,7 +15,7 @@ BOTH = (MG, FUNCTIONAL)
 
 @composed(namespace=BOTH, out=False, method=False)
 def pixel_shuffle(input: Tensor, upscale_factor: Int) -> Tensor:
-    """Images (..., C*r*r, H, W) as (..., C, H*r, W*r): each r*r channels become the pixels of a square."""
+    """Return images (..., C*r*r, H, W) as (..., C, H*r, W*r): each r*r channels become the pixels of a square."""
     r = upscale_factor
     front, channels, height, width = image("pixel_shuffle", input, r)
     if channels % (r * r):
@@ -28,7 +28,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: Int) -> Tensor:
 
 @composed(namespace=BOTH, out=False, method=False)
 def pixel_unshuffle(input: Tensor, downscale_factor: Int) -> Tensor:
-    """Images (..., C, H*r, W*r) as (..., C*r*r, H, W): the pixels of each square become channels."""
+    """Return images (..., C, H*r, W*r) as (..., C*r*r, H, W): the pixels of each square become channels."""
     r = downscale_factor
     front, c, height, width = image("pixel_unshuffle", input, r)
     if height % r or width % r:

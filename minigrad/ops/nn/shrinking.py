@@ -42,7 +42,7 @@ def hardsigmoid(x):
     otherwise=lambda *call: in_its_memory(hardtanh, *call),
 )
 def hardtanh(input, min_val=-1.0, max_val=1.0):
-    """input, not below min_val and not above max_val; nan stays nan.
+    """Return input, not below min_val and not above max_val; nan stays nan.
 
     Gradient: g inside, 0 elsewhere and at both ends, where the bound gets it.
     """
@@ -66,7 +66,7 @@ def softshrink(input, lambd=0.5):
 
 @elementwise(dtype=to_float, vjp=(lambda g, x: g * x.tanh().square(),))
 def tanhshrink(x):
-    """x - tanh(x).  Gradient: g*tanh(x)**2."""
+    """Return x - tanh(x).  Gradient: g*tanh(x)**2."""
     return x - math.tanh(x)
 
 

@@ -129,12 +129,12 @@ def softmax(input: Tensor, dim: Dim, dtype: Cast = None):
     floats=True,
 )
 def log_softmax(input: Tensor, dim: Dim, dtype: Cast = None):
-    """log(softmax(input)) along `dim`, without leaving the logarithm.  Gradient: g - exp(y) * sum(g)."""
+    """Return log(softmax(input)) along `dim`, without leaving the logarithm.  Gradient: g - exp(y) * sum(g)."""
     shifted = _shifted(input, dim)
     return shifted - sum(shifted.exp(), dim, keepdim=True).log()
 
 
 @composed(namespace=MG, floats=True, out=False, method=False)
 def softmin(input: Tensor, dim: Dim, dtype: Cast = None) -> Tensor:
-    """softmax(-input)."""
+    """Return softmax(-input)."""
     return softmax(-input, dim)

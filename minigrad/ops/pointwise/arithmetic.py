@@ -25,7 +25,7 @@ from minigrad.ops.pointwise.rounding import rounded_div, scaled
     otherwise=lambda input, other, alpha, out: add(input, scaled("add", other, alpha), out=out),
 )
 def add(input, other):
-    """Sum of input and alpha * other, element by element; shapes broadcast.  For bool it is `or`.
+    """Return the sum of input and alpha * other, element by element; shapes broadcast.  For bool it is `or`.
 
     Gradient: g for both (the engine sums broadcast axes back).
     """
@@ -40,13 +40,13 @@ def add(input, other):
     otherwise=lambda input, other, alpha, out: sub(input, scaled("sub", other, alpha), out=out),
 )
 def sub(input, other):
-    """Difference of input and alpha * other, element by element; shapes broadcast.  Gradient: g and -g."""
+    """Return the difference of input and alpha * other, element by element; shapes broadcast.  Gradient: g and -g."""
     return input - other
 
 
 @elementwise(dtype=promote, vjp=(lambda g, other: g * other, lambda g, input: g * input), linear=each("input", "other"))
 def mul(input, other):
-    """Product, element by element; shapes broadcast.  For bool it is `and`.  Gradient: g*other and g*input."""
+    """Return the product per element; shapes broadcast.  For bool it is `and`.  Gradient: g*other and g*input."""
     return input * other
 
 
@@ -68,25 +68,25 @@ def div(input, other):
 
 @elementwise(dtype=number, vjp=(lambda g: -g,), linear=True)
 def neg(x):
-    """-x; unsigned integers wrap."""
+    """Return -x; unsigned integers wrap."""
     return -x
 
 
 @elementwise(dtype=number, vjp=(lambda g, x: g * x.sign(),))
 def abs(x):
-    """|x|.  Gradient: g*sign(x), 0 at 0."""
+    """Return |x|.  Gradient: g*sign(x), 0 at 0."""
     return abs(x)
 
 
 @elementwise(dtype=number, vjp=(lambda g: zeros_like(g),))
 def sign(x):
-    """-1, 0 or 1; nan stays nan.  Gradient: 0."""
+    """Return -1, 0 or 1; nan stays nan.  Gradient: 0."""
     return 1 if x > 0 else -1 if x < 0 else x if x != x else 0
 
 
 @elementwise(dtype=number, vjp=(lambda g, x: g * (x * 2.0),))
 def square(x):
-    """x*x.  Gradient: 2*g*x."""
+    """Return x*x.  Gradient: 2*g*x."""
     return x * x
 
 
@@ -108,14 +108,14 @@ def remainder(input, other):
 @elementwise(dtype=promote, vjp=(lambda g, input, other: half_at_ties(g, input > other, input == other),
                                  lambda g, input, other: half_at_ties(g, other > input, input == other)))  # fmt: skip
 def maximum(input, other):
-    """The larger of two; nan wins.  Gradient: to the larger, half and half at ties."""
+    """Return the larger of two; nan wins.  Gradient: g to the larger operand, g/2 to each at ties."""
     return input if input > other or input != input else other
 
 
 @elementwise(dtype=promote, vjp=(lambda g, input, other: half_at_ties(g, input < other, input == other),
                                  lambda g, input, other: half_at_ties(g, other < input, input == other)))  # fmt: skip
 def minimum(input, other):
-    """The smaller of two; nan wins.  Gradient: to the smaller, half and half at ties."""
+    """Return the smaller of two; nan wins.  Gradient: g to the smaller operand, g/2 to each at ties."""
     return input if input < other or input != input else other
 
 

@@ -47,11 +47,11 @@ def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None
 
 @composed(in_place=True, out=False)
 def clamp_min(input: Tensor, min: Any, *, out: Tensor | None = None) -> Tensor:
-    """input, not below min.  Gradient: g there and at the bound, 0 below, where the bound gets it."""
+    """Return input, not below min.  Gradient: g there and at the bound, 0 below, where the bound gets it."""
     return clamp_between(input, min, float("inf") if input.dtype.is_float else input.dtype.highest, out=out)
 
 
 @composed(in_place=True, out=False)
 def clamp_max(input: Tensor, max: Any, *, out: Tensor | None = None) -> Tensor:
-    """input, not above max.  Gradient: g there and at the bound, 0 above, where the bound gets it."""
+    """Return input, not above max.  Gradient: g there and at the bound, 0 above, where the bound gets it."""
     return clamp_between(input, float("-inf") if input.dtype.is_float else input.dtype.lowest, max, out=out)

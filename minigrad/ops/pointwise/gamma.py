@@ -49,7 +49,7 @@ def digamma(x):
 
 @scalar
 def inverse_square(x):
-    """x**-2"""
+    """Return x**-2."""
     return 1 / x / x
 
 
@@ -66,7 +66,7 @@ def trigamma_above(x):
 
 @scalar
 def reflection(x):
-    """(pi / sin(pi*x))**2"""
+    """Return (pi / sin(pi*x))**2."""
     quotient = math.pi / math.sin(math.pi * (x - math.rint(x)))  # type: ignore[attr-defined]
     return quotient * quotient
 
@@ -79,7 +79,7 @@ def trigamma(x):
 
 @scalar
 def zeta_above(input, other):
-    """The sum of (k + other)**-input over all k from 0 on, for other > 0 and input > 1 (Euler and Maclaurin)."""
+    """Return the sum of (k + other)**-input over all k from 0 on, for other > 0 and input > 1 (Euler and Maclaurin)."""
     z = other + 10
     r = 1 / (z * z)
     high = (input + 9) * (input + 10) * r * (691 / 1307674368000 - (input + 11) * (input + 12) * r / 74724249600)
@@ -119,7 +119,7 @@ def zeta(input, other):
 
 @composed(method=False)
 def polygamma(n: Int, input: Tensor) -> Tensor:
-    """The n-th derivative of digamma.  Gradient: g*polygamma(n + 1, x).
+    """Return the n-th derivative of digamma.  Gradient: g*polygamma(n + 1, x).
 
     Raises ArgumentError for a negative n.
     """

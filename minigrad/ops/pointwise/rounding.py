@@ -33,7 +33,7 @@ def ceil(x):
 
 @elementwise(dtype=number, vjp=(lambda g: zeros_like(g),))
 def trunc(x):
-    """x without its fraction.  Gradient: 0."""
+    """Return x without its fraction.  Gradient: 0."""
     return math.trunc(x)
 
 

@@ -118,7 +118,7 @@ def _without_dim(over_all: Any, of_two: Any, input: Any, dim: Any, out: Any) -> 
 
 @kernel(**EXTREME, otherwise=lambda input, dim, keepdim, out: _without_dim(amax, maximum, input, dim, out))
 def max(backend, values, indices, input: Tensor, dim: DimOrOther = None, keepdim: Flag = False):
-    """Largest of all elements; with an int `dim`, (values, indices) along it; with a second tensor, `maximum`.
+    """Return the largest element; with an int `dim`, (values, indices) along it; with a second tensor, `maximum`.
 
     Gradient: to the first of ties for a dim; shared evenly without one.
     """
@@ -128,6 +128,6 @@ def max(backend, values, indices, input: Tensor, dim: DimOrOther = None, keepdim
 
 @kernel(**EXTREME, otherwise=lambda input, dim, keepdim, out: _without_dim(amin, minimum, input, dim, out))
 def min(backend, values, indices, input: Tensor, dim: DimOrOther = None, keepdim: Flag = False):
-    """Smallest of all elements; with an int `dim`, (values, indices) along it; with a second tensor, `minimum`."""
+    """Return the smallest element; with an int `dim`, (values, indices) along it; with a second tensor, `minimum`."""
     kept = (_kept(values, input, dim), _kept(indices, input, dim))
     return backend.prepare(Extreme(LESS, dim), kept, input)

@@ -29,13 +29,13 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: Dim = -1)
 
 @composed(method=False, out=False)
 def trapz(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: Dim = -1) -> Tensor:
-    """Another name of `trapezoid`."""
+    """Call `trapezoid`; this is another name."""
     return trapezoid(y, x, dx=dx, dim=dim)
 
 
 @composed(method=False, out=False)
 def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: Dim = -1) -> Tensor:
-    """The integrals up to each value but the first: see `trapezoid`."""
+    """Return the integrals up to each value but the first: see `trapezoid`."""
     return cumsum(areas("cumulative_trapezoid", y, x, dx, dim), dim)
 
 
@@ -70,7 +70,7 @@ def diff_along(x: Tensor, dim: int) -> Tensor:
 
 @composed(method=False, out=False)
 def gradient(input: Tensor, *, spacing: Any = 1, dim: ViewDims = None, edge_order: Int = 1) -> Any:
-    """The slopes along each dim, a tensor each: central differences, of `edge_order` 1 or 2 at both ends.
+    """Return the derivatives along each dim, one tensor each: central differences, of `edge_order` 1 or 2 at both ends.
 
     spacing: how far neighbours are apart, a number for all or one for each dim, or a vector of places for each dim.
     """

@@ -98,7 +98,7 @@ def direction(x: Tensor, y: Tensor, dims: tuple[int, ...]) -> Tensor:
     jvp=lambda dx, x, y, *, dims, keepdim: sum(dx * direction(x, y, dims), dims, keepdim),
 )  # fmt: skip
 def length(acc, x):
-    """The root of the sum of squares over `dim`.  Gradient: g*x/length, 0 where that is 0."""
+    """Return the root of the sum of squares over `dim`.  Gradient: g*x/length, 0 where that is 0."""
     return acc + x
 
 
@@ -108,7 +108,7 @@ def length(acc, x):
     jvp=lambda dx, x, *, dims, keepdim: sum(dx * x.sign(), dims, keepdim),
 )  # fmt: skip
 def sum_of_magnitudes(acc, x):
-    """The sum of magnitudes over `dim`.  Gradient: g*sign(x), 0 at 0."""
+    """Return the sum of magnitudes over `dim`.  Gradient: g*sign(x), 0 at 0."""
     return acc + x
 
 
@@ -117,7 +117,7 @@ def sum_of_magnitudes(acc, x):
     vjp=(lambda g, x: zeros_like(x),), jvp=lambda dx, y: zeros_like(y),
 )  # fmt: skip
 def number_present(acc, x):
-    """How many elements over `dim` are not zero, as a float; nan is not zero.  Gradient: 0."""
+    """Return how many elements over `dim` are not zero, as a float; nan is not zero.  Gradient: 0."""
     return acc + x
 
 

@@ -47,7 +47,7 @@ def quantile(
 def nanquantile(
     input: Tensor, q: Tensor | float, dim: OneDim = None, keepdim: Flag = False, *, interpolation: str = "linear"
 ) -> Tensor:
-    """`quantile` of the elements that are not nan; nan where there is none."""
+    """Return `quantile` of the elements that are not nan; nan if there is none."""
     return at_shares("nanquantile", input, q, dim, keepdim, interpolation, True)
 
 
@@ -82,7 +82,7 @@ def at_shares(name: str, x: Tensor, q: Any, dim: int | None, keepdim: bool, how:
 
 @composed()
 def nanmedian(input: Tensor, dim: OneDim = None, keepdim: Flag = False) -> Any:
-    """`median` of the elements that are not nan; nan where there is none."""
+    """Return `median` of the elements that are not nan; nan if there is none."""
     if dim is None:
         return nanmedian(reshape(input, (input.numel(),)), 0).values
     row = input if input.ndim else reshape(input, (1,))

@@ -105,7 +105,7 @@ def cumsum(backend, out, input: Tensor, dim: Dim, *, dtype: Cast = None):
     namespace=(),
 )
 def reversed_cumsum(backend, out, input: Tensor, dim: Dim):
-    """Sums of all elements from each on along `dim`.  Gradient: the sums of g up to each."""
+    """Return the sums of all elements from each on along `dim`.  Gradient: the sums of g up to each."""
     compute = np.dtype(input.dtype.accumulator)
     return backend.prepare(Scan(SUM, compute, dim), _flipped(out, dim, True), _flipped(input, dim, True))
 
@@ -132,7 +132,7 @@ def _recurrence_gradient(g: Tensor, factor: Tensor, dim: int, reverse: bool) -> 
     batch="along",
 )
 def recurrence(backend, out, x: Tensor, factor: Tensor, dim: Dim, reverse: Flag = False):
-    """y[i] = x[i] + factor[i] * y[i - 1] along `dim`, from 0; with reverse, from the end."""
+    """Return y[i] = x[i] + factor[i] * y[i - 1] along `dim`, from 0; with reverse, from the end."""
     rows = [_flipped(s, dim, reverse) for s in (x, factor)]
     return backend.prepare(Scan(LINE, np.dtype(out.dtype.accumulator), dim), _flipped(out, dim, reverse), *rows)
 
@@ -153,7 +153,7 @@ def _cumprod_rule(g: Tensor, x: Tensor, y: Tensor, dim: int) -> Tensor:
     in_place=True,
 )
 def cumprod(backend, out, input: Tensor, dim: Dim, *, dtype: Cast = None):
-    """Products of all elements up to each along `dim`; dtypes as `cumsum`.  Gradient: exact with zeros too."""
+    """Return products of all elements up to each along `dim`; dtypes as `cumsum`.  Gradient: exact with zeros too."""
     return backend.prepare(Scan(PRODUCT, np.dtype(input.dtype.accumulator), dim), out, input)
 
 
@@ -174,7 +174,7 @@ def _logcumsumexp_rule(g: Tensor, x: Tensor, y: Tensor, dim: int) -> Tensor:
     method=True,
 )
 def logcumsumexp(backend, out, input: Tensor, dim: Dim):
-    """log(cumsum(exp(input))) along `dim`, without overflow.  Floats only."""
+    """Return log(cumsum(exp(input))) along `dim`, without overflow.  Floats only."""
     return backend.prepare(Scan(LOG, out.dtype.compute, dim), out, input)
 
 

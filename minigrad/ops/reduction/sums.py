@@ -89,7 +89,7 @@ def sum(acc, x):
     linear=True,
 )
 def mean(acc, x):
-    """Mean over `dim`, floats only, accumulated and re-associated as `sum` is.
+    """Return the mean over `dim`, floats only, accumulated and re-associated as `sum` is.
 
     Gradient: g/n for every element.  The mean of nothing is nan.
     """
@@ -104,7 +104,7 @@ def mean(acc, x):
     jvp=lambda dx, x, y, *, dims, keepdim: _tied_tangent(dx, x, y, dims, keepdim),
 )
 def amax(acc, x):
-    """Largest element over `dim`; nan wins.  Gradient: shared evenly by ties."""
+    """Return the largest element over `dim`; nan wins.  Gradient: shared evenly by ties."""
     return x if x > acc or x != x else acc
 
 
@@ -116,7 +116,7 @@ def amax(acc, x):
     jvp=lambda dx, x, y, *, dims, keepdim: _tied_tangent(dx, x, y, dims, keepdim),
 )
 def amin(acc, x):
-    """Smallest element over `dim`; nan wins.  Gradient: shared evenly by ties."""
+    """Return the smallest element over `dim`; nan wins.  Gradient: shared evenly by ties."""
     return x if x < acc or x != x else acc
 
 
@@ -157,13 +157,13 @@ def both(acc, x):
 
 @reduction(dtype=logical, identity="zero", combine=either)
 def any(acc, x):
-    """Whether some element over `dim` is not zero; False of nothing."""
+    """Return whether an element over `dim` is not zero; False without elements."""
     return acc != 0 or x != 0
 
 
 @reduction(dtype=logical, identity="one", combine=both)
 def all(acc, x):
-    """Whether every element over `dim` is not zero; True of nothing."""
+    """Return whether every element over `dim` is not zero; True without elements."""
     return acc != 0 and x != 0
 
 
@@ -203,7 +203,7 @@ def _product_before(x: Tensor) -> Tensor:
 
 @reduction(dtype=widen, identity="one", order="sum", vjp=(_prod_rule,))
 def prod(acc, x):
-    """Product over `dim`.  Gradient: g times the product of the other elements, exact with zeros too.
+    """Return the product over `dim`.  Gradient: g times the product of the other elements, exact with zeros too.
 
     DTypes, order: as `sum`.  The product of nothing is 1.
     """
@@ -217,7 +217,7 @@ def present(x):
 
 @reduction(dtype=counted, identity="zero", order="sum", map=present, namespace=(), method=False, label="count_nonzero")
 def count(acc, x):
-    """How many elements over `dim` are not zero, in int64.  Gradient: none."""
+    """Return how many elements over `dim` are not zero, in int64.  Gradient: none."""
     return acc + x
 
 
@@ -237,7 +237,7 @@ def log_of_sum(backend, out, x: Tensor, *, dims: Dims, keepdim: Flag):
 
 @composed(out=False, namespace=())
 def sum_to(input: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """Sum over the dims along which `shape` was broadcast to x's shape: the adjoint of `expand`."""
+    """Return the sum over the dims along which `shape` was broadcast to x's shape: the adjoint of `expand`."""
     x = input
     if x.shape == tuple(shape):
         return x
@@ -268,13 +268,13 @@ def stretched_dims(whole: tuple[int, ...], shape: tuple[int, ...]) -> tuple[tupl
 
 @composed(out=False)
 def count_nonzero(input: Tensor, dim: Dims = None) -> Tensor:
-    """How many elements over `dim` are not zero, in int64; nan is not zero."""
+    """Return how many elements over `dim` are not zero, in int64; nan is not zero."""
     return count(input, dim)
 
 
 @composed(floats=True)
 def logsumexp(input: Tensor, dim: Dims, keepdim: Flag = False) -> Tensor:
-    """log(sum(exp(x))) over `dim`; nothing overflows.  Gradient: g times the softmax."""
+    """Return log(sum(exp(x))) over `dim`; nothing overflows.  Gradient: g times the softmax."""
     if _count(input.shape, dim) == 0:
         raise ShapeError(
             f"logsumexp: {describe(input)} has no element along dims {dim}, and the logarithm of nothing is undefined"

@@ -23,7 +23,7 @@ from minigrad.runtime.tensor import Tensor, describe
 
 @public(namespace=MG)
 def broadcast_shapes(*shapes: int | Sequence[int]) -> tuple[int, ...]:
-    """The shape to which all of them stretch.  Raises ShapeError where two sizes differ and neither is 1."""
+    """Return the shape to which all shapes broadcast.  Raises ShapeError where two sizes differ and neither is 1."""
     return broadcast("broadcast_shapes", *[as_shape((shape,), "broadcast_shapes") for shape in shapes])
 
 
@@ -54,7 +54,7 @@ def meshgrid(*tensors: Tensor, indexing: Choice | None = None) -> tuple[Tensor, 
 
 @composed(out=False, method=False)
 def cartesian_prod(*tensors: Tensor) -> Tensor:
-    """Every choice of one element of each row, as rows of a matrix; a single row as it is."""
+    """Return every choice of one element of each vector, as rows of a matrix; a single vector is unchanged."""
     for x in tensors:
         if x.ndim != 1:
             raise ShapeError(f"cartesian_prod: expected rows, got {describe(x)}", op="cartesian_prod")
