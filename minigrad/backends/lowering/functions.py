@@ -156,8 +156,9 @@ def magnitude(x):
 
 
 def reflected(x, below):
-    """Return the only nonzero element of a reflected column; `below`: the sum of squares of all elements but x, the
-    first.
+    """Return the only nonzero element of a reflected column.
+
+    x: the first element; `below`: the sum of squares of the others.
 
     If `below` is 0 there is no reflection.  Otherwise the sign avoids cancellation.
     """
