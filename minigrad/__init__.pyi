@@ -72,218 +72,218 @@ __version__: str
 
 
 def abs(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """|x|.  Gradient: g*sign(x), 0 at 0."""
+    """Return |x|.  Gradient: g*sign(x), 0 at 0."""
 
 def absolute(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """|x|.  Gradient: g*sign(x), 0 at 0."""
+    """Return |x|.  Gradient: g*sign(x), 0 at 0."""
 
 def acos(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Arc cosine, nan outside [-1, 1].  Gradient: -g/sqrt(1 - x**2)."""
+    """Return the arc cosine, nan outside [-1, 1].  Gradient: -g/sqrt(1 - x**2)."""
 
 def acosh(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Inverse hyperbolic cosine, nan below 1.  Gradient: g/sqrt(x**2 - 1)."""
+    """Return the inverse hyperbolic cosine, nan below 1.  Gradient: g/sqrt(x**2 - 1)."""
 
 def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
     """Means of `output_size` windows of one size, as even as can be, along the last dim: see `adaptive_avg_pool2d`."""
 
 def add(input: Tensor | builtins.float, other: Tensor | builtins.float, *, alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
-    """Sum of input and alpha * other, element by element; shapes broadcast.  For bool it is `or`."""
+    """Return the sum of input and alpha * other, element by element; shapes broadcast.  For bool it is `or`."""
 
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
-    """beta * input + alpha * the sum of the products of two batches of matrices: see `addmm`."""
+    """Return beta * input + alpha * the sum of the products of two batches of matrices: see `addmm`."""
 
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
-    """input + value * tensor1 / tensor2, element by element; shapes broadcast; integers give the default float."""
+    """Return input + value * tensor1 / tensor2 per element; shapes broadcast.  Integers become the default float."""
 
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
-    """input + value * tensor1 * tensor2, element by element; shapes broadcast."""
+    """Return input + value * tensor1 * tensor2, element by element; shapes broadcast."""
 
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
-    """beta * input + alpha * mat1 @ mat2 in one kernel; input broadcasts to the product.  beta 0: input is not read."""
+    """Return beta * input + alpha * mat1 @ mat2 in one kernel; input broadcasts. beta 0: input is not read."""
 
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
-    """beta * input + alpha * mat @ vec: see `addmm`."""
+    """Return beta * input + alpha * mat @ vec: see `addmm`."""
 
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
-    """beta * input + alpha * the outer product of two vectors: see `addmm`."""
+    """Return beta * input + alpha * the outer product of two vectors: see `addmm`."""
 
 def adjoint(input: Tensor) -> Tensor:
-    """A view with the last two dims swapped; of complex numbers, which there are not, the conjugates."""
+    """Return a view with the last two dims swapped; of complex numbers, which there are not, the conjugates."""
 
 def affine(input: Tensor, mul: builtins.float, add: builtins.float) -> Tensor:
-    """input * mul + add."""
+    """Return input * mul + add."""
 
 def alias_copy(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """A copy, as `clone`."""
+    """Return a copy, as `clone`."""
 
 def all(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Whether every element over `dim` is not zero; True of nothing."""
+    """Return whether every element over `dim` is not zero; True without elements."""
 
 def allclose(input: Tensor, other: Tensor, rtol: builtins.float = ..., atol: builtins.float = ..., equal_nan: builtins.bool = ...) -> builtins.bool:
-    """Whether `isclose` holds for all elements."""
+    """Return whether `isclose` holds for all elements."""
 
 def amax(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Largest element over `dim`; nan wins.  Gradient: shared evenly by ties."""
+    """Return the largest element over `dim`; nan wins.  Gradient: shared evenly by ties."""
 
 def amin(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Smallest element over `dim`; nan wins.  Gradient: shared evenly by ties."""
+    """Return the smallest element over `dim`; nan wins.  Gradient: shared evenly by ties."""
 
 def aminmax(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
     """Return the smallest and the largest element over `dim`, in one pass; nan wins."""
 
 def any(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Whether some element over `dim` is not zero; False of nothing."""
+    """Return whether an element over `dim` is not zero; False without elements."""
 
 def arange(start: builtins.float, end: builtins.float | None = ..., step: builtins.float = ..., *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
-    """start, start+step, ... below end (above, for a negative step); arange(n) counts from 0."""
+    """Return start, start+step, ... below end (above it for a negative step); arange(n) starts at 0."""
 
 def arange_step(start: builtins.float, end: builtins.float, step: builtins.float, *, dtype: Any = ..., device: Any = ...) -> Tensor:
     """candle's `arange` with a step."""
 
 def arccos(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Arc cosine, nan outside [-1, 1].  Gradient: -g/sqrt(1 - x**2)."""
+    """Return the arc cosine, nan outside [-1, 1].  Gradient: -g/sqrt(1 - x**2)."""
 
 def arccosh(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Inverse hyperbolic cosine, nan below 1.  Gradient: g/sqrt(x**2 - 1)."""
+    """Return the inverse hyperbolic cosine, nan below 1.  Gradient: g/sqrt(x**2 - 1)."""
 
 def arcsin(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Arc sine, nan outside [-1, 1].  Gradient: g/sqrt(1 - x**2), inf at the ends."""
+    """Return the arc sine, nan outside [-1, 1].  Gradient: g/sqrt(1 - x**2), inf at the ends."""
 
 def arcsinh(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Inverse hyperbolic sine.  Gradient: g/sqrt(x**2 + 1), where the square may overflow."""
+    """Return the inverse hyperbolic sine.  Gradient: g/sqrt(x**2 + 1), where the square may overflow."""
 
 def arctan(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Arc tangent.  Gradient: g/(1 + x**2)."""
+    """Return the arc tangent.  Gradient: g/(1 + x**2)."""
 
 def arctan2(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """The angle of the point (other, input), in (-pi, pi]."""
+    """Return the angle of the point (other, input), in (-pi, pi]."""
 
 def arctanh(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Inverse hyperbolic tangent, nan outside [-1, 1].  Gradient: g/(1 - x**2)."""
+    """Return the inverse hyperbolic tangent, nan outside [-1, 1].  Gradient: g/(1 - x**2)."""
 
 def are_deterministic_algorithms_enabled() -> builtins.bool:
     """Return True: see `use_deterministic_algorithms`."""
 
 def argmax(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Position of the largest element (int64): of all, or along `dim`; ties give the first, nan wins."""
+    """Return the int64 position of the largest element, of all or along `dim`; the first of ties, and nan wins."""
 
 def argmin(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Position of the smallest element (int64): of all, or along `dim`; ties give the first, nan wins."""
+    """Return the int64 position of the smallest element, of all or along `dim`; the first of ties, and nan wins."""
 
 def argsort(input: Tensor, dim: builtins.int = ..., descending: builtins.bool = ..., stable: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Positions of the elements along `dim` in their order; always stable, nan last."""
+    """Return the positions that sort the elements along `dim`; always stable, nan last."""
 
 def argwhere(input: Tensor) -> Tensor:
-    """The indices of all elements that are not zero, a row each: `nonzero`."""
+    """Return the indices of all nonzero elements, one row for each: `nonzero`."""
 
 def as_dtype(obj: builtins.object) -> DType:
     """The DType that `obj` means: a DType, a name, a NumPy dtype or scalar type, or Python's bool, int, float."""
 
 def as_strided_copy(input: Tensor, size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int], storage_offset: builtins.int | None = ..., *, out: Tensor | None = ...) -> Tensor:
-    """A copy of what any shape and strides see of the storage; see `Tensor.as_strided`."""
+    """Return a copy of the view of the storage with any shape and strides; see `Tensor.as_strided`."""
 
 def as_strided_scatter(input: Tensor, src: Tensor, size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int], storage_offset: builtins.int | None = ...) -> Tensor:
-    """The tensor with src in the part that strides over its elements, row by row, see; both are differentiated."""
+    """Return the tensor with src in the part that strides over its elements, row by row, see; both are differentiated."""
 
 def as_tensor(data: Any, dtype: Any = ..., device: Any = ...) -> Tensor:
-    """A tensor of data: itself where it is one, shared with an array where that can be, else a copy (`tensor`)."""
+    """Return data as a tensor: a tensor itself, memory shared with an array if possible, otherwise a copy (`tensor`)."""
 
 def asin(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Arc sine, nan outside [-1, 1].  Gradient: g/sqrt(1 - x**2), inf at the ends."""
+    """Return the arc sine, nan outside [-1, 1].  Gradient: g/sqrt(1 - x**2), inf at the ends."""
 
 def asinh(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Inverse hyperbolic sine.  Gradient: g/sqrt(x**2 + 1), where the square may overflow."""
+    """Return the inverse hyperbolic sine.  Gradient: g/sqrt(x**2 + 1), where the square may overflow."""
 
 def atan(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Arc tangent.  Gradient: g/(1 + x**2)."""
+    """Return the arc tangent.  Gradient: g/(1 + x**2)."""
 
 def atan2(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """The angle of the point (other, input), in (-pi, pi]."""
+    """Return the angle of the point (other, input), in (-pi, pi]."""
 
 def atanh(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Inverse hyperbolic tangent, nan outside [-1, 1].  Gradient: g/(1 - x**2)."""
+    """Return the inverse hyperbolic tangent, nan outside [-1, 1].  Gradient: g/(1 - x**2)."""
 
 def atleast_1d(*tensors: Tensor) -> Tensor | builtins.tuple[Tensor, ...]:
-    """Views with one dim at least: a number becomes a row of one.  Of several tensors a tuple."""
+    """Return views with one dim at least: a number becomes a row of one.  Of several tensors a tuple."""
 
 def atleast_2d(*tensors: Tensor) -> Tensor | builtins.tuple[Tensor, ...]:
-    """Views with two dims at least: a row of n becomes (1, n).  Of several tensors a tuple."""
+    """Return views with two dims at least: a row of n becomes (1, n).  Of several tensors a tuple."""
 
 def atleast_3d(*tensors: Tensor) -> Tensor | builtins.tuple[Tensor, ...]:
     """Views with three dims at least: a row of n becomes (1, n, 1), a matrix (n, m, 1).  Of several tensors a tuple."""
 
 def avg_pool1d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., count_include_pad: builtins.bool = ...) -> Tensor:
-    """The mean of each window along the last dim: see `avg_pool2d`."""
+    """Return the mean of each window along the last dim: see `avg_pool2d`."""
 
 def backward(y: Tensor, gradient: Tensor | None = ..., retain_graph: builtins.bool | None = ..., create_graph: builtins.bool = ..., inputs: Tensor | Sequence[Tensor] | None = ...) -> GradStore:
     """Gradients of y with respect to every Var that it depends on; also added to each Var's `.grad`."""
 
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
-    """beta * input + alpha * batch1 @ batch2 for batches of matrices: see `addmm` and `bmm`."""
+    """Return beta * input + alpha * batch1 @ batch2 for batches of matrices: see `addmm` and `bmm`."""
 
 def bernoulli(input: Tensor, p: Any = ..., *, generator: Any = ..., out: Tensor | None = ...) -> Tensor:
-    """1 with the probability that each element is, else 0, in input's dtype; with p all have this one."""
+    """Return 1 with the probability in each element, otherwise 0, in input's dtype; p replaces all probabilities."""
 bf16: DType
 bfloat16: DType
 
 def bincount(input: Tensor, weights: Tensor | None = ..., minlength: builtins.int = ...) -> Tensor:
-    """How often each number from 0 on is in a vector, or the sum of the weights of those that are equal to it."""
+    """Return how often each integer from 0 on is in a vector, or the sum of the weights of its occurrences."""
 
 def bitwise_and(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """Bits in both; for bool `and`."""
+    """Return the bits in both; for bool `and`."""
 
 def bitwise_left_shift(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """input * 2**other, as bits; 0 where other is negative, or not below the number of bits."""
+    """Return input * 2**other, as bits; 0 where other is negative, or not below the number of bits."""
 
 def bitwise_not(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """All bits of input turned; for bool `not`.  Raises DTypeError for floats."""
+    """Return input with all bits flipped; for bool `not`.  Raises DTypeError for floats."""
 
 def bitwise_or(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """Bits in either; for bool `or`."""
+    """Return the bits in either; for bool `or`."""
 
 def bitwise_right_shift(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """input / 2**other, rounded down; 0 or -1 where other is negative, or not below the number of bits."""
+    """Return input / 2**other, rounded down; 0 or -1 where other is negative, or not below the number of bits."""
 
 def bitwise_xor(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """Bits in exactly one; for bool `!=`."""
+    """Return the bits in exactly one; for bool `!=`."""
 
 def block_diag(*tensors: Tensor) -> Tensor:
-    """A matrix with matrices along its diagonal, and zeros; a row of n counts as (1, n)."""
+    """Return a matrix with matrices along its diagonal, and zeros; a row of n counts as (1, n)."""
 
 def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """The products of two batches of matrices, one by one; the batch is the first of three dims."""
+    """Return the products of two batches of matrices, one by one; the batch is the first of three dims."""
 bool: DType
 bool_: DType
 
 def broadcast_shapes(*shapes: builtins.int | Sequence[builtins.int]) -> builtins.tuple[builtins.int, ...]:
-    """The shape to which all of them stretch.  Raises ShapeError where two sizes differ and neither is 1."""
+    """Return the shape to which all shapes broadcast.  Raises ShapeError where two sizes differ and neither is 1."""
 
 def broadcast_tensors(*tensors: Tensor) -> builtins.tuple[Tensor, ...]:
-    """Views of all tensors in the shape to which they stretch.  Gradient: summed over what was stretched."""
+    """Return views of all tensors in their broadcast shape.  Gradient: g summed over the expanded dims."""
 
 def broadcast_to(input: Tensor, size: builtins.int | Sequence[builtins.int]) -> Tensor:
-    """`expand` with the sizes as one argument."""
+    """Return `expand` with the sizes as one argument."""
 
 def bucketize(input: Tensor | builtins.float, boundaries: Tensor, *, out_int32: builtins.bool = ..., right: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
-    """In which interval between the boundaries, one sorted row, each element lies: see `searchsorted`."""
+    """Return the interval between the boundaries, one sorted row, of each element: see `searchsorted`."""
 
 def cartesian_prod(*tensors: Tensor) -> Tensor:
-    """Every choice of one element of each row, as rows of a matrix; a single row as it is."""
+    """Return every choice of one element of each vector, as rows of a matrix; a single vector is unchanged."""
 
 def cast(input: Tensor, dtype: Any, *, out: Tensor | None = ...) -> Tensor:
-    """The values in another dtype, copied."""
+    """Return the values in another dtype, copied."""
 
 def cat(tensors: Sequence[Tensor], dim: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Tensors joined along an existing dim; their dtypes promote.  Gradient: each gets its part of g."""
+    """Join tensors along an existing dim; their dtypes promote.  Gradient: each tensor gets its part of g."""
 
 def cdist(x1: Tensor, x2: Tensor, p: builtins.float = ..., compute_mode: Any = ...) -> Tensor:
     """Return the distance of order p of each row of x1 from each row of x2, (..., m, k) and (..., n, k) to (..., m, n)."""
 
 def ceil(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """The smallest whole number not below x.  Gradient: 0."""
+    """Return the smallest integer not below x.  Gradient: 0."""
 
 def celu(input: Tensor, alpha: Tensor | builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """input above 0, else alpha * (exp(input/alpha) - 1).  inplace: in the memory of input, which is returned."""
+    """Return input where it is positive, otherwise alpha * (exp(input/alpha) - 1). inplace: write into input."""
 
 def channel_shuffle(input: Tensor, groups: builtins.int) -> Tensor:
     """Images (N, C, ...) with the channels of each group spread: the first of all groups, the second, and so on."""
@@ -303,25 +303,25 @@ def cholesky_solve(input: Tensor, input2: Tensor, upper: builtins.bool = ..., *,
     """Return X with A @ X = input by the factor of A that `cholesky` returned, input2; upper: by an upper one."""
 
 def chunk(input: Tensor, chunks: builtins.int, dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
-    """At most `chunks` views of equal size along `dim`; the last may be smaller.  Of nothing, `chunks` empty ones."""
+    """Return at most `chunks` equal views along `dim`; the last may be smaller.  Of nothing, `chunks` empty views."""
 
 def clamp(input: Tensor, min: Any = ..., max: Any = ..., *, out: Tensor | None = ...) -> Tensor:
-    """input, not below min and not above max; either may be None, a number or a tensor."""
+    """Return min(max(input, min), max); either bound may be None, a number or a tensor."""
 
 def clamp_max(input: Tensor, max: Any, *, out: Tensor | None = ...) -> Tensor:
-    """input, not above max.  Gradient: g there and at the bound, 0 above, where the bound gets it."""
+    """Return input, not above max.  Gradient: g there and at the bound, 0 above, where the bound gets it."""
 
 def clamp_min(input: Tensor, min: Any, *, out: Tensor | None = ...) -> Tensor:
-    """input, not below min.  Gradient: g there and at the bound, 0 below, where the bound gets it."""
+    """Return input, not below min.  Gradient: g there and at the bound, 0 below, where the bound gets it."""
 
 def clip(input: Tensor, min: Any = ..., max: Any = ..., *, out: Tensor | None = ...) -> Tensor:
-    """input, not below min and not above max; either may be None, a number or a tensor."""
+    """Return min(max(input, min), max); either bound may be None, a number or a tensor."""
 
 def clone(input: Tensor, *, memory_format: Any = ...) -> Tensor:
-    """A row-major copy in storage of its own.  Gradient: g."""
+    """Return a row-major copy in storage of its own.  Gradient: g."""
 
 def column_stack(tensors: Sequence[Tensor], *, out: Tensor | None = ...) -> Tensor:
-    """Tensors along the second dim; a number or a row counts as a column."""
+    """Join tensors along the second dim; a number or a vector counts as a column."""
 
 def combinations(input: Tensor, r: builtins.int = ..., with_replacement: builtins.bool = ...) -> Tensor:
     """Every choice of r elements of a row, in order, as rows of a matrix; with_replacement: one may be taken again."""
@@ -330,74 +330,74 @@ def composed(*, namespace: Any = ..., method: builtins.bool = ..., in_place: bui
     """Declare an op that is made of others: the body is its definition, in tensor code."""
 
 def concat(tensors: Sequence[Tensor], dim: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Tensors joined along an existing dim; their dtypes promote.  Gradient: each gets its part of g."""
+    """Join tensors along an existing dim; their dtypes promote.  Gradient: each tensor gets its part of g."""
 
 def concatenate(tensors: Sequence[Tensor], dim: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Tensors joined along an existing dim; their dtypes promote.  Gradient: each gets its part of g."""
+    """Join tensors along an existing dim; their dtypes promote.  Gradient: each tensor gets its part of g."""
 
 def constant_pad_nd(input: Tensor, pad: builtins.int | Sequence[builtins.int], value: builtins.float = ...) -> Tensor:
-    """The tensor with pad[0] and pad[1] elements of one value before and behind the last dim, and so on."""
+    """Return the tensor with pad[0] and pad[1] elements of one value before and behind the last dim, and so on."""
 
 def contiguous(input: Tensor, memory_format: Any = ...) -> Tensor:
-    """The tensor itself if its elements lie row-major without gaps, else a copy that does."""
+    """Return the tensor itself if its elements are row-major without gaps, otherwise a row-major copy."""
 contiguous_format: Any
 
 def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] | builtins.str = ..., dilation: builtins.int | Sequence[builtins.int] = ..., groups: builtins.int = ...) -> Tensor:
-    """Convolution along one dim: `conv2d` with input (N, C, W) and weight (out, C / groups, kW)."""
+    """Return the convolution along one dim: `conv2d` with input (N, C, W) and weight (out, C / groups, kW)."""
 
 def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] | builtins.str = ..., dilation: builtins.int | Sequence[builtins.int] = ..., groups: builtins.int = ...) -> Tensor:
-    """Convolution of images (N, C, H, W), or one (C, H, W), with a weight (out, C / groups, kH, kW)."""
+    """Return the convolution of images (N, C, H, W), or one (C, H, W), with a weight (out, C / groups, kH, kW)."""
 
 def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] | builtins.str = ..., dilation: builtins.int | Sequence[builtins.int] = ..., groups: builtins.int = ...) -> Tensor:
     """Convolution along three dims: `conv2d` with input (N, C, D, H, W) and weight (out, C / groups, kD, kH, kW)."""
 
 def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] = ..., output_padding: builtins.int | Sequence[builtins.int] = ..., groups: builtins.int = ..., dilation: builtins.int | Sequence[builtins.int] = ...) -> Tensor:
-    """Transposed convolution along one dim: see `conv_transpose2d`."""
+    """Return the transposed convolution along one dim: see `conv_transpose2d`."""
 
 def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] = ..., output_padding: builtins.int | Sequence[builtins.int] = ..., groups: builtins.int = ..., dilation: builtins.int | Sequence[builtins.int] = ...) -> Tensor:
-    """The gradient of `conv2d` with respect to its input, as an op: weight (C, out / groups, kH, kW)."""
+    """Return the gradient of `conv2d` with respect to its input, as an op: weight (C, out / groups, kH, kW)."""
 
 def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] = ..., output_padding: builtins.int | Sequence[builtins.int] = ..., groups: builtins.int = ..., dilation: builtins.int | Sequence[builtins.int] = ...) -> Tensor:
-    """Transposed convolution along three dims: see `conv_transpose2d`."""
+    """Return the transposed convolution along three dims: see `conv_transpose2d`."""
 
 def copysign(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """|input| with the sign of other, which -0.0 and nan have too."""
+    """Return |input| with the sign of other, which -0.0 and nan have too."""
 
 def corrcoef(input: Tensor) -> Tensor:
-    """The correlations of the rows of input: `cov` over the deviations of both, not outside of -1 to 1."""
+    """Return the correlations of the rows of input: `cov` over the deviations of both, not outside of -1 to 1."""
 
 def cos(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Cosine.  Gradient: -g*sin(x)."""
+    """Return the cosine.  Gradient: -g*sin(x)."""
 
 def cosh(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Hyperbolic cosine.  Gradient: g*sinh(x)."""
+    """Return the hyperbolic cosine.  Gradient: g*sinh(x)."""
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: builtins.int = ..., eps: builtins.float = ...) -> Tensor:
-    """The cosine of the angle between vectors along `dim`, of two tensors that broadcast; no length is below eps."""
+    """Return the cosine of the angle between vectors along `dim`; the tensors broadcast, lengths are at least eps."""
 
 def count_nonzero(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ...) -> Tensor:
-    """How many elements over `dim` are not zero, in int64; nan is not zero."""
+    """Return how many elements over `dim` are not zero, in int64; nan is not zero."""
 
 def cov(input: Tensor, *, correction: builtins.int = ..., fweights: Tensor | None = ..., aweights: Tensor | None = ...) -> Tensor:
-    """The covariances of the rows of input, whose columns are observations; of one row its variance."""
+    """Return the covariances of the rows of input, whose columns are observations; of one row its variance."""
 
 def cross(input: Tensor, other: Tensor, dim: builtins.int | None = ..., *, out: Tensor | None = ...) -> Tensor:
     """The vector products of vectors of three elements along `dim`, without one the first dim of 3; both broadcast."""
 
 def cummax(input: Tensor, dim: builtins.int, *, out: Tensor | None = ...) -> Any:
-    """The largest of all elements up to each along `dim`, and where it is: (values, indices)."""
+    """Return the largest of all elements up to each along `dim`, and its position: (values, indices)."""
 
 def cummin(input: Tensor, dim: builtins.int, *, out: Tensor | None = ...) -> Any:
-    """The smallest of all elements up to each along `dim`, and where it is: (values, indices)."""
+    """Return the smallest of all elements up to each along `dim`, and its position: (values, indices)."""
 
 def cumprod(input: Tensor, dim: builtins.int, *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
-    """Products of all elements up to each along `dim`; dtypes as `cumsum`.  Gradient: exact with zeros too."""
+    """Return products of all elements up to each along `dim`; dtypes as `cumsum`.  Gradient: exact with zeros too."""
 
 def cumsum(input: Tensor, dim: builtins.int, *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
-    """Sums of all elements up to each along `dim`."""
+    """Return the sums of all elements up to each along `dim`."""
 
 def cumulative_trapezoid(y: Tensor, x: Tensor | None = ..., *, dx: Any = ..., dim: builtins.int = ...) -> Tensor:
-    """The integrals up to each value but the first: see `trapezoid`."""
+    """Return the integrals up to each value but the first: see `trapezoid`."""
 
 def debug(enabled: builtins.bool = ...) -> Any:
     """A `with` block in which every recorded op keeps the user's line: errors and pictures then name it."""
@@ -410,53 +410,53 @@ def default_float() -> DType:
 default_generator: Any
 
 def deg2rad(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Degrees as radians, x*pi/180.  Gradient: g*pi/180."""
+    """Convert degrees to radians, x*pi/180.  Gradient: g*pi/180."""
 
 def det(input: Tensor) -> Tensor:
-    """`mg.linalg.det`: the determinants of square matrices."""
+    """Return `mg.linalg.det`: the determinants of square matrices."""
 
 def device(device: Any) -> Any:
     """The device of that name: "cpu", "reference", "cuda" (which is "cuda:0"), "cuda:1", ..."""
 
 def diag(input: Tensor, diagonal: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
-    """A vector as a diagonal of a matrix of zeros, or a copy of a diagonal of a matrix."""
+    """Return a vector as a diagonal of a matrix of zeros, or a copy of a diagonal of a matrix."""
 
 def diag_embed(input: Tensor, offset: builtins.int = ..., dim1: builtins.int = ..., dim2: builtins.int = ...) -> Tensor:
-    """Matrices with the last dim as a diagonal, and zeros.  Gradient: the diagonal of g."""
+    """Return matrices with the last dim as a diagonal, and zeros.  Gradient: the diagonal of g."""
 
 def diagflat(input: Tensor, offset: builtins.int = ...) -> Tensor:
-    """All elements as a diagonal of a matrix of zeros."""
+    """Return a matrix of zeros with all elements as a diagonal."""
 
 def diagonal(input: Tensor, offset: builtins.int = ..., dim1: builtins.int = ..., dim2: builtins.int = ...) -> Tensor:
-    """The diagonal of two dims as the last dim.  Gradient: g on the diagonal of zeros."""
+    """Return the diagonal of two dims as the last dim.  Gradient: g on the diagonal of zeros."""
 
 def diagonal_copy(input: Tensor, offset: builtins.int = ..., dim1: builtins.int = ..., dim2: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
     """A copy of what `diagonal` sees, in memory of its own."""
 
 def diagonal_scatter(input: Tensor, src: Tensor, offset: builtins.int = ..., dim1: builtins.int = ..., dim2: builtins.int = ...) -> Tensor:
-    """The tensor with src instead of `diagonal(input, offset, dim1, dim2)`; both are differentiated."""
+    """Return the tensor with src instead of `diagonal(input, offset, dim1, dim2)`; both are differentiated."""
 
 def diff(input: Tensor, n: builtins.int = ..., dim: builtins.int = ..., prepend: Tensor | None = ..., append: Tensor | None = ..., *, out: Tensor | None = ...) -> Tensor:
-    """The n-th difference along `dim`: each element minus the one before it, n times."""
+    """Return the n-th difference along `dim`: each element minus the one before it, n times."""
 
 def digamma(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """The derivative of lgamma: -inf at 0, inf at -0.0, nan at negative whole numbers.  Gradient: g*polygamma(1, x)."""
+    """Return the derivative of lgamma: -inf at 0, inf at -0.0, nan at negative integers."""
 
 def div(input: Tensor | builtins.float, other: Tensor | builtins.float, *, rounding_mode: Any = ..., out: Tensor | None = ...) -> Tensor:
-    """Quotient, element by element, rounded if rounding_mode is "floor" or "trunc"; integers give the default float."""
+    """Return input/other, rounded if rounding_mode is "floor" or "trunc"; integers become the default float."""
 
 def divide(input: Tensor | builtins.float, other: Tensor | builtins.float, *, rounding_mode: Any = ..., out: Tensor | None = ...) -> Tensor:
-    """Quotient, element by element, rounded if rounding_mode is "floor" or "trunc"; integers give the default float."""
+    """Return input/other, rounded if rounding_mode is "floor" or "trunc"; integers become the default float."""
 
 def dot(input: Tensor, tensor: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """The inner product of two vectors of one length."""
+    """Return the inner product of two vectors of one length."""
 double: DType
 
 def dsplit(input: Tensor, sections: builtins.int | Sequence[builtins.int] | Tensor) -> builtins.tuple[Tensor, ...]:
-    """Views of parts of one size, or up to indices, along the third dim."""
+    """Return views of parts of one size, or up to indices, along the third dim."""
 
 def dstack(tensors: Sequence[Tensor], *, out: Tensor | None = ...) -> Tensor:
-    """Tensors along the third dim; a row of n counts as (1, n, 1), a matrix as (n, m, 1)."""
+    """Join tensors along the third dim; a vector of n counts as (1, n, 1), a matrix as (n, m, 1)."""
 dtype: Any
 e: Any
 
@@ -467,55 +467,55 @@ def elementwise(*, dtype: Any, vjp: Any = ..., linear: Any = ..., jvp: Any = ...
     """Declare an elementwise op over any number of operands; the body is its scalar function."""
 
 def elu(input: Tensor, alpha: Tensor | builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """input above 0, else alpha * (exp(input) - 1).  inplace: in the memory of input, which is returned."""
+    """Return input where it is positive, otherwise alpha * (exp(input) - 1). inplace: write into input and return it."""
 
 def empty(*size: builtins.int | Sequence[builtins.int], dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: Any = ..., out: Tensor | None = ...) -> Tensor:
-    """Memory as it comes; read it only after writing it."""
+    """Return uninitialised memory; read it only after writing it."""
 
 def empty_cache(device: builtins.str = ...) -> None:
     """Give the device's cached blocks back to the system; what is in use stays."""
 
 def empty_like(input: Tensor, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: Any = ...) -> Tensor:
-    """`empty` with the shape, dtype and device of x."""
+    """Return `empty` with the shape, dtype and device of x."""
 
 def enable_grad() -> Any:
     """Record again inside a `no_grad` block."""
 
 def eq(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """input == other."""
+    """Return input == other."""
 
 def equal(input: Tensor, other: Tensor) -> builtins.bool:
-    """Whether two tensors have one shape and equal elements; nan is equal to nothing."""
+    """Return whether two tensors have one shape and equal elements; nan is equal to nothing."""
 
 def erf(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Error function.  Gradient: g*2/sqrt(pi)*exp(-x**2)."""
+    """Return the error function.  Gradient: g*2/sqrt(pi)*exp(-x**2)."""
 
 def erfc(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """1 - erf(x) without cancellation for large x.  Gradient: -g*2/sqrt(pi)*exp(-x**2)."""
+    """Return 1 - erf(x) without cancellation for large x.  Gradient: -g*2/sqrt(pi)*exp(-x**2)."""
 
 def erfinv(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """The y with erf(y) = x: infinities at -1 and 1, nan beyond.  Gradient: g*sqrt(pi)/2*exp(y**2)."""
+    """Return the y with erf(y) = x: infinities at -1 and 1, nan beyond.  Gradient: g*sqrt(pi)/2*exp(y**2)."""
 
 def exp(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """e to the x.  exp(-inf) = 0, exp(inf) = inf.  Gradient: g*exp(x)."""
+    """Return e**x.  exp(-inf) = 0, exp(inf) = inf.  Gradient: g*exp(x)."""
 
 def exp2(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """2 to the x.  Gradient: g*2**x*ln(2)."""
+    """Return 2**x.  Gradient: g*2**x*ln(2)."""
 
 def expand(input: Tensor, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
-    """Dims of length 1 stretched, new ones in front, by strides of 0.  Gradient: summed over what was stretched."""
+    """Return a view with dims of length 1 expanded and new first dims.  Gradient: g summed over the expanded dims."""
 
 def expand_copy(input: Tensor, size: builtins.int | Sequence[builtins.int], *, implicit: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
-    """A copy of what `expand` sees, in memory of its own.  implicit: has no effect."""
+    """Return a copy of the result of `expand`, in memory of its own. implicit: has no effect."""
 
 def explain(y: Tensor, limit: builtins.int = ...) -> None:
     """Print how y came to be: its memory, then each recorded op from the first to the last."""
 
 def expm1(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """exp(x) - 1 without cancellation near 0.  Gradient: g*exp(x)."""
+    """Return exp(x) - 1 without cancellation near 0.  Gradient: g*exp(x)."""
 
 def eye(n: builtins.int, m: builtins.int | None = ..., *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
-    """Ones on the diagonal of an n x m matrix (m = n when omitted)."""
+    """Return ones on the diagonal of an n x m matrix (m = n when omitted)."""
 f16: DType
 f32: DType
 f64: DType
@@ -527,10 +527,10 @@ def finfo(type: Any = ...) -> Any:
     """The limits of a float dtype, that of a tensor, or the default one."""
 
 def fix(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """x without its fraction.  Gradient: 0."""
+    """Return x without its fraction.  Gradient: 0."""
 
 def flatten(input: Tensor, start_dim: builtins.int = ..., end_dim: builtins.int = ...) -> Tensor:
-    """The dims from start_dim to end_dim (included) as one; a tensor of shape () becomes (1,)."""
+    """Return the dims from start_dim to end_dim (included) as one; a tensor of shape () becomes (1,)."""
 
 def flatten_from(x: Tensor, start_dim: builtins.int) -> Tensor:
     """The dims from start_dim on as one."""
@@ -539,38 +539,38 @@ def flatten_to(x: Tensor, end_dim: builtins.int) -> Tensor:
     """The dims up to end_dim (included) as one."""
 
 def flip(input: Tensor, *dims: builtins.int | Sequence[builtins.int]) -> Tensor:
-    """Reversed along each of `dims`, by negative strides."""
+    """Return a view reversed along each of `dims`, by negative strides."""
 
 def fliplr(input: Tensor) -> Tensor:
-    """A view with the columns, the second dim, in reverse order."""
+    """Return a view with the columns, the second dim, in reverse order."""
 
 def flipud(input: Tensor) -> Tensor:
-    """A view with the rows, the first dim, in reverse order."""
+    """Return a view with the rows, the first dim, in reverse order."""
 float: DType
 float16: DType
 float32: DType
 float64: DType
 
 def float_power(input: Tensor | builtins.float, exponent: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """input to the exponent, in float64 for every dtype.  Gradient: as of `pow`."""
+    """Return input**exponent, in float64 for every dtype.  Gradient: as of `pow`."""
 
 def floor(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """The largest whole number not above x.  Gradient: 0."""
+    """Return the largest integer not above x.  Gradient: 0."""
 
 def floor_divide(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """The largest integer not above input/other, as Python's `//`; an integer divided by 0 gives 0.  Gradient: 0."""
+    """Return the largest integer not above input/other, as Python's `//`; an integer over 0 is 0.  Gradient: 0."""
 
 def fmax(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """The larger of two; a number wins over nan.  Gradient: g to the larger, at ties to input."""
+    """Return the larger of two; a number wins over nan.  Gradient: g to the larger, at ties to input."""
 
 def fmin(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """The smaller of two; a number wins over nan.  Gradient: g to the smaller, at ties to input."""
+    """Return the smaller of two; a number wins over nan.  Gradient: g to the smaller, at ties to input."""
 
 def fmod(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """input - other*trunc(input/other), with the sign of input, as C's fmod; an integer by 0 gives 0."""
+    """Return input - other*trunc(input/other), with the sign of input, as C's fmod; for integers 0 if other is 0."""
 
 def frac(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """x without its whole part, with the sign of x; nan for an infinity.  Gradient: g."""
+    """Return x without its integer part, with the sign of x; nan for an infinity.  Gradient: g."""
 
 def frexp(input: Tensor, *, out: Tensor | None = ...) -> Any:
     """Return the mantissa and the exponent of each element: input = mantissa * 2**exponent."""
@@ -579,28 +579,28 @@ def from_dlpack(ext_tensor: Any, *, device: Any = ..., copy: builtins.bool | Non
     """A tensor that shares memory with an object of another library, which has `__dlpack__`."""
 
 def from_numpy(ndarray: Any) -> Tensor:
-    """A tensor on the CPU that shares the array's memory: a write to either shows in both."""
+    """Return a CPU tensor that shares the array's memory: a write to either is visible in both."""
 
 def full(size: builtins.int | Sequence[builtins.int], fill_value: builtins.float, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
-    """A tensor of one value; the dtype follows the value when omitted."""
+    """Return a tensor of one value; the dtype follows the value when omitted."""
 
 def full_like(input: Tensor, fill_value: builtins.float, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: Any = ...) -> Tensor:
-    """One value with the shape, dtype and device of x."""
+    """Return one value with the shape, dtype and device of x."""
 
 def gather(input: Tensor, dim: builtins.int, index: Tensor, *, sparse_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
-    """out[i, j, k] = input[i, index[i, j, k], k] for dim 1, and alike for others.  Gradient: g added where it was read."""
+    """Return out[i, j, k] = input[i, index[i, j, k], k] for dim 1, and so on."""
 
 def gcd(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """The greatest common divisor of |input| and |other|; that of 0 and 0 is 0."""
+    """Return the greatest common divisor of |input| and |other|; that of 0 and 0 is 0."""
 
 def ge(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """input >= other."""
+    """Return input >= other."""
 
 def gelu(input: Tensor, approximate: builtins.str = ..., *, out: Tensor | None = ...) -> Tensor:
     """input times its normal distribution function, to some ulp also where it is tiny; approximate="tanh": `gelu_tanh`."""
 
 def ger(input: Tensor, vec2: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """The product of every element of a vector with every element of another."""
+    """Return the product of every element of a vector with every element of another."""
 
 def get_allocator(kind: builtins.str) -> Any:
     """The allocator of a kind of device."""
@@ -621,13 +621,13 @@ def grad(outputs: Tensor | Sequence[Tensor], inputs: Tensor | Sequence[Tensor], 
     """Gradients of outputs with respect to inputs, which may be Vars or values in between; `.grad` is not touched."""
 
 def gradient(input: Tensor, *, spacing: Any = ..., dim: builtins.int | Sequence[builtins.int] | None = ..., edge_order: builtins.int = ...) -> Any:
-    """The slopes along each dim, a tensor each: central differences, of `edge_order` 1 or 2 at both ends."""
+    """Return the derivatives along each dim, one tensor each: central differences, of `edge_order` 1 or 2 at both ends."""
 
 def greater(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """input > other."""
+    """Return input > other."""
 
 def greater_equal(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """input >= other."""
+    """Return input >= other."""
 
 def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: builtins.int, padding_mode: builtins.int, align_corners: builtins.bool) -> Tensor:
     """`nn.functional.grid_sample` with numbers for modes."""
@@ -639,17 +639,17 @@ def grid_sampler_3d(input: Tensor, grid: Tensor, interpolation_mode: builtins.in
     """`grid_sampler` of images with three dims."""
 
 def gt(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """input > other."""
+    """Return input > other."""
 half: DType
 
 def hardshrink(input: Tensor, lambd: Tensor | builtins.float = ..., *, out: Tensor | None = ...) -> Tensor:
-    """input where |input| > lambd, else 0; nan stays nan.  Gradient: g there, 0 elsewhere and at both ends."""
+    """Return input where |input| > lambd, otherwise 0; nan stays nan.  Gradient: g there, 0 elsewhere."""
 
 def heaviside(input: Tensor | builtins.float, values: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """0 below 0, 1 above, and values at 0; 0 for nan.  Gradient: 0; g at 0 for values."""
+    """Return 0 below 0, 1 above, and values at 0; 0 for nan.  Gradient: 0; g at 0 for values."""
 
 def histc(input: Tensor, bins: builtins.int = ..., min: builtins.float = ..., max: builtins.float = ..., *, out: Tensor | None = ...) -> Tensor:
-    """How many elements lie in each of `bins` equal parts from min to max, in input's dtype; others count nowhere."""
+    """Return how many elements are in each of `bins` equal parts from min to max, in input's dtype; others are ignored."""
 
 def histogram(input: Tensor, bins: builtins.int | Tensor, *, range: Sequence[builtins.float] | None = ..., weight: Tensor | None = ..., density: builtins.bool = ..., out: Tensor | None = ...) -> Any:
     """Count the elements in each bin, or add up their weights: (hist, bin_edges), in input's dtype."""
@@ -658,16 +658,16 @@ def histogramdd(input: Tensor, bins: Any, range: Sequence[builtins.float] | None
     """Count the points (..., D) in each bin of D dims, or add up their weights: (hist, D tensors of edges)."""
 
 def hsplit(input: Tensor, sections: builtins.int | Sequence[builtins.int] | Tensor) -> builtins.tuple[Tensor, ...]:
-    """Views of parts of one size, or up to indices, along the second dim; of a row along its own."""
+    """Return views of parts of one size, or up to indices, along the second dim; of a row along its own."""
 
 def hstack(tensors: Sequence[Tensor], *, out: Tensor | None = ...) -> Tensor:
-    """Tensors side by side: rows end to end, others along the second dim."""
+    """Join tensors along the second dim; vectors are joined end to end."""
 
 def hypot(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """sqrt(input**2 + other**2), where the squares may overflow; infinite if one operand is."""
+    """Return sqrt(input**2 + other**2), where the squares may overflow; infinite if one operand is."""
 
 def i0(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """The modified Bessel function I0: the mean of exp(x*cos(t)).  Gradient: g*i1(x)."""
+    """Return the modified Bessel function I0: the mean of exp(x*cos(t)).  Gradient: g*i1(x)."""
 i16: DType
 i32: DType
 i64: DType
@@ -677,29 +677,29 @@ def iinfo(type: Any) -> Any:
     """The limits of an integer dtype, or that of a tensor: bits, max, min and dtype."""
 
 def index_add(input: Tensor, dim: builtins.int, index: Tensor, source: Tensor, *, alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
-    """input with alpha * source added along `dim` at the 1-d `index`; repeated positions add up."""
+    """Return input with alpha * source added along `dim` at the 1-d `index`; repeated positions add up."""
 
 def index_copy(input: Tensor, dim: builtins.int, index: Tensor, source: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """input with the slices of source along `dim` instead of those that the 1-d `index` names."""
+    """Return input with its slices along `dim` at the 1-d `index` replaced by those of source."""
 
 def index_fill(input: Tensor, dim: builtins.int, index: Tensor, value: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """input with one value in the slices along `dim` that the 1-d `index` names."""
+    """Return input with one value in the slices along `dim` that the 1-d `index` names."""
 
 def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """input with values at input[indices], which broadcast; indices: index tensors or masks, one after another."""
+    """Return input with values, which broadcast, at input[indices]; indices is a sequence of index tensors or masks."""
 
 def index_reduce(input: Tensor, dim: builtins.int, index: Tensor, source: Tensor, reduce: builtins.str, *, include_self: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
     """Return input with each slice of source along `dim` reduced into the slice that the 1-d `index` names."""
 
 def index_select(input: Tensor, dim: builtins.int, index: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """The slices of input along `dim` that the 1-d `index` names, in its order."""
+    """Return the slices of input along `dim` that the 1-d `index` names, in its order."""
 inf: Any
 
 def initial_seed() -> builtins.int:
     """Return the seed of the default generator."""
 
 def inner(input: Tensor, other: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """The inner products of rows, which are the last dims; of a number it is the product with it."""
+    """Return the inner products of rows, which are the last dims; of a number it is the product with it."""
 int: DType
 int16: DType
 int32: DType
@@ -707,13 +707,13 @@ int64: DType
 int8: DType
 
 def inverse(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """`mg.linalg.inv`: the inverses of square matrices."""
+    """Return `mg.linalg.inv`: the inverses of square matrices."""
 
 def is_complex(input: Tensor) -> builtins.bool:
     """False: there are no complex numbers."""
 
 def is_floating_point(input: Tensor) -> builtins.bool:
-    """Whether the dtype is a float."""
+    """Return whether the dtype is a float."""
 
 def is_grad_enabled() -> builtins.bool:
     """Whether ops are recorded now, in this thread or task."""
@@ -728,318 +728,318 @@ def is_same_size(input: Tensor, other: Tensor) -> builtins.bool:
     """Whether two tensors have one shape."""
 
 def is_tensor(obj: Any) -> builtins.bool:
-    """Whether it is a tensor."""
+    """Return whether it is a tensor."""
 
 def isclose(input: Tensor, other: Tensor, rtol: builtins.float = ..., atol: builtins.float = ..., equal_nan: builtins.bool = ...) -> Tensor:
-    """Whether |input - other| <= atol + rtol*|other|, or both are equal; with equal_nan two nan are equal."""
+    """Return whether |input - other| <= atol + rtol*|other|, or both are equal; with equal_nan two nan are equal."""
 
 def isfinite(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Whether x is neither infinite nor nan."""
+    """Return whether x is neither infinite nor nan."""
 
 def isin(elements: Tensor | builtins.float, test_elements: Tensor | builtins.float, *, assume_unique: builtins.bool = ..., invert: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
     """Whether each element is among the others; nan is not.  invert: whether it is not.  assume_unique: no effect."""
 
 def isinf(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Whether x is infinite, of either sign."""
+    """Return whether x is infinite, of either sign."""
 
 def isnan(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Whether x is nan."""
+    """Return whether x is nan."""
 
 def isneginf(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Whether x is -inf."""
+    """Return whether x is -inf."""
 
 def isposinf(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Whether x is inf."""
+    """Return whether x is inf."""
 
 def isreal(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """True: there are no complex numbers."""
+    """Return True: there are no complex numbers."""
 
 def kernel(*, dtype: Any, shape: Any, vjp: Any = ..., linear: Any = ..., jvp: Any = ..., batch: Any = ..., joint: Any = ..., outputs: builtins.tuple[builtins.str, ...] = ..., zeros: builtins.bool = ..., name: builtins.str = ..., label: builtins.str = ..., namespace: Any = ..., method: builtins.bool = ..., in_place: builtins.bool = ..., out: builtins.bool = ..., floats: builtins.bool = ..., writes: builtins.tuple[builtins.str, ...] = ..., otherwise: Any = ...) -> Any:
     """Declare an op with a kernel family of its own."""
 
 def kron(input: Tensor, other: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """The Kronecker product: each element of input times all of other, as a block in its place."""
+    """Return the Kronecker product: each element of input times all of other, as a block in its place."""
 
 def kthvalue(input: Tensor, k: builtins.int, dim: builtins.int = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
-    """The k-th smallest element along `dim`, k from 1 on: (values, indices); nan is the greatest."""
+    """Return the k-th smallest element along `dim`, k from 1 on: (values, indices); nan is the greatest."""
 
 def lcm(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """The least common multiple of |input| and |other|, 0 where one is 0; it wraps."""
+    """Return the least common multiple of |input| and |other|, 0 where one is 0; it wraps."""
 
 def ldexp(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """input * 2**other.  Gradient: g*2**other, and g*y*ln(2) for other."""
+    """Return input * 2**other.  Gradient: g*2**other, and g*y*ln(2) for other."""
 
 def le(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """input <= other."""
+    """Return input <= other."""
 
 def leaky_relu(input: Tensor, negative_slope: Tensor | builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """input above 0, else negative_slope * input.  inplace: in the memory of input, which is returned."""
+    """Return input where it is positive, otherwise negative_slope * input. inplace: write into input and return it."""
 
 def lerp(input: Tensor | builtins.float, end: Tensor | builtins.float, weight: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """input + weight * (end - input), exactly `end` for the weight 1."""
+    """Return input + weight * (end - input), exactly `end` for the weight 1."""
 
 def less(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """input < other."""
+    """Return input < other."""
 
 def less_equal(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """input <= other."""
+    """Return input <= other."""
 
 def lgamma(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """log(|gamma(x)|), inf at 0 and at negative whole numbers.  Gradient: g*digamma(x)."""
+    """Return log(|gamma(x)|), inf at 0 and at negative integers.  Gradient: g*digamma(x)."""
 
 def linspace(start: builtins.float, end: builtins.float, steps: builtins.int, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
-    """`steps` values from start to end, both included.  Ends may be tensors without dims; they get no gradient."""
+    """Return `steps` values from start to end, both included.  Ends may be 0-d tensors; they get no gradient."""
 
 def load(f: Any, map_location: Any = ...) -> Any:
     """Read the file of `save`, or another file in its formats, as a dict of tensors by name."""
 
 def log(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Natural logarithm; -inf at 0, nan below.  Gradient: g/x."""
+    """Return the natural logarithm; -inf at 0, nan below.  Gradient: g/x."""
 
 def log10(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Logarithm to base 10.  Gradient: g/(x*ln(10))."""
+    """Return the logarithm to base 10.  Gradient: g/(x*ln(10))."""
 
 def log1p(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """log(1 + x) without cancellation near 0.  Gradient: g/(1+x)."""
+    """Return log(1 + x) without cancellation near 0.  Gradient: g/(1+x)."""
 
 def log2(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Logarithm to base 2.  Gradient: g/(x*ln(2))."""
+    """Return the logarithm to base 2.  Gradient: g/(x*ln(2))."""
 
 def log_sigmoid(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """log(sigmoid(x)), without overflow.  Gradient: g*sigmoid(-x)."""
+    """Return log(sigmoid(x)), without overflow.  Gradient: g*sigmoid(-x)."""
 
 def log_softmax(input: Tensor, dim: builtins.int, dtype: Any = ..., *, out: Tensor | None = ...) -> Tensor:
-    """log(softmax(input)) along `dim`, without leaving the logarithm.  Gradient: g - exp(y) * sum(g)."""
+    """Return log(softmax(input)) along `dim`, without leaving the logarithm.  Gradient: g - exp(y) * sum(g)."""
 
 def logaddexp(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """log(exp(input) + exp(other)) without overflow.  Gradient: g times each operand's share."""
+    """Return log(exp(input) + exp(other)) without overflow.  Gradient: g times each operand's share."""
 
 def logaddexp2(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """log2(2**input + 2**other) without overflow.  Gradient: g times each operand's share."""
+    """Return log2(2**input + 2**other) without overflow.  Gradient: g times each operand's share."""
 
 def logcumsumexp(input: Tensor, dim: builtins.int, *, out: Tensor | None = ...) -> Tensor:
-    """log(cumsum(exp(input))) along `dim`, without overflow.  Floats only."""
+    """Return log(cumsum(exp(input))) along `dim`, without overflow.  Floats only."""
 
 def logdet(input: Tensor) -> Tensor:
     """Return the logarithms of the determinants of square matrices: -inf for 0, nan for a negative one."""
 
 def logical_and(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """Whether both are not zero."""
+    """Return whether both are not zero."""
 
 def logical_not(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Whether x is zero."""
+    """Return whether x is zero."""
 
 def logical_or(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """Whether one is not zero."""
+    """Return whether one is not zero."""
 
 def logical_xor(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """Whether exactly one is not zero."""
+    """Return whether exactly one is not zero."""
 
 def logit(input: Tensor, eps: Any = ..., *, out: Tensor | None = ...) -> Tensor:
-    """log(x/(1-x)), the inverse of sigmoid, nan outside of [0, 1]; eps: of x in [eps, 1 - eps]."""
+    """Return log(x/(1-x)), the inverse of sigmoid, nan outside of [0, 1]; eps: of x in [eps, 1 - eps]."""
 
 def logspace(start: builtins.float, end: builtins.float, steps: builtins.int, base: builtins.float = ..., *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
-    """`steps` powers of base with evenly spaced exponents, both ends included; see `linspace`."""
+    """Return `steps` powers of base with evenly spaced exponents, both ends included; see `linspace`."""
 
 def logsumexp(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None, keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """log(sum(exp(x))) over `dim`; nothing overflows.  Gradient: g times the softmax."""
+    """Return log(sum(exp(x))) over `dim`; nothing overflows.  Gradient: g times the softmax."""
 long: DType
 
 def lt(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """input < other."""
+    """Return input < other."""
 
 def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """`mg.linalg.lu_solve`: the solutions of systems by factors of `mg.linalg.lu_factor`."""
 
 def manual_seed(seed: builtins.int) -> Any:
-    """Restart the default generator: the same seed gives the same numbers, for any number of threads."""
+    """Restart the default generator: the same seed produces the same numbers, for any number of threads."""
 
 def masked_fill(input: Tensor, mask: Tensor, value: Tensor | builtins.float) -> Tensor:
-    """x with `value`, a number or a tensor of one, where `mask` holds; the two broadcast.  The dtype of x stays."""
+    """Return x with `value`, a number or a 0-d tensor, where `mask` is True; the two broadcast.  The dtype of x stays."""
 
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
-    """x with the elements of `source`, in their order, where `mask` holds; the two broadcast."""
+    """Return x with the elements of `source`, in their order, where `mask` is True; the two broadcast."""
 
 def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """The elements where `mask` holds, 1-d and row-major; the two broadcast.  Gradient: g to where each was read."""
 
 def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Matrix product; a 1-d operand is a row on the left, a column on the right, and its dim goes from the result."""
+    """Return the matrix product; a 1-d operand is a row on the left and a column on the right, and its dim is removed."""
 
 def matrix_power(input: Tensor, n: builtins.int, *, out: Tensor | None = ...) -> Tensor:
-    """`mg.linalg.matrix_power`: a power of square matrices, also a negative one."""
+    """Return `mg.linalg.matrix_power`: a power of square matrices, also a negative one."""
 
 def max(input: Tensor, dim: builtins.int | Tensor | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
-    """Largest of all elements; with an int `dim`, (values, indices) along it; with a second tensor, `maximum`."""
+    """Return the largest element; with an int `dim`, (values, indices) along it; with a second tensor, `maximum`."""
 
 def max_pool1d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., dilation: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., return_indices: builtins.bool = ...) -> Any:
-    """The largest element of each window along the last dim: see `max_pool2d`."""
+    """Return the largest element of each window along the last dim: see `max_pool2d`."""
 
 def max_pool2d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., dilation: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., return_indices: builtins.bool = ...) -> Any:
-    """The largest element of each window of images (N, C, H, W), or one (C, H, W); stride is kernel_size if None."""
+    """Return the largest element of each window of (N, C, H, W), or of (C, H, W); stride is kernel_size if None."""
 
 def max_pool3d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., dilation: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., return_indices: builtins.bool = ...) -> Any:
-    """The largest element of each window of the last three dims: see `max_pool2d`."""
+    """Return the largest element of each window of the last three dims: see `max_pool2d`."""
 
 def maximum(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """The larger of two; nan wins.  Gradient: to the larger, half and half at ties."""
+    """Return the larger of two; nan wins.  Gradient: g to the larger operand, g/2 to each at ties."""
 
 def mean(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
-    """Mean over `dim`, floats only, accumulated and re-associated as `sum` is."""
+    """Return the mean over `dim`, floats only, accumulated and re-associated as `sum` is."""
 
 def median(input: Tensor, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
-    """The middle element in order, of two the lower: of all, or (values, indices) along `dim`; nan if there is one."""
+    """Return the median of all elements, or (values, indices) along `dim`; the lower of two; nan if there is a nan."""
 
 def memory_stats(device: builtins.str = ...) -> Any:
     """What the allocator of a device has counted: bytes in use, cached and at the peak, allocations, frees, hits."""
 
 def meshgrid(*tensors: Tensor, indexing: Any = ...) -> builtins.tuple[Tensor, ...]:
-    """Views of rows, each along a dim of its own and stretched along the others."""
+    """Return views of vectors, each along a dim of its own and expanded along the others."""
 
 def min(input: Tensor, dim: builtins.int | Tensor | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
-    """Smallest of all elements; with an int `dim`, (values, indices) along it; with a second tensor, `minimum`."""
+    """Return the smallest element; with an int `dim`, (values, indices) along it; with a second tensor, `minimum`."""
 
 def minimum(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """The smaller of two; nan wins.  Gradient: to the smaller, half and half at ties."""
+    """Return the smaller of two; nan wins.  Gradient: g to the smaller operand, g/2 to each at ties."""
 
 def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Matrix times matrix, no batch dims."""
+    """Return matrix times matrix, without batch dims."""
 
 def mode(input: Tensor, dim: builtins.int = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
-    """The most frequent element along `dim`, of several the smallest, and the last position where it stands."""
+    """Return the most frequent element along `dim`, the smallest of several, and its last position."""
 
 def moveaxis(input: Tensor, source: builtins.int | Sequence[builtins.int], destination: builtins.int | Sequence[builtins.int]) -> Tensor:
-    """`movedim` under NumPy's name."""
+    """Return `movedim` under NumPy's name."""
 
 def movedim(input: Tensor, source: builtins.int | Sequence[builtins.int], destination: builtins.int | Sequence[builtins.int]) -> Tensor:
-    """A view with some dims moved to other positions; the others keep their order."""
+    """Return a view with some dims moved to other positions; the others keep their order."""
 
 def msort(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """The elements along the first dim in order."""
+    """Return the elements sorted along the first dim."""
 
 def mul(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """Product, element by element; shapes broadcast.  For bool it is `and`.  Gradient: g*other and g*input."""
+    """Return the product per element; shapes broadcast.  For bool it is `and`.  Gradient: g*other and g*input."""
 
 def multinomial(input: Tensor, num_samples: builtins.int, replacement: builtins.bool = ..., *, generator: Any = ..., out: Tensor | None = ...) -> Tensor:
     """Positions (int64) drawn from each row of weights, which need not add up to 1; without replacement none twice."""
 
 def multiply(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """Product, element by element; shapes broadcast.  For bool it is `and`.  Gradient: g*other and g*input."""
+    """Return the product per element; shapes broadcast.  For bool it is `and`.  Gradient: g*other and g*input."""
 
 def mv(input: Tensor, vec: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Matrix times vector."""
+    """Return matrix times vector."""
 
 def mvlgamma(input: Tensor, p: builtins.int, *, out: Tensor | None = ...) -> Tensor:
     """The logarithm of the multivariate gamma function of p dims: a sum of lgamma(input - k/2), and p(p-1)/4*log(pi)."""
 nan: Any
 
 def nan_to_num(input: Tensor, nan: builtins.float | None = ..., posinf: builtins.float | None = ..., neginf: builtins.float | None = ..., *, out: Tensor | None = ...) -> Tensor:
-    """input with nan for each nan, posinf for inf, neginf for -inf; by default 0 and the largest numbers of its dtype."""
+    """Replace nan by the argument nan, inf by posinf and -inf by neginf."""
 
 def nanmean(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
-    """Mean over `dim` of the elements that are not nan; nan where there is none.  Gradient: g/count for each."""
+    """Return the mean over `dim` of the elements that are not nan; nan without any.  Gradient: g/count for each."""
 
 def nanmedian(input: Tensor, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
-    """`median` of the elements that are not nan; nan where there is none."""
+    """Return `median` of the elements that are not nan; nan if there is none."""
 
 def nanquantile(input: Tensor, q: Tensor | builtins.float, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, interpolation: builtins.str = ..., out: Tensor | None = ...) -> Tensor:
-    """`quantile` of the elements that are not nan; nan where there is none."""
+    """Return `quantile` of the elements that are not nan; nan if there is none."""
 
 def nansum(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
-    """Sum over `dim` of the elements that are not nan; 0 where there is none.  Gradient: g for each of them."""
+    """Return the sum over `dim` of the elements that are not nan; 0 without any.  Gradient: g for each of them."""
 
 def narrow(input: Tensor, dim: builtins.int, start: builtins.int, length: builtins.int) -> Tensor:
-    """`length` elements along `dim` from `start`.  Gradient: zeros around g."""
+    """Return a view of `length` elements along `dim` from `start`.  Gradient: zeros around g."""
 
 def narrow_copy(input: Tensor, dim: builtins.int, start: builtins.int, length: builtins.int, *, out: Tensor | None = ...) -> Tensor:
     """A copy of what `narrow` sees, in memory of its own."""
 
 def ndtr(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """The normal distribution function, with its negative tail to full relative accuracy."""
+    """Return the normal distribution function, with its negative tail to full relative accuracy."""
 
 def ne(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """input != other."""
+    """Return input != other."""
 
 def neg(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """-x; unsigned integers wrap."""
+    """Return -x; unsigned integers wrap."""
 
 def negative(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """-x; unsigned integers wrap."""
+    """Return -x; unsigned integers wrap."""
 newaxis: Any
 
 def nextafter(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """The number of input's dtype next to it, towards other; float32 and float64 only."""
+    """Return the number of input's dtype next to it, towards other; float32 and float64 only."""
 
 def no_grad() -> Any:
     """Record nothing in this block (or in the decorated function)."""
 
 def nonzero(input: Tensor, *, as_tuple: builtins.bool = ..., out: Tensor | None = ...) -> Any:
-    """The indices of all elements that are not zero, a row each (int64); as_tuple: a tensor for each dim instead."""
+    """Return the int64 indices of all nonzero elements, one row for each; as_tuple: one tensor for each dim instead."""
 
 def norm(input: Tensor, p: builtins.float | builtins.str | None = ..., dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., out: Tensor | None = ..., dtype: Any = ...) -> Tensor:
     """Return the norm of order `p` of the elements over `dim`, `sum(abs(x)**p)**(1/p)`."""
 
 def normal(mean: builtins.float | Tensor, std: builtins.float | Tensor = ..., size: builtins.int | Sequence[builtins.int] | None = ..., *, generator: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
-    """Normal with a mean and a deviation, each a number or, without `size`, a tensor with one for each element."""
+    """Return normal samples; mean and deviation are numbers or, without `size`, tensors with a value per element."""
 
 def not_equal(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """input != other."""
+    """Return input != other."""
 
 def numel(input: Tensor) -> builtins.int:
     """The number of elements."""
 
 def ones(*size: builtins.int | Sequence[builtins.int], dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
-    """Ones, of the default float unless a dtype is given."""
+    """Return ones, of the default float unless a dtype is given."""
 
 def ones_like(input: Tensor, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: Any = ...) -> Tensor:
-    """Ones with the shape, dtype and device of x."""
+    """Return ones with the shape, dtype and device of x."""
 
 def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """The product of every element of a vector with every element of another."""
+    """Return the product of every element of a vector with every element of another."""
 
 def override(**values: Any) -> Any:
     """Change settings inside a `with` block; an unknown name raises AttributeError, and nothing has changed."""
 
 def pairwise_distance(x1: Tensor, x2: Tensor, p: builtins.float = ..., eps: builtins.float = ..., keepdim: builtins.bool = ...) -> Tensor:
-    """The norm of order p of x1 - x2 + eps along the last dim; the two broadcast."""
+    """Return the norm of order p of x1 - x2 + eps along the last dim; the two broadcast."""
 
 def pdist(input: Tensor, p: builtins.float = ...) -> Tensor:
     """Return the distance of order p of each pair of rows of a matrix (n, m), as a vector of n * (n - 1) / 2."""
 
 def permute(input: Tensor, *dims: builtins.int | Sequence[builtins.int]) -> Tensor:
-    """The dims in another order.  Gradient: the inverse order."""
+    """Return a view with the dims in another order.  Gradient: the inverse order."""
 
 def permute_copy(input: Tensor, *dims: builtins.int | Sequence[builtins.int], out: Tensor | None = ...) -> Tensor:
     """A copy of what `permute` sees, in memory of its own."""
 pi: Any
 
 def pinverse(input: Tensor, rcond: builtins.float = ...) -> Tensor:
-    """`mg.linalg.pinv` with rtol=rcond: the Moore-Penrose inverses of matrices."""
+    """Return `mg.linalg.pinv` with rtol=rcond: the Moore-Penrose inverses of matrices."""
 
 def pixel_shuffle(input: Tensor, upscale_factor: builtins.int) -> Tensor:
-    """Images (..., C*r*r, H, W) as (..., C, H*r, W*r): each r*r channels become the pixels of a square."""
+    """Return images (..., C*r*r, H, W) as (..., C, H*r, W*r): each r*r channels become the pixels of a square."""
 
 def pixel_unshuffle(input: Tensor, downscale_factor: builtins.int) -> Tensor:
-    """Images (..., C, H*r, W*r) as (..., C*r*r, H, W): the pixels of each square become channels."""
+    """Return images (..., C, H*r, W*r) as (..., C*r*r, H, W): the pixels of each square become channels."""
 
 def polygamma(n: builtins.int, input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """The n-th derivative of digamma.  Gradient: g*polygamma(n + 1, x)."""
+    """Return the n-th derivative of digamma.  Gradient: g*polygamma(n + 1, x)."""
 
 def positive(input: Tensor) -> Tensor:
-    """The input itself; bool is refused, as by `neg`."""
+    """Return the input itself; bool is refused, as by `neg`."""
 
 def pow(input: Tensor | builtins.float, exponent: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """input to the exponent, a true power: negative bases with whole exponents work; integers stay integers and wrap."""
+    """Return input**exponent; negative bases with integer exponents work.  Integers stay integers and wrap."""
 
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
-    """input above 0, else weight * input, with one weight, or one for each channel, which are the second dim."""
+    """Return input where it is positive, otherwise weight * input; one weight, or one per channel (the second dim)."""
 preserve_format: Any
 
 def printoptions(precision: builtins.int | None = ..., threshold: builtins.float | None = ..., edgeitems: builtins.int | None = ..., linewidth: builtins.int | None = ..., profile: builtins.str | None = ..., sci_mode: builtins.bool | None = ...) -> Iterator[None]:
     """`set_printoptions` for a `with` block, in this thread or task."""
 
 def prod(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
-    """Product over `dim`.  Gradient: g times the product of the other elements, exact with zeros too."""
+    """Return the product over `dim`.  Gradient: g times the product of the other elements, exact with zeros too."""
 
 def promote(a: DType, b: DType) -> DType:
     """The dtype that two operands meet in."""
@@ -1054,37 +1054,37 @@ def qr(input: Tensor, some: builtins.bool = ..., *, out: Tensor | None = ...) ->
     """`mg.linalg.qr` with mode="reduced", or "complete" with some=False."""
 
 def quantile(input: Tensor, q: Tensor | builtins.float, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, interpolation: builtins.str = ..., out: Tensor | None = ...) -> Tensor:
-    """The element at the share q, 0 to 1, in order along `dim`, or of all; several q are a dim in front."""
+    """Return the quantile q, 0 to 1, along `dim` or of all elements; several q are a new first dim."""
 
 def rad2deg(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Radians as degrees, x*180/pi.  Gradient: g*180/pi."""
+    """Convert radians to degrees, x*180/pi.  Gradient: g*180/pi."""
 
 def rand(*size: builtins.int | Sequence[builtins.int], generator: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
-    """Uniform in [0, 1)."""
+    """Return samples from the uniform distribution on [0, 1)."""
 
 def rand_like(input: Tensor, *, generator: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: Any = ...) -> Tensor:
-    """`rand` with the shape, dtype and device of the input."""
+    """Return `rand` with the shape, dtype and device of the input."""
 
 def randint(low: builtins.int, high: builtins.int | None = ..., size: builtins.int | Sequence[builtins.int] = ..., *, generator: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
-    """Integers in [low, high), all as likely; randint(high, size=...) starts at 0.  Raises ArgumentError if empty."""
+    """Return uniform integers in [low, high); randint(high, size=...) starts at 0.  Raises ArgumentError if empty."""
 
 def randint_like(input: Tensor, low: builtins.int, high: builtins.int | None = ..., *, generator: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
     """`randint` with the shape, dtype and device of the input; randint_like(input, high) starts at 0."""
 
 def randn(*size: builtins.int | Sequence[builtins.int], generator: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
-    """Normal with mean 0 and deviation 1."""
+    """Return samples from the normal distribution with mean 0 and standard deviation 1."""
 
 def randn_like(input: Tensor, *, generator: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: Any = ...) -> Tensor:
-    """`randn` with the shape, dtype and device of the input."""
+    """Return `randn` with the shape, dtype and device of the input."""
 
 def randperm(n: builtins.int, *, generator: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
-    """A random permutation of 0 .. n-1 (int64 unless a dtype is given), by sorting random keys."""
+    """Return a random permutation of 0 .. n-1 (int64 unless a dtype is given), by sorting random keys."""
 
 def ravel(input: Tensor) -> Tensor:
-    """All elements as one dim, `flatten` under NumPy's name."""
+    """Return all elements as one dim, `flatten` under NumPy's name."""
 
 def reciprocal(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """1/x.  Gradient: -g/x**2."""
+    """Return 1/x.  Gradient: -g/x**2."""
 
 def reduction(*, dtype: Any, identity: builtins.str | builtins.tuple[builtins.str, ...], order: builtins.str | None = ..., combine: Any = ..., map: Any = ..., finish: Any = ..., mean: builtins.bool = ..., vjp: Any = ..., linear: Any = ..., jvp: Any = ..., batch: Any = ..., outputs: builtins.tuple[builtins.str, ...] = ..., zeros: builtins.bool = ..., namespace: Any = ..., method: builtins.bool = ..., name: builtins.str = ..., label: builtins.str = ...) -> Any:
     """Declare a reduction over any set of dims: map, combine, finish; the body is its scalar function (acc, x)."""
@@ -1093,46 +1093,46 @@ def register_backend(kind: builtins.str, factory: Any, dlpack: builtins.int | No
     """Say who runs the loops of `kind`; replaces an earlier registration."""
 
 def relu(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """x above 0, else 0; nan stays nan.  Gradient: g where x > 0, 0 at 0 and below."""
+    """Return x where it is positive, otherwise 0; nan stays nan.  Gradient: g where x > 0, 0 at 0 and below."""
 
 def relu6(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """relu, not above 6; nan stays nan.  Gradient: g where 0 < x < 6, 0 elsewhere and at both ends."""
+    """Return min(max(x, 0), 6); nan stays nan.  Gradient: g where 0 < x < 6, 0 elsewhere and at both ends."""
 
 def remainder(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """input - other*floor(input/other), with the sign of other, as Python's `%`; an integer by 0 gives 0."""
+    """Return input - other*floor(input/other), with the sign of other, as Python's `%`; for integers 0 if other is 0."""
 
 def renorm(input: Tensor, p: builtins.float, dim: builtins.int, maxnorm: builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """The slices along `dim` whose norm of order p is above maxnorm scaled down to it."""
+    """Return the slices along `dim` whose norm of order p is above maxnorm scaled down to it."""
 
 def repeat(input: Tensor, *repeats: builtins.int | Sequence[builtins.int]) -> Tensor:
-    """The tensor repeated repeats[d] times along each dim; more counts than dims add dims in front."""
+    """Repeat the tensor repeats[d] times along each dim; more counts than dims add first dims."""
 
 def repeat_interleave(input: Tensor, repeats: Tensor | builtins.int, dim: builtins.int | None = ..., *, output_size: builtins.int | None = ...) -> Tensor:
-    """Each element several times, one after the other, along `dim`, or of all as a row."""
+    """Repeat each element several times, one after the other, along `dim`, or of all as a row."""
 
 def reshape(input: Tensor, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
-    """x in another shape of as many elements (one -1 is inferred): a view if the strides allow, else of a copy."""
+    """Return x in another shape of the same size (one -1 is inferred): a view if the strides allow it, or a copy."""
 
 def result_type(tensor1: Any, tensor2: Any) -> DType:
     """Return the dtype of an op between two tensors, or a tensor and a number, which is weak."""
 
 def roll(input: Tensor, shifts: builtins.int | Sequence[builtins.int], dims: builtins.int | Sequence[builtins.int] = ...) -> Tensor:
-    """The tensor moved by `shifts` along `dims`; what falls off one end comes in at the other."""
+    """Shift the elements by `shifts` along `dims`; elements beyond one end come in at the other."""
 
 def rot90(input: Tensor, k: builtins.int = ..., dims: builtins.int | Sequence[builtins.int] = ...) -> Tensor:
-    """A view turned k times by 90 degrees in the plane of two dims, from the first towards the second."""
+    """Return a view rotated k times by 90 degrees in the plane of two dims, from the first towards the second."""
 
 def round(input: Tensor, *, decimals: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
-    """The nearest integer, halves to even: round(0.5) = 0, round(1.5) = 2; or the nearest multiple of 10**-decimals."""
+    """Return the nearest integer, or multiple of 10**-decimals; ties go to even: round(0.5) = 0, round(1.5) = 2."""
 
 def row_stack(tensors: Sequence[Tensor], *, out: Tensor | None = ...) -> Tensor:
-    """Tensors one below the other, along the first dim; a row of n counts as (1, n)."""
+    """Join tensors along the first dim; a vector of n counts as (1, n)."""
 
 def rsqrt(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """1/sqrt(x).  Gradient: -g/(2*x*sqrt(x))."""
+    """Return 1/sqrt(x).  Gradient: -g/(2*x*sqrt(x))."""
 
 def rsub(input: Tensor, other: Any, *, alpha: builtins.float = ...) -> Tensor:
-    """other - alpha * input.  Gradient: -g*alpha, and g for other."""
+    """Return other - alpha * input.  Gradient: -g*alpha, and g for other."""
 
 def save(obj: Any, f: Any) -> None:
     """Write tensors, and dicts, lists and tuples of them, of numbers and of texts, to a file."""
@@ -1144,32 +1144,32 @@ def scalar_tensor(s: builtins.float, *, dtype: Any = ..., device: Any = ..., req
     """Return a tensor of shape () with one number, of the default float unless a dtype is given."""
 
 def scatter(input: Tensor, dim: builtins.int, index: Tensor, src: Tensor | builtins.float, *, reduce: builtins.str | None = ..., out: Tensor | None = ...) -> Tensor:
-    """input with src[i, j, k], or a number, instead of what is at [i, index[i, j, k], k] for dim 1."""
+    """Return input with src[i, j, k], or a number, at [i, index[i, j, k], k] for dim 1."""
 
 def scatter_add(input: Tensor, dim: builtins.int, index: Tensor, src: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """input with src[i, j, k] added at [i, index[i, j, k], k] for dim 1; repeated positions add up."""
+    """Return input with src[i, j, k] added at [i, index[i, j, k], k] for dim 1; repeated positions add up."""
 
 def scatter_reduce(input: Tensor, dim: builtins.int, index: Tensor, src: Tensor, reduce: builtins.str, *, include_self: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
     """Return input with each element of src reduced into the position that index names along `dim`."""
 schema: Any
 
 def searchsorted(sorted_sequence: Tensor, input: Tensor | builtins.float, *, out_int32: builtins.bool = ..., right: builtins.bool = ..., side: builtins.str | None = ..., sorter: Tensor | None = ..., out: Tensor | None = ...) -> Tensor:
-    """Where each element of input would be inserted into sorted rows, in int64: in front of what is equal."""
+    """Return the int64 positions at which elements of input fit into sorted rows, before equal elements."""
 
 def seed() -> builtins.int:
     """Seed the default generator with 64 random bits of the operating system, and return the seed."""
 
 def select(input: Tensor, dim: builtins.int, index: builtins.int) -> Tensor:
-    """One position along `dim`, which goes.  Gradient: zeros around g."""
+    """Return a view of one position along `dim`, which is removed.  Gradient: zeros around g."""
 
 def select_copy(input: Tensor, dim: builtins.int, index: builtins.int, *, out: Tensor | None = ...) -> Tensor:
     """A copy of what `select` sees, in memory of its own."""
 
 def select_scatter(input: Tensor, src: Tensor, dim: builtins.int, index: builtins.int) -> Tensor:
-    """The tensor with src instead of `select(input, dim, index)`; both are differentiated."""
+    """Return the tensor with src instead of `select(input, dim, index)`; both are differentiated."""
 
 def selu(input: Tensor, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """1.0507 * x above 0, else 1.7581 * (exp(x) - 1): networks of it keep mean 0 and variance 1."""
+    """Return 1.0507 * x where x > 0, otherwise 1.7581 * (exp(x) - 1).  Networks of it keep mean 0 and variance 1."""
 
 def set_allocator(kind: builtins.str, allocator: Any) -> None:
     """Let `allocator` serve all devices of that kind from now on; existing storages go back to their own."""
@@ -1204,154 +1204,154 @@ settings: Any
 short: DType
 
 def sigmoid(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """1/(1 + exp(-x)), without overflow.  Gradient: g*y*(1-y)."""
+    """Return 1/(1 + exp(-x)), without overflow.  Gradient: g*y*(1-y)."""
 
 def sign(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """-1, 0 or 1; nan stays nan.  Gradient: 0."""
+    """Return -1, 0 or 1; nan stays nan.  Gradient: 0."""
 
 def signbit(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Whether the sign of x is minus, which -0.0 and nan may have too."""
+    """Return whether the sign of x is minus, which -0.0 and nan may have too."""
 
 def silu(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """x*sigmoid(x).  Gradient: g*s*(1 + x*(1-s)) with s = sigmoid(x)."""
+    """Return x*sigmoid(x).  Gradient: g*s*(1 + x*(1-s)) with s = sigmoid(x)."""
 
 def sin(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Sine.  Gradient: g*cos(x)."""
+    """Return the sine.  Gradient: g*cos(x)."""
 
 def sinc(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """sin(pi*x)/(pi*x), 1 at 0.  Gradient: g*(cos(pi*x) - y)/x, 0 at 0."""
+    """Return sin(pi*x)/(pi*x), 1 at 0.  Gradient: g*(cos(pi*x) - y)/x, 0 at 0."""
 
 def sinh(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Hyperbolic sine.  Gradient: g*cosh(x)."""
+    """Return the hyperbolic sine.  Gradient: g*cosh(x)."""
 
 def slice_copy(input: Tensor, dim: builtins.int = ..., start: builtins.int | None = ..., end: builtins.int | None = ..., step: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
-    """A copy of input[start:end:step] along `dim`."""
+    """Return a copy of input[start:end:step] along `dim`."""
 
 def slice_scatter(input: Tensor, src: Tensor, dim: builtins.int = ..., start: builtins.int | None = ..., end: builtins.int | None = ..., step: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
-    """The tensor with src instead of input[start:end:step] along `dim`; both are differentiated."""
+    """Return the tensor with src instead of input[start:end:step] along `dim`; both are differentiated."""
 
 def slogdet(input: Tensor, *, out: Tensor | None = ...) -> Any:
-    """`mg.linalg.slogdet`: (sign, logabsdet) of the determinants of square matrices."""
+    """Return `mg.linalg.slogdet`: (sign, logabsdet) of the determinants of square matrices."""
 
 def softmax(input: Tensor, dim: builtins.int, dtype: Any = ..., *, out: Tensor | None = ...) -> Tensor:
-    """exp(input) / sum(exp(input)) along `dim`, shifted by the maximum so that nothing overflows."""
+    """Return exp(input) / sum(exp(input)) along `dim`, shifted by the maximum so that nothing overflows."""
 
 def softmin(input: Tensor, dim: builtins.int, dtype: Any = ...) -> Tensor:
-    """softmax(-input)."""
+    """Return softmax(-input)."""
 
 def softplus(input: Tensor, beta: Tensor | builtins.float = ..., threshold: Tensor | builtins.float = ..., *, out: Tensor | None = ...) -> Tensor:
-    """log(1 + exp(beta*input))/beta, without overflow; input itself where beta*input > threshold."""
+    """Return log(1 + exp(beta*input))/beta, without overflow; input itself where beta*input > threshold."""
 
 def sort(input: Tensor, dim: builtins.int = ..., descending: builtins.bool = ..., stable: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
-    """The elements along `dim` in order, and where they stood: (values, indices)."""
+    """Return the sorted elements along `dim` and their original positions: (values, indices)."""
 
 def split(tensor: Tensor, split_size_or_sections: builtins.int | Sequence[builtins.int], dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
-    """Views of consecutive parts along `dim`: of a given size (the last may be smaller), or of the given sizes."""
+    """Return views of parts along `dim`: of a given size (the last may be smaller), or of the given sizes."""
 
 def split_copy(input: Tensor, split_size: builtins.int, dim: builtins.int = ..., *, out: Tensor | None = ...) -> builtins.tuple[Tensor, ...]:
-    """Copies of the parts that `split` sees."""
+    """Return copies of the parts that `split` sees."""
 
 def split_with_sizes(input: Tensor, split_sizes: Sequence[builtins.int], dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
-    """`split` by a sequence of sizes."""
+    """Return `split` by a sequence of sizes."""
 
 def split_with_sizes_copy(input: Tensor, split_sizes: Sequence[builtins.int], dim: builtins.int = ..., *, out: Tensor | None = ...) -> builtins.tuple[Tensor, ...]:
-    """Copies of the parts that `split_with_sizes` sees."""
+    """Return copies of the parts that `split_with_sizes` sees."""
 
 def sqrt(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Square root; nan below 0.  Gradient: g/(2*sqrt(x)), inf at 0."""
+    """Return the square root; nan below 0.  Gradient: g/(2*sqrt(x)), inf at 0."""
 
 def square(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """x*x.  Gradient: 2*g*x."""
+    """Return x*x.  Gradient: 2*g*x."""
 
 def squeeze(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ...) -> Tensor:
-    """Without dims of length 1: all of them, or those named that have it."""
+    """Return a view without dims of length 1: all of them, or the named dims that have this length."""
 
 def squeeze_copy(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., *, out: Tensor | None = ...) -> Tensor:
     """A copy of what `squeeze` sees, in memory of its own."""
 
 def stack(tensors: Sequence[Tensor], dim: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Tensors of one shape joined along a new dim.  Gradient: each gets its part of g."""
+    """Join tensors of one shape along a new dim.  Gradient: each tensor gets its part of g."""
 
 def std(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., correction: builtins.float = ..., keepdim: builtins.bool = ..., *, unbiased: builtins.bool | None = ..., out: Tensor | None = ...) -> Tensor:
-    """Standard deviation over `dim`: the square root of `var`.  Gradient: 0 where all elements are equal."""
+    """Return the standard deviation over `dim`: the square root of `var`.  Gradient: 0 where all elements are equal."""
 
 def std_mean(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., *, correction: builtins.float = ..., keepdim: builtins.bool = ..., unbiased: builtins.bool | None = ...) -> Any:
     """Return the standard deviation and the mean over `dim`, in the two passes of `std`."""
 
 def sub(input: Tensor | builtins.float, other: Tensor | builtins.float, *, alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
-    """Difference of input and alpha * other, element by element; shapes broadcast.  Gradient: g and -g."""
+    """Return the difference of input and alpha * other, element by element; shapes broadcast.  Gradient: g and -g."""
 
 def subtract(input: Tensor | builtins.float, other: Tensor | builtins.float, *, alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
-    """Difference of input and alpha * other, element by element; shapes broadcast.  Gradient: g and -g."""
+    """Return the difference of input and alpha * other, element by element; shapes broadcast.  Gradient: g and -g."""
 
 def sum(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
-    """Sum over `dim`."""
+    """Return the sum over `dim`."""
 
 def svd(input: Tensor, some: builtins.bool = ..., compute_uv: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
     """Return (U, S, V) with U * S @ V.mT = input; some: min(m, n) columns each.  See `mg.linalg.svd`."""
 
 def swapaxes(input: Tensor, axis0: builtins.int, axis1: builtins.int) -> Tensor:
-    """`transpose` under NumPy's name."""
+    """Return `transpose` under NumPy's name."""
 
 def swapdims(input: Tensor, dim0: builtins.int, dim1: builtins.int) -> Tensor:
-    """`transpose` under another name."""
+    """Return `transpose` under another name."""
 
 def t(input: Tensor) -> Tensor:
-    """The transpose of a matrix, as a view; a tensor with fewer dims as it is."""
+    """Return the transpose of a matrix, as a view; a tensor with fewer dims as it is."""
 
 def t_copy(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """A copy of what `t` sees, in memory of its own."""
 
 def take(input: Tensor, index: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """The elements at positions among all of them, row-major, in the shape of index."""
+    """Return the elements at positions among all of them, row-major, in the shape of index."""
 
 def take_along_dim(input: Tensor, indices: Tensor, dim: builtins.int | None = ..., *, out: Tensor | None = ...) -> Tensor:
     """`gather` with input and indices stretched over each other along the others; without a dim, of all as a row."""
 
 def tan(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Tangent.  Gradient: g*(1 + tan(x)**2)."""
+    """Return the tangent.  Gradient: g*(1 + tan(x)**2)."""
 
 def tanh(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Hyperbolic tangent.  Gradient: g*(1 - tanh(x)**2)."""
+    """Return the hyperbolic tangent.  Gradient: g*(1 - tanh(x)**2)."""
 
 def tape(y: Tensor, timed: builtins.bool = ...) -> Any:
     """The recorded ops under y, the oldest first, with what each saved."""
 
 def tensor(data: Any, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
-    """A copy of numbers, nested lists, an array or a tensor."""
+    """Return a tensor that copies numbers, nested lists, an array or a tensor."""
 
 def tensor_split(input: Tensor, sections: builtins.int | Sequence[builtins.int] | Tensor, dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
     """Views of as many parts along `dim`, the first ones longer by 1 if need be; or of parts that end at each index."""
 
 def tensordot(a: Tensor, b: Tensor, dims: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
-    """The sum of products over the last `dims` dims of a and the first of b, or over two lists of dims."""
+    """Return the sum of products over the last `dims` dims of a and the first of b, or over two lists of dims."""
 
 def threading_layer() -> builtins.str:
     """The layer that runs the team, or "none yet": Numba chooses it at the first launch."""
 
 def threshold(input: Tensor | builtins.float, threshold: Tensor | builtins.float, value: Tensor | builtins.float, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """input above the threshold, else value; nan stays nan."""
+    """Return input where it is above the threshold, otherwise value; nan stays nan."""
 
 def tile(input: Tensor, *dims: builtins.int | Sequence[builtins.int]) -> Tensor:
-    """The tensor repeated dims[d] times along each dim; counts or dims that are missing in front are 1."""
+    """Return the tensor repeated dims[d] times along each dim; counts or dims that are missing in front are 1."""
 
 def topk(input: Tensor, k: builtins.int, dim: builtins.int = ..., largest: builtins.bool = ..., sorted: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
-    """The k largest (or smallest) elements along `dim`, the best first, and where they stood: (values, indices)."""
+    """Return the k largest (or smallest) elements along `dim`, sorted, with positions: (values, indices)."""
 
 def trace(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the sum of the diagonal of a matrix, in the dtype of `sum`.  Gradient: g on the diagonal of zeros."""
 
 def transpose(input: Tensor, dim0: builtins.int, dim1: builtins.int) -> Tensor:
-    """Two dims swapped.  Gradient: swapped back."""
+    """Return a view with two dims swapped.  Gradient: swapped back."""
 
 def transpose_copy(input: Tensor, dim0: builtins.int, dim1: builtins.int, *, out: Tensor | None = ...) -> Tensor:
     """A copy of what `transpose` sees, in memory of its own."""
 
 def trapezoid(y: Tensor, x: Tensor | None = ..., *, dx: Any = ..., dim: builtins.int = ...) -> Tensor:
-    """The integral along `dim` by the trapezoidal rule; x: where the values stand, else they are dx apart."""
+    """Return the integral along `dim` by the trapezoidal rule; x: the sample points, by default dx apart."""
 
 def trapz(y: Tensor, x: Tensor | None = ..., *, dx: Any = ..., dim: builtins.int = ...) -> Tensor:
-    """Another name of `trapezoid`."""
+    """Call `trapezoid`; this is another name."""
 
 def tril(input: Tensor, diagonal: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
     """Return the elements on and below a diagonal of the last two dims, with zeros above."""
@@ -1366,10 +1366,10 @@ def triu_indices(row: builtins.int, col: builtins.int, offset: builtins.int = ..
     """The rows and the columns of the elements on and above a diagonal of a matrix of that size, as a matrix of two."""
 
 def true_divide(input: Tensor | builtins.float, other: Tensor | builtins.float, *, rounding_mode: Any = ..., out: Tensor | None = ...) -> Tensor:
-    """Quotient, element by element, rounded if rounding_mode is "floor" or "trunc"; integers give the default float."""
+    """Return input/other, rounded if rounding_mode is "floor" or "trunc"; integers become the default float."""
 
 def trunc(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """x without its fraction.  Gradient: 0."""
+    """Return x without its fraction.  Gradient: 0."""
 u16: DType
 u32: DType
 u64: DType
@@ -1383,10 +1383,10 @@ def unbind(input: Tensor, dim: builtins.int = ...) -> builtins.tuple[Tensor, ...
     """Views of all positions along `dim`, which goes."""
 
 def unbind_copy(input: Tensor, dim: builtins.int = ..., *, out: Tensor | None = ...) -> builtins.tuple[Tensor, ...]:
-    """Copies of all positions along `dim`, which goes."""
+    """Return copies of all positions along `dim`, which is removed."""
 
 def unflatten(input: Tensor, dim: builtins.int, sizes: builtins.int | Sequence[builtins.int]) -> Tensor:
-    """A view with one dim as several, of the given sizes; one of them may be -1."""
+    """Return a view with one dim as several, of the given sizes; one of them may be -1."""
 
 def unfold(input: Tensor, dimension: builtins.int, size: builtins.int, step: builtins.int) -> Tensor:
     """Windows of `size` along `dim`, one every `step`, as a last dim.  Gradient: overlapping windows are summed."""
@@ -1395,7 +1395,7 @@ def unfold_copy(input: Tensor, dimension: builtins.int, size: builtins.int, step
     """A copy of what `unfold` sees, in memory of its own."""
 
 def uniform(shape: builtins.int | Sequence[builtins.int], low: builtins.float, high: builtins.float, *, generator: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
-    """Uniform in [low, high).  Raises ArgumentError for a range without numbers."""
+    """Return uniform samples in [low, high).  Raises ArgumentError for an empty range."""
 
 def unique(input: Tensor, sorted: builtins.bool = ..., return_inverse: builtins.bool = ..., return_counts: builtins.bool = ..., dim: builtins.int | None = ...) -> Any:
     """Return the elements of input, or its slices along `dim`, once each and in order; nan equals nothing."""
@@ -1407,16 +1407,16 @@ def unravel_index(indices: Tensor, shape: Any) -> builtins.tuple[Tensor, ...]:
     """Return the index along each dim of a tensor of `shape`, of positions among all its elements, row-major."""
 
 def unsafe_chunk(input: Tensor, chunks: builtins.int, dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
-    """`chunk`; writes into its parts are recorded here too."""
+    """Return `chunk`; writes into its parts are recorded here too."""
 
 def unsafe_split(input: Tensor, split_size: builtins.int, dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
-    """`split`; writes into its parts are recorded here too."""
+    """Return `split`; writes into its parts are recorded here too."""
 
 def unsafe_split_with_sizes(input: Tensor, split_sizes: Sequence[builtins.int], dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
-    """`split_with_sizes`; writes into its parts are recorded here too."""
+    """Return `split_with_sizes`; writes into its parts are recorded here too."""
 
 def unsqueeze(input: Tensor, dim: builtins.int) -> Tensor:
-    """With a dim of length 1 at position `dim`."""
+    """Return a view with a new dim of length 1 at position `dim`."""
 
 def unsqueeze_copy(input: Tensor, dim: builtins.int, *, out: Tensor | None = ...) -> Tensor:
     """A copy of what `unsqueeze` sees, in memory of its own."""
@@ -1425,37 +1425,37 @@ def use_deterministic_algorithms(mode: builtins.bool, *, warn_only: builtins.boo
     """Accept PyTorch's switch: results are deterministic unless `mg.cuda.deterministic(False)` was called."""
 
 def var(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., correction: builtins.float = ..., keepdim: builtins.bool = ..., *, unbiased: builtins.bool | None = ..., out: Tensor | None = ...) -> Tensor:
-    """Variance over `dim`, in two passes: the mean of squared deviations times n / (n - correction)."""
+    """Return the variance over `dim`, in two passes: the mean of squared deviations times n / (n - correction)."""
 
 def var_mean(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., *, correction: builtins.float = ..., keepdim: builtins.bool = ..., unbiased: builtins.bool | None = ...) -> Any:
     """Return the variance and the mean over `dim`, in the two passes of `var`."""
 
 def vdot(input: Tensor, other: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """The inner product of two vectors of one length: `dot`, for there are no complex numbers."""
+    """Return the inner product of two vectors of one length: `dot`, for there are no complex numbers."""
 
 def view(x: Tensor, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
     """x in another shape over the same memory; raises ShapeError where only a copy could do it (use reshape)."""
 
 def view_copy(input: Tensor, size: builtins.int | Sequence[builtins.int], *, out: Tensor | None = ...) -> Tensor:
-    """A copy in another shape."""
+    """Return a copy in another shape."""
 
 def vsplit(input: Tensor, sections: builtins.int | Sequence[builtins.int] | Tensor) -> builtins.tuple[Tensor, ...]:
-    """Views of parts of one size, or up to indices, along the first dim."""
+    """Return views of parts of one size, or up to indices, along the first dim."""
 
 def vstack(tensors: Sequence[Tensor], *, out: Tensor | None = ...) -> Tensor:
-    """Tensors one below the other, along the first dim; a row of n counts as (1, n)."""
+    """Join tensors along the first dim; a vector of n counts as (1, n)."""
 
 def where(condition: Tensor | builtins.float, input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """input where the condition holds, else other; the condition must be bool; all three broadcast."""
+    """Return input where the condition is True, otherwise other; the condition must be bool.  All three broadcast."""
 
 def where_cond(condition: Tensor, a: Any, b: Any) -> Tensor:
     """candle's order of `where`: the condition first."""
 
 def xlogy(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """input*log(other), 0 where input is 0, but for nan."""
+    """Return input*log(other), 0 where input is 0 unless other is nan."""
 
 def zeros(*size: builtins.int | Sequence[builtins.int], dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
-    """Zeros, of the default float unless a dtype is given."""
+    """Return zeros, of the default float unless a dtype is given."""
 
 def zeros_like(input: Tensor, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: Any = ...) -> Tensor:
-    """Zeros with the shape, dtype and device of x."""
+    """Return zeros with the shape, dtype and device of x."""

@@ -20,13 +20,13 @@ def cond(A: Tensor, p: Any = ..., *, out: Tensor | None = ...) -> Tensor:
     """Return the condition numbers of matrices: the norm of order p times that of the inverse; inf for singular ones."""
 
 def cross(input: Tensor, other: Tensor, *, dim: builtins.int = ..., out: Tensor | None = ...) -> Tensor:
-    """`mg.cross` along the last dim, unless another is given."""
+    """Return `mg.cross` along the last dim, unless another is given."""
 
 def det(A: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the determinants of square matrices, by LU factors."""
 
 def diagonal(A: Tensor, *, offset: builtins.int = ..., dim1: builtins.int = ..., dim2: builtins.int = ...) -> Tensor:
-    """`mg.diagonal` of matrices in the last two dims: a view."""
+    """Return `mg.diagonal` of matrices in the last two dims: a view."""
 
 def eigh(A: Tensor, UPLO: builtins.str = ..., *, out: Tensor | None = ...) -> Any:
     """Return (eigenvalues, eigenvectors) of symmetric matrices (..., n, n): values rising, vectors as columns."""
@@ -41,7 +41,7 @@ def inv_ex(A: Tensor, *, check_errors: builtins.bool = ..., out: Tensor | None =
     """Return (inverse, info): as `inv`, and the first pivot that is 0, counted from 1, or 0 (int32); then inf or nan."""
 
 def lstsq(A: Tensor, B: Tensor, rcond: builtins.float | None = ..., *, driver: builtins.str | None = ..., out: Tensor | None = ...) -> Any:
-    """Return (solution, residuals, rank, singular_values) of least squares, min |A @ X - B|, X of least length."""
+    """Return (solution, residuals, rank, singular_values) of least squares, min |A @ X - B|, X of minimal norm."""
 
 def lu(A: Tensor, *, pivot: builtins.bool = ..., out: Tensor | None = ...) -> Any:
     """Return (P, L, U) with A = P @ L @ U for matrices (..., m, n): a permutation, unit lower and upper triangles."""
@@ -56,10 +56,10 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: builtins.bool = ...
     """Return X with A @ X = B by the factors of A that `lu_factor` returned; batch dims broadcast."""
 
 def matrix_norm(A: Tensor, ord: Any = ..., dim: Any = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
-    """The norm of matrices over two dims, of the order "fro", "nuc", 1, -1, 2, -2, inf or -inf."""
+    """Return the norm of matrices over two dims, of the order "fro", "nuc", 1, -1, 2, -2, inf or -inf."""
 
 def matrix_power(A: Tensor, n: builtins.int, *, out: Tensor | None = ...) -> Tensor:
-    """A @ A @ ... n times, by repeated squares; the identity for 0, that of the inverse for negative n."""
+    """Return A @ A @ ... n times, by repeated squares; the identity for 0, powers of the inverse for negative n."""
 
 def matrix_rank(A: Tensor, *, atol: Any = ..., rtol: Any = ..., hermitian: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
     """Return how many singular values of matrices are larger than max(atol, rtol * the largest) (int64): see `pinv`."""
@@ -95,10 +95,10 @@ def svdvals(A: Tensor, *, driver: Any = ..., out: Tensor | None = ...) -> Tensor
     """Return the singular values of matrices, falling: see `svd`.  Gradient: U diag(g) Vh, also for equal values."""
 
 def vander(x: Tensor, N: builtins.int | None = ...) -> Tensor:
-    """The powers 0 to N - 1 of each element, as a last dim; N is the length of the last dim if None."""
+    """Return the powers 0 to N - 1 of each element, as a last dim; N is the length of the last dim if None."""
 
 def vecdot(x: Tensor, y: Tensor, *, dim: builtins.int = ..., out: Tensor | None = ...) -> Tensor:
-    """The inner products of vectors along `dim`; the two broadcast."""
+    """Return the inner products of vectors along `dim`; the two broadcast."""
 
 def vector_norm(x: Tensor, ord: Any = ..., dim: Any = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
-    """The norm of order `ord` over `dim`, of all elements without one: `mg.norm`."""
+    """Return the norm of order `ord` over `dim`, by default of all elements: `mg.norm`."""

@@ -1,4 +1,4 @@
-"""Who runs a loop: one interface, one implementer a device.
+"""Backends run the loops: one interface, one implementation per device.
 
 `cudnn` and `mps` are PyTorch's switches, which scripts write at their beginning; they are imported at their first use.
 """

@@ -1,11 +1,12 @@
 """The backend interface: memory, and the requests that a device serves.
 
-A request (`core/requests.py`) says what is wanted of operands and results, given as `Spec`s: layout and dtype, no data.
-`prepare` chooses or compiles a kernel once, and returns a `Launch` (`launch.py`): a record of steps that is called with
-the operands' storage buffers and then the results'.  A plain function of these buffers becomes a launch of one step.
-A call plan keeps the launch (`runtime/plans.py`), so the next call with the same layouts is one look-up.  Shapes,
-dtypes and devices have been checked before; a backend never promotes, broadcasts or allocates results.  What a backend
-does not serve is made of simpler requests, by `lowering/`, or is a DeviceError.
+A request (`core/requests.py`) specifies a computation on operands and results, given as `Spec`s: layout and dtype, no
+data.  `prepare` chooses or compiles a kernel once, and returns a `Launch` (`launch.py`): a record of steps that is
+called with the operands' storage buffers and then the results'.  A plain function of these buffers becomes a launch of
+one step.  A call plan keeps the launch (`runtime/plans.py`), so the next call with the same layouts is one look-up.
+Shapes, dtypes and devices have been checked before; a backend never promotes, broadcasts or allocates results.
+`lowering/` composes a request that the backend does not implement from simpler requests.  If it cannot, `prepare`
+raises DeviceError.
 """
 
 from __future__ import annotations
@@ -30,8 +31,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def serves(kind: type[Request]) -> Callable[[F], F]:
-    """Mark a method as what prepares requests of a kind: it is given the results' and the operands' Specs in order, and
-    the fields of the request by keyword."""
+    """Mark a method that prepares requests of a kind.
+
+    It receives the Specs of the results and of the operands in order, and the fields of the request by keyword.
+    """
 
     def mark(method: F) -> F:
         method.serves = kind  # type: ignore[attr-defined]

@@ -1,8 +1,8 @@
 """Memory of one library in the hands of another, by DLPack: capsules made and read, of any kind of device.
 
-A capsule holds the address of a C structure that says where the elements are, and a function that its last user calls.
-NumPy makes those of the host's memory; these are for memory that NumPy cannot see.  The layout of the structures is
-https://dmlc.github.io/dlpack/latest/c_api.html.
+A capsule stores the address of a C structure, which describes the elements, and a function that its last user calls.
+NumPy makes capsules of the host's memory; this module is for memory that NumPy cannot access.  The layout of the
+structures is https://dmlc.github.io/dlpack/latest/c_api.html.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ alive: dict[int, tuple[Any, ...]] = {}  # what is out, by the address of its str
 
 @DELETER
 def free(address: int, alive: dict[int, tuple[Any, ...]] = alive) -> None:
-    """What the last user calls."""
+    """Release the memory of a capsule; its last user calls this."""
     alive.pop(address, None)
 
 

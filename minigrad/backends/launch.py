@@ -23,9 +23,9 @@ Slots = tuple[int, ...]
 class Executable:
     """A kernel as a step runs it.
 
-    name: for a reader.  path: the file of its text, or "".  flags: whether a true result means that an index was out
-    of range.  argument: how the call passes a buffer.  takes_numbers: whether the numbers follow the buffers; else
-    `bound` fixes them.  numbers: those of its steps that are given no others.
+    name: for a reader. path: the file of its text, or "". flags: whether a true result means that an index was out of
+    range. argument: how the call passes a buffer. takes_numbers: whether the numbers follow the buffers; otherwise
+    `bound` fixes them. numbers: the default for steps without numbers of their own.
     """
 
     __slots__ = ("flags", "name", "path")
@@ -104,7 +104,7 @@ class Flag(NamedTuple):
 
 
 class Part(NamedTuple):
-    """A request that a launch serves: the slots of its operands and then its results, and what these look like."""
+    """A request that a launch serves: the slots of its operands and then of its results, and their specs."""
 
     request: Any
     slots: Slots
@@ -216,7 +216,7 @@ NO_POSITIONS = Launch(0, always_fails=True)  # where there are indices and the i
 
 
 def as_launch(made: Any, arguments: int, name: str) -> Launch:
-    """Return the record of whatever a backend or an op gave: a record, a kernel, or a function of so many buffers."""
+    """Return the launch record for `made`: a record, a kernel, or a function of so many buffers."""
     if isinstance(made, Launch):
         return made
     if isinstance(made, Executable):

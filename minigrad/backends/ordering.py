@@ -15,7 +15,7 @@ class Ordering(Backend):
 
     @abstractmethod
     def order(self, steps: Steps, out: Value, values: Value | None, dim: int, descending: bool) -> None:
-        """Positions in the order of the operand's elements, and what stands there if it is asked for."""
+        """Write the positions that sort the operand's elements, and the sorted values if they are requested."""
 
     @serves(requests.Sort)
     def argsort(self, out: Spec, a: Spec, *, dim: int, descending: bool) -> Launch:

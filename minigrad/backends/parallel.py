@@ -50,7 +50,7 @@ core = _Core()
 def _after_fork_in_child() -> None:
     global _lock, _serial_only
     _lock = threading.RLock()  # the old one may be held by a thread that does not exist here
-    if threading_layer() == "omp":  # whoever started it
+    if threading_layer() == "omp":  # this process or another library may have started it
         _serial_only = True
 
 
@@ -59,9 +59,9 @@ if hasattr(os, "register_at_fork"):
 
 
 def guarded(parallel: Callable[..., Any], serial: Callable[[], Callable[..., Any]]) -> Callable[..., Any]:
-    """A launch that threads share; `serial` gives it on one thread, for a forked child, and while a core is taken.
+    """Return a launch that threads share; `serial` returns the one-thread launch, for a forked child or a busy core.
 
-    The numbers of a kernel come last, and say which launch it is.  A threshold of 0 shares always.
+    The numbers of a kernel are its last argument, and identify the launch.  A threshold of 0 always shares.
     """
     times: dict[bytes, float] = {}  # seconds on one thread, the least seen, by the numbers
     asked: set[bytes] = set()  # for which it should be found out

@@ -11,9 +11,9 @@ Ints = tuple[int, ...]
 
 
 class Problem:
-    """One product in numbers: sizes, and offset and strides of each operand, dims of the batch merged.
+    """The numbers of one product: sizes, and offset and strides of each operand, with the dims of the batch merged.
 
-    steps: strides of the batch, of the left and the right operand, of what is added and of the result.
+    steps: strides of the batch, for the left and the right operand, the added matrix and the result.
     """
 
     def __init__(self, out: Layout, a: Layout, b: Layout, c: Layout | None) -> None:

@@ -33,14 +33,14 @@ def register_backend(kind: str, factory: Callable[[], Backend], dlpack: int | No
 
 
 def forget(kind: str) -> None:
-    """Make the backend of a kind anew at its next use, as after a change of what it depends on."""
+    """Create the backend of a kind again at its next use, for example after a change of its settings."""
     for resting in [key for key in _resting if key[0] == kind]:
         del _resting[resting]
     serve(kind, None)
 
 
 def follow(kind: str, before: str, now: str) -> None:
-    """Let another backend serve a kind; the one before rests with the memory that it gave, until it is wanted again."""
+    """Let another backend serve a kind; the previous one is kept with its memory until it is selected again."""
     serving, resting = _backends.get(kind), _resting.pop((kind, now), None)
     if serving is not None:
         _resting[kind, before] = serving

@@ -15,7 +15,7 @@ class Searching(Backend):
 
     @abstractmethod
     def search(self, steps: Steps, positions: Value, values: Value | None, better: ScalarFn, dim: int) -> None:
-        """Where the best elements of the operand are along dim, and what they are if it is asked for."""
+        """Write the positions of the operand's best elements along dim, and their values if they are requested."""
 
     @serves(requests.ArgReduce)
     def argreduce(self, out: Spec, a: Spec, *, better: ScalarFn, dim: int) -> Launch:

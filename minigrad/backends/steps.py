@@ -1,8 +1,8 @@
-"""A launch made of launches: the buffers of the call, memory for what is in between, one step after the other.
+"""A launch made of launches: the buffers of the call, memory for intermediate values, one step after the other.
 
-Whoever needs more than one kernel makes a `Steps`, asks it for requests on `Value`s or says what to run on them, and
-returns its `launch`.  A Value is a Spec and the number of a buffer.  Launches that a backend gives for the requests are
-taken apart, so the record is one flat list of steps (`launch.py`).
+A preparer that needs several kernels makes a `Steps`, adds requests or kernels on `Value`s to it, and returns its
+`launch`.  A Value is a Spec and the index of a buffer.  The launches that a backend returns for the requests are split
+into their steps, so the record is one flat list of steps (`launch.py`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ lowerings: dict[type[Request], Lowering] = {}
 
 
 def lowers(kind: type[Request]) -> Callable[[F], F]:
-    """Mark a function as what makes requests of a kind of others."""
+    """Mark a function that composes requests of a kind from other requests."""
 
     def mark(function: F) -> F:
         lowerings[kind] = function
@@ -74,7 +74,7 @@ class Value:
 
 
 class Steps:
-    """What a lowered request does, written down.
+    """The record of a lowered request.
 
     outs, operands: the values of the call.
     """
@@ -154,7 +154,7 @@ class Steps:
         self, request: Request, out: Value | Sequence[Value], *operands: Value,
         unless_same: tuple[Value, Value] | None = None,
     ) -> None:  # fmt: skip
-        """Ask the backend for one result or several, and run what it gives; unless_same: see `then`."""
+        """Prepare a request for one result or several, and add its launch; unless_same: see `then`."""
         outs = (out,) if isinstance(out, Value) else tuple(out)
         launch = self.backend.prepare(request, tuple([y.spec for y in outs]), *[x.spec for x in operands])
         self.then(launch, *operands, *outs, unless_same=unless_same)
@@ -183,7 +183,7 @@ class Steps:
         self.ask(Reduce(reducer, out.dtype.compute, tuple(dims)), out, a)
 
     def dense(self, a: Value) -> Value:
-        """a itself if its elements lie row-major in one run, else a copy that does."""
+        """Return a itself if its elements are row-major in one run, otherwise a copy."""
         if a.layout.is_contiguous:
             return a
         copied = self.work(a.shape, a.dtype)
@@ -218,7 +218,7 @@ def through_terms(
 
 
 def wide(dtype: DType) -> DType:
-    """What sums of products are kept in: float64, which is rounded once, or int64, whose low bits are right."""
+    """Return the dtype of sums of products: float64, which is rounded once, or int64, whose low bits are exact."""
     return float64 if dtype.is_float else int64
 
 

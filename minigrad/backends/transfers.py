@@ -1,6 +1,6 @@
-"""What passes between the memory of a device, that of the host and other libraries.
+"""Transfers between the memory of a device, that of the host and other libraries.
 
-Each has a meaning for memory of the host, where nothing has to be done; a device with memory of its own says more.
+The defaults are for memory of the host, where nothing has to be done; a device with memory of its own overrides them.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ class Transfers:
     # ---- what goes to other devices, which goes through memory of the host
 
     def sent(self, spec: Spec) -> Spec:
-        """What `sending` makes of an operand: the layout that it has in memory of the host."""
+        """Return the spec of an operand after `sending`: its layout in memory of the host."""
         return spec
 
     def taken(self, spec: Spec) -> Spec:
-        """What `receiving` makes of an operand that lies so in memory of the host."""
+        """Return the spec of an operand after `receiving`, from its spec in memory of the host."""
         return spec
 
     def sending(self, launch: Launch, specs: tuple[Spec, ...]) -> Launch:
-        """A launch of another backend, which knows memory of the host, on operands of this one."""
+        """Return a launch on operands of this device, from a backend's launch on memory of the host."""
         return launch
 
     def receiving(self, launch: Launch, specs: tuple[Spec, ...]) -> Launch:
@@ -58,7 +58,7 @@ class Transfers:
     dlpack_device = 1  # DLPack's number of the kind of memory
 
     def adopt(self, source: Any, device: Device) -> tuple[Storage, Layout]:
-        """Memory of another library, shared: of an object that speaks DLPack or this device's array protocol."""
+        """Share memory of another library: of an object with DLPack or this device's array protocol."""
         raise DeviceError(f"from_dlpack: {device} takes no memory of other libraries; use mg.tensor", op="from_dlpack")
 
     def capsule(self, storage: Storage, layout: Layout, *, stream: Any, versioned: bool, readonly: bool) -> Any:
@@ -74,5 +74,5 @@ class Transfers:
         raise DeviceError(f"pin_memory: copies of {type(self).__name__} need no pinned memory", op="pin_memory")
 
     def is_pinned(self, storage: Storage) -> bool:
-        """Whether storage is what `pinned` gives."""
+        """Return whether `pinned` returned this storage."""
         return False

@@ -1,13 +1,13 @@
 """From machine code at an address to a function that Python calls with arrays.
 
-A compiled kernel is `kernel(first, last, table)` (`kernels/cpu/native.py`).  A call makes the table, which holds the
-addresses of a flag, of the numbers, of the operands and the results, and runs the tasks: all of them at once, or shared
-by threads through `team`.  The numbers begin with how many tasks there are and whether the kernel has an end, which is
-one more call with first == last once all of them are done.  What a call returns is the flag, which a kernel raises for
-an index that is out of range.
+A compiled kernel is `kernel(first, last, table)` (`kernels/cpu/native.py`).  A call makes the table of addresses: of a
+flag, the numbers, the operands and the results.  Then it runs the tasks, all in one call or divided between threads by
+`team`.  The numbers begin with the count of tasks, and with whether the kernel has an end: one more call with
+first == last after all tasks.  A call returns the flag, which a kernel sets for an index that is out of range.
 
 The function is one of CPython's kind, written in LLVM: it reads where an array begins from the array itself, so a call
-costs a quarter of what Numba's own entry takes to unpack as many.  `team` is the only parallel loop of all kernels.
+costs a quarter of the time that Numba's own entry needs to unpack as many arrays.  `team` is the only parallel loop of
+all kernels.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Call = Callable[..., bool]
 METH_FASTCALL = 0x80
 OBJECT = object.__basicsize__  # bytes in front of an array's first field, which is its address; the type comes last
 
-# TYPE_AT and DATA_AT are where an array keeps them; other names in capitals are objects of Python.
+# TYPE_AT and DATA_AT are offsets in an array object; other names in capitals are Python objects.
 TRAMPOLINE = """
 @ARRAY = external global i8
 @TYPE_ERROR = external global i8
@@ -196,7 +196,7 @@ def trampoline() -> tuple[dict[str, int], dict[str, Method]]:
 
 
 def check_layout() -> None:
-    """Raise KernelError unless an array says its address and its type where this Python is thought to keep them."""
+    """Raise KernelError unless an array stores its address and its type at the expected offsets of this Python."""
     array, word = np.empty(1), ctypes.c_void_p
     begin, kind = (word.from_address(id(array) + position).value for position in (OBJECT, OBJECT - ctypes.sizeof(word)))
     if (begin, kind) != (array.ctypes.data, id(np.ndarray)):
@@ -212,9 +212,10 @@ def maker() -> Callable[..., Any]:
 
 
 def function(kernel: Kernel, kind: str) -> Call:
-    """What Python calls to run a kernel, given its arrays and then its numbers.
+    """Return the function that runs a kernel; its arguments are the arrays and then the numbers.
 
-    kind: "brief" keeps the GIL if there is one task, "alone" never, "shared" gives the tasks to threads.
+    kind: "brief" keeps the GIL if there is one task, "alone" always releases it, "shared" divides the tasks between
+    threads.
     """
     if kernel.python is not None:
         return plain(kernel.python)

@@ -1,8 +1,8 @@
-"""Which text does a function come from?
+"""The source text of a function.
 
 A declaration is compiled from its text, so the text has to be the one that Python runs: not the lines of a file that
-was edited since, nor those of another function.  What is found is compiled as Python does it and compared with the
-code of the function.  `scalar.py` reads what stands in it.
+was edited since, nor those of another function.  So the text is compiled as Python does it and compared with the
+code of the function.  `scalar.py` parses the text.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def definition(function: Callable[..., Any]) -> tuple[ast.FunctionDef, str]:
     """
     code = getattr(function, "__code__", None)
     if not isinstance(code, CodeType):
-        raise DeclarationError(f"{function!r} is no function of Python, so it has no source to compile")
+        raise DeclarationError(f"{function!r} is not a Python function, so it has no source to compile")
     name, where = code.co_name, f"{code.co_filename}:{code.co_firstlineno}"
     if name == "<lambda>":
         raise DeclarationError(f"{where}: a lambda has no name to declare; write `def name(...):`", op=name)
@@ -62,7 +62,7 @@ def find(code: CodeType, lines: list[str]) -> ast.FunctionDef | None:
     first = code.co_firstlineno - 1
     while first < len(lines) and name not in HEAD.findall(normalize("NFKC", lines[first])):
         first += 1
-    # The same text gives the same code inside of a function that knows the names of its closure.
+    # The same text produces the same code inside a function that defines the names of its closure.
     head = f"def outer({', '.join(free)}):\n {'pass' if name in free else f'global {name}'}\n if True:\n"
     last = max((line for _, _, line in code.co_lines() if line is not None), default=first + 1)
     for end in range(last, min(last + CLOSING, len(lines)) + 1):
@@ -80,7 +80,7 @@ def find(code: CodeType, lines: list[str]) -> ast.FunctionDef | None:
 
 
 def is_text(tree: ast.Module, code: CodeType) -> bool:
-    """Whether some code comes from the text of a function that stands inside of another."""
+    """Return whether some code comes from the text of a function that is inside another function."""
     # Python compiles a call of math.exp otherwise where math is imported in the same file: so for every module.
     if is_code(ast.Module([IMPORT, *tree.body], []), code) or is_code(tree, code):
         return True
@@ -109,13 +109,13 @@ def is_code(tree: ast.Module, code: CodeType) -> bool:
 
 
 def fingerprint(code: CodeType) -> tuple[Any, ...]:
-    """What codes that do the same have in common."""
+    """Return the parts that equivalent code objects share."""
     values = [repr(value) for value in code.co_consts if not isinstance(value, (str, CodeType))]
     return code.co_code, code.co_names, code.co_varnames, code.co_freevars, values
 
 
 def closure_of(function: Callable[..., Any]) -> dict[str, Any]:
-    """The names around a function that was declared inside of another."""
+    """Return the variables around a function that was declared inside another function."""
     names, cells = function.__code__.co_freevars, getattr(function, "__closure__", None) or ()
     values = {}
     for name, cell in zip(names, cells, strict=True):

@@ -1,7 +1,7 @@
-"""The numbers of a kernel by name: stated once, for who packs them and for the template that reads them.
+"""The numbers of a kernel by name: stated once, for the code that packs them and the template that reads them.
 
-A template says `N.cols` for a number and `N.sizes[d]` for one of a list; `specialize` pastes the place of each among
-the numbers.  The packer gives them by name, so that nobody counts places.
+A template reads `N.cols` for a number and `N.sizes[d]` for one of a list; `specialize` pastes the index of each among
+the numbers.  The packer takes them by name, so no code counts indices.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from minigrad.errors import KernelError
 
 
 class Fields:
-    """Names of numbers: single ones, then lists, then groups that stand once for the result and each operand.
+    """Names of numbers: single numbers, then lists, then groups that are repeated for the result and each operand.
 
-    numbers: "m n k rank".  lists: "sizes[rank] steps[rank]", each as long as the number in brackets says; the last may
-    be "runs", of any length, if no groups come behind it.  each: "offset step strides[rank]", of which `N.offset[0]` is
+    numbers: "m n k rank". lists: "sizes[rank] steps[rank]", whose length is the number in brackets; the last may be
+    "runs", of any length, if no groups follow.  each: "offset step strides[rank]", of which `N.offset[0]` is
     the result's, `N.offset[1]` the first operand's; results: whether results have groups, too.  A length that is known
     beforehand is written as such: "sizes[3]".
     """
@@ -40,7 +40,7 @@ class Fields:
             self.size = self.size.plus(Position(0, [length]) if length else Position(1))
 
     def __str__(self) -> str:
-        """What stands among the numbers, in order: for who reads a generated kernel."""
+        """Return the names of the numbers in order, for a reader of a generated kernel."""
         lists = [f"{name}[{length or '...'}]" for name, length in self.lists]
         each = [f"{name}[{length}]" if length else name for name, length in self.each]
         names = [*self.numbers, *lists]
@@ -52,7 +52,7 @@ class Fields:
         return int(str(self.start.plus(self.size, groups)))
 
     def length(self, name: str) -> str:
-        """The name of the number that says how long a list is."""
+        """Return the name of the number that is the length of a list."""
         return self.positions[name][1] if name in self.positions else self.groups[name][1]
 
     def position(self, name: str, inner: str = "", group: str = "") -> str:

@@ -1,9 +1,9 @@
 """float16 and bfloat16 in integer arithmetic: uint16 in memory, float32 in registers, on every target.
 
-Numba's CPU target has no half arithmetic, so a kernel that reads or writes halves gets the source text of these
-functions pasted above its loop (see `specialize`).  They are ordinary Python over NumPy scalars as well, which is
-how the tests hold all 65,536 patterns against NumPy and ml_dtypes.  Source of the layouts: IEEE 754-2008 section 3.6
-(binary16); bfloat16 is the upper half of a binary32.
+Numba's CPU target has no 16-bit float arithmetic, so the source text of these functions is pasted above the loop of a
+kernel that reads or writes these dtypes (see `specialize`).  They are ordinary Python over NumPy scalars as well; in
+this form the tests compare all 65,536 patterns with NumPy and ml_dtypes.  Source of the layouts: IEEE 754-2008 section
+3.6 (binary16); bfloat16 is the upper half of a binary32.
 """
 
 import numpy as np

@@ -1,8 +1,8 @@
 """Integer power, quotient, remainders and divisor that mean the same everywhere, pasted above the loops that use them.
 
-Machine division traps or differs at zero and at the lowest number by -1, and Numba's `**` leaves integers for floats
-above an exponent of 65536.  Here x // 0 = x % 0 = 0 as in NumPy, everything else wraps, and a negative exponent gives
-the whole part of the quotient: 0, but for bases 1 and -1.
+Machine division traps or differs at zero and for the lowest number by -1, and Numba's `**` converts integers to floats
+above an exponent of 65536.  Here x // 0 = x % 0 = 0 as in NumPy, everything else wraps, and the result of a negative
+exponent is the integer part of the quotient: 0, except for bases 1 and -1.
 """
 
 import numpy as np
@@ -28,7 +28,7 @@ def int_power(base, exponent):
 
 
 def int_divide(a, b):
-    """The largest whole number not above a/b; 0 for b = 0."""
+    """Return the largest integer not above a/b; 0 for b = 0."""
     if b == 0:
         return np.int64(0)
     if b == -1:

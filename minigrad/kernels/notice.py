@@ -1,8 +1,8 @@
-"""Why is nothing happening?  A user who waits for a compiler is told so, once.
+"""Notices for a user who waits for the compiler, printed once.
 
-A kernel that is not in the cache takes some tenths of a second, a large one a few seconds.  Where somebody is
-watching, a terminal or a notebook, the first that takes long says what is being done and that it is done only once.
-A cache that cannot be used is told of wherever it is: it costs every process its time.
+A kernel that is not in the cache takes some tenths of a second, a large one a few seconds.  In a terminal or a notebook
+the first long compilation prints what it does, and that this happens only once.  A cache that cannot be used is always
+reported: it costs every process its time.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def patience(name: str) -> Iterator[None]:
 
 
 def silence() -> None:
-    """Say nothing in this process: whoever started it tells what is being compiled."""
+    """Print no notices in this process: the process that started it reports the compilation."""
     global _said
     _said = True
 
@@ -70,7 +70,7 @@ def say(name: str) -> None:
 
 
 def forgo(reason: str) -> None:
-    """Say why kernels are not kept on disk, the first time in a process, whoever is watching."""
+    """Print why kernels are not stored on disk, once per process, whether stderr is a terminal or not."""
     global _forgone
     if _forgone or sys.stderr is None:
         return

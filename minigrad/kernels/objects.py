@@ -1,11 +1,11 @@
-"""Object code: what a kernel was compiled to, kept beside its text and linked without the compiler.
+"""Object code: the result of compiling a kernel, stored next to its text and linked without the compiler.
 
-Numba is a compiler; what it has compiled needs it no more.  A file of object code says for which processor, by which
-versions and from which text it was made, and is read only where all of that is so and its content has the hash that it
-says.  LLVM links one in a fifth of a millisecond, where importing Numba takes half a second.
+Compiled code does not need Numba.  A file of object code records the processor, the versions and the text from which it
+was made, and the hash of its content.  It is read only if all of these agree.  LLVM links a file in a fifth of a
+millisecond; importing Numba takes half a second.
 
-A name that the object code asks for and the process does not know means importing Numba, which brings such names; one
-that Numba does not know either is an error, never a wrong call.
+If the object code needs a name that the process does not define, Numba is imported, which defines such names.  A name
+that Numba does not define either is an error, never a wrong call.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from typing import Any
 from minigrad.errors import KernelError
 
 MAGIC = b"minigrad object code 2\n"
-# Settings of Numba that say how a kernel runs or what is told of it, not what it is compiled to.
+# Settings of Numba that affect how a kernel runs or what is printed about it, but not its machine code.
 RUNNING = tuple(f"NUMBA_{name}" for name in (
     "NUM_THREADS", "THREADING_LAYER", "CACHE_DIR", "DISABLE_JIT", "DEBUG_CACHE", "WARNINGS", "DISABLE_PERFORMANCE_WARN",
     "COLOR_SCHEME", "SHOW_HELP", "FULL_TRACEBACKS", "CAPTURED_ERRORS", "CUDA", "ENABLE_CUDASIM", "DUMP", "TRACE",
 ))  # fmt: skip
-# What those that matter are where nothing sets them.
+# Defaults of the settings that affect the machine code.
 USUAL = {"OPT": 3, "LOOP_VECTORIZE": 1, "SLP_VECTORIZE": 0, "BOUNDSCHECK": None, "DEBUGINFO_DEFAULT": 0,
          "CPU_NAME": None, "CPU_FEATURES": None}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectCode:
-    """code: an object file.  symbols: the functions and numbers in it that are asked for.  needs: the names of others
-    that the text it was made from mentions, more than it may need."""
+    """code: an object file. symbols: its exported functions and numbers. needs: the external names in the text that it
+    was made from, which may be more than it needs."""
 
     symbols: tuple[str, ...]
     needs: tuple[str, ...]
@@ -53,7 +53,7 @@ class ObjectCode:
 
 @cache
 def fits() -> str:
-    """What object code of this process is made for and by, in words: processor, versions, Numba's settings."""
+    """Return the origin of object code of this process, as text: processor, versions, Numba's settings."""
     import llvmlite.binding as llvm
 
     features = llvm.get_host_cpu_features()
@@ -62,7 +62,7 @@ def fits() -> str:
 
 @cache
 def made_by() -> str:
-    """The kind of machine, and the versions of what compiles for it."""
+    """Return the kind of machine, and the versions of the compilers."""
     import llvmlite
     import llvmlite.binding as llvm
 
@@ -71,8 +71,10 @@ def made_by() -> str:
 
 
 def numba_version() -> str:
-    """Numba's version, without importing it: from the file that says so, and elsewhere from its metadata, for which
-    Python imports thirty modules."""
+    """Return Numba's version without importing it: from its version file, otherwise from its metadata.
+
+    For the metadata Python imports thirty modules.
+    """
     spec = find_spec("numba")
     if spec is not None and spec.origin:
         with suppress(OSError):
@@ -85,14 +87,16 @@ def numba_version() -> str:
 
 
 def settings() -> list[str]:
-    """What the environment tells Numba of how to compile."""
+    """Return the environment's settings of Numba that affect compilation."""
     names = sorted(name for name in os.environ if name.startswith("NUMBA_") and not name.startswith(RUNNING))
     return [f"{name}={os.environ[name]}" for name in names]
 
 
 def as_said() -> bool:
-    """Whether Numba, which has just compiled, is set as `fits` says: a file of its own, its `config` and what is in the
-    environment by now may differ."""
+    """Return whether the settings of Numba, which has just compiled, are those of `fits`.
+
+    Numba's settings file, its `config` and later changes of the environment may differ.
+    """
     from numba import config
 
     said = fits().split("; ")
@@ -110,9 +114,9 @@ def path_for(source: Path) -> Path:
 
 
 def packed(code: ObjectCode, text: str, made_for: str = "") -> bytes:
-    """The content of a file: a line that says what it is, the hash of all that follows, a line of facts, the code.
+    """Return the content of a file: a line that identifies the format, the hash of the rest, a line of facts, the code.
 
-    made_for: as `fits`, which it is where nothing else is said.
+    made_for: a text such as that of `fits`, which is the default.
     """
     facts = {"fits": made_for or fits(), "text": digest(text), "symbols": code.symbols, "needs": code.needs}
     body = json.dumps(facts).encode() + b"\n" + code.code
@@ -139,7 +143,7 @@ def digest(text: str) -> str:
 
 
 def read(path: Path, text: str) -> ObjectCode | None:
-    """What a file keeps of a text; None where there is none that fits and can be read."""
+    """Return the object code of a text in a file; None if no file fits and can be read."""
     try:
         return unpacked(path.read_bytes(), text)
     except OSError:
@@ -147,9 +151,9 @@ def read(path: Path, text: str) -> ObjectCode | None:
 
 
 def write(path: Path, content: bytes, over: bool = True) -> None:
-    """Keep a file, under a temporary name until it is whole.  Raises OSError where that is not possible.
+    """Write a file, under a temporary name until it is complete.  Raises OSError if that is not possible.
 
-    over: replace what is there; without, the file of whoever was first stays, and with it the locks on it.
+    over: replace an existing file; if False, the file of the first writer stays, and with it the locks on it.
     """
     import tempfile  # which imports twenty modules, and a warm start writes nothing
 
@@ -172,7 +176,7 @@ def write(path: Path, content: bytes, over: bool = True) -> None:
 
 
 def compiled(kernel: Any) -> ObjectCode:
-    """What Numba has compiled an eager function of one signature to."""
+    """Return the object code that Numba has compiled for an eager function of one signature."""
     from minigrad.kernels.cpu import generator
 
     (only,) = kernel.overloads.values()
@@ -219,14 +223,14 @@ def machine(**options: Any) -> Any:
 
 
 def link(object_code: ObjectCode, **known: int) -> dict[str, int]:
-    """The addresses of the symbols, valid as long as the process lives.  known: addresses of what the code asks for.
+    """Return the addresses of the symbols, valid as long as the process lives.
 
-    Raises KernelError for code that asks for what nobody knows.
+    known: addresses of names that the code needs.  Raises KernelError if the code needs an undefined name.
     """
     try:
         return linked(object_code, {**never_called(), **known})
     except RuntimeError:
-        pass  # it asks for more
+        pass  # it needs more names
     try:
         return linked(object_code, {**never_called(), **of_numba(object_code.needs), **known})
     except (RuntimeError, ValueError) as error:  # ValueError: Numba has no threading layer
@@ -252,13 +256,13 @@ _numbers = count()  # each library of the linker has a name of its own
 
 @cache
 def never_called() -> dict[str, int]:
-    """What Numba mentions for arrays that own memory; those of kernels own none.  A call would end the process."""
+    """Return a name that Numba references for arrays that own memory; a kernel's own none.  A call ends the process."""
     library = ctypes.CDLL("ucrtbase" if os.name == "nt" else None)
     return {"NRT_MemInfo_call_dtor": ctypes.cast(library.abort, ctypes.c_void_p).value or 0}
 
 
 def of_numba(names: tuple[str, ...]) -> dict[str, int]:
-    """The addresses of what Numba brings with it, and where it is asked for of its threading layer."""
+    """Return the addresses of names that Numba defines, and of its threading layer if the code needs it."""
     import llvmlite.binding as llvm
     from numba.core.registry import cpu_target
     from numba.core.runtime import rtsys

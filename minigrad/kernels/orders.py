@@ -1,8 +1,8 @@
-"""Integer keys of every dtype, in the order that sorting gives: what the sorts of all processors compare.
+"""Integer keys of every dtype, whose order is the sorted order: the sorts of all processors compare them.
 
-Keys are unsigned, nan above all and the two zeros equal; `MASK` of ones turns the order around and leaves ties as they
-stand.  A kernel pastes the function that `key_of` names, with its constants, and `keep_macro` says whether it keeps the
-elements beside their positions.
+Keys are unsigned, nan above all and the two zeros equal; a `MASK` of ones reverses the order and keeps ties as they
+are.  A kernel pastes the function that `key_of` names, with its constants.  `keep_macro` decides whether it keeps the
+elements in addition to their positions.
 """
 
 # ruff: noqa: F821
@@ -17,14 +17,14 @@ from minigrad.kernels.pasting import Expand
 
 
 def key_float(x):  # type: ignore[no-untyped-def]
-    """Negative numbers have all bits turned, the others the sign bit; -0.0 + 0.0 is 0.0."""
+    """All bits of negative numbers are flipped, and the sign bit of the others; -0.0 + 0.0 is 0.0."""
     bits = FLOAT(x + FLOAT(0)).view(UINT)
     turned = UINT(~bits) if bits >= SIGN else UINT(bits | SIGN)
     return UINT(TOP ^ MASK) if x != x else UINT(turned ^ MASK)
 
 
 def key_half(x):  # type: ignore[no-untyped-def]
-    """The same for a half, which is an integer in memory; INFINITY its bits."""
+    """The same for a 16-bit float, which is an integer in memory; INFINITY: the bits of inf."""
     size = UINT(x & UINT(0x7FFF))
     bits = UINT(0) if size == UINT(0) else x
     turned = UINT(~bits) if bits >= SIGN else UINT(bits | SIGN)
@@ -32,7 +32,7 @@ def key_half(x):  # type: ignore[no-untyped-def]
 
 
 def key_signed(x):  # type: ignore[no-untyped-def]
-    """The sign bit turned: the lowest number becomes 0."""
+    """The sign bit is flipped: the lowest number becomes 0."""
     return UINT(UINT(x) ^ SIGN ^ MASK)
 
 

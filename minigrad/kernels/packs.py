@@ -1,8 +1,8 @@
-"""Packs: object code of the common kernels that comes with the package, for whoever has no compiler warm.
+"""Packs: object code of the common kernels that comes with the package, for a process without a warm compiler.
 
 A pack is a zip file for one level of processors (`python -m minigrad pack` writes it, `processor.py` has the levels).
-It serves processors whose highest level that is and whose launches count on the same tiles: a kernel for more would not
-run.  Each entry is checked as a file of the kernel cache is.
+It serves processors with this highest level and the same sizes of tiles; a kernel for a higher level would not run.
+Each entry is checked as a file of the kernel cache is.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LARGEST = 1 << 24  # bytes that an entry may have, far more than any kernel's
 
 
 def fits(name: str) -> str:
-    """What object code of a level's pack is made for and by, in words."""
+    """Return the origin of object code in a level's pack, as text."""
     return f"{objects.made_by()}; {name}"
 
 
@@ -33,8 +33,11 @@ def path_of(name: str) -> Path:
 
 @cache
 def opened() -> zipfile.ZipFile | None:
-    """The pack for this processor, read whole; None without one, or for one that is no pack, where Numba is told to
-    compile in another way, and where the processor has other tiles than others of its level."""
+    """Return the pack for this processor, read completely, or None.
+
+    None if there is no valid pack, if settings change how Numba compiles, or if the processor's tiles differ from those
+    of its level.
+    """
     name = level()
     if not name or objects.settings() or tile_shape("float32") != tile_shape("float32", LEVELS[name]):
         return None
@@ -68,5 +71,5 @@ def write(name: str, kernels: dict[str, tuple[str, objects.ObjectCode]]) -> Path
             pack.writestr(zipfile.ZipInfo(file), objects.packed(code, text, fits(name)), zipfile.ZIP_DEFLATED)
     path.parent.mkdir(parents=True, exist_ok=True)
     objects.write(path, content.getvalue())
-    path.chmod(0o644)  # whoever the package is installed for reads it
+    path.chmod(0o644)  # all users of the installed package read it
     return path

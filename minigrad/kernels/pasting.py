@@ -36,7 +36,7 @@ Named = Mapping[str, Any]
 LEFT_OUT = "..."  # a line of a template that assigns this is left out
 LETTER, EACH = re.compile(r"_([KRS])(?![A-Za-z0-9])"), re.compile(r"\w+_([KRS])\b")
 WORD, COUNTED = re.compile(r"\w+"), re.compile(r"\b\d+ [+*] \d+\b")
-SCALAR = re.compile(r"[FGH](_\d+)?|COMBINE|FINISH|JOINED")  # whose arguments may stand once per operand
+SCALAR = re.compile(r"[FGH](_\d+)?|COMBINE|FINISH|JOINED")  # whose arguments may be repeated per operand
 # Names that every kernel has: its arguments, and those of `native.py`.
 RESERVED = {
     "T",
@@ -55,7 +55,7 @@ RESERVED = {
 
 
 class Source(NamedTuple):
-    """The text of a template, the names in it, and how many of its lines stand above its body: the `def`, its words."""
+    """The text of a template, its names, and the count of lines above its body: the `def` and the docstring."""
 
     text: str
     names: frozenset[str]
@@ -200,7 +200,7 @@ class _Expander(ast.NodeTransformer):
 
 
 def letter_of(text: str) -> str:
-    """ "K" of a text that stands once per operand, "R" of one per result, "S" of one per accumulator, or ""."""
+    """Return "K" for a text that is repeated per operand, "R" per result, "S" per accumulator, otherwise ""."""
     found = LETTER.search(text)
     return found[1] if found else ""
 
@@ -217,8 +217,11 @@ def is_number(node: ast.expr) -> bool:
 
 
 def walk_lines(code: str, words: Words, used: set[str]) -> list[str]:
-    """What `walk(place, N.sizes, at=N.steps, to=N.others)` stands for: a place in row-major order is taken apart, the
-    last dim first, and each of the others moves on by its steps; one named `_K` does so for every operand."""
+    """Return the lines for `walk(place, N.sizes, at=N.steps, to=N.others)`.
+
+    They split a row-major position into indices, the last dim first, and move each of the others by its steps.  A name
+    with `_K` is repeated for every operand.
+    """
     found = ast.parse(code, mode="eval").body
     assert isinstance(found, ast.Call) and words.fields is not None
     position, sizes = (words.constants.get(text, text) for text in map(ast.unparse, found.args))
@@ -280,7 +283,7 @@ def expanded(source: Source, words: Words, used: set[str]) -> list[str]:
 
 
 def _letter_of_target(code: str) -> str:
-    """The letter of what a line assigns to, or gives back: see `letter_of`."""
+    """Return the letter of the target of an assignment, or of a call of `leave`: see `letter_of`."""
     left, sep, _ = code.partition("=")
     return letter_of(left) if sep or left.strip().startswith("leave(") else ""
 
@@ -301,7 +304,7 @@ def _expand_line(line: str, words: Words, used: set[str]) -> list[str]:
     new = _Expander(words, before, used).visit(tree)
     final = ast.unparse(new).split("\n")[0] if opener else ast.unparse(new)
     above = [indent + text for text in before]
-    # What a template leaves out of this kernel is a number by now, `0`, or nothing is assigned: `x = ...`.
+    # A value that this kernel does not use is a number by now, `0`, or nothing is assigned: `x = ...`.
     return above if re.fullmatch(r"\d+|\w+ = \.\.\.", final) else [*above, indent + final]
 
 
@@ -339,7 +342,7 @@ def stores_macro(
     scalar: ScalarFn, compute: np.dtype[Any], stores: Sequence[str], conditions: Sequence[bool] = (),
     target: Target = CPU,
 ) -> Expand:  # fmt: skip
-    """The macro of a scalar function whose results are stored: behind its arguments stand the positions for them.
+    """Return the macro of a scalar function whose results are stored at the positions after its arguments.
 
     stores: for each result an expression in `{}`.  conditions: which results may be comparisons.
     """
@@ -355,9 +358,9 @@ def stores_macro(
 
 
 def step_macro(scalar: ScalarFn | None, compute: np.dtype[Any], target: Target = CPU) -> Expand:
-    """The macro of a function of accumulators, which stores them if their positions stand behind its arguments.
+    """Return the macro of a function of accumulators, which stores them if positions follow its arguments.
 
-    None, for what joins partial results where there is one only: nothing is done.
+    scalar is None if there is only one partial result, so that nothing has to be joined: the macro does nothing.
     """
     if scalar is None:
         return lambda args, used: (["pass"], ast.Constant(0))
@@ -367,7 +370,7 @@ def step_macro(scalar: ScalarFn | None, compute: np.dtype[Any], target: Target =
         if len(args) == count:
             return plain(args, used)
         lines, values = rendered(scalar, args[:count], compute, used, target)
-        # One line for all: a new accumulator may be made of what the others were.
+        # One line for all: a new accumulator may depend on the old values of the others.
         positions, texts = map(ast.unparse, args[count:]), [f"T({ast.unparse(value)})" for value in values]
         return [*lines, f"{', '.join(positions)} = {', '.join(texts)}"], ast.Constant(0)
 

@@ -107,7 +107,7 @@ def integer64(w0, w1, w2, w3, low, span, last):  # type: ignore[no-untyped-def]
     high1 = w2 * s1 + (carry1 >> half) + (((carry1 & mask) + w3 * s1) >> half)
     x0 = (w0 << half) | w1 if span == np.uint64(0) else high0
     x1 = (w2 << half) | w3 if span == np.uint64(0) else high1
-    # Two's complement addition in two halves: NumPy scalars would warn where the sum wraps.
+    # Two's complement addition in two parts: NumPy scalars would warn where the sum wraps.
     y0 = (low & mask) + (x0 & mask)
     y1 = (low & mask) + (x1 & mask)
     z0 = (((low >> half) + (x0 >> half) + (y0 >> half)) & mask) << half
@@ -118,7 +118,8 @@ def integer64(w0, w1, w2, w3, low, span, last):  # type: ignore[no-untyped-def]
 def value_function(kind: str, dtype: DType) -> Callable[..., tuple[Any, ...]]:
     """The function that turns four words into `per_block` values, in order.
 
-    kind: "uniform", "normal" or "integer".  Integers of every width take 64 bits, halves are made as float32.
+    kind: "uniform", "normal" or "integer".  Integers of every width take 64 bits; float16 and bfloat16 are computed as
+    float32.
     """
     if kind == "integer":
         return integer64
@@ -129,12 +130,12 @@ def value_function(kind: str, dtype: DType) -> Callable[..., tuple[Any, ...]]:
 
 
 def per_block(kind: str, dtype: DType) -> int:
-    """Values that one block gives: 4 for float32 and halves, 2 for float64 and for integers of every width."""
+    """Return the values per block: 2 for float64 and for integers of every width, 4 for all other floats."""
     return 2 if kind == "integer" or dtype.compute == np.float64 else 4
 
 
 def loop_words(kind: str, dtype: DType) -> dict[str, Any]:
-    """What `write_kernel` is told of a loop over blocks of words, whatever it runs on."""
+    """Return the arguments of `write_kernel` for a loop over blocks of words, on any target."""
     values, limits, per = value_function(kind, dtype), limit_dtype(kind, dtype), per_block(kind, dtype)
     limit = "np.uint64" if kind == "integer" else "T"
     return {

@@ -1,6 +1,6 @@
 """A scalar function as text: statements and one expression for a compute dtype, as kernels paste them.
 
-`scalar.py` checks what may stand in a body.  Here its literals take the compute dtype, `math.*` becomes what a target
+`scalar.py` checks the body.  Here its literals take the compute dtype, `math.*` becomes what a target
 has for it, and helper functions are expanded in place.  A comparison is a condition where a condition is needed;
 everywhere else it counts as 0 or 1 in the compute dtype.
 """
@@ -204,8 +204,11 @@ def fresh(wish: str, used: set[str]) -> str:
 
 
 def settle(text: str, taken: Iterable[str] = ()) -> str:
-    """The text of one function whose pasted names lose their MARK: each differs from every other word of the text, from
-    the words in `taken`, which stand there later, and from the vectorised functions."""
+    """Return the text of one function without the MARK of its pasted names.
+
+    Each name differs from every other word of the text, from the words in `taken`, which are added later, and from the
+    vectorised functions.
+    """
     pasted = dict.fromkeys(PASTED.findall(text))
     if not pasted:
         return text

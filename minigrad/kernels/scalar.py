@@ -1,4 +1,4 @@
-"""The scalar dialect: which Python may stand in the innermost line of a loop.
+"""The supported Python subset of scalar functions, which are the innermost line of a loop.
 
 A declaration's body is parsed from its text, which `declaration.py` finds, checked at import, and kept as a
 `ScalarFn`.  `rendering.py` turns it into statements and one expression for a given compute dtype.  The CPU kernels, the
@@ -52,10 +52,10 @@ INSTEAD |= {"sign": "(x > 0) - (x < 0)", "int": "math.trunc", "bool": "x != 0", 
 INSTEAD |= {"float": "the operand itself, which has the compute dtype", "negative": "-x", "neg": "-x"}
 INSTEAD |= {"logical_and": "a and b", "logical_or": "a or b", "logical_not": "not a", "tau": "2 * math.pi"}
 CONSTANTS = ("pi", "e", "inf", "nan")
-# What these operators and functions become for integers: see `kernels/integer.py`.
+# Replacements of these operators and functions for integers: see `kernels/integer.py`.
 INTEGER = {ast.Pow: "int_power", ast.FloorDiv: "int_divide", ast.Mod: "int_modulo"}
 INTEGER_CALLS = {"fmod": "int_fmod", "gcd": "int_gcd"}
-# The names in `calls` of what these operators become for floats.
+# The names in `calls` that replace these operators for floats.
 OPERATORS = {ast.Pow: "pow", ast.FloorDiv: "floor_divide", ast.Mod: "remainder"}
 BINARY = (
     ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow,
@@ -151,7 +151,7 @@ def mapped(body: ScalarFn, function: ScalarFn) -> ScalarFn:
 
 
 def separately(body: ScalarFn) -> ScalarFn:
-    """What joins two sets of accumulators each of which is joined as the body joins it with an element."""
+    """Return a function that joins two sets of accumulators: each pair as the body joins accumulator and element."""
     count = body.results
     one, other = ([f"{letter}{k}" for k in range(count)] for letter in "ab")
     text = ", ".join(f"step_{k}({', '.join(one)}, {other[k]})" for k in range(count))

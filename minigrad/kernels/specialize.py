@@ -121,11 +121,11 @@ def write_kernel(
     LOAD_0.. and STORE are defined here from the dtypes; `macros` and `constants` add to them.  Of several results, a
     tuple of dtypes, `stores_macro` stores each.  `compute` is the dtype of registers, by default that of the (first)
     result.  `helpers` are functions that the loop nest calls: expanded like it, and pasted above it in this order.
-    `fastmath` names the liberties that the helpers take with floats ("reassoc"); whatever uses them says so in the op's
-    docstring.  `fields` names the numbers; `results` are the names of the results, where a template's `out` is not all;
-    `accumulators` is how many a reduction has.  `arrays` are the dtypes of what the template is given, but for the
-    numbers: the operands and the result, or other ones; "table" for all of it; () for a template that reads the table
-    itself.  `target` is the processor.
+    `fastmath` names the relaxations of float arithmetic in the helpers ("reassoc"); an op that uses them documents
+    this.  `fields` names the numbers; `results` are the names of the results, where a template's `out` is not all;
+    `accumulators` is how many a reduction has.  `arrays` are the dtypes of the template's arguments except the numbers:
+    by default the operands and the result; "table" for the whole table; () for a template that reads the table itself.
+    `target` is the processor.
     """
     conversions: dict[str, None] = {}
     outs = out if isinstance(out, tuple) else (out,)
@@ -147,7 +147,7 @@ def write_kernel(
     body = target.guarded(paste(template, len(operands), all_macros, names, fields, target.walk, *counts))
     body = body.replace(f"def {template.__name__}(", "def kernel(", 1)
     body = body.replace(", out, numbers):", f", {results}, numbers):", 1)
-    groups = len(operands) + (len(outs) if fields is None or fields.results else 0) - 1  # of numbers, but for the first
+    groups = len(operands) + (len(outs) if fields is None or fields.results else 0) - 1  # of numbers, except the first
     body = target.entry(
         body, source_of(template).start, (*operands, *outs) if arrays is None else arrays, fields, groups
     )

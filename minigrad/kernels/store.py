@@ -1,8 +1,8 @@
 """The kernel cache: from the source of a kernel to machine code that was compiled once.
 
-`load` names a text by its hash, puts it into the cache and looks for its object code beside it (`objects.py`); where
-there is none that fits and is whole, Numba is imported and compiles the text.  One process at a time compiles a kernel,
-and the others find its object code.  Where there can be no cache, kernels live in memory, and that is said once.  With
+`load` names a text by its hash, puts it into the cache and looks for its object code next to it (`objects.py`).  If no
+complete object code fits, Numba is imported and compiles the text.  One process at a time compiles a kernel, and the
+others find its object code.  Without a usable cache kernels stay in memory, and a message reports that once.  With
 NUMBA_DISABLE_JIT=1 the same text runs as plain Python.  `specialize.py` writes the texts.
 """
 
@@ -33,8 +33,8 @@ from minigrad.errors import KernelError
 from minigrad.kernels import objects
 from minigrad.kernels.notice import forgo, patience
 
-watchers: list[list[str]] = []  # lists that want the files of kernels while a plan is prepared: see `watch`
-compiling: list[Callable[[], None]] = []  # what is told that a compile begins
+watchers: list[list[str]] = []  # lists that receive the files of kernels while a plan is prepared: see `watch`
+compiling: list[Callable[[], None]] = []  # called when a compile begins
 _lock = threading.RLock()
 Text = tuple[str, str, str]  # of a kernel: its name, its file's, what is in it
 
@@ -119,7 +119,7 @@ def uninterrupted() -> Iterator[None]:
 
 
 def forks_wait() -> threading.RLock:
-    """The lock of whoever writes, imports, compiles or links for a kernel: a fork waits until it is free."""
+    """Return the lock for writing, importing, compiling and linking a kernel: a fork waits until it is free."""
     return _lock
 
 
@@ -206,7 +206,7 @@ def from_pack(location: str, file: str, text: str) -> Kernel | None:
 
 
 def linked(location: str, code: objects.ObjectCode | None, origin: str) -> Kernel | None:
-    """A kernel by its object code, which must be there and link; else None."""
+    """Return a kernel from its object code; None if there is no code or it does not link."""
     if code is None:
         return None
     try:
@@ -217,8 +217,10 @@ def linked(location: str, code: objects.ObjectCode | None, origin: str) -> Kerne
 
 
 def collect() -> list[Text]:
-    """From now on this process compiles for others and runs nothing: kernels that are asked for come into a list, and
-    what is given for them does nothing.  `keep` compiles one."""
+    """Switch this process to compiling for others; it runs no kernels from now on.
+
+    Requested kernels go into the returned list, and a substitute that does nothing replaces them.  `keep` compiles one.
+    """
     global _wanted
     _wanted = []
     return _wanted
@@ -375,8 +377,11 @@ def hold_forks() -> None:
 
 @cache
 def fork_after_logging() -> None:
-    """Before the first compile: a fork takes our lock, once more, before that of logging, which Numba wants as it is
-    imported.  The hook that came last runs first, and logging is not imported where nothing is compiled."""
+    """Before the first compile: let a fork take our lock, once more, before the lock of logging.
+
+    Numba's import takes the lock of logging.  The hook that was registered last runs first, and logging is imported
+    only if a kernel is compiled.
+    """
     import logging  # noqa: F401
 
     hold_forks()

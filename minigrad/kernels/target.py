@@ -1,8 +1,8 @@
-"""What differs between processors in the text of a kernel.
+"""The differences between processors in the text of a kernel.
 
-A `Target` is one kind of processor for `specialize`: the lines that a module begins with, what stands above a kernel
-and above the functions that it calls, how functions of `math` are made, and halves.  `cpu/target.py` has the CPU's; for
-another processor there is one beside it, and the same scalar functions, conversions and named numbers serve it.
+A `Target` is one kind of processor for `specialize`: the first lines of a module, the lines above a kernel and above
+the functions that it calls, the functions of `math`, and the 16-bit floats.  `cpu/target.py` has the CPU's,
+`cuda/target.py` that of CUDA. The same scalar functions, conversions and named numbers serve all targets.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ class Target:
     """One kind of processor, for the writer of kernels.
 
     header: the first lines of every module.
-    natives: the lines that give a kernel its operands and its memory.
+    natives: the lines that define a kernel's operands and memory.
     kernel: the line above a kernel.
-    helper: the line above a function that kernels call, given the liberties that it takes with floats.
-    calls: for a compute dtype, what stands for each function of `math`.
-    functions: the texts of the functions that a text calls, with what stands above them and the numbers they use.
+    helper: the line above a function that kernels call, for the relaxations of its float arithmetic.
+    calls: for a compute dtype, the replacement of each function of `math`.
+    functions: the texts of the functions that a text calls, with the lines above them and the numbers they use.
     guarded: a kernel's body, with its innermost loops in the forms that those functions need.
-    halves: the lines that give a kernel `half_to_float` and `float_to_half`.
-    truths: how a truth value in memory is read, and how one is stored, as expressions in `{}`.
-    walk: the lines that `walk(...)` in a template stands for.
-    entry: a kernel over arrays as it is called: its text, how many lines stand above its body, the dtypes of the
-        arrays, its numbers, and how many operands there are.
+    halves: the lines that define `half_to_float` and `float_to_half`.
+    truths: expressions in `{}` that read a boolean from memory and that store one.
+    walk: the lines that replace `walk(...)` in a template.
+    entry: a kernel over arrays as it is called: its text, the count of lines above its body, the dtypes of the arrays,
+        its numbers, and the count of operands.
     """
 
     header: str

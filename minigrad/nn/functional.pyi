@@ -17,46 +17,46 @@ def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
     """The mean of each of output_size windows of images; window o of m is from floor(o n / m) to ceil((o + 1) n / m)."""
 
 def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
-    """The mean of each of output_size windows of the last three dims: see `adaptive_avg_pool2d`."""
+    """Return the mean of each of output_size windows of the last three dims: see `adaptive_avg_pool2d`."""
 
 def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: builtins.bool = ...) -> Any:
-    """The largest element of each of output_size windows along the last dim: see `adaptive_max_pool2d`."""
+    """Return the largest element of each of output_size windows along the last dim: see `adaptive_max_pool2d`."""
 
 def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: builtins.bool = ...) -> Any:
-    """The largest element of each of output_size windows of images (N, C, H, W), or one (C, H, W)."""
+    """Return the largest element of each of output_size windows of images (N, C, H, W), or one (C, H, W)."""
 
 def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: builtins.bool = ...) -> Any:
-    """The largest element of each of output_size windows of the last three dims: see `adaptive_max_pool2d`."""
+    """Return the largest element of each of output_size windows of the last three dims: see `adaptive_max_pool2d`."""
 
 def affine_grid(theta: Tensor, size: builtins.int | Sequence[builtins.int], align_corners: builtins.bool | None = ...) -> Tensor:
     """Return the grid (N, H, W, 2) or (N, D, H, W, 3) for `grid_sample` that affine maps theta make of positions."""
 
 def alpha_dropout(input: Tensor, p: builtins.float = ..., training: builtins.bool = ..., inplace: builtins.bool = ...) -> Tensor:
-    """Dropout that keeps mean 0 and variance 1: what is left out gets the value that selu has far below 0."""
+    """Apply dropout that keeps mean 0 and variance 1: dropped elements get the value of selu far below 0."""
 
 def avg_pool1d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., count_include_pad: builtins.bool = ...) -> Tensor:
-    """The mean of each window along the last dim: see `avg_pool2d`."""
+    """Return the mean of each window along the last dim: see `avg_pool2d`."""
 
 def avg_pool2d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., count_include_pad: builtins.bool = ..., divisor_override: builtins.int | None = ...) -> Tensor:
-    """The mean of each window of images (N, C, H, W), or one (C, H, W); stride is kernel_size if None."""
+    """Return the mean of each window of images (N, C, H, W), or one (C, H, W); stride is kernel_size if None."""
 
 def avg_pool3d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., count_include_pad: builtins.bool = ..., divisor_override: builtins.int | None = ...) -> Tensor:
-    """The mean of each window of the last three dims: see `avg_pool2d`."""
+    """Return the mean of each window of the last three dims: see `avg_pool2d`."""
 
 def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = ..., bias: Tensor | None = ..., training: builtins.bool = ..., momentum: builtins.float = ..., eps: builtins.float = ...) -> Tensor:
     """Return each channel (dim 1) minus its mean, over sqrt(variance + eps), times weight plus bias."""
 
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = ...) -> Tensor:
-    """The sum over i and j of input1[i] * weight[out, i, j] * input2[j], plus a bias; leading dims stay."""
+    """Return the sum over i and j of input1[i] * weight[out, i, j] * input2[j], plus a bias; leading dims stay."""
 
 def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = ..., size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ...) -> Tensor:
-    """-target*log(input) - (1 - target)*log(1 - input) for probabilities, no logarithm below -100."""
+    """Return -target*log(input) - (1 - target)*log(1 - input) for probabilities; logarithms are at least -100."""
 
 def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | None = ..., size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ..., pos_weight: Tensor | None = ...) -> Tensor:
-    """`binary_cross_entropy` of sigmoid(input), without overflow.  pos_weight: a factor of what target = 1 costs."""
+    """Return `binary_cross_entropy` of sigmoid(input), without overflow. pos_weight: factor of the term of target."""
 
 def celu(input: Tensor, alpha: Tensor | builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """input above 0, else alpha * (exp(input/alpha) - 1).  inplace: in the memory of input, which is returned."""
+    """Return input where it is positive, otherwise alpha * (exp(input/alpha) - 1). inplace: write into input."""
 
 def celu_(input: Tensor, alpha: Tensor | builtins.float = ...) -> Tensor:
     """`celu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
@@ -65,61 +65,61 @@ def channel_shuffle(input: Tensor, groups: builtins.int) -> Tensor:
     """Images (N, C, ...) with the channels of each group spread: the first of all groups, the second, and so on."""
 
 def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] | builtins.str = ..., dilation: builtins.int | Sequence[builtins.int] = ..., groups: builtins.int = ...) -> Tensor:
-    """Convolution along one dim: `conv2d` with input (N, C, W) and weight (out, C / groups, kW)."""
+    """Return the convolution along one dim: `conv2d` with input (N, C, W) and weight (out, C / groups, kW)."""
 
 def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] | builtins.str = ..., dilation: builtins.int | Sequence[builtins.int] = ..., groups: builtins.int = ...) -> Tensor:
-    """Convolution of images (N, C, H, W), or one (C, H, W), with a weight (out, C / groups, kH, kW)."""
+    """Return the convolution of images (N, C, H, W), or one (C, H, W), with a weight (out, C / groups, kH, kW)."""
 
 def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] | builtins.str = ..., dilation: builtins.int | Sequence[builtins.int] = ..., groups: builtins.int = ...) -> Tensor:
     """Convolution along three dims: `conv2d` with input (N, C, D, H, W) and weight (out, C / groups, kD, kH, kW)."""
 
 def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] = ..., output_padding: builtins.int | Sequence[builtins.int] = ..., groups: builtins.int = ..., dilation: builtins.int | Sequence[builtins.int] = ...) -> Tensor:
-    """Transposed convolution along one dim: see `conv_transpose2d`."""
+    """Return the transposed convolution along one dim: see `conv_transpose2d`."""
 
 def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] = ..., output_padding: builtins.int | Sequence[builtins.int] = ..., groups: builtins.int = ..., dilation: builtins.int | Sequence[builtins.int] = ...) -> Tensor:
-    """The gradient of `conv2d` with respect to its input, as an op: weight (C, out / groups, kH, kW)."""
+    """Return the gradient of `conv2d` with respect to its input, as an op: weight (C, out / groups, kH, kW)."""
 
 def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] = ..., output_padding: builtins.int | Sequence[builtins.int] = ..., groups: builtins.int = ..., dilation: builtins.int | Sequence[builtins.int] = ...) -> Tensor:
-    """Transposed convolution along three dims: see `conv_transpose2d`."""
+    """Return the transposed convolution along three dims: see `conv_transpose2d`."""
 
 def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: builtins.float = ..., size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ...) -> Tensor:
-    """1 - cosine where the target is 1, max(0, cosine - margin) where it is -1, of the rows of two tensors."""
+    """Return 1 - cosine where the target is 1, max(0, cosine - margin) where it is -1, of the rows of two tensors."""
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: builtins.int = ..., eps: builtins.float = ...) -> Tensor:
-    """The cosine of the angle between vectors along `dim`, of two tensors that broadcast; no length is below eps."""
+    """Return the cosine of the angle between vectors along `dim`; the tensors broadcast, lengths are at least eps."""
 
 def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = ..., size_average: builtins.bool | None = ..., ignore_index: builtins.int = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ..., label_smoothing: builtins.float = ...) -> Tensor:
-    """Cross entropy between the softmax of `input` and `target`, over the class dim: 1, or 0 of a single row."""
+    """Return the cross entropy of softmax(`input`) and `target`, over the class dim: 1, or 0 of a single row."""
 
 def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: builtins.int = ..., reduction: builtins.str = ..., zero_infinity: builtins.bool = ...) -> Tensor:
     """Return minus the logarithm of the probability of each target sequence, over all alignments."""
 
 def dropout(input: Tensor, p: builtins.float = ..., training: builtins.bool = ..., inplace: builtins.bool = ...) -> Tensor:
-    """Each element 0 with probability p, else over 1 - p; input itself where training is False."""
+    """Set each element to 0 with probability p and divide the others by 1 - p; input itself if training is False."""
 
 def dropout1d(input: Tensor, p: builtins.float = ..., training: builtins.bool = ..., inplace: builtins.bool = ...) -> Tensor:
-    """`dropout` of whole channels of (N, C, L) or (C, L)."""
+    """Apply `dropout` to whole channels of (N, C, L) or (C, L)."""
 
 def dropout2d(input: Tensor, p: builtins.float = ..., training: builtins.bool = ..., inplace: builtins.bool = ...) -> Tensor:
     """`dropout` of whole channels (dim 1) of (N, C, H, W); of three dims it takes the first for the batch, too."""
 
 def dropout3d(input: Tensor, p: builtins.float = ..., training: builtins.bool = ..., inplace: builtins.bool = ...) -> Tensor:
-    """`dropout` of whole channels of (N, C, D, H, W) or (C, D, H, W)."""
+    """Apply `dropout` to whole channels of (N, C, D, H, W) or (C, D, H, W)."""
 
 def elu(input: Tensor, alpha: Tensor | builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """input above 0, else alpha * (exp(input) - 1).  inplace: in the memory of input, which is returned."""
+    """Return input where it is positive, otherwise alpha * (exp(input) - 1). inplace: write into input and return it."""
 
 def elu_(input: Tensor, alpha: Tensor | builtins.float = ...) -> Tensor:
     """`elu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
 def embedding(input: Tensor, weight: Tensor, padding_idx: builtins.int | None = ..., max_norm: builtins.float | None = ..., norm_type: builtins.float = ..., scale_grad_by_freq: builtins.bool = ..., sparse: builtins.bool = ...) -> Tensor:
-    """The row of `weight` for each number in `input`: its shape, and the length of a row as a last dim."""
+    """Return the row of `weight` for each integer in `input`: the shape of input, and the length of a row as last dim."""
 
 def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = ..., max_norm: builtins.float | None = ..., norm_type: builtins.float = ..., scale_grad_by_freq: builtins.bool = ..., mode: builtins.str = ..., sparse: builtins.bool = ..., per_sample_weights: Tensor | None = ..., include_last_offset: builtins.bool = ..., padding_idx: builtins.int | None = ...) -> Tensor:
     """Return one row per bag: the sum, the mean or the largest elements of the rows of weight that the bag names."""
 
 def feature_alpha_dropout(input: Tensor, p: builtins.float = ..., training: builtins.bool = ..., inplace: builtins.bool = ...) -> Tensor:
-    """`alpha_dropout` of whole channels (dim 1)."""
+    """Apply `alpha_dropout` to whole channels (dim 1)."""
 
 def fold(input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = ..., padding: Any = ..., stride: Any = ...) -> Tensor:
     """Images (N, C, H, W) to which columns (N, C*kernel, windows) are added, where `unfold` reads them."""
@@ -131,34 +131,34 @@ def fractional_max_pool3d(input: Tensor, kernel_size: Any, output_size: Any = ..
     """Return the largest element of each of `output_size` windows of volumes; see `fractional_max_pool2d`."""
 
 def gaussian_nll_loss(input: Tensor, target: Tensor, var: Tensor | builtins.float, full: builtins.bool = ..., eps: builtins.float = ..., reduction: builtins.str = ...) -> Tensor:
-    """(log(var) + (input - target)**2 / var)/2, plus log(2*pi)/2 if full; a variance below eps counts as eps."""
+    """Return (log(var) + (input - target)**2 / var)/2, plus log(2*pi)/2 if full; a variance below eps counts as eps."""
 
 def gelu(input: Tensor, approximate: builtins.str = ..., *, out: Tensor | None = ...) -> Tensor:
     """input times its normal distribution function, to some ulp also where it is tiny; approximate="tanh": `gelu_tanh`."""
 
 def glu(input: Tensor, dim: builtins.int = ...) -> Tensor:
-    """Half of the input, times the sigmoid of the other half along `dim`."""
+    """Return the first half of input along `dim` times the sigmoid of the second half."""
 
 def grid_sample(input: Tensor, grid: Tensor, mode: builtins.str = ..., padding_mode: builtins.str = ..., align_corners: builtins.bool | None = ...) -> Tensor:
     """Return the pixels of images at the positions of a grid."""
 
 def group_norm(input: Tensor, num_groups: builtins.int, weight: Tensor | None = ..., bias: Tensor | None = ..., eps: builtins.float = ...) -> Tensor:
-    """Each group of neighbouring channels (dim 1) minus its mean, over sqrt(variance + eps), times weight plus bias."""
+    """Return each group of channels (dim 1) minus its mean, over sqrt(variance + eps), times weight plus bias."""
 
 def gumbel_softmax(logits: Tensor, tau: builtins.float = ..., hard: builtins.bool = ..., eps: builtins.float = ..., dim: builtins.int = ...) -> Tensor:
-    """softmax((logits + noise)/tau) along `dim`: a soft sample of the classes whose log-probabilities are given."""
+    """Return softmax((logits + noise)/tau) along `dim`: a soft sample of the classes whose log-probabilities are given."""
 
 def hardshrink(input: Tensor, lambd: Tensor | builtins.float = ..., *, out: Tensor | None = ...) -> Tensor:
-    """input where |input| > lambd, else 0; nan stays nan.  Gradient: g there, 0 elsewhere and at both ends."""
+    """Return input where |input| > lambd, otherwise 0; nan stays nan.  Gradient: g there, 0 elsewhere."""
 
 def hardsigmoid(input: Tensor, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """relu6(x + 3) / 6.  Gradient: g/6 inside of (-3, 3), 0 elsewhere and at both ends."""
+    """Return relu6(x + 3) / 6.  Gradient: g/6 inside (-3, 3), 0 elsewhere and at both ends."""
 
 def hardswish(input: Tensor, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """input * relu6(input + 3) / 6.  Gradient: g*(input/3 + 1/2) inside of (-3, 3), 0 from -3 down, g from 3 up."""
+    """Return input * relu6(input + 3) / 6.  Gradient: g*(input/3 + 1/2) in (-3, 3), 0 at -3 and below, g from 3 on."""
 
 def hardtanh(input: Tensor, min_val: Tensor | builtins.float = ..., max_val: Tensor | builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """input, not below min_val and not above max_val; nan stays nan."""
+    """Return input, not below min_val and not above max_val; nan stays nan."""
 
 def hardtanh_(input: Tensor, min_val: Tensor | builtins.float = ..., max_val: Tensor | builtins.float = ...) -> Tensor:
     """`hardtanh` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
@@ -167,31 +167,31 @@ def hinge_embedding_loss(input: Tensor, target: Tensor, margin: builtins.float =
     """input where the target is 1, max(0, margin - input) where it is -1.  Gradient: -g where input is the margin."""
 
 def huber_loss(input: Tensor, target: Tensor, reduction: builtins.str = ..., delta: builtins.float = ..., weight: Tensor | None = ...) -> Tensor:
-    """Half the square of input - target where that is at most delta, else delta times its magnitude less delta/2."""
+    """Return error**2 / 2 where |error| <= delta, otherwise delta * (|error| - delta/2), for error = input - target."""
 
 def instance_norm(input: Tensor, running_mean: Tensor | None = ..., running_var: Tensor | None = ..., weight: Tensor | None = ..., bias: Tensor | None = ..., use_input_stats: builtins.bool = ..., momentum: builtins.float = ..., eps: builtins.float = ...) -> Tensor:
-    """Each channel of each input minus its mean, over sqrt(variance + eps), times weight plus bias."""
+    """Return each channel of each input minus its mean, over sqrt(variance + eps), times weight plus bias."""
 
 def interpolate(input: Tensor, size: builtins.int | Sequence[builtins.int] | None = ..., scale_factor: builtins.float | Sequence[builtins.float] | None = ..., mode: builtins.str = ..., align_corners: builtins.bool | None = ..., recompute_scale_factor: builtins.bool | None = ..., antialias: builtins.bool = ...) -> Tensor:
     """Return images (N, C, 1 to 3 dims) at another size, given itself or as a factor."""
 
 def kl_div(input: Tensor, target: Tensor, size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ..., log_target: builtins.bool = ...) -> Tensor:
-    """target*(log(target) - input) for log-probabilities in input; log_target: target holds logarithms, too."""
+    """Return target*(log(target) - input) for log-probabilities in input; log_target: target holds logarithms, too."""
 
 def l1_loss(input: Tensor, target: Tensor, size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ..., weight: Tensor | None = ...) -> Tensor:
     """|input - target|.  Gradient: g*sign(input - target), 0 where they are equal, and minus that for the target."""
 
 def layer_norm(input: Tensor, normalized_shape: Sequence[builtins.int] | builtins.int, weight: Tensor | None = ..., bias: Tensor | None = ..., eps: builtins.float = ...) -> Tensor:
-    """The last dims, which are `normalized_shape`, minus their mean, over sqrt(variance + eps), times weight plus bias."""
+    """Return the last dims, `normalized_shape`, minus their mean, over sqrt(variance + eps), times weight plus bias."""
 
 def leaky_relu(input: Tensor, negative_slope: Tensor | builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """input above 0, else negative_slope * input.  inplace: in the memory of input, which is returned."""
+    """Return input where it is positive, otherwise negative_slope * input. inplace: write into input and return it."""
 
 def leaky_relu_(input: Tensor, negative_slope: Tensor | builtins.float = ...) -> Tensor:
     """`leaky_relu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = ..., *, out: Tensor | None = ...) -> Tensor:
-    """input @ weight.T + bias for a weight of (out, in), any leading dims of the input, in one kernel."""
+    """Return input @ weight.T + bias for a weight of (out, in), any leading dims of the input, in one kernel."""
 
 def local_response_norm(input: Tensor, size: builtins.int, alpha: builtins.float = ..., beta: builtins.float = ..., k: builtins.float = ...) -> Tensor:
     """input over (k + alpha * the mean square of `size` neighbouring channels)**beta; channels outside count 0."""
@@ -200,85 +200,85 @@ def log_softmax(input: Tensor, dim: builtins.int | None = ..., _stacklevel: buil
     """`mg.log_softmax`; for a dim that is left out, see `softmax`."""
 
 def logsigmoid(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """log(sigmoid(x)), without overflow.  Gradient: g*sigmoid(-x)."""
+    """Return log(sigmoid(x)), without overflow.  Gradient: g*sigmoid(-x)."""
 
 def lp_pool1d(input: Tensor, norm_type: builtins.float, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., ceil_mode: builtins.bool = ...) -> Tensor:
-    """The p-norm of each window along the last dim, p = norm_type: see `lp_pool2d`."""
+    """Return the p-norm of each window along the last dim, p = norm_type: see `lp_pool2d`."""
 
 def lp_pool2d(input: Tensor, norm_type: builtins.float, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., ceil_mode: builtins.bool = ...) -> Tensor:
     """Return (sum of x**p)**(1/p) of each window of images, p = norm_type; stride is kernel_size if None."""
 
 def lp_pool3d(input: Tensor, norm_type: builtins.float, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., ceil_mode: builtins.bool = ...) -> Tensor:
-    """The p-norm of each window of the last three dims, p = norm_type: see `lp_pool2d`."""
+    """Return the p-norm of each window of the last three dims, p = norm_type: see `lp_pool2d`."""
 
 def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: builtins.float = ..., size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ...) -> Tensor:
-    """max(0, margin - target*(input1 - input2)): how far input1 is from leading, or trailing, by the margin."""
+    """Return max(0, margin - target*(input1 - input2)): how far input1 is from leading, or trailing, by the margin."""
 
 def max_pool1d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., dilation: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., return_indices: builtins.bool = ...) -> Any:
-    """The largest element of each window along the last dim: see `max_pool2d`."""
+    """Return the largest element of each window along the last dim: see `max_pool2d`."""
 
 def max_pool2d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., dilation: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., return_indices: builtins.bool = ...) -> Any:
-    """The largest element of each window of images (N, C, H, W), or one (C, H, W); stride is kernel_size if None."""
+    """Return the largest element of each window of (N, C, H, W), or of (C, H, W); stride is kernel_size if None."""
 
 def max_pool3d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., dilation: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., return_indices: builtins.bool = ...) -> Any:
-    """The largest element of each window of the last three dims: see `max_pool2d`."""
+    """Return the largest element of each window of the last three dims: see `max_pool2d`."""
 
 def max_unpool1d(input: Tensor, indices: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., output_size: Any = ...) -> Tensor:
-    """Zeros, with the elements of input where `max_pool1d` found them: see `max_unpool2d`."""
+    """Return zeros, with the elements of input where `max_pool1d` found them: see `max_unpool2d`."""
 
 def max_unpool2d(input: Tensor, indices: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., output_size: Any = ...) -> Tensor:
     """Images of zeros, with the elements of input at `indices`, which `max_pool2d` returned; the last of equal ones."""
 
 def max_unpool3d(input: Tensor, indices: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., output_size: Any = ...) -> Tensor:
-    """Zeros, with the elements of input where `max_pool3d` found them: see `max_unpool2d`."""
+    """Return zeros, with the elements of input where `max_pool3d` found them: see `max_unpool2d`."""
 
 def mish(input: Tensor, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """x * tanh(softplus(x)).  Gradient: with t the tanh, g*(t + x*(1 - t**2)*sigmoid(x)); 0.6*g at 0."""
+    """Return x * tanh(softplus(x)).  Gradient: with t the tanh, g*(t + x*(1 - t**2)*sigmoid(x)); 0.6*g at 0."""
 
 def mse_loss(input: Tensor, target: Tensor, size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ..., weight: Tensor | None = ...) -> Tensor:
-    """(input - target)**2.  Gradient: 2*g*(input - target), and minus that for the target."""
+    """Return (input - target)**2.  Gradient: 2*g*(input - target), and minus that for the target."""
 
 def multi_head_attention_forward(query: Tensor, key: Tensor, value: Tensor, embed_dim_to_check: builtins.int, num_heads: builtins.int, in_proj_weight: Tensor | None, in_proj_bias: Tensor | None, bias_k: Tensor | None, bias_v: Tensor | None, add_zero_attn: builtins.bool, dropout_p: builtins.float, out_proj_weight: Tensor, out_proj_bias: Tensor | None, training: builtins.bool = ..., key_padding_mask: Tensor | None = ..., need_weights: builtins.bool = ..., attn_mask: Tensor | None = ..., use_separate_proj_weight: builtins.bool = ..., q_proj_weight: Tensor | None = ..., k_proj_weight: Tensor | None = ..., v_proj_weight: Tensor | None = ..., static_k: Tensor | None = ..., static_v: Tensor | None = ..., average_attn_weights: builtins.bool = ..., is_causal: builtins.bool = ...) -> builtins.tuple[Tensor, Tensor | None]:
     """Return the output and the weights of `mg.nn.MultiheadAttention` with these parameters."""
 
 def multi_margin_loss(input: Tensor, target: Tensor, p: builtins.int = ..., margin: builtins.float = ..., weight: Tensor | None = ..., size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ...) -> Tensor:
-    """The mean over classes of max(0, margin - input[target] + input[class])**p, the target itself left out."""
+    """Return the mean over classes of max(0, margin - input[target] + input[class])**p, the target itself left out."""
 
 def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ...) -> Tensor:
     """The sum of max(0, 1 - input[label] + input[other]) over labels and other classes, over the number of classes."""
 
 def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | None = ..., size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ...) -> Tensor:
-    """The mean over classes of -target*log(sigmoid(input)) - (1 - target)*log(sigmoid(-input))."""
+    """Return the mean over classes of -target*log(sigmoid(input)) - (1 - target)*log(sigmoid(-input))."""
 
 def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = ..., size_average: builtins.bool | None = ..., ignore_index: builtins.int = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ...) -> Tensor:
-    """Minus the log-probabilities in `input` at the classes in `target`; otherwise as `cross_entropy`."""
+    """Return minus the log-probabilities in `input` at the classes in `target`; otherwise as `cross_entropy`."""
 
 def normalize(input: Tensor, p: builtins.float = ..., dim: Any = ..., eps: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
-    """input over its norm of order p along `dim`, which is at least eps."""
+    """Return input over its norm of order p along `dim`, which is at least eps."""
 
 def one_hot(tensor: Tensor, num_classes: builtins.int = ...) -> Tensor:
-    """Rows of int64 with a 1 at each class, and zeros; num_classes: -1 for one more than the largest class."""
+    """Return int64 rows with 1 at each class and 0 elsewhere; num_classes: -1 for one more than the largest class."""
 
 def pad(input: Tensor, pad: builtins.int | Sequence[builtins.int], mode: builtins.str = ..., value: builtins.float | None = ...) -> Tensor:
-    """The tensor with elements around it: pad[0] and pad[1] before and behind the last dim, and so on."""
+    """Return the tensor with elements around it: pad[0] and pad[1] before and behind the last dim, and so on."""
 
 def pairwise_distance(x1: Tensor, x2: Tensor, p: builtins.float = ..., eps: builtins.float = ..., keepdim: builtins.bool = ...) -> Tensor:
-    """The norm of order p of x1 - x2 + eps along the last dim; the two broadcast."""
+    """Return the norm of order p of x1 - x2 + eps along the last dim; the two broadcast."""
 
 def pdist(input: Tensor, p: builtins.float = ...) -> Tensor:
     """Return the distance of order p of each pair of rows of a matrix (n, m), as a vector of n * (n - 1) / 2."""
 
 def pixel_shuffle(input: Tensor, upscale_factor: builtins.int) -> Tensor:
-    """Images (..., C*r*r, H, W) as (..., C, H*r, W*r): each r*r channels become the pixels of a square."""
+    """Return images (..., C*r*r, H, W) as (..., C, H*r, W*r): each r*r channels become the pixels of a square."""
 
 def pixel_unshuffle(input: Tensor, downscale_factor: builtins.int) -> Tensor:
-    """Images (..., C, H*r, W*r) as (..., C*r*r, H, W): the pixels of each square become channels."""
+    """Return images (..., C, H*r, W*r) as (..., C*r*r, H, W): the pixels of each square become channels."""
 
 def poisson_nll_loss(input: Tensor, target: Tensor, log_input: builtins.bool = ..., full: builtins.bool = ..., size_average: builtins.bool | None = ..., eps: builtins.float = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ...) -> Tensor:
     """exp(input) - target*input: input is the logarithm of a rate; without log_input, input - target*log(input + eps)."""
 
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
-    """input above 0, else weight * input, with one weight, or one for each channel, which are the second dim."""
+    """Return input where it is positive, otherwise weight * input; one weight, or one per channel (the second dim)."""
 
 def relu(input: Tensor, inplace: builtins.bool = ...) -> Tensor:
     """`mg.relu`; inplace: in input's own memory, which is returned."""
@@ -290,34 +290,34 @@ def relu_(input: Tensor) -> Tensor:
     """`relu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
 def rms_norm(input: Tensor, normalized_shape: Sequence[builtins.int] | builtins.int, weight: Tensor | None = ..., eps: builtins.float | None = ...) -> Tensor:
-    """The last dims, which are `normalized_shape`, over sqrt(mean square + eps), times weight."""
+    """Return the last dims, which are `normalized_shape`, over sqrt(mean square + eps), times weight."""
 
 def rrelu(input: Tensor, lower: builtins.float = ..., upper: builtins.float = ..., training: builtins.bool = ..., inplace: builtins.bool = ...) -> Tensor:
-    """input above 0, else times a factor: random from [lower, upper) for each element in training, else their mean."""
+    """Return input where it is positive, otherwise times a factor."""
 
 def rrelu_(input: Tensor, lower: builtins.float = ..., upper: builtins.float = ..., training: builtins.bool = ...) -> Tensor:
     """`rrelu` in input's own memory, which is returned."""
 
 def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = ..., dropout_p: builtins.float = ..., is_causal: builtins.bool = ..., scale: builtins.float | None = ..., enable_gqa: builtins.bool = ...) -> Tensor:
-    """softmax(query @ key.mT * scale + mask) @ value; scale is 1/sqrt(the length of a query) if None."""
+    """Return softmax(query @ key.mT * scale + mask) @ value; the default scale is 1/sqrt(the length of a query)."""
 
 def selu(input: Tensor, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """1.0507 * x above 0, else 1.7581 * (exp(x) - 1): networks of it keep mean 0 and variance 1."""
+    """Return 1.0507 * x where x > 0, otherwise 1.7581 * (exp(x) - 1).  Networks of it keep mean 0 and variance 1."""
 
 def selu_(input: Tensor) -> Tensor:
     """`selu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
 def sigmoid(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """1/(1 + exp(-x)), without overflow.  Gradient: g*y*(1-y)."""
+    """Return 1/(1 + exp(-x)), without overflow.  Gradient: g*y*(1-y)."""
 
 def silu(input: Tensor, inplace: builtins.bool = ...) -> Tensor:
     """`mg.silu`; inplace: in input's own memory, which is returned."""
 
 def smooth_l1_loss(input: Tensor, target: Tensor, size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ..., beta: builtins.float = ...) -> Tensor:
-    """Half the square of input - target over beta where that is less than beta, else its magnitude less beta/2."""
+    """Return error**2 / (2*beta) where |error| < beta, otherwise |error| - beta/2, for error = input - target."""
 
 def soft_margin_loss(input: Tensor, target: Tensor, size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ...) -> Tensor:
-    """log(1 + exp(-target*input)), for targets of 1 and -1, without overflow."""
+    """Return log(1 + exp(-target*input)), for targets of 1 and -1, without overflow."""
 
 def softmax(input: Tensor, dim: builtins.int | None = ..., _stacklevel: builtins.int = ..., dtype: Any = ...) -> Tensor:
     """`mg.softmax`.  Without a dim it warns, and takes 0 for an input of 0, 1 or 3 dims, otherwise 1, as in PyTorch."""
@@ -326,40 +326,40 @@ def softmin(input: Tensor, dim: builtins.int | None = ..., _stacklevel: builtins
     """softmax(-input); for a dim that is left out, see `softmax`."""
 
 def softplus(input: Tensor, beta: Tensor | builtins.float = ..., threshold: Tensor | builtins.float = ..., *, out: Tensor | None = ...) -> Tensor:
-    """log(1 + exp(beta*input))/beta, without overflow; input itself where beta*input > threshold."""
+    """Return log(1 + exp(beta*input))/beta, without overflow; input itself where beta*input > threshold."""
 
 def softshrink(input: Tensor, lambd: Tensor | builtins.float = ..., *, out: Tensor | None = ...) -> Tensor:
-    """input - lambd above lambd, input + lambd below -lambd, else 0; nan stays nan."""
+    """Return input - lambd above lambd, input + lambd below -lambd, otherwise 0; nan stays nan."""
 
 def softsign(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """x / (1 + |x|), between -1 and 1.  Gradient: g / (1 + |x|)**2."""
+    """Return x / (1 + |x|), between -1 and 1.  Gradient: g / (1 + |x|)**2."""
 
 def tanh(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Hyperbolic tangent.  Gradient: g*(1 - tanh(x)**2)."""
+    """Return the hyperbolic tangent.  Gradient: g*(1 - tanh(x)**2)."""
 
 def tanhshrink(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """x - tanh(x).  Gradient: g*tanh(x)**2."""
+    """Return x - tanh(x).  Gradient: g*tanh(x)**2."""
 
 def threshold(input: Tensor | builtins.float, threshold: Tensor | builtins.float, value: Tensor | builtins.float, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """input above the threshold, else value; nan stays nan."""
+    """Return input where it is above the threshold, otherwise value; nan stays nan."""
 
 def threshold_(input: Tensor | builtins.float, threshold: Tensor | builtins.float, value: Tensor | builtins.float) -> Tensor:
     """`threshold` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
 def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: builtins.float = ..., p: builtins.float = ..., eps: builtins.float = ..., swap: builtins.bool = ..., size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ...) -> Tensor:
-    """max(0, margin + the distance to positive - the distance to negative), `pairwise_distance` of order p."""
+    """Return max(0, margin + the distance to positive - the distance to negative), `pairwise_distance` of order p."""
 
 def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative: Tensor, *, distance_function: Any = ..., margin: builtins.float = ..., swap: builtins.bool = ..., reduction: builtins.str = ...) -> Tensor:
     """`triplet_margin_loss` with a distance of one's own; without one, `pairwise_distance`."""
 
 def unfold(input: Tensor, kernel_size: Any, dilation: Any = ..., padding: Any = ..., stride: Any = ...) -> Tensor:
-    """The windows of images (N, C, H, W), or of one without N, as columns (N, C*kernel, windows)."""
+    """Return the windows of images (N, C, H, W), or of one without N, as columns (N, C*kernel, windows)."""
 
 def upsample(input: Tensor, size: Any = ..., scale_factor: Any = ..., mode: builtins.str = ..., align_corners: builtins.bool | None = ...) -> Tensor:
-    """`interpolate`, by the name that it had before."""
+    """Call `interpolate`; this is its former name."""
 
 def upsample_bilinear(input: Tensor, size: Any = ..., scale_factor: Any = ...) -> Tensor:
-    """`interpolate` with mode="bilinear" and align_corners=True."""
+    """Call `interpolate` with mode="bilinear" and align_corners=True."""
 
 def upsample_nearest(input: Tensor, size: Any = ..., scale_factor: Any = ...) -> Tensor:
-    """`interpolate` with mode="nearest"."""
+    """Call `interpolate` with mode="nearest"."""

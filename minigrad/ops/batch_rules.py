@@ -1,6 +1,6 @@
-"""Pieces of the rules by which ops take a batch: dims moved to where an op has room for one.
+"""Helpers of the batching rules of ops: they move the batch dim to a position that the op can handle.
 
-A rule that asks for `flags` is given the operands as they are: those of them with a batch, in front, are flagged.
+A rule that requests `flags` receives the operands unchanged; a flag marks each operand whose first dim is the batch.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def stretched(x: Tensor, flag: bool, size: int) -> Tensor:
 
 
 def ranked(x: Tensor, flag: bool, rank: int, size: int) -> Tensor:
-    """x to stand beside a batch of tensors of `rank` dims: its own dims are the last."""
+    """Reshape x so that it broadcasts with a batch of tensors of `rank` dims; the dims of x itself come last."""
     if not flag or len(x.layout.shape) > rank:
         return x
     shape = (size, *(1,) * (rank + 1 - x.ndim), *x.shape[1:])
@@ -116,7 +116,7 @@ OWN = {"x": 1, "y": 1, "w": 0}  # the dim along which a batch of both operands i
 
 
 def into(x: Tensor, dim: int, groups: int) -> Tensor:
-    """(B, ..., C, ...) with the batch inside of each group of a dim of one: (..., groups * B * C / groups, ...)."""
+    """Move the batch of (B, ..., C, ...) into each group of one dim: (..., groups * B * C / groups, ...)."""
     parts = cut(x, dim + 1, (groups, x.shape[dim + 1] // groups))
     return merged(parts, (*range(1, dim + 2), 0, *range(dim + 2, parts.ndim)), dim, 3)
 

@@ -35,7 +35,7 @@ def same_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
     batch="elementwise",
 )
 def cast(backend, out, input: Tensor, dtype):
-    """The values in another dtype, copied.
+    """Return the values in another dtype, copied.
 
     DTypes: float to int truncates toward zero, saturates, and sends nan to 0; int to int wraps; anything to bool is
     `!= 0`; floats round to nearest even.
@@ -48,13 +48,13 @@ def cast(backend, out, input: Tensor, dtype):
     dtype=same_dtype, shape=same_shape, vjp=(lambda g: g,), linear=True, batch="elementwise", method=True, out=False
 )
 def clone(backend, out, input: Tensor, *, memory_format: Format = None):
-    """A row-major copy in storage of its own.  Gradient: g."""
+    """Return a row-major copy in storage of its own.  Gradient: g."""
     return backend.prepare(Copy(), out, input)
 
 
 @composed(out=False)
 def contiguous(input: Tensor, memory_format: Format = None) -> Tensor:
-    """The tensor itself if its elements lie row-major without gaps, else a copy that does."""
+    """Return the tensor itself if its elements are row-major without gaps, otherwise a row-major copy."""
     if memory_format not in ROW_MAJOR:
         return in_format("contiguous", input, memory_format)
     return input if input.is_contiguous() else clone(input)
@@ -65,7 +65,7 @@ def to(
     x: Tensor, *args: Any, dtype: Any = None, device: Any = None, copy: bool = False, non_blocking: bool = False,
     memory_format: Any = None,
 ) -> Tensor:  # fmt: skip
-    """x in another dtype and/or on another device: `x.to(mg.float64)`, `x.to("reference")`, `x.to(other)`.
+    """Return x in another dtype and/or on another device: `x.to(mg.float64)`, `x.to("reference")`, `x.to(other)`.
 
     Returns x itself when nothing changes, unless copy=True.  With non_blocking, a copy from pinned memory may still be
     under way when this returns: what uses the result comes after it, but x must not be written meanwhile.  Raises
@@ -103,7 +103,7 @@ def to(
 
 
 def _target(arg: Any) -> tuple[DType | None, Device | None]:
-    """What an argument of `to` asks for: a dtype, a device, or both, as a tensor does."""
+    """Return the dtype and the device that an argument of `to` specifies; a tensor specifies both."""
     if isinstance(arg, Tensor):
         return arg.dtype, arg.device
     if isinstance(arg, str) and ":" in arg:
@@ -115,7 +115,7 @@ def _target(arg: Any) -> tuple[DType | None, Device | None]:
             continue
         return (target, None) if read is as_dtype else (None, target)
     raise DTypeError(
-        f"to: {describe(arg)} is neither a dtype, as mg.float64, nor a device, as 'cpu', nor a tensor", op="to"
+        f"to: {describe(arg)} is neither a dtype (mg.float64), nor a device ('cpu'), nor a tensor", op="to"
     )
 
 
@@ -129,5 +129,5 @@ def _target(arg: Any) -> tuple[DType | None, Device | None]:
     out=False,
 )
 def transfer(backend, out, input: Tensor, device: Target):
-    """A copy on another device.  Gradient: g, sent back."""
+    """Return a copy on another device.  Gradient: g, sent back."""
     return backend.prepare(Copy(), out, input)

@@ -1,4 +1,4 @@
-"""Whether tensors are alike: isclose element by element, allclose and equal as one truth value; and what one is."""
+"""Comparison of tensors: isclose per element, allclose and equal as one boolean; type tests; as_tensor."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 def isclose(
     input: Tensor, other: Tensor, rtol: Scalar = 1e-05, atol: Scalar = 1e-08, equal_nan: Flag = False
 ) -> Tensor:
-    """Whether |input - other| <= atol + rtol*|other|, or both are equal; with equal_nan two nan are equal."""
+    """Return whether |input - other| <= atol + rtol*|other|, or both are equal; with equal_nan two nan are equal."""
     if input.dtype is not other.dtype:
         raise DTypeError(f"isclose: {describe(input)} and {describe(other)} must have one dtype", op="isclose")
     if rtol < 0 or atol < 0:
@@ -36,13 +36,13 @@ def isclose(
 
 @public(method=True)
 def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
-    """Whether `isclose` holds for all elements."""
+    """Return whether `isclose` holds for all elements."""
     return bool(all(isclose(input, other, rtol, atol, equal_nan)).item())
 
 
 @public(method=True)
 def equal(input: Tensor, other: Tensor) -> bool:
-    """Whether two tensors have one shape and equal elements; nan is equal to nothing."""
+    """Return whether two tensors have one shape and equal elements; nan is equal to nothing."""
     expect_tensors("equal", input, other)
     if input.shape != other.shape:
         return False
@@ -51,22 +51,22 @@ def equal(input: Tensor, other: Tensor) -> bool:
 
 @public()
 def is_tensor(obj: Any) -> bool:
-    """Whether it is a tensor."""
+    """Return whether it is a tensor."""
     return isinstance(obj, Tensor)
 
 
 @public()
 def is_floating_point(input: Tensor) -> bool:
-    """Whether the dtype is a float."""
+    """Return whether the dtype is a float."""
     expect_tensors("is_floating_point", input)
     return input.dtype.is_float
 
 
 @public()
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
-    """A tensor of data: itself where it is one, shared with an array where that can be, else a copy (`tensor`).
+    """Return data as a tensor: a tensor itself, memory shared with an array if possible, otherwise a copy (`tensor`).
 
-    A tensor keeps its gradient; dtype and device are those that are asked for.
+    A tensor stays connected to its graph. The result has the requested dtype and device.
     """
     if isinstance(data, Tensor):
         wanted = data.device if device is None else as_device(device)

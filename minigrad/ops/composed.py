@@ -14,10 +14,10 @@ from minigrad.runtime.tensor import Tensor
 
 
 def power(x: Tensor, exponent: Tensor | float) -> Tensor:
-    """x ** exponent, by the square, the root or the reciprocal where it is one.
+    """Return x ** exponent; the exponents 2, 0.5 and -1 use the square, the root and the reciprocal.
 
-    For the exponents 2, 0.5 and -1 of floats these cost a tenth of a true power and have the same values (but for the
-    root of -0.0 and of -inf, as in PyTorch); else `pow`.
+    For floats these ops cost a tenth of a true power and have the same values, except the root of -0.0 and of -inf, as
+    in PyTorch. All other powers use `pow`.
     """
     if exponent.__class__ in (int, float) and isinstance(x, Tensor) and x.dtype.is_float:
         short = SHORT_POWERS.get(exponent)
@@ -31,5 +31,5 @@ SHORT_POWERS = {2: square, 0.5: sqrt, -1: reciprocal}
 
 @composed(out=False)
 def affine(input: Tensor, mul: Scalar, add: Scalar) -> Tensor:
-    """input * mul + add."""
+    """Return input * mul + add."""
     return input * mul + add

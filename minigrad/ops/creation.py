@@ -33,10 +33,11 @@ from minigrad.runtime.var import Var
 
 @public()
 def tensor(data: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """A copy of numbers, nested lists, an array or a tensor.
+    """Return a tensor that copies numbers, nested lists, an array or a tensor.
 
     DTypes: Python floats become the default float, ints int64, bools bool; arrays keep theirs.
-    Raises ShapeError for ragged lists, DTypeError for what is no number, or for requires_grad with integers.
+    Raises ShapeError for ragged lists, DTypeError for an element that is not a number, or for requires_grad with
+    integers.
     """
     if not requires_grad:
         return Tensor(*store(data, dtype, device))
@@ -47,10 +48,10 @@ def tensor(data: Any, dtype: Any = None, device: Any = None, requires_grad: bool
 
 @public()
 def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
-    """A tensor on the CPU that shares the array's memory: a write to either shows in both.
+    """Return a CPU tensor that shares the array's memory: a write to either is visible in both.
 
     Raises DTypeError for dtypes that minigrad lacks, ShapeError where the memory cannot be shared (read-only,
-    unaligned, strides that are no multiple of the element): `mg.tensor(array)` copies those.
+    unaligned, strides that are not a multiple of the element): `mg.tensor(array)` copies those.
     """
     array = ndarray
     if not isinstance(array, np.ndarray):
@@ -61,7 +62,7 @@ def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
     if not array.dtype.isnative or not array.flags.writeable or not array.flags.aligned:
         raise ShapeError("from_numpy: a read-only, byte-swapped or unaligned array cannot be shared; use mg.tensor")
     if any(s % size for s in array.strides):
-        raise ShapeError(f"from_numpy: byte strides {array.strides} are no multiples of {size}; use mg.tensor")
+        raise ShapeError(f"from_numpy: byte strides {array.strides} are not multiples of {size}; use mg.tensor")
     strides = tuple(s // size for s in array.strides)
     low, end = extent(array.shape, strides, 0)
     forwards = array[tuple(slice(None, None, -1 if s < 0 else 1) for s in strides)]  # begins at the lowest address
@@ -77,7 +78,7 @@ def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
 def full(
     size: int | Sequence[int], fill_value: float, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """A tensor of one value; the dtype follows the value when omitted."""
+    """Return a tensor of one value; the dtype follows the value when omitted."""
     expect_numbers("full", fill_value=fill_value)
     kind = as_dtype(dtype if dtype is not None else type(fill_value))
     expect_fit("full", fill_value, kind)
@@ -99,7 +100,7 @@ def leaf(x: Tensor, requires_grad: bool) -> Tensor:
 
 
 def expect_float(dtype: DType, requires_grad: bool) -> None:
-    """Raise DTypeError for what is to have a gradient and is no float."""
+    """Raise DTypeError if a gradient is required and the dtype is not floating."""
     if requires_grad:
         Var.check_dtype(dtype)
 
@@ -113,7 +114,7 @@ def expect_float(dtype: DType, requires_grad: bool) -> None:
     batch=lambda value, *, shape, batch: value.reshape(batch, *(1,) * len(shape)).expand(batch, *shape),
 )
 def fill(backend, out, value, *, shape: Shape):
-    """A tensor of one value, which is a scalar.  Gradient: the sum of g."""
+    """Return a tensor of one value, which is a scalar.  Gradient: the sum of g."""
     return backend.prepare(Fill(), out, value)
 
 
@@ -145,7 +146,7 @@ def empty(
     requires_grad: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
-    """Memory as it comes; read it only after writing it."""
+    """Return uninitialised memory; read it only after writing it."""
     expect_format("empty", memory_format)
     kind = default_float() if dtype is None else as_dtype(dtype)
     where = default_device() if device is None else as_device(device)
@@ -156,14 +157,14 @@ def empty(
 
 @public(out=True)
 def zeros(*size: int | Sequence[int], dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Zeros, of the default float unless a dtype is given."""
+    """Return zeros, of the default float unless a dtype is given."""
     kind = dtype or default_float()
     return full(as_shape(size, "zeros"), 0.0, dtype=kind, device=device, requires_grad=requires_grad)
 
 
 @public(out=True)
 def ones(*size: int | Sequence[int], dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Ones, of the default float unless a dtype is given."""
+    """Return ones, of the default float unless a dtype is given."""
     kind = dtype or default_float()
     return full(as_shape(size, "ones"), 1.0, dtype=kind, device=device, requires_grad=requires_grad)
 
@@ -172,7 +173,7 @@ def ones(*size: int | Sequence[int], dtype: Any = None, device: Any = None, requ
 def empty_like(
     input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None
 ) -> Tensor:
-    """`empty` with the shape, dtype and device of x."""
+    """Return `empty` with the shape, dtype and device of x."""
     expect_format("empty_like", memory_format)
     expect_tensors("empty_like", input)
     return empty(input.shape, dtype=dtype or input.dtype, device=device or input.device, requires_grad=requires_grad)
@@ -182,7 +183,7 @@ def empty_like(
 def zeros_like(
     input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None
 ) -> Tensor:
-    """Zeros with the shape, dtype and device of x."""
+    """Return zeros with the shape, dtype and device of x."""
     expect_format("zeros_like", memory_format)
     return full_like(input, 0.0, dtype=dtype, device=device, requires_grad=requires_grad)
 
@@ -191,7 +192,7 @@ def zeros_like(
 def ones_like(
     input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None
 ) -> Tensor:
-    """Ones with the shape, dtype and device of x."""
+    """Return ones with the shape, dtype and device of x."""
     expect_format("ones_like", memory_format)
     return full_like(input, 1.0, dtype=dtype, device=device, requires_grad=requires_grad)
 
@@ -206,7 +207,7 @@ def full_like(
     requires_grad: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
-    """One value with the shape, dtype and device of x."""
+    """Return one value with the shape, dtype and device of x."""
     expect_format("full_like", memory_format)
     expect_tensors("full_like", input)
     kind, where = dtype or input.dtype, device or input.device
@@ -221,9 +222,9 @@ def arange(
     start: float, end: float | None = None, step: float = 1, *, dtype: Any = None, device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
-    """start, start+step, ... below end (above, for a negative step); arange(n) counts from 0.
+    """Return start, start+step, ... below end (above it for a negative step); arange(n) starts at 0.
 
-    DTypes: int64 if all arguments are ints, else the default float.
+    DTypes: int64 if all arguments are ints, otherwise the default float.
     Raises ArgumentError for a step of zero, DTypeError for ints that the dtype does not hold.
     """
     if end is None:
@@ -257,7 +258,7 @@ def arange(
     namespace=(),
 )
 def count_up(backend, out, start, step, *, count: Size, dtype):
-    """start + i * step for i = 0 .. count - 1: what `arange` calls."""
+    """Return start + i * step for i = 0 .. count - 1: what `arange` calls."""
     return backend.prepare(Arange(), out, start, step)
 
 
@@ -265,7 +266,7 @@ def count_up(backend, out, start, step, *, count: Size, dtype):
 def linspace(
     start: float, end: float, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """`steps` values from start to end, both included.  Ends may be tensors without dims; they get no gradient."""
+    """Return `steps` values from start to end, both included.  Ends may be 0-d tensors; they get no gradient."""
     start, end = as_numbers(start, end)
     expect_numbers("linspace", start=start, end=end)
     (count,) = as_shape(steps, "linspace")
@@ -278,7 +279,7 @@ def logspace(
     start: float, end: float, steps: int, base: float = 10.0, *, dtype: Any = None, device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
-    """`steps` powers of base with evenly spaced exponents, both ends included; see `linspace`."""
+    """Return `steps` powers of base with evenly spaced exponents, both ends included; see `linspace`."""
     start, end = as_numbers(start, end)
     expect_numbers("logspace", start=start, end=end, base=base)
     kind = default_float() if dtype is None else as_dtype(dtype)
@@ -290,6 +291,6 @@ def logspace(
 
 @public(out=True)
 def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Ones on the diagonal of an n x m matrix (m = n when omitted)."""
+    """Return ones on the diagonal of an n x m matrix (m = n when omitted)."""
     rows, columns = as_shape((n, n if m is None else m), "eye")
     return tensor(np.eye(rows, columns), dtype or default_float(), device, requires_grad)

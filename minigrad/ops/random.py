@@ -54,7 +54,7 @@ class Generator:
         return self
 
     def in_use(self) -> Generator:
-        """The generator that numbers come from in this thread: itself, or its stand-in where a run is repeated."""
+        """Return the generator that this thread draws from: itself, or its replacement while a run is repeated."""
         stream = self
         for block in _of_thread.blocks:
             stream = block.stream(self, stream)
@@ -132,7 +132,7 @@ class StandIns:
         self.twins: dict[int, Generator] = {}
 
     def stream(self, generator: Generator, source: Generator) -> Generator:
-        """The stand-in of a generator."""
+        """Return the replacement of a generator."""
         twin = self.twins.get(id(generator))
         if twin is None:
             self.streams.stream(generator, source)
@@ -162,7 +162,7 @@ default_generator = Generator()
 
 @public()
 def manual_seed(seed: int) -> Generator:
-    """Restart the default generator: the same seed gives the same numbers, for any number of threads."""
+    """Restart the default generator: the same seed produces the same numbers, for any number of threads."""
     return default_generator.manual_seed(seed)
 
 
@@ -172,13 +172,13 @@ def manual_seed(seed: int) -> Generator:
     namespace=(),
 )
 def draw(backend, out, state, limits, *, kind, shape: Shape, dtype):
-    """Random numbers of a stream, from the place on that `state` says: see `Random` in core/requests.py."""
+    """Return random numbers of a stream, from the place on that `state` says: see `Random` in core/requests.py."""
     return backend.prepare(Random(kind), out, state, limits)
 
 
 @lru_cache(maxsize=256)
 def limits(kind: str, dtype: DType, device: Device, low: str, high: str) -> Tensor:
-    """Between what numbers are drawn, given as text, which tells the two zeros apart; the common ones are kept."""
+    """Return the limits of random numbers from text, which distinguishes the two zeros; common limits are cached."""
     wanted = philox.limit_dtype(kind, dtype)
     values = philox.limits(kind, dtype, *(int(v) if kind == "integer" else float(v) for v in (low, high)))
     return Tensor(backend_of(device).from_host(values, wanted, device), LIMITS)
@@ -194,7 +194,7 @@ def state_of(source: Generator, blocks: int, device: Device) -> Tensor:
 
 
 def shares(blocks: int, dtype: DType, device: Device) -> tuple[Tensor, Tensor]:
-    """What `Random` reads for uniform numbers in [0, 1) of the default generator, of which so many blocks are taken."""
+    """Return the operands of `Random` for uniform numbers in [0, 1); take `blocks` blocks of the default generator."""
     return state_of(default_generator.in_use(), blocks, device), limits("uniform", dtype, device, "0.0", "1.0")
 
 
@@ -242,7 +242,7 @@ def rand(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Uniform in [0, 1)."""
+    """Return samples from the uniform distribution on [0, 1)."""
     kind = _floating("rand", dtype, generator)
     return _drawn("uniform", as_shape(size, "rand"), kind, device, 0.0, 1.0, generator, requires_grad)
 
@@ -255,7 +255,7 @@ def randn(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Normal with mean 0 and deviation 1."""
+    """Return samples from the normal distribution with mean 0 and standard deviation 1."""
     kind = _floating("randn", dtype, generator)
     return _drawn("normal", as_shape(size, "randn"), kind, device, 0.0, 1.0, generator, requires_grad)
 
@@ -266,7 +266,7 @@ def uniform(
     dtype: Any = None, device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
-    """Uniform in [low, high).  Raises ArgumentError for a range without numbers."""
+    """Return uniform samples in [low, high).  Raises ArgumentError for an empty range."""
     expect_numbers("uniform", low=low, high=high)
     if not -math.inf < low <= high < math.inf:
         raise ArgumentError(f"uniform: low <= high must hold and both be finite, got {low} and {high}", op="uniform")
@@ -280,7 +280,7 @@ def normal(
     mean: float | Tensor, std: float | Tensor = 1.0, size: int | Sequence[int] | None = None, *,
     generator: Generator | None = None, dtype: Any = None, device: Any = None, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
-    """Normal with a mean and a deviation, each a number or, without `size`, a tensor with one for each element.
+    """Return normal samples; mean and deviation are numbers or, without `size`, tensors with a value per element.
 
     Not differentiable.  Raises ArgumentError for numbers without `size`, and for a negative deviation.
     """
@@ -316,7 +316,7 @@ def randint(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
-    """Integers in [low, high), all as likely; randint(high, size=...) starts at 0.  Raises ArgumentError if empty."""
+    """Return uniform integers in [low, high); randint(high, size=...) starts at 0.  Raises ArgumentError if empty."""
     if isinstance(high, (tuple, list)):
         high, size = None, high
     if high is None:
@@ -352,7 +352,7 @@ def rand_like(
     input: Tensor, *, generator: Generator | None = None, dtype: Any = None, device: Any = None,
     requires_grad: bool = False, memory_format: Any = None,
 ) -> Tensor:  # fmt: skip
-    """`rand` with the shape, dtype and device of the input."""
+    """Return `rand` with the shape, dtype and device of the input."""
     expect_format("rand_like", memory_format)
     expect_tensors("rand_like", input)
     return rand(
@@ -366,7 +366,7 @@ def randn_like(
     input: Tensor, *, generator: Generator | None = None, dtype: Any = None, device: Any = None,
     requires_grad: bool = False, memory_format: Any = None,
 ) -> Tensor:  # fmt: skip
-    """`randn` with the shape, dtype and device of the input."""
+    """Return `randn` with the shape, dtype and device of the input."""
     expect_format("randn_like", memory_format)
     expect_tensors("randn_like", input)
     return randn(
@@ -379,7 +379,7 @@ def randn_like(
 def randperm(
     n: int, *, generator: Generator | None = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """A random permutation of 0 .. n-1 (int64 unless a dtype is given), by sorting random keys."""
+    """Return a random permutation of 0 .. n-1 (int64 unless a dtype is given), by sorting random keys."""
     (n,) = as_shape(n, "randperm")
     kind = int64 if dtype is None else as_dtype(dtype)
     expect_float(kind, requires_grad)

@@ -21,7 +21,7 @@ from minigrad.runtime.tensor import Tensor, describe
 
 @composed()
 def bernoulli(input: Tensor, p: Scalar | None = None, *, generator: Any = None) -> Tensor:
-    """1 with the probability that each element is, else 0, in input's dtype; with p all have this one.
+    """Return 1 with the probability in each element, otherwise 0, in input's dtype; p replaces all probabilities.
 
     Not differentiable.
     """

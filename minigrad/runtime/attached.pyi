@@ -17,13 +17,13 @@ class Attached:
         """A view with all dims in reverse order."""
 
     def __abs__(self) -> Tensor:
-        """|x|.  Gradient: g*sign(x), 0 at 0."""
+        """Return |x|.  Gradient: g*sign(x), 0 at 0."""
 
     def __add__(self, other: Tensor | builtins.float) -> Tensor:
-        """Sum of input and alpha * other, element by element; shapes broadcast.  For bool it is `or`."""
+        """Return the sum of input and alpha * other, element by element; shapes broadcast.  For bool it is `or`."""
 
     def __and__(self, other: Tensor | builtins.float) -> Tensor:
-        """Bits in both; for bool `and`."""
+        """Return the bits in both; for bool `and`."""
 
     def __array__(self, dtype: Any = ..., copy: builtins.bool | None = ...) -> Any:
         """What np.asarray(x) calls: a copy for tensors that require a gradient, shared memory otherwise."""
@@ -69,19 +69,19 @@ class Attached:
         """float(x) for one element."""
 
     def __floordiv__(self, other: Tensor | builtins.float) -> Tensor:
-        """The largest integer not above input/other, as Python's `//`; an integer divided by 0 gives 0.  Gradient: 0."""
+        """Return the largest integer not above input/other, as Python's `//`; an integer over 0 is 0.  Gradient: 0."""
 
     def __format__(self, spec: builtins.str) -> builtins.str:
         """f"{x:.3f}" for one element, which is written as its number; without a spec it is str(x)."""
 
     def __ge__(self, other: Tensor | builtins.float) -> Tensor:
-        """input >= other."""
+        """Return input >= other."""
 
     def __getitem__(self, index: Any) -> Tensor:
         """x[index]: ints, slices, None and Ellipsis give a view; index tensors, lists of ints and masks a copy."""
 
     def __gt__(self, other: Tensor | builtins.float) -> Tensor:
-        """input > other."""
+        """Return input > other."""
 
     def __iadd__(self, other: Tensor | builtins.float, *, alpha: builtins.float = ...) -> Tensor:
         """`add` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
@@ -108,7 +108,7 @@ class Attached:
         """int(x) for one element, towards zero."""
 
     def __invert__(self) -> Tensor:
-        """All bits of input turned; for bool `not`.  Raises DTypeError for floats."""
+        """Return input with all bits flipped; for bool `not`.  Raises DTypeError for floats."""
 
     def __ior__(self, other: Tensor | builtins.float) -> Tensor:
         """`bitwise_or` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
@@ -132,40 +132,40 @@ class Attached:
         """`bitwise_xor` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def __le__(self, other: Tensor | builtins.float) -> Tensor:
-        """input <= other."""
+        """Return input <= other."""
 
     def __len__(self) -> builtins.int:
         """The length of the first dim.  Raises TypeError for a scalar, as Python does for what has none."""
 
     def __lshift__(self, other: Tensor | builtins.float) -> Tensor:
-        """input * 2**other, as bits; 0 where other is negative, or not below the number of bits."""
+        """Return input * 2**other, as bits; 0 where other is negative, or not below the number of bits."""
 
     def __lt__(self, other: Tensor | builtins.float) -> Tensor:
-        """input < other."""
+        """Return input < other."""
 
     def __matmul__(self, other: Tensor) -> Tensor:
-        """Matrix product; a 1-d operand is a row on the left, a column on the right, and its dim goes from the result."""
+        """Return the matrix product; a 1-d operand is a row on the left and a column on the right, and its dim is removed."""
 
     def __mod__(self, other: Tensor | builtins.float) -> Tensor:
-        """input - other*floor(input/other), with the sign of other, as Python's `%`; an integer by 0 gives 0."""
+        """Return input - other*floor(input/other), with the sign of other, as Python's `%`; for integers 0 if other is 0."""
 
     def __mul__(self, other: Tensor | builtins.float) -> Tensor:
-        """Product, element by element; shapes broadcast.  For bool it is `and`.  Gradient: g*other and g*input."""
+        """Return the product per element; shapes broadcast.  For bool it is `and`.  Gradient: g*other and g*input."""
 
     def __ne__(self, other: Any) -> Any:
         """x != other.  What is no number falls back to Python's identity, as for `==`."""
 
     def __neg__(self) -> Tensor:
-        """-x; unsigned integers wrap."""
+        """Return -x; unsigned integers wrap."""
 
     def __or__(self, other: Tensor | builtins.float) -> Tensor:
-        """Bits in either; for bool `or`."""
+        """Return the bits in either; for bool `or`."""
 
     def __pos__(self) -> Tensor:
-        """The input itself; bool is refused, as by `neg`."""
+        """Return the input itself; bool is refused, as by `neg`."""
 
     def __pow__(self, exponent: Tensor | builtins.float) -> Tensor:
-        """x ** exponent, by the square, the root or the reciprocal where it is one."""
+        """Return x ** exponent; the exponents 2, 0.5 and -1 use the square, the root and the reciprocal."""
 
     def __radd__(self, other: Any) -> Tensor:
         """`add` with the tensor as the second operand."""
@@ -210,7 +210,7 @@ class Attached:
         """`bitwise_right_shift` with the tensor as the second operand."""
 
     def __rshift__(self, other: Tensor | builtins.float) -> Tensor:
-        """input / 2**other, rounded down; 0 or -1 where other is negative, or not below the number of bits."""
+        """Return input / 2**other, rounded down; 0 or -1 where other is negative, or not below the number of bits."""
 
     def __rsub__(self, other: Any) -> Tensor:
         """`sub` with the tensor as the second operand."""
@@ -222,145 +222,145 @@ class Attached:
         """`bitwise_xor` with the tensor as the second operand."""
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        """x[index] = value, through the view that basic indices make, where index tensors name it, or a mask holds."""
+        """Assign x[index] = value through the view of the basic indices, at index tensors or where a mask is True."""
 
     def __sub__(self, other: Tensor | builtins.float) -> Tensor:
-        """Difference of input and alpha * other, element by element; shapes broadcast.  Gradient: g and -g."""
+        """Return the difference of input and alpha * other, element by element; shapes broadcast.  Gradient: g and -g."""
 
     def __truediv__(self, other: Tensor | builtins.float) -> Tensor:
-        """Quotient, element by element, rounded if rounding_mode is "floor" or "trunc"; integers give the default float."""
+        """Return input/other, rounded if rounding_mode is "floor" or "trunc"; integers become the default float."""
 
     def __trunc__(self) -> builtins.int:
         """int(x) for one element, towards zero."""
 
     def __xor__(self, other: Tensor | builtins.float) -> Tensor:
-        """Bits in exactly one; for bool `!=`."""
+        """Return the bits in exactly one; for bool `!=`."""
 
     def _repr_html_(self) -> builtins.str:
         """In a notebook: the text, and where there are many numbers an image of them."""
 
     def abs(self, *, out: Tensor | None = ...) -> Tensor:
-        """|x|.  Gradient: g*sign(x), 0 at 0."""
+        """Return |x|.  Gradient: g*sign(x), 0 at 0."""
 
     def abs_(self) -> Tensor:
         """`abs` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def absolute(self, *, out: Tensor | None = ...) -> Tensor:
-        """|x|.  Gradient: g*sign(x), 0 at 0."""
+        """Return |x|.  Gradient: g*sign(x), 0 at 0."""
 
     def absolute_(self) -> Tensor:
         """`abs` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def acos(self, *, out: Tensor | None = ...) -> Tensor:
-        """Arc cosine, nan outside [-1, 1].  Gradient: -g/sqrt(1 - x**2)."""
+        """Return the arc cosine, nan outside [-1, 1].  Gradient: -g/sqrt(1 - x**2)."""
 
     def acos_(self) -> Tensor:
         """`acos` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def acosh(self, *, out: Tensor | None = ...) -> Tensor:
-        """Inverse hyperbolic cosine, nan below 1.  Gradient: g/sqrt(x**2 - 1)."""
+        """Return the inverse hyperbolic cosine, nan below 1.  Gradient: g/sqrt(x**2 - 1)."""
 
     def acosh_(self) -> Tensor:
         """`acosh` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def add(self, other: Tensor | builtins.float, *, alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
-        """Sum of input and alpha * other, element by element; shapes broadcast.  For bool it is `or`."""
+        """Return the sum of input and alpha * other, element by element; shapes broadcast.  For bool it is `or`."""
 
     def add_(self, other: Tensor | builtins.float, *, alpha: builtins.float = ...) -> Tensor:
         """`add` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def addbmm(self, batch1: Tensor, batch2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
-        """beta * input + alpha * the sum of the products of two batches of matrices: see `addmm`."""
+        """Return beta * input + alpha * the sum of the products of two batches of matrices: see `addmm`."""
 
     def addbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ...) -> Tensor:
         """`addbmm` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def addcdiv(self, tensor1: Tensor, tensor2: Tensor, *, value: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
-        """input + value * tensor1 / tensor2, element by element; shapes broadcast; integers give the default float."""
+        """Return input + value * tensor1 / tensor2 per element; shapes broadcast.  Integers become the default float."""
 
     def addcdiv_(self, tensor1: Tensor, tensor2: Tensor, *, value: builtins.float = ...) -> Tensor:
         """`addcdiv` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def addcmul(self, tensor1: Tensor, tensor2: Tensor, *, value: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
-        """input + value * tensor1 * tensor2, element by element; shapes broadcast."""
+        """Return input + value * tensor1 * tensor2, element by element; shapes broadcast."""
 
     def addcmul_(self, tensor1: Tensor, tensor2: Tensor, *, value: builtins.float = ...) -> Tensor:
         """`addcmul` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def addmm(self, mat1: Tensor, mat2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
-        """beta * input + alpha * mat1 @ mat2 in one kernel; input broadcasts to the product.  beta 0: input is not read."""
+        """Return beta * input + alpha * mat1 @ mat2 in one kernel; input broadcasts. beta 0: input is not read."""
 
     def addmm_(self, mat1: Tensor, mat2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ...) -> Tensor:
         """`addmm` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def addmv(self, mat: Tensor, vec: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
-        """beta * input + alpha * mat @ vec: see `addmm`."""
+        """Return beta * input + alpha * mat @ vec: see `addmm`."""
 
     def addmv_(self, mat: Tensor, vec: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ...) -> Tensor:
         """`addmv` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def addr(self, vec1: Tensor, vec2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
-        """beta * input + alpha * the outer product of two vectors: see `addmm`."""
+        """Return beta * input + alpha * the outer product of two vectors: see `addmm`."""
 
     def addr_(self, vec1: Tensor, vec2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ...) -> Tensor:
         """`addr` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def adjoint(self) -> Tensor:
-        """A view with the last two dims swapped; of complex numbers, which there are not, the conjugates."""
+        """Return a view with the last two dims swapped; of complex numbers, which there are not, the conjugates."""
 
     def affine(self, mul: builtins.float, add: builtins.float) -> Tensor:
-        """input * mul + add."""
+        """Return input * mul + add."""
 
     def all(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """Whether every element over `dim` is not zero; True of nothing."""
+        """Return whether every element over `dim` is not zero; True without elements."""
 
     def allclose(self, other: Tensor, rtol: builtins.float = ..., atol: builtins.float = ..., equal_nan: builtins.bool = ...) -> builtins.bool:
-        """Whether `isclose` holds for all elements."""
+        """Return whether `isclose` holds for all elements."""
 
     def amax(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """Largest element over `dim`; nan wins.  Gradient: shared evenly by ties."""
+        """Return the largest element over `dim`; nan wins.  Gradient: shared evenly by ties."""
 
     def amin(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """Smallest element over `dim`; nan wins.  Gradient: shared evenly by ties."""
+        """Return the smallest element over `dim`; nan wins.  Gradient: shared evenly by ties."""
 
     def aminmax(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
         """Return the smallest and the largest element over `dim`, in one pass; nan wins."""
 
     def any(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """Whether some element over `dim` is not zero; False of nothing."""
+        """Return whether an element over `dim` is not zero; False without elements."""
 
     def apply_(self, callable: Any) -> Tensor:
         """Replace each element by a function of it, in place; slow, as it runs in Python, and without a gradient."""
 
     def arccos(self, *, out: Tensor | None = ...) -> Tensor:
-        """Arc cosine, nan outside [-1, 1].  Gradient: -g/sqrt(1 - x**2)."""
+        """Return the arc cosine, nan outside [-1, 1].  Gradient: -g/sqrt(1 - x**2)."""
 
     def arccos_(self) -> Tensor:
         """`acos` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def arccosh(self, *, out: Tensor | None = ...) -> Tensor:
-        """Inverse hyperbolic cosine, nan below 1.  Gradient: g/sqrt(x**2 - 1)."""
+        """Return the inverse hyperbolic cosine, nan below 1.  Gradient: g/sqrt(x**2 - 1)."""
 
     def arccosh_(self) -> Tensor:
         """`acosh` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def arcsin(self, *, out: Tensor | None = ...) -> Tensor:
-        """Arc sine, nan outside [-1, 1].  Gradient: g/sqrt(1 - x**2), inf at the ends."""
+        """Return the arc sine, nan outside [-1, 1].  Gradient: g/sqrt(1 - x**2), inf at the ends."""
 
     def arcsin_(self) -> Tensor:
         """`asin` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def arcsinh(self, *, out: Tensor | None = ...) -> Tensor:
-        """Inverse hyperbolic sine.  Gradient: g/sqrt(x**2 + 1), where the square may overflow."""
+        """Return the inverse hyperbolic sine.  Gradient: g/sqrt(x**2 + 1), where the square may overflow."""
 
     def arcsinh_(self) -> Tensor:
         """`asinh` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def arctan(self, *, out: Tensor | None = ...) -> Tensor:
-        """Arc tangent.  Gradient: g/(1 + x**2)."""
+        """Return the arc tangent.  Gradient: g/(1 + x**2)."""
 
     def arctan2(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """The angle of the point (other, input), in (-pi, pi]."""
+        """Return the angle of the point (other, input), in (-pi, pi]."""
 
     def arctan2_(self, other: Tensor | builtins.float) -> Tensor:
         """`atan2` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
@@ -369,28 +369,28 @@ class Attached:
         """`atan` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def arctanh(self, *, out: Tensor | None = ...) -> Tensor:
-        """Inverse hyperbolic tangent, nan outside [-1, 1].  Gradient: g/(1 - x**2)."""
+        """Return the inverse hyperbolic tangent, nan outside [-1, 1].  Gradient: g/(1 - x**2)."""
 
     def arctanh_(self) -> Tensor:
         """`atanh` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def argmax(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """Position of the largest element (int64): of all, or along `dim`; ties give the first, nan wins."""
+        """Return the int64 position of the largest element, of all or along `dim`; the first of ties, and nan wins."""
 
     def argmax_keepdim(self, dim: Any = ...) -> Any:
         """`argmax` with the reduced dims kept as length 1."""
 
     def argmin(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """Position of the smallest element (int64): of all, or along `dim`; ties give the first, nan wins."""
+        """Return the int64 position of the smallest element, of all or along `dim`; the first of ties, and nan wins."""
 
     def argmin_keepdim(self, dim: Any = ...) -> Any:
         """`argmin` with the reduced dims kept as length 1."""
 
     def argsort(self, dim: builtins.int = ..., descending: builtins.bool = ..., stable: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """Positions of the elements along `dim` in their order; always stable, nan last."""
+        """Return the positions that sort the elements along `dim`; always stable, nan last."""
 
     def argwhere(self) -> Tensor:
-        """The indices of all elements that are not zero, a row each: `nonzero`."""
+        """Return the indices of all nonzero elements, one row for each: `nonzero`."""
 
     def as_strided(self, size: Any, stride: Any, storage_offset: builtins.int | None = ...) -> Tensor:
         """`as_strided` with the storage's bounds checked, and a gradient where x is contiguous from offset 0."""
@@ -399,28 +399,28 @@ class Attached:
         """`as_strided` in place: x itself shows its memory so, and is returned.  Raises GradientError for a tensor that requires a gradient, or shares memory with one."""
 
     def as_strided_scatter(self, src: Tensor, size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int], storage_offset: builtins.int | None = ...) -> Tensor:
-        """The tensor with src in the part that strides over its elements, row by row, see; both are differentiated."""
+        """Return the tensor with src in the part that strides over its elements, row by row, see; both are differentiated."""
 
     def asin(self, *, out: Tensor | None = ...) -> Tensor:
-        """Arc sine, nan outside [-1, 1].  Gradient: g/sqrt(1 - x**2), inf at the ends."""
+        """Return the arc sine, nan outside [-1, 1].  Gradient: g/sqrt(1 - x**2), inf at the ends."""
 
     def asin_(self) -> Tensor:
         """`asin` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def asinh(self, *, out: Tensor | None = ...) -> Tensor:
-        """Inverse hyperbolic sine.  Gradient: g/sqrt(x**2 + 1), where the square may overflow."""
+        """Return the inverse hyperbolic sine.  Gradient: g/sqrt(x**2 + 1), where the square may overflow."""
 
     def asinh_(self) -> Tensor:
         """`asinh` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def astype(self, *args: Any, dtype: Any = ..., device: Any = ..., copy: builtins.bool = ..., non_blocking: builtins.bool = ..., memory_format: Any = ...) -> Tensor:
-        """x in another dtype and/or on another device: `x.to(mg.float64)`, `x.to("reference")`, `x.to(other)`."""
+        """Return x in another dtype and/or on another device: `x.to(mg.float64)`, `x.to("reference")`, `x.to(other)`."""
 
     def atan(self, *, out: Tensor | None = ...) -> Tensor:
-        """Arc tangent.  Gradient: g/(1 + x**2)."""
+        """Return the arc tangent.  Gradient: g/(1 + x**2)."""
 
     def atan2(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """The angle of the point (other, input), in (-pi, pi]."""
+        """Return the angle of the point (other, input), in (-pi, pi]."""
 
     def atan2_(self, other: Tensor | builtins.float) -> Tensor:
         """`atan2` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
@@ -429,7 +429,7 @@ class Attached:
         """`atan` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def atanh(self, *, out: Tensor | None = ...) -> Tensor:
-        """Inverse hyperbolic tangent, nan outside [-1, 1].  Gradient: g/(1 - x**2)."""
+        """Return the inverse hyperbolic tangent, nan outside [-1, 1].  Gradient: g/(1 - x**2)."""
 
     def atanh_(self) -> Tensor:
         """`atanh` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
@@ -438,13 +438,13 @@ class Attached:
         """Gradients of y with respect to every Var that it depends on; also added to each Var's `.grad`."""
 
     def baddbmm(self, batch1: Tensor, batch2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
-        """beta * input + alpha * batch1 @ batch2 for batches of matrices: see `addmm` and `bmm`."""
+        """Return beta * input + alpha * batch1 @ batch2 for batches of matrices: see `addmm` and `bmm`."""
 
     def baddbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ...) -> Tensor:
         """`baddbmm` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def bernoulli(self, p: Any = ..., *, generator: Any = ..., out: Tensor | None = ...) -> Tensor:
-        """1 with the probability that each element is, else 0, in input's dtype; with p all have this one."""
+        """Return 1 with the probability in each element, otherwise 0, in input's dtype; p replaces all probabilities."""
 
     def bernoulli_(self, p: Any = ..., *, generator: Any = ...) -> Tensor:
         """1 with probability p, a number or a tensor that broadcasts, else 0; in place."""
@@ -453,136 +453,136 @@ class Attached:
         """x as bfloat16."""
 
     def bincount(self, weights: Tensor | None = ..., minlength: builtins.int = ...) -> Tensor:
-        """How often each number from 0 on is in a vector, or the sum of the weights of those that are equal to it."""
+        """Return how often each integer from 0 on is in a vector, or the sum of the weights of its occurrences."""
 
     def bitwise_and(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Bits in both; for bool `and`."""
+        """Return the bits in both; for bool `and`."""
 
     def bitwise_and_(self, other: Tensor | builtins.float) -> Tensor:
         """`bitwise_and` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def bitwise_left_shift(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """input * 2**other, as bits; 0 where other is negative, or not below the number of bits."""
+        """Return input * 2**other, as bits; 0 where other is negative, or not below the number of bits."""
 
     def bitwise_left_shift_(self, other: Tensor | builtins.float) -> Tensor:
         """`bitwise_left_shift` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def bitwise_not(self, *, out: Tensor | None = ...) -> Tensor:
-        """All bits of input turned; for bool `not`.  Raises DTypeError for floats."""
+        """Return input with all bits flipped; for bool `not`.  Raises DTypeError for floats."""
 
     def bitwise_not_(self) -> Tensor:
         """`bitwise_not` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def bitwise_or(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Bits in either; for bool `or`."""
+        """Return the bits in either; for bool `or`."""
 
     def bitwise_or_(self, other: Tensor | builtins.float) -> Tensor:
         """`bitwise_or` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def bitwise_right_shift(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """input / 2**other, rounded down; 0 or -1 where other is negative, or not below the number of bits."""
+        """Return input / 2**other, rounded down; 0 or -1 where other is negative, or not below the number of bits."""
 
     def bitwise_right_shift_(self, other: Tensor | builtins.float) -> Tensor:
         """`bitwise_right_shift` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def bitwise_xor(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Bits in exactly one; for bool `!=`."""
+        """Return the bits in exactly one; for bool `!=`."""
 
     def bitwise_xor_(self, other: Tensor | builtins.float) -> Tensor:
         """`bitwise_xor` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def bmm(self, mat2: Tensor, *, out: Tensor | None = ...) -> Tensor:
-        """The products of two batches of matrices, one by one; the batch is the first of three dims."""
+        """Return the products of two batches of matrices, one by one; the batch is the first of three dims."""
 
     def bool(self, memory_format: Any = ...) -> Tensor:
         """x as bool."""
 
     def broadcast_add(self, other: Tensor | builtins.float, *, alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
-        """Sum of input and alpha * other, element by element; shapes broadcast.  For bool it is `or`."""
+        """Return the sum of input and alpha * other, element by element; shapes broadcast.  For bool it is `or`."""
 
     def broadcast_add_(self, other: Tensor | builtins.float, *, alpha: builtins.float = ...) -> Tensor:
         """`add` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def broadcast_as(self, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
-        """Dims of length 1 stretched, new ones in front, by strides of 0.  Gradient: summed over what was stretched."""
+        """Return a view with dims of length 1 expanded and new first dims.  Gradient: g summed over the expanded dims."""
 
     def broadcast_div(self, other: Tensor | builtins.float, *, rounding_mode: Any = ..., out: Tensor | None = ...) -> Tensor:
-        """Quotient, element by element, rounded if rounding_mode is "floor" or "trunc"; integers give the default float."""
+        """Return input/other, rounded if rounding_mode is "floor" or "trunc"; integers become the default float."""
 
     def broadcast_div_(self, other: Tensor | builtins.float, *, rounding_mode: Any = ...) -> Tensor:
         """`div` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def broadcast_eq(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """input == other."""
+        """Return input == other."""
 
     def broadcast_eq_(self, other: Tensor | builtins.float) -> Tensor:
         """`eq` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def broadcast_ge(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """input >= other."""
+        """Return input >= other."""
 
     def broadcast_ge_(self, other: Tensor | builtins.float) -> Tensor:
         """`ge` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def broadcast_gt(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """input > other."""
+        """Return input > other."""
 
     def broadcast_gt_(self, other: Tensor | builtins.float) -> Tensor:
         """`gt` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def broadcast_le(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """input <= other."""
+        """Return input <= other."""
 
     def broadcast_le_(self, other: Tensor | builtins.float) -> Tensor:
         """`le` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def broadcast_lt(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """input < other."""
+        """Return input < other."""
 
     def broadcast_lt_(self, other: Tensor | builtins.float) -> Tensor:
         """`lt` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def broadcast_matmul(self, other: Tensor, *, out: Tensor | None = ...) -> Tensor:
-        """Matrix product; a 1-d operand is a row on the left, a column on the right, and its dim goes from the result."""
+        """Return the matrix product; a 1-d operand is a row on the left and a column on the right, and its dim is removed."""
 
     def broadcast_maximum(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """The larger of two; nan wins.  Gradient: to the larger, half and half at ties."""
+        """Return the larger of two; nan wins.  Gradient: g to the larger operand, g/2 to each at ties."""
 
     def broadcast_maximum_(self, other: Tensor | builtins.float) -> Tensor:
         """`maximum` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def broadcast_minimum(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """The smaller of two; nan wins.  Gradient: to the smaller, half and half at ties."""
+        """Return the smaller of two; nan wins.  Gradient: g to the smaller operand, g/2 to each at ties."""
 
     def broadcast_minimum_(self, other: Tensor | builtins.float) -> Tensor:
         """`minimum` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def broadcast_mul(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Product, element by element; shapes broadcast.  For bool it is `and`.  Gradient: g*other and g*input."""
+        """Return the product per element; shapes broadcast.  For bool it is `and`.  Gradient: g*other and g*input."""
 
     def broadcast_mul_(self, other: Tensor | builtins.float) -> Tensor:
         """`mul` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def broadcast_ne(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """input != other."""
+        """Return input != other."""
 
     def broadcast_ne_(self, other: Tensor | builtins.float) -> Tensor:
         """`ne` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def broadcast_pow(self, exponent: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """input to the exponent, a true power: negative bases with whole exponents work; integers stay integers and wrap."""
+        """Return input**exponent; negative bases with integer exponents work.  Integers stay integers and wrap."""
 
     def broadcast_pow_(self, exponent: Tensor | builtins.float) -> Tensor:
         """`pow` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def broadcast_sub(self, other: Tensor | builtins.float, *, alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
-        """Difference of input and alpha * other, element by element; shapes broadcast.  Gradient: g and -g."""
+        """Return the difference of input and alpha * other, element by element; shapes broadcast.  Gradient: g and -g."""
 
     def broadcast_sub_(self, other: Tensor | builtins.float, *, alpha: builtins.float = ...) -> Tensor:
         """`sub` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def broadcast_to(self, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
-        """Dims of length 1 stretched, new ones in front, by strides of 0.  Gradient: summed over what was stretched."""
+        """Return a view with dims of length 1 expanded and new first dims.  Gradient: g summed over the expanded dims."""
 
     def byte(self, memory_format: Any = ...) -> Tensor:
         """x as uint8."""
@@ -591,13 +591,13 @@ class Attached:
         """Cauchy numbers, in place: median + sigma*tan(pi*(u - 0.5)) for uniform u."""
 
     def ceil(self, *, out: Tensor | None = ...) -> Tensor:
-        """The smallest whole number not below x.  Gradient: 0."""
+        """Return the smallest integer not below x.  Gradient: 0."""
 
     def ceil_(self) -> Tensor:
         """`ceil` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def celu(self, alpha: Tensor | builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """input above 0, else alpha * (exp(input/alpha) - 1).  inplace: in the memory of input, which is returned."""
+        """Return input where it is positive, otherwise alpha * (exp(input/alpha) - 1). inplace: write into input."""
 
     def celu_(self, alpha: Tensor | builtins.float = ...) -> Tensor:
         """`celu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
@@ -615,34 +615,34 @@ class Attached:
         """Return X with A @ X = input by the factor of A that `cholesky` returned, input2; upper: by an upper one."""
 
     def chunk(self, chunks: builtins.int, dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
-        """At most `chunks` views of equal size along `dim`; the last may be smaller.  Of nothing, `chunks` empty ones."""
+        """Return at most `chunks` equal views along `dim`; the last may be smaller.  Of nothing, `chunks` empty views."""
 
     def clamp(self, min: Any = ..., max: Any = ..., *, out: Tensor | None = ...) -> Tensor:
-        """input, not below min and not above max; either may be None, a number or a tensor."""
+        """Return min(max(input, min), max); either bound may be None, a number or a tensor."""
 
     def clamp_(self, min: Any = ..., max: Any = ...) -> Tensor:
         """`clamp` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def clamp_max(self, max: Any, *, out: Tensor | None = ...) -> Tensor:
-        """input, not above max.  Gradient: g there and at the bound, 0 above, where the bound gets it."""
+        """Return input, not above max.  Gradient: g there and at the bound, 0 above, where the bound gets it."""
 
     def clamp_max_(self, max: Any) -> Tensor:
         """`clamp_max` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def clamp_min(self, min: Any, *, out: Tensor | None = ...) -> Tensor:
-        """input, not below min.  Gradient: g there and at the bound, 0 below, where the bound gets it."""
+        """Return input, not below min.  Gradient: g there and at the bound, 0 below, where the bound gets it."""
 
     def clamp_min_(self, min: Any) -> Tensor:
         """`clamp_min` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def clip(self, min: Any = ..., max: Any = ..., *, out: Tensor | None = ...) -> Tensor:
-        """input, not below min and not above max; either may be None, a number or a tensor."""
+        """Return min(max(input, min), max); either bound may be None, a number or a tensor."""
 
     def clip_(self, min: Any = ..., max: Any = ...) -> Tensor:
         """`clamp` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def clone(self, *, memory_format: Any = ...) -> Tensor:
-        """A row-major copy in storage of its own.  Gradient: g."""
+        """Return a row-major copy in storage of its own.  Gradient: g."""
 
     def conj(self) -> Tensor:
         """x itself: it is dense and real."""
@@ -654,40 +654,40 @@ class Attached:
         """Every element becomes `value`, in place."""
 
     def contiguous(self, memory_format: Any = ...) -> Tensor:
-        """The tensor itself if its elements lie row-major without gaps, else a copy that does."""
+        """Return the tensor itself if its elements are row-major without gaps, otherwise a row-major copy."""
 
     def copy(self, *, memory_format: Any = ...) -> Tensor:
-        """A row-major copy in storage of its own.  Gradient: g."""
+        """Return a row-major copy in storage of its own.  Gradient: g."""
 
     def copy_(self, source: Any, non_blocking: builtins.bool = ...) -> Tensor:
         """The elements of source, broadcast and cast, in place."""
 
     def copysign(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """|input| with the sign of other, which -0.0 and nan have too."""
+        """Return |input| with the sign of other, which -0.0 and nan have too."""
 
     def copysign_(self, other: Tensor | builtins.float) -> Tensor:
         """`copysign` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def corrcoef(self) -> Tensor:
-        """The correlations of the rows of input: `cov` over the deviations of both, not outside of -1 to 1."""
+        """Return the correlations of the rows of input: `cov` over the deviations of both, not outside of -1 to 1."""
 
     def cos(self, *, out: Tensor | None = ...) -> Tensor:
-        """Cosine.  Gradient: -g*sin(x)."""
+        """Return the cosine.  Gradient: -g*sin(x)."""
 
     def cos_(self) -> Tensor:
         """`cos` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def cosh(self, *, out: Tensor | None = ...) -> Tensor:
-        """Hyperbolic cosine.  Gradient: g*sinh(x)."""
+        """Return the hyperbolic cosine.  Gradient: g*sinh(x)."""
 
     def cosh_(self) -> Tensor:
         """`cosh` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def count_nonzero(self, dim: builtins.int | Sequence[builtins.int] | None = ...) -> Tensor:
-        """How many elements over `dim` are not zero, in int64; nan is not zero."""
+        """Return how many elements over `dim` are not zero, in int64; nan is not zero."""
 
     def cov(self, *, correction: builtins.int = ..., fweights: Tensor | None = ..., aweights: Tensor | None = ...) -> Tensor:
-        """The covariances of the rows of input, whose columns are observations; of one row its variance."""
+        """Return the covariances of the rows of input, whose columns are observations; of one row its variance."""
 
     def cpu(self) -> Tensor:
         """x on the CPU; x itself where it is there."""
@@ -699,19 +699,19 @@ class Attached:
         """x on a CUDA device, the first one; x itself where it is there.  non_blocking: as that of `to`."""
 
     def cummax(self, dim: builtins.int, *, out: Tensor | None = ...) -> Any:
-        """The largest of all elements up to each along `dim`, and where it is: (values, indices)."""
+        """Return the largest of all elements up to each along `dim`, and its position: (values, indices)."""
 
     def cummin(self, dim: builtins.int, *, out: Tensor | None = ...) -> Any:
-        """The smallest of all elements up to each along `dim`, and where it is: (values, indices)."""
+        """Return the smallest of all elements up to each along `dim`, and its position: (values, indices)."""
 
     def cumprod(self, dim: builtins.int, *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
-        """Products of all elements up to each along `dim`; dtypes as `cumsum`.  Gradient: exact with zeros too."""
+        """Return products of all elements up to each along `dim`; dtypes as `cumsum`.  Gradient: exact with zeros too."""
 
     def cumprod_(self, dim: builtins.int, *, dtype: Any = ...) -> Tensor:
         """`cumprod` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def cumsum(self, dim: builtins.int, *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
-        """Sums of all elements up to each along `dim`."""
+        """Return the sums of all elements up to each along `dim`."""
 
     def cumsum_(self, dim: builtins.int, *, dtype: Any = ...) -> Tensor:
         """`cumsum` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
@@ -721,37 +721,37 @@ class Attached:
         """The values without history, in the same memory, as `detach()`; `x.data = value` writes them, unrecorded."""
 
     def deg2rad(self, *, out: Tensor | None = ...) -> Tensor:
-        """Degrees as radians, x*pi/180.  Gradient: g*pi/180."""
+        """Convert degrees to radians, x*pi/180.  Gradient: g*pi/180."""
 
     def deg2rad_(self) -> Tensor:
         """`deg2rad` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def det(self) -> Tensor:
-        """`mg.linalg.det`: the determinants of square matrices."""
+        """Return `mg.linalg.det`: the determinants of square matrices."""
 
     def detach_(self) -> Tensor:
         """Cut x off from its history, in place: what is computed from it from now on passes no gradient to it; gives x."""
 
     def diag(self, diagonal: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
-        """A vector as a diagonal of a matrix of zeros, or a copy of a diagonal of a matrix."""
+        """Return a vector as a diagonal of a matrix of zeros, or a copy of a diagonal of a matrix."""
 
     def diag_embed(self, offset: builtins.int = ..., dim1: builtins.int = ..., dim2: builtins.int = ...) -> Tensor:
-        """Matrices with the last dim as a diagonal, and zeros.  Gradient: the diagonal of g."""
+        """Return matrices with the last dim as a diagonal, and zeros.  Gradient: the diagonal of g."""
 
     def diagflat(self, offset: builtins.int = ...) -> Tensor:
-        """All elements as a diagonal of a matrix of zeros."""
+        """Return a matrix of zeros with all elements as a diagonal."""
 
     def diagonal(self, offset: builtins.int = ..., dim1: builtins.int = ..., dim2: builtins.int = ...) -> Tensor:
-        """The diagonal of two dims as the last dim.  Gradient: g on the diagonal of zeros."""
+        """Return the diagonal of two dims as the last dim.  Gradient: g on the diagonal of zeros."""
 
     def diagonal_scatter(self, src: Tensor, offset: builtins.int = ..., dim1: builtins.int = ..., dim2: builtins.int = ...) -> Tensor:
-        """The tensor with src instead of `diagonal(input, offset, dim1, dim2)`; both are differentiated."""
+        """Return the tensor with src instead of `diagonal(input, offset, dim1, dim2)`; both are differentiated."""
 
     def diff(self, n: builtins.int = ..., dim: builtins.int = ..., prepend: Tensor | None = ..., append: Tensor | None = ..., *, out: Tensor | None = ...) -> Tensor:
-        """The n-th difference along `dim`: each element minus the one before it, n times."""
+        """Return the n-th difference along `dim`: each element minus the one before it, n times."""
 
     def digamma(self, *, out: Tensor | None = ...) -> Tensor:
-        """The derivative of lgamma: -inf at 0, inf at -0.0, nan at negative whole numbers.  Gradient: g*polygamma(1, x)."""
+        """Return the derivative of lgamma: -inf at 0, inf at -0.0, nan at negative integers."""
 
     def digamma_(self) -> Tensor:
         """`digamma` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
@@ -767,25 +767,25 @@ class Attached:
         """Return the p-norm of x - other: see `mg.dist`."""
 
     def div(self, other: Tensor | builtins.float, *, rounding_mode: Any = ..., out: Tensor | None = ...) -> Tensor:
-        """Quotient, element by element, rounded if rounding_mode is "floor" or "trunc"; integers give the default float."""
+        """Return input/other, rounded if rounding_mode is "floor" or "trunc"; integers become the default float."""
 
     def div_(self, other: Tensor | builtins.float, *, rounding_mode: Any = ...) -> Tensor:
         """`div` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def divide(self, other: Tensor | builtins.float, *, rounding_mode: Any = ..., out: Tensor | None = ...) -> Tensor:
-        """Quotient, element by element, rounded if rounding_mode is "floor" or "trunc"; integers give the default float."""
+        """Return input/other, rounded if rounding_mode is "floor" or "trunc"; integers become the default float."""
 
     def divide_(self, other: Tensor | builtins.float, *, rounding_mode: Any = ...) -> Tensor:
         """`div` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def dot(self, tensor: Tensor, *, out: Tensor | None = ...) -> Tensor:
-        """The inner product of two vectors of one length."""
+        """Return the inner product of two vectors of one length."""
 
     def double(self, memory_format: Any = ...) -> Tensor:
         """x as float64."""
 
     def dsplit(self, sections: builtins.int | Sequence[builtins.int] | Tensor) -> builtins.tuple[Tensor, ...]:
-        """Views of parts of one size, or up to indices, along the third dim."""
+        """Return views of parts of one size, or up to indices, along the third dim."""
 
     def elem_count(self) -> builtins.int:
         """Number of elements."""
@@ -794,43 +794,43 @@ class Attached:
         """Bytes of an element."""
 
     def elu(self, alpha: Tensor | builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """input above 0, else alpha * (exp(input) - 1).  inplace: in the memory of input, which is returned."""
+        """Return input where it is positive, otherwise alpha * (exp(input) - 1). inplace: write into input and return it."""
 
     def elu_(self, alpha: Tensor | builtins.float = ...) -> Tensor:
         """`elu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def eq(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """input == other."""
+        """Return input == other."""
 
     def eq_(self, other: Tensor | builtins.float) -> Tensor:
         """`eq` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def equal(self, other: Tensor) -> builtins.bool:
-        """Whether two tensors have one shape and equal elements; nan is equal to nothing."""
+        """Return whether two tensors have one shape and equal elements; nan is equal to nothing."""
 
     def erf(self, *, out: Tensor | None = ...) -> Tensor:
-        """Error function.  Gradient: g*2/sqrt(pi)*exp(-x**2)."""
+        """Return the error function.  Gradient: g*2/sqrt(pi)*exp(-x**2)."""
 
     def erf_(self) -> Tensor:
         """`erf` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def erfc(self, *, out: Tensor | None = ...) -> Tensor:
-        """1 - erf(x) without cancellation for large x.  Gradient: -g*2/sqrt(pi)*exp(-x**2)."""
+        """Return 1 - erf(x) without cancellation for large x.  Gradient: -g*2/sqrt(pi)*exp(-x**2)."""
 
     def erfc_(self) -> Tensor:
         """`erfc` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def erfinv(self, *, out: Tensor | None = ...) -> Tensor:
-        """The y with erf(y) = x: infinities at -1 and 1, nan beyond.  Gradient: g*sqrt(pi)/2*exp(y**2)."""
+        """Return the y with erf(y) = x: infinities at -1 and 1, nan beyond.  Gradient: g*sqrt(pi)/2*exp(y**2)."""
 
     def erfinv_(self) -> Tensor:
         """`erfinv` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def exp(self, *, out: Tensor | None = ...) -> Tensor:
-        """e to the x.  exp(-inf) = 0, exp(inf) = inf.  Gradient: g*exp(x)."""
+        """Return e**x.  exp(-inf) = 0, exp(inf) = inf.  Gradient: g*exp(x)."""
 
     def exp2(self, *, out: Tensor | None = ...) -> Tensor:
-        """2 to the x.  Gradient: g*2**x*ln(2)."""
+        """Return 2**x.  Gradient: g*2**x*ln(2)."""
 
     def exp2_(self) -> Tensor:
         """`exp2` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
@@ -839,7 +839,7 @@ class Attached:
         """`exp` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def expand(self, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
-        """Dims of length 1 stretched, new ones in front, by strides of 0.  Gradient: summed over what was stretched."""
+        """Return a view with dims of length 1 expanded and new first dims.  Gradient: g summed over the expanded dims."""
 
     def expand_as(self, other: Tensor) -> Tensor:
         """A view stretched to the shape of other; see `expand`."""
@@ -848,7 +848,7 @@ class Attached:
         """Why the gradient of y with respect to x is None, zero, nan or inf, or by which ops it flows."""
 
     def expm1(self, *, out: Tensor | None = ...) -> Tensor:
-        """exp(x) - 1 without cancellation near 0.  Gradient: g*exp(x)."""
+        """Return exp(x) - 1 without cancellation near 0.  Gradient: g*exp(x)."""
 
     def expm1_(self) -> Tensor:
         """`expm1` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
@@ -863,16 +863,16 @@ class Attached:
         """Write a number to the diagonal, in place; of more than two dims, which must be equal, to x[i, i, ..., i]."""
 
     def fix(self, *, out: Tensor | None = ...) -> Tensor:
-        """x without its fraction.  Gradient: 0."""
+        """Return x without its fraction.  Gradient: 0."""
 
     def fix_(self) -> Tensor:
         """`trunc` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def flatten(self, start_dim: builtins.int = ..., end_dim: builtins.int = ...) -> Tensor:
-        """The dims from start_dim to end_dim (included) as one; a tensor of shape () becomes (1,)."""
+        """Return the dims from start_dim to end_dim (included) as one; a tensor of shape () becomes (1,)."""
 
     def flatten_all(self, start_dim: builtins.int = ..., end_dim: builtins.int = ...) -> Tensor:
-        """The dims from start_dim to end_dim (included) as one; a tensor of shape () becomes (1,)."""
+        """Return the dims from start_dim to end_dim (included) as one; a tensor of shape () becomes (1,)."""
 
     def flatten_from(self, start_dim: builtins.int) -> Tensor:
         """The dims from start_dim on as one."""
@@ -881,58 +881,58 @@ class Attached:
         """The dims up to end_dim (included) as one."""
 
     def flip(self, *dims: builtins.int | Sequence[builtins.int]) -> Tensor:
-        """Reversed along each of `dims`, by negative strides."""
+        """Return a view reversed along each of `dims`, by negative strides."""
 
     def fliplr(self) -> Tensor:
-        """A view with the columns, the second dim, in reverse order."""
+        """Return a view with the columns, the second dim, in reverse order."""
 
     def flipud(self) -> Tensor:
-        """A view with the rows, the first dim, in reverse order."""
+        """Return a view with the rows, the first dim, in reverse order."""
 
     def float(self, memory_format: Any = ...) -> Tensor:
         """x as float32."""
 
     def float_power(self, exponent: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """input to the exponent, in float64 for every dtype.  Gradient: as of `pow`."""
+        """Return input**exponent, in float64 for every dtype.  Gradient: as of `pow`."""
 
     def float_power_(self, exponent: Tensor | builtins.float) -> Tensor:
         """`float_power` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def floor(self, *, out: Tensor | None = ...) -> Tensor:
-        """The largest whole number not above x.  Gradient: 0."""
+        """Return the largest integer not above x.  Gradient: 0."""
 
     def floor_(self) -> Tensor:
         """`floor` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def floor_divide(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """The largest integer not above input/other, as Python's `//`; an integer divided by 0 gives 0.  Gradient: 0."""
+        """Return the largest integer not above input/other, as Python's `//`; an integer over 0 is 0.  Gradient: 0."""
 
     def floor_divide_(self, other: Tensor | builtins.float) -> Tensor:
         """`floor_divide` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def fmax(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """The larger of two; a number wins over nan.  Gradient: g to the larger, at ties to input."""
+        """Return the larger of two; a number wins over nan.  Gradient: g to the larger, at ties to input."""
 
     def fmax_(self, other: Tensor | builtins.float) -> Tensor:
         """`fmax` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def fmin(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """The smaller of two; a number wins over nan.  Gradient: g to the smaller, at ties to input."""
+        """Return the smaller of two; a number wins over nan.  Gradient: g to the smaller, at ties to input."""
 
     def fmin_(self, other: Tensor | builtins.float) -> Tensor:
         """`fmin` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def fmod(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """input - other*trunc(input/other), with the sign of input, as C's fmod; an integer by 0 gives 0."""
+        """Return input - other*trunc(input/other), with the sign of input, as C's fmod; for integers 0 if other is 0."""
 
     def fmod_(self, other: Tensor | builtins.float) -> Tensor:
         """`fmod` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def force_contiguous(self, *, memory_format: Any = ...) -> Tensor:
-        """A row-major copy in storage of its own.  Gradient: g."""
+        """Return a row-major copy in storage of its own.  Gradient: g."""
 
     def frac(self, *, out: Tensor | None = ...) -> Tensor:
-        """x without its whole part, with the sign of x; nan for an infinity.  Gradient: g."""
+        """Return x without its integer part, with the sign of x; nan for an infinity.  Gradient: g."""
 
     def frac_(self) -> Tensor:
         """`frac` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
@@ -941,16 +941,16 @@ class Attached:
         """Return the mantissa and the exponent of each element: input = mantissa * 2**exponent."""
 
     def gather(self, dim: builtins.int, index: Tensor, *, sparse_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
-        """out[i, j, k] = input[i, index[i, j, k], k] for dim 1, and alike for others.  Gradient: g added where it was read."""
+        """Return out[i, j, k] = input[i, index[i, j, k], k] for dim 1, and so on."""
 
     def gcd(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """The greatest common divisor of |input| and |other|; that of 0 and 0 is 0."""
+        """Return the greatest common divisor of |input| and |other|; that of 0 and 0 is 0."""
 
     def gcd_(self, other: Tensor | builtins.float) -> Tensor:
         """`gcd` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def ge(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """input >= other."""
+        """Return input >= other."""
 
     def ge_(self, other: Tensor | builtins.float) -> Tensor:
         """`ge` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
@@ -971,7 +971,7 @@ class Attached:
         """The number of trials up to the first success, each with probability p; in place."""
 
     def ger(self, vec2: Tensor, *, out: Tensor | None = ...) -> Tensor:
-        """The product of every element of a vector with every element of another."""
+        """Return the product of every element of a vector with every element of another."""
 
     def get(self, index: builtins.int) -> Tensor:
         """x[index] along the first dim."""
@@ -980,10 +980,10 @@ class Attached:
         """The index of its CUDA device, -1 for a tensor on the CPU."""
 
     def get_on_dim(self, dim: builtins.int, index: builtins.int) -> Tensor:
-        """One position along `dim`, which goes.  Gradient: zeros around g."""
+        """Return a view of one position along `dim`, which is removed.  Gradient: zeros around g."""
 
     def glu(self, dim: builtins.int = ...) -> Tensor:
-        """Half of the input, times the sigmoid of the other half along `dim`."""
+        """Return the first half of input along `dim` times the sigmoid of the second half."""
 
     @property
     def grad(self) -> Tensor | None:
@@ -994,19 +994,19 @@ class Attached:
         """The node that recorded how its values were made; None for a leaf."""
 
     def greater(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """input > other."""
+        """Return input > other."""
 
     def greater_(self, other: Tensor | builtins.float) -> Tensor:
         """`gt` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def greater_equal(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """input >= other."""
+        """Return input >= other."""
 
     def greater_equal_(self, other: Tensor | builtins.float) -> Tensor:
         """`ge` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def gt(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """input > other."""
+        """Return input > other."""
 
     def gt_(self, other: Tensor | builtins.float) -> Tensor:
         """`gt` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
@@ -1015,46 +1015,46 @@ class Attached:
         """x as float16."""
 
     def hardshrink(self, lambd: Tensor | builtins.float = ..., *, out: Tensor | None = ...) -> Tensor:
-        """input where |input| > lambd, else 0; nan stays nan.  Gradient: g there, 0 elsewhere and at both ends."""
+        """Return input where |input| > lambd, otherwise 0; nan stays nan.  Gradient: g there, 0 elsewhere."""
 
     def hardshrink_(self, lambd: Tensor | builtins.float = ...) -> Tensor:
         """`hardshrink` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def hardsigmoid(self, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """relu6(x + 3) / 6.  Gradient: g/6 inside of (-3, 3), 0 elsewhere and at both ends."""
+        """Return relu6(x + 3) / 6.  Gradient: g/6 inside (-3, 3), 0 elsewhere and at both ends."""
 
     def hardsigmoid_(self) -> Tensor:
         """`hardsigmoid` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def hardswish(self, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """input * relu6(input + 3) / 6.  Gradient: g*(input/3 + 1/2) inside of (-3, 3), 0 from -3 down, g from 3 up."""
+        """Return input * relu6(input + 3) / 6.  Gradient: g*(input/3 + 1/2) in (-3, 3), 0 at -3 and below, g from 3 on."""
 
     def hardswish_(self) -> Tensor:
         """`hardswish` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def hardtanh(self, min_val: Tensor | builtins.float = ..., max_val: Tensor | builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """input, not below min_val and not above max_val; nan stays nan."""
+        """Return input, not below min_val and not above max_val; nan stays nan."""
 
     def hardtanh_(self, min_val: Tensor | builtins.float = ..., max_val: Tensor | builtins.float = ...) -> Tensor:
         """`hardtanh` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def heaviside(self, values: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """0 below 0, 1 above, and values at 0; 0 for nan.  Gradient: 0; g at 0 for values."""
+        """Return 0 below 0, 1 above, and values at 0; 0 for nan.  Gradient: 0; g at 0 for values."""
 
     def heaviside_(self, values: Tensor | builtins.float) -> Tensor:
         """`heaviside` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def histc(self, bins: builtins.int = ..., min: builtins.float = ..., max: builtins.float = ..., *, out: Tensor | None = ...) -> Tensor:
-        """How many elements lie in each of `bins` equal parts from min to max, in input's dtype; others count nowhere."""
+        """Return how many elements are in each of `bins` equal parts from min to max, in input's dtype; others are ignored."""
 
     def histogram(self, bins: builtins.int | Tensor, *, range: Sequence[builtins.float] | None = ..., weight: Tensor | None = ..., density: builtins.bool = ..., out: Tensor | None = ...) -> Any:
         """Count the elements in each bin, or add up their weights: (hist, bin_edges), in input's dtype."""
 
     def hsplit(self, sections: builtins.int | Sequence[builtins.int] | Tensor) -> builtins.tuple[Tensor, ...]:
-        """Views of parts of one size, or up to indices, along the second dim; of a row along its own."""
+        """Return views of parts of one size, or up to indices, along the second dim; of a row along its own."""
 
     def hypot(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """sqrt(input**2 + other**2), where the squares may overflow; infinite if one operand is."""
+        """Return sqrt(input**2 + other**2), where the squares may overflow; infinite if one operand is."""
 
     def hypot_(self, other: Tensor | builtins.float) -> Tensor:
         """`hypot` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
@@ -1063,31 +1063,31 @@ class Attached:
         """x[index]: ints, slices, None and Ellipsis give a view; index tensors, lists of ints and masks a copy."""
 
     def i0(self, *, out: Tensor | None = ...) -> Tensor:
-        """The modified Bessel function I0: the mean of exp(x*cos(t)).  Gradient: g*i1(x)."""
+        """Return the modified Bessel function I0: the mean of exp(x*cos(t)).  Gradient: g*i1(x)."""
 
     def i0_(self) -> Tensor:
         """`i0` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def index_add(self, dim: builtins.int, index: Tensor, source: Tensor, *, alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
-        """input with alpha * source added along `dim` at the 1-d `index`; repeated positions add up."""
+        """Return input with alpha * source added along `dim` at the 1-d `index`; repeated positions add up."""
 
     def index_add_(self, dim: builtins.int, index: Tensor, source: Tensor, *, alpha: builtins.float = ...) -> Tensor:
         """`index_add` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def index_copy(self, dim: builtins.int, index: Tensor, source: Tensor, *, out: Tensor | None = ...) -> Tensor:
-        """input with the slices of source along `dim` instead of those that the 1-d `index` names."""
+        """Return input with its slices along `dim` at the 1-d `index` replaced by those of source."""
 
     def index_copy_(self, dim: builtins.int, index: Tensor, source: Tensor) -> Tensor:
         """`index_copy` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def index_fill(self, dim: builtins.int, index: Tensor, value: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """input with one value in the slices along `dim` that the 1-d `index` names."""
+        """Return input with one value in the slices along `dim` that the 1-d `index` names."""
 
     def index_fill_(self, dim: builtins.int, index: Tensor, value: Tensor | builtins.float) -> Tensor:
         """`index_fill` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def index_put(self, indices: Any, values: Tensor, accumulate: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """input with values at input[indices], which broadcast; indices: index tensors or masks, one after another."""
+        """Return input with values, which broadcast, at input[indices]; indices is a sequence of index tensors or masks."""
 
     def index_put_(self, indices: Any, values: Tensor, accumulate: builtins.bool = ...) -> Tensor:
         """`index_put` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
@@ -1099,16 +1099,16 @@ class Attached:
         """`index_reduce` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def index_select(self, dim: builtins.int, index: Tensor, *, out: Tensor | None = ...) -> Tensor:
-        """The slices of input along `dim` that the 1-d `index` names, in its order."""
+        """Return the slices of input along `dim` that the 1-d `index` names, in its order."""
 
     def inner(self, other: Tensor, *, out: Tensor | None = ...) -> Tensor:
-        """The inner products of rows, which are the last dims; of a number it is the product with it."""
+        """Return the inner products of rows, which are the last dims; of a number it is the product with it."""
 
     def int(self, memory_format: Any = ...) -> Tensor:
         """x as int32."""
 
     def inverse(self, *, out: Tensor | None = ...) -> Tensor:
-        """`mg.linalg.inv`: the inverses of square matrices."""
+        """Return `mg.linalg.inv`: the inverses of square matrices."""
 
     def is_complex(self) -> builtins.bool:
         """False: there are no complex numbers."""
@@ -1207,40 +1207,40 @@ class Attached:
         """False: there is no such device."""
 
     def isclose(self, other: Tensor, rtol: builtins.float = ..., atol: builtins.float = ..., equal_nan: builtins.bool = ...) -> Tensor:
-        """Whether |input - other| <= atol + rtol*|other|, or both are equal; with equal_nan two nan are equal."""
+        """Return whether |input - other| <= atol + rtol*|other|, or both are equal; with equal_nan two nan are equal."""
 
     def isfinite(self, *, out: Tensor | None = ...) -> Tensor:
-        """Whether x is neither infinite nor nan."""
+        """Return whether x is neither infinite nor nan."""
 
     def isfinite_(self) -> Tensor:
         """`isfinite` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def isinf(self, *, out: Tensor | None = ...) -> Tensor:
-        """Whether x is infinite, of either sign."""
+        """Return whether x is infinite, of either sign."""
 
     def isinf_(self) -> Tensor:
         """`isinf` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def isnan(self, *, out: Tensor | None = ...) -> Tensor:
-        """Whether x is nan."""
+        """Return whether x is nan."""
 
     def isnan_(self) -> Tensor:
         """`isnan` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def isneginf(self, *, out: Tensor | None = ...) -> Tensor:
-        """Whether x is -inf."""
+        """Return whether x is -inf."""
 
     def isneginf_(self) -> Tensor:
         """`isneginf` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def isposinf(self, *, out: Tensor | None = ...) -> Tensor:
-        """Whether x is inf."""
+        """Return whether x is inf."""
 
     def isposinf_(self) -> Tensor:
         """`isposinf` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def isreal(self, *, out: Tensor | None = ...) -> Tensor:
-        """True: there are no complex numbers."""
+        """Return True: there are no complex numbers."""
 
     def isreal_(self) -> Tensor:
         """`isreal` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
@@ -1253,76 +1253,76 @@ class Attached:
         """Bytes of an element."""
 
     def kron(self, other: Tensor, *, out: Tensor | None = ...) -> Tensor:
-        """The Kronecker product: each element of input times all of other, as a block in its place."""
+        """Return the Kronecker product: each element of input times all of other, as a block in its place."""
 
     def kthvalue(self, k: builtins.int, dim: builtins.int = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
-        """The k-th smallest element along `dim`, k from 1 on: (values, indices); nan is the greatest."""
+        """Return the k-th smallest element along `dim`, k from 1 on: (values, indices); nan is the greatest."""
 
     def lcm(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """The least common multiple of |input| and |other|, 0 where one is 0; it wraps."""
+        """Return the least common multiple of |input| and |other|, 0 where one is 0; it wraps."""
 
     def lcm_(self, other: Tensor | builtins.float) -> Tensor:
         """`lcm` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def ldexp(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """input * 2**other.  Gradient: g*2**other, and g*y*ln(2) for other."""
+        """Return input * 2**other.  Gradient: g*2**other, and g*y*ln(2) for other."""
 
     def ldexp_(self, other: Tensor | builtins.float) -> Tensor:
         """`ldexp` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def le(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """input <= other."""
+        """Return input <= other."""
 
     def le_(self, other: Tensor | builtins.float) -> Tensor:
         """`le` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def leaky_relu(self, negative_slope: Tensor | builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """input above 0, else negative_slope * input.  inplace: in the memory of input, which is returned."""
+        """Return input where it is positive, otherwise negative_slope * input. inplace: write into input and return it."""
 
     def leaky_relu_(self, negative_slope: Tensor | builtins.float = ...) -> Tensor:
         """`leaky_relu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def lerp(self, end: Tensor | builtins.float, weight: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """input + weight * (end - input), exactly `end` for the weight 1."""
+        """Return input + weight * (end - input), exactly `end` for the weight 1."""
 
     def lerp_(self, end: Tensor | builtins.float, weight: Tensor | builtins.float) -> Tensor:
         """`lerp` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def less(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """input < other."""
+        """Return input < other."""
 
     def less_(self, other: Tensor | builtins.float) -> Tensor:
         """`lt` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def less_equal(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """input <= other."""
+        """Return input <= other."""
 
     def less_equal_(self, other: Tensor | builtins.float) -> Tensor:
         """`le` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def lgamma(self, *, out: Tensor | None = ...) -> Tensor:
-        """log(|gamma(x)|), inf at 0 and at negative whole numbers.  Gradient: g*digamma(x)."""
+        """Return log(|gamma(x)|), inf at 0 and at negative integers.  Gradient: g*digamma(x)."""
 
     def lgamma_(self) -> Tensor:
         """`lgamma` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def log(self, *, out: Tensor | None = ...) -> Tensor:
-        """Natural logarithm; -inf at 0, nan below.  Gradient: g/x."""
+        """Return the natural logarithm; -inf at 0, nan below.  Gradient: g/x."""
 
     def log10(self, *, out: Tensor | None = ...) -> Tensor:
-        """Logarithm to base 10.  Gradient: g/(x*ln(10))."""
+        """Return the logarithm to base 10.  Gradient: g/(x*ln(10))."""
 
     def log10_(self) -> Tensor:
         """`log10` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def log1p(self, *, out: Tensor | None = ...) -> Tensor:
-        """log(1 + x) without cancellation near 0.  Gradient: g/(1+x)."""
+        """Return log(1 + x) without cancellation near 0.  Gradient: g/(1+x)."""
 
     def log1p_(self) -> Tensor:
         """`log1p` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def log2(self, *, out: Tensor | None = ...) -> Tensor:
-        """Logarithm to base 2.  Gradient: g/(x*ln(2))."""
+        """Return the logarithm to base 2.  Gradient: g/(x*ln(2))."""
 
     def log2_(self) -> Tensor:
         """`log2` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
@@ -1334,22 +1334,22 @@ class Attached:
         """Exponentials of normal numbers with this mean and deviation, in place."""
 
     def log_sigmoid(self, *, out: Tensor | None = ...) -> Tensor:
-        """log(sigmoid(x)), without overflow.  Gradient: g*sigmoid(-x)."""
+        """Return log(sigmoid(x)), without overflow.  Gradient: g*sigmoid(-x)."""
 
     def log_sigmoid_(self) -> Tensor:
         """`log_sigmoid` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def log_softmax(self, dim: builtins.int, dtype: Any = ..., *, out: Tensor | None = ...) -> Tensor:
-        """log(softmax(input)) along `dim`, without leaving the logarithm.  Gradient: g - exp(y) * sum(g)."""
+        """Return log(softmax(input)) along `dim`, without leaving the logarithm.  Gradient: g - exp(y) * sum(g)."""
 
     def log_sum_exp(self, dim: builtins.int | Sequence[builtins.int] | None, keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """log(sum(exp(x))) over `dim`; nothing overflows.  Gradient: g times the softmax."""
+        """Return log(sum(exp(x))) over `dim`; nothing overflows.  Gradient: g times the softmax."""
 
     def logaddexp(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """log(exp(input) + exp(other)) without overflow.  Gradient: g times each operand's share."""
+        """Return log(exp(input) + exp(other)) without overflow.  Gradient: g times each operand's share."""
 
     def logaddexp2(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """log2(2**input + 2**other) without overflow.  Gradient: g times each operand's share."""
+        """Return log2(2**input + 2**other) without overflow.  Gradient: g times each operand's share."""
 
     def logaddexp2_(self, other: Tensor | builtins.float) -> Tensor:
         """`logaddexp2` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
@@ -1358,49 +1358,49 @@ class Attached:
         """`logaddexp` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def logcumsumexp(self, dim: builtins.int, *, out: Tensor | None = ...) -> Tensor:
-        """log(cumsum(exp(input))) along `dim`, without overflow.  Floats only."""
+        """Return log(cumsum(exp(input))) along `dim`, without overflow.  Floats only."""
 
     def logdet(self) -> Tensor:
         """Return the logarithms of the determinants of square matrices: -inf for 0, nan for a negative one."""
 
     def logical_and(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Whether both are not zero."""
+        """Return whether both are not zero."""
 
     def logical_and_(self, other: Tensor | builtins.float) -> Tensor:
         """`logical_and` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def logical_not(self, *, out: Tensor | None = ...) -> Tensor:
-        """Whether x is zero."""
+        """Return whether x is zero."""
 
     def logical_not_(self) -> Tensor:
         """`logical_not` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def logical_or(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Whether one is not zero."""
+        """Return whether one is not zero."""
 
     def logical_or_(self, other: Tensor | builtins.float) -> Tensor:
         """`logical_or` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def logical_xor(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Whether exactly one is not zero."""
+        """Return whether exactly one is not zero."""
 
     def logical_xor_(self, other: Tensor | builtins.float) -> Tensor:
         """`logical_xor` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def logit(self, eps: Any = ..., *, out: Tensor | None = ...) -> Tensor:
-        """log(x/(1-x)), the inverse of sigmoid, nan outside of [0, 1]; eps: of x in [eps, 1 - eps]."""
+        """Return log(x/(1-x)), the inverse of sigmoid, nan outside of [0, 1]; eps: of x in [eps, 1 - eps]."""
 
     def logit_(self, eps: Any = ...) -> Tensor:
         """`logit` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def logsumexp(self, dim: builtins.int | Sequence[builtins.int] | None, keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """log(sum(exp(x))) over `dim`; nothing overflows.  Gradient: g times the softmax."""
+        """Return log(sum(exp(x))) over `dim`; nothing overflows.  Gradient: g times the softmax."""
 
     def long(self, memory_format: Any = ...) -> Tensor:
         """x as int64."""
 
     def lt(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """input < other."""
+        """Return input < other."""
 
     def lt_(self, other: Tensor | builtins.float) -> Tensor:
         """`lt` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
@@ -1420,94 +1420,94 @@ class Attached:
         """Replace each element by a function of it and the one of a tensor that broadcasts, in place; see `apply_`."""
 
     def masked_fill(self, mask: Tensor, value: Tensor | builtins.float) -> Tensor:
-        """x with `value`, a number or a tensor of one, where `mask` holds; the two broadcast.  The dtype of x stays."""
+        """Return x with `value`, a number or a 0-d tensor, where `mask` is True; the two broadcast.  The dtype of x stays."""
 
     def masked_fill_(self, mask: Tensor, value: builtins.float | Tensor) -> Tensor:
-        """`masked_fill` in place."""
+        """Apply `masked_fill` in place."""
 
     def masked_scatter(self, mask: Tensor, source: Tensor) -> Tensor:
-        """x with the elements of `source`, in their order, where `mask` holds; the two broadcast."""
+        """Return x with the elements of `source`, in their order, where `mask` is True; the two broadcast."""
 
     def masked_select(self, mask: Tensor, *, out: Tensor | None = ...) -> Tensor:
         """The elements where `mask` holds, 1-d and row-major; the two broadcast.  Gradient: g to where each was read."""
 
     def matmul(self, other: Tensor, *, out: Tensor | None = ...) -> Tensor:
-        """Matrix product; a 1-d operand is a row on the left, a column on the right, and its dim goes from the result."""
+        """Return the matrix product; a 1-d operand is a row on the left and a column on the right, and its dim is removed."""
 
     def matrix_power(self, n: builtins.int, *, out: Tensor | None = ...) -> Tensor:
-        """`mg.linalg.matrix_power`: a power of square matrices, also a negative one."""
+        """Return `mg.linalg.matrix_power`: a power of square matrices, also a negative one."""
 
     def max(self, dim: builtins.int | Tensor | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
-        """Largest of all elements; with an int `dim`, (values, indices) along it; with a second tensor, `maximum`."""
+        """Return the largest element; with an int `dim`, (values, indices) along it; with a second tensor, `maximum`."""
 
     def max_all(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """Largest element over `dim`; nan wins.  Gradient: shared evenly by ties."""
+        """Return the largest element over `dim`; nan wins.  Gradient: shared evenly by ties."""
 
     def max_keepdim(self, dim: Any = ...) -> Any:
         """`max` with the reduced dims kept as length 1."""
 
     def maximum(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """The larger of two; nan wins.  Gradient: to the larger, half and half at ties."""
+        """Return the larger of two; nan wins.  Gradient: g to the larger operand, g/2 to each at ties."""
 
     def maximum_(self, other: Tensor | builtins.float) -> Tensor:
         """`maximum` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def mean(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
-        """Mean over `dim`, floats only, accumulated and re-associated as `sum` is."""
+        """Return the mean over `dim`, floats only, accumulated and re-associated as `sum` is."""
 
     def mean_all(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
-        """Mean over `dim`, floats only, accumulated and re-associated as `sum` is."""
+        """Return the mean over `dim`, floats only, accumulated and re-associated as `sum` is."""
 
     def mean_keepdim(self, dim: Any = ...) -> Any:
         """`mean` with the reduced dims kept as length 1."""
 
     def median(self, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
-        """The middle element in order, of two the lower: of all, or (values, indices) along `dim`; nan if there is one."""
+        """Return the median of all elements, or (values, indices) along `dim`; the lower of two; nan if there is a nan."""
 
     def min(self, dim: builtins.int | Tensor | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
-        """Smallest of all elements; with an int `dim`, (values, indices) along it; with a second tensor, `minimum`."""
+        """Return the smallest element; with an int `dim`, (values, indices) along it; with a second tensor, `minimum`."""
 
     def min_all(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """Smallest element over `dim`; nan wins.  Gradient: shared evenly by ties."""
+        """Return the smallest element over `dim`; nan wins.  Gradient: shared evenly by ties."""
 
     def min_keepdim(self, dim: Any = ...) -> Any:
         """`min` with the reduced dims kept as length 1."""
 
     def minimum(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """The smaller of two; nan wins.  Gradient: to the smaller, half and half at ties."""
+        """Return the smaller of two; nan wins.  Gradient: g to the smaller operand, g/2 to each at ties."""
 
     def minimum_(self, other: Tensor | builtins.float) -> Tensor:
         """`minimum` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def mish(self, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """x * tanh(softplus(x)).  Gradient: with t the tanh, g*(t + x*(1 - t**2)*sigmoid(x)); 0.6*g at 0."""
+        """Return x * tanh(softplus(x)).  Gradient: with t the tanh, g*(t + x*(1 - t**2)*sigmoid(x)); 0.6*g at 0."""
 
     def mish_(self) -> Tensor:
         """`mish` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def mm(self, mat2: Tensor, *, out: Tensor | None = ...) -> Tensor:
-        """Matrix times matrix, no batch dims."""
+        """Return matrix times matrix, without batch dims."""
 
     def mode(self, dim: builtins.int = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
-        """The most frequent element along `dim`, of several the smallest, and the last position where it stands."""
+        """Return the most frequent element along `dim`, the smallest of several, and its last position."""
 
     def moveaxis(self, source: builtins.int | Sequence[builtins.int], destination: builtins.int | Sequence[builtins.int]) -> Tensor:
-        """A view with some dims moved to other positions; the others keep their order."""
+        """Return a view with some dims moved to other positions; the others keep their order."""
 
     def movedim(self, source: builtins.int | Sequence[builtins.int], destination: builtins.int | Sequence[builtins.int]) -> Tensor:
-        """A view with some dims moved to other positions; the others keep their order."""
+        """Return a view with some dims moved to other positions; the others keep their order."""
 
     def msort(self, *, out: Tensor | None = ...) -> Tensor:
-        """The elements along the first dim in order."""
+        """Return the elements sorted along the first dim."""
 
     def mul(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Product, element by element; shapes broadcast.  For bool it is `and`.  Gradient: g*other and g*input."""
+        """Return the product per element; shapes broadcast.  For bool it is `and`.  Gradient: g*other and g*input."""
 
     def mul_(self, other: Tensor | builtins.float) -> Tensor:
         """`mul` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def mul_scalar(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Product, element by element; shapes broadcast.  For bool it is `and`.  Gradient: g*other and g*input."""
+        """Return the product per element; shapes broadcast.  For bool it is `and`.  Gradient: g*other and g*input."""
 
     def mul_scalar_(self, other: Tensor | builtins.float) -> Tensor:
         """`mul` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
@@ -1516,13 +1516,13 @@ class Attached:
         """Positions (int64) drawn from each row of weights, which need not add up to 1; without replacement none twice."""
 
     def multiply(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Product, element by element; shapes broadcast.  For bool it is `and`.  Gradient: g*other and g*input."""
+        """Return the product per element; shapes broadcast.  For bool it is `and`.  Gradient: g*other and g*input."""
 
     def multiply_(self, other: Tensor | builtins.float) -> Tensor:
         """`mul` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def mv(self, vec: Tensor, *, out: Tensor | None = ...) -> Tensor:
-        """Matrix times vector."""
+        """Return matrix times vector."""
 
     def mvlgamma(self, p: builtins.int, *, out: Tensor | None = ...) -> Tensor:
         """The logarithm of the multivariate gamma function of p dims: a sum of lgamma(input - k/2), and p(p-1)/4*log(pi)."""
@@ -1531,25 +1531,25 @@ class Attached:
         """`mvlgamma` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def nan_to_num(self, nan: builtins.float | None = ..., posinf: builtins.float | None = ..., neginf: builtins.float | None = ..., *, out: Tensor | None = ...) -> Tensor:
-        """input with nan for each nan, posinf for inf, neginf for -inf; by default 0 and the largest numbers of its dtype."""
+        """Replace nan by the argument nan, inf by posinf and -inf by neginf."""
 
     def nan_to_num_(self, nan: builtins.float | None = ..., posinf: builtins.float | None = ..., neginf: builtins.float | None = ...) -> Tensor:
         """`nan_to_num` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def nanmean(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
-        """Mean over `dim` of the elements that are not nan; nan where there is none.  Gradient: g/count for each."""
+        """Return the mean over `dim` of the elements that are not nan; nan without any.  Gradient: g/count for each."""
 
     def nanmedian(self, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
-        """`median` of the elements that are not nan; nan where there is none."""
+        """Return `median` of the elements that are not nan; nan if there is none."""
 
     def nanquantile(self, q: Tensor | builtins.float, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, interpolation: builtins.str = ..., out: Tensor | None = ...) -> Tensor:
-        """`quantile` of the elements that are not nan; nan where there is none."""
+        """Return `quantile` of the elements that are not nan; nan if there is none."""
 
     def nansum(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
-        """Sum over `dim` of the elements that are not nan; 0 where there is none.  Gradient: g for each of them."""
+        """Return the sum over `dim` of the elements that are not nan; 0 without any.  Gradient: g for each of them."""
 
     def narrow(self, dim: builtins.int, start: builtins.int, length: builtins.int) -> Tensor:
-        """`length` elements along `dim` from `start`.  Gradient: zeros around g."""
+        """Return a view of `length` elements along `dim` from `start`.  Gradient: zeros around g."""
 
     def narrow_copy(self, dim: builtins.int, start: builtins.int, length: builtins.int, *, out: Tensor | None = ...) -> Tensor:
         """A copy of what `narrow` sees, in memory of its own."""
@@ -1562,25 +1562,25 @@ class Attached:
         """The number of dims; with an argument, as in candle, the length of that dim."""
 
     def ndtr(self, *, out: Tensor | None = ...) -> Tensor:
-        """The normal distribution function, with its negative tail to full relative accuracy."""
+        """Return the normal distribution function, with its negative tail to full relative accuracy."""
 
     def ndtr_(self) -> Tensor:
         """`ndtr` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def ne(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """input != other."""
+        """Return input != other."""
 
     def ne_(self, other: Tensor | builtins.float) -> Tensor:
         """`ne` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def neg(self, *, out: Tensor | None = ...) -> Tensor:
-        """-x; unsigned integers wrap."""
+        """Return -x; unsigned integers wrap."""
 
     def neg_(self) -> Tensor:
         """`neg` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def negative(self, *, out: Tensor | None = ...) -> Tensor:
-        """-x; unsigned integers wrap."""
+        """Return -x; unsigned integers wrap."""
 
     def negative_(self) -> Tensor:
         """`neg` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
@@ -1607,13 +1607,13 @@ class Attached:
         """`mg.zeros` of a size, of the dtype and on the device of x."""
 
     def nextafter(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """The number of input's dtype next to it, towards other; float32 and float64 only."""
+        """Return the number of input's dtype next to it, towards other; float32 and float64 only."""
 
     def nextafter_(self, other: Tensor | builtins.float) -> Tensor:
         """`nextafter` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def nonzero(self, *, as_tuple: builtins.bool = ..., out: Tensor | None = ...) -> Any:
-        """The indices of all elements that are not zero, a row each (int64); as_tuple: a tensor for each dim instead."""
+        """Return the int64 indices of all nonzero elements, one row for each; as_tuple: one tensor for each dim instead."""
 
     def norm(self, p: builtins.float | builtins.str | None = ..., dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., dtype: Any = ...) -> Tensor:
         """Return the norm of order `p` over `dim`: see `mg.norm`."""
@@ -1622,7 +1622,7 @@ class Attached:
         """Normal numbers, in place."""
 
     def not_equal(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """input != other."""
+        """Return input != other."""
 
     def not_equal_(self, other: Tensor | builtins.float) -> Tensor:
         """`ne` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
@@ -1634,44 +1634,44 @@ class Attached:
         """Every element becomes 1, in place."""
 
     def outer(self, vec2: Tensor, *, out: Tensor | None = ...) -> Tensor:
-        """The product of every element of a vector with every element of another."""
+        """Return the product of every element of a vector with every element of another."""
 
     @property
     def output_nr(self) -> builtins.int:
         """Which result of its node a tensor is."""
 
     def permute(self, *dims: builtins.int | Sequence[builtins.int]) -> Tensor:
-        """The dims in another order.  Gradient: the inverse order."""
+        """Return a view with the dims in another order.  Gradient: the inverse order."""
 
     def pin_memory(self, device: Any = ...) -> Tensor:
         """A copy in pinned memory of the host, which the device reads by itself: `to` with non_blocking does not wait then."""
 
     def pinverse(self, rcond: builtins.float = ...) -> Tensor:
-        """`mg.linalg.pinv` with rtol=rcond: the Moore-Penrose inverses of matrices."""
+        """Return `mg.linalg.pinv` with rtol=rcond: the Moore-Penrose inverses of matrices."""
 
     def polygamma(self, n: builtins.int) -> Tensor:
         """The n-th derivative of digamma.  `mg.polygamma(n, input)` has the order first."""
 
     def positive(self) -> Tensor:
-        """The input itself; bool is refused, as by `neg`."""
+        """Return the input itself; bool is refused, as by `neg`."""
 
     def pow(self, exponent: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """input to the exponent, a true power: negative bases with whole exponents work; integers stay integers and wrap."""
+        """Return input**exponent; negative bases with integer exponents work.  Integers stay integers and wrap."""
 
     def pow_(self, exponent: Tensor | builtins.float) -> Tensor:
         """`pow` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def powf(self, exponent: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """input to the exponent, a true power: negative bases with whole exponents work; integers stay integers and wrap."""
+        """Return input**exponent; negative bases with integer exponents work.  Integers stay integers and wrap."""
 
     def powf_(self, exponent: Tensor | builtins.float) -> Tensor:
         """`pow` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def prelu(self, weight: Tensor) -> Tensor:
-        """input above 0, else weight * input, with one weight, or one for each channel, which are the second dim."""
+        """Return input where it is positive, otherwise weight * input; one weight, or one per channel (the second dim)."""
 
     def prod(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
-        """Product over `dim`.  Gradient: g times the product of the other elements, exact with zeros too."""
+        """Return the product over `dim`.  Gradient: g times the product of the other elements, exact with zeros too."""
 
     def put(self, index: Tensor, source: Tensor, accumulate: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
         """Return input with the elements of source at positions among all its elements, row-major."""
@@ -1683,10 +1683,10 @@ class Attached:
         """`mg.linalg.qr` with mode="reduced", or "complete" with some=False."""
 
     def quantile(self, q: Tensor | builtins.float, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, interpolation: builtins.str = ..., out: Tensor | None = ...) -> Tensor:
-        """The element at the share q, 0 to 1, in order along `dim`, or of all; several q are a dim in front."""
+        """Return the quantile q, 0 to 1, along `dim` or of all elements; several q are a new first dim."""
 
     def rad2deg(self, *, out: Tensor | None = ...) -> Tensor:
-        """Radians as degrees, x*180/pi.  Gradient: g*180/pi."""
+        """Convert radians to degrees, x*180/pi.  Gradient: g*180/pi."""
 
     def rad2deg_(self) -> Tensor:
         """`rad2deg` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
@@ -1699,20 +1699,20 @@ class Attached:
         """Number of dims."""
 
     def ravel(self, start_dim: builtins.int = ..., end_dim: builtins.int = ...) -> Tensor:
-        """The dims from start_dim to end_dim (included) as one; a tensor of shape () becomes (1,)."""
+        """Return the dims from start_dim to end_dim (included) as one; a tensor of shape () becomes (1,)."""
 
     @property
     def real(self) -> Tensor:
         """x itself: there are no complex numbers."""
 
     def recip(self, *, out: Tensor | None = ...) -> Tensor:
-        """1/x.  Gradient: -g/x**2."""
+        """Return 1/x.  Gradient: -g/x**2."""
 
     def recip_(self) -> Tensor:
         """`reciprocal` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def reciprocal(self, *, out: Tensor | None = ...) -> Tensor:
-        """1/x.  Gradient: -g/x**2."""
+        """Return 1/x.  Gradient: -g/x**2."""
 
     def reciprocal_(self) -> Tensor:
         """`reciprocal` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
@@ -1727,10 +1727,10 @@ class Attached:
         """Call `hook(x)` when a backward has added to `x.grad`."""
 
     def relu(self, *, out: Tensor | None = ...) -> Tensor:
-        """x above 0, else 0; nan stays nan.  Gradient: g where x > 0, 0 at 0 and below."""
+        """Return x where it is positive, otherwise 0; nan stays nan.  Gradient: g where x > 0, 0 at 0 and below."""
 
     def relu6(self, *, out: Tensor | None = ...) -> Tensor:
-        """relu, not above 6; nan stays nan.  Gradient: g where 0 < x < 6, 0 elsewhere and at both ends."""
+        """Return min(max(x, 0), 6); nan stays nan.  Gradient: g where 0 < x < 6, 0 elsewhere and at both ends."""
 
     def relu6_(self) -> Tensor:
         """`relu6` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
@@ -1739,25 +1739,25 @@ class Attached:
         """`relu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def remainder(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """input - other*floor(input/other), with the sign of other, as Python's `%`; an integer by 0 gives 0."""
+        """Return input - other*floor(input/other), with the sign of other, as Python's `%`; for integers 0 if other is 0."""
 
     def remainder_(self, other: Tensor | builtins.float) -> Tensor:
         """`remainder` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def renorm(self, p: builtins.float, dim: builtins.int, maxnorm: builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """The slices along `dim` whose norm of order p is above maxnorm scaled down to it."""
+        """Return the slices along `dim` whose norm of order p is above maxnorm scaled down to it."""
 
     def repeat(self, *repeats: builtins.int | Sequence[builtins.int]) -> Tensor:
-        """The tensor repeated repeats[d] times along each dim; more counts than dims add dims in front."""
+        """Repeat the tensor repeats[d] times along each dim; more counts than dims add first dims."""
 
     def repeat_interleave(self, repeats: Tensor | builtins.int, dim: builtins.int | None = ..., *, output_size: builtins.int | None = ...) -> Tensor:
-        """Each element several times, one after the other, along `dim`, or of all as a row."""
+        """Repeat each element several times, one after the other, along `dim`, or of all as a row."""
 
     def requires_grad_(self, requires_grad: builtins.bool = ...) -> Tensor:
         """Make x a leaf that gradients flow to, or with False a constant again; gives x."""
 
     def reshape(self, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
-        """x in another shape of as many elements (one -1 is inferred): a view if the strides allow, else of a copy."""
+        """Return x in another shape of the same size (one -1 is inferred): a view if the strides allow it, or a copy."""
 
     def reshape_as(self, other: Tensor) -> Tensor:
         """x in the shape of other; see `reshape`."""
@@ -1782,31 +1782,31 @@ class Attached:
         """Whether `retain_grad` was asked for."""
 
     def roll(self, shifts: builtins.int | Sequence[builtins.int], dims: builtins.int | Sequence[builtins.int] = ...) -> Tensor:
-        """The tensor moved by `shifts` along `dims`; what falls off one end comes in at the other."""
+        """Shift the elements by `shifts` along `dims`; elements beyond one end come in at the other."""
 
     def rot90(self, k: builtins.int = ..., dims: builtins.int | Sequence[builtins.int] = ...) -> Tensor:
-        """A view turned k times by 90 degrees in the plane of two dims, from the first towards the second."""
+        """Return a view rotated k times by 90 degrees in the plane of two dims, from the first towards the second."""
 
     def round(self, *, decimals: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
-        """The nearest integer, halves to even: round(0.5) = 0, round(1.5) = 2; or the nearest multiple of 10**-decimals."""
+        """Return the nearest integer, or multiple of 10**-decimals; ties go to even: round(0.5) = 0, round(1.5) = 2."""
 
     def round_(self, *, decimals: builtins.float = ...) -> Tensor:
         """`round` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def rsqrt(self, *, out: Tensor | None = ...) -> Tensor:
-        """1/sqrt(x).  Gradient: -g/(2*x*sqrt(x))."""
+        """Return 1/sqrt(x).  Gradient: -g/(2*x*sqrt(x))."""
 
     def rsqrt_(self) -> Tensor:
         """`rsqrt` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def scatter(self, dim: builtins.int, index: Tensor, src: Tensor | builtins.float, *, reduce: builtins.str | None = ..., out: Tensor | None = ...) -> Tensor:
-        """input with src[i, j, k], or a number, instead of what is at [i, index[i, j, k], k] for dim 1."""
+        """Return input with src[i, j, k], or a number, at [i, index[i, j, k], k] for dim 1."""
 
     def scatter_(self, dim: builtins.int, index: Tensor, src: Tensor | builtins.float, *, reduce: builtins.str | None = ...) -> Tensor:
         """`scatter` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def scatter_add(self, dim: builtins.int, index: Tensor, src: Tensor, *, out: Tensor | None = ...) -> Tensor:
-        """input with src[i, j, k] added at [i, index[i, j, k], k] for dim 1; repeated positions add up."""
+        """Return input with src[i, j, k] added at [i, index[i, j, k], k] for dim 1; repeated positions add up."""
 
     def scatter_add_(self, dim: builtins.int, index: Tensor, src: Tensor) -> Tensor:
         """`scatter_add` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
@@ -1818,13 +1818,13 @@ class Attached:
         """`scatter_reduce` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def select(self, dim: builtins.int, index: builtins.int) -> Tensor:
-        """One position along `dim`, which goes.  Gradient: zeros around g."""
+        """Return a view of one position along `dim`, which is removed.  Gradient: zeros around g."""
 
     def select_scatter(self, src: Tensor, dim: builtins.int, index: builtins.int) -> Tensor:
-        """The tensor with src instead of `select(input, dim, index)`; both are differentiated."""
+        """Return the tensor with src instead of `select(input, dim, index)`; both are differentiated."""
 
     def selu(self, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """1.0507 * x above 0, else 1.7581 * (exp(x) - 1): networks of it keep mean 0 and variance 1."""
+        """Return 1.0507 * x where x > 0, otherwise 1.7581 * (exp(x) - 1).  Networks of it keep mean 0 and variance 1."""
 
     def selu_(self) -> Tensor:
         """`selu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
@@ -1836,43 +1836,43 @@ class Attached:
         """x as int16."""
 
     def sigmoid(self, *, out: Tensor | None = ...) -> Tensor:
-        """1/(1 + exp(-x)), without overflow.  Gradient: g*y*(1-y)."""
+        """Return 1/(1 + exp(-x)), without overflow.  Gradient: g*y*(1-y)."""
 
     def sigmoid_(self) -> Tensor:
         """`sigmoid` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def sign(self, *, out: Tensor | None = ...) -> Tensor:
-        """-1, 0 or 1; nan stays nan.  Gradient: 0."""
+        """Return -1, 0 or 1; nan stays nan.  Gradient: 0."""
 
     def sign_(self) -> Tensor:
         """`sign` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def signbit(self, *, out: Tensor | None = ...) -> Tensor:
-        """Whether the sign of x is minus, which -0.0 and nan may have too."""
+        """Return whether the sign of x is minus, which -0.0 and nan may have too."""
 
     def signbit_(self) -> Tensor:
         """`signbit` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def silu(self, *, out: Tensor | None = ...) -> Tensor:
-        """x*sigmoid(x).  Gradient: g*s*(1 + x*(1-s)) with s = sigmoid(x)."""
+        """Return x*sigmoid(x).  Gradient: g*s*(1 + x*(1-s)) with s = sigmoid(x)."""
 
     def silu_(self) -> Tensor:
         """`silu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def sin(self, *, out: Tensor | None = ...) -> Tensor:
-        """Sine.  Gradient: g*cos(x)."""
+        """Return the sine.  Gradient: g*cos(x)."""
 
     def sin_(self) -> Tensor:
         """`sin` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def sinc(self, *, out: Tensor | None = ...) -> Tensor:
-        """sin(pi*x)/(pi*x), 1 at 0.  Gradient: g*(cos(pi*x) - y)/x, 0 at 0."""
+        """Return sin(pi*x)/(pi*x), 1 at 0.  Gradient: g*(cos(pi*x) - y)/x, 0 at 0."""
 
     def sinc_(self) -> Tensor:
         """`sinc` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def sinh(self, *, out: Tensor | None = ...) -> Tensor:
-        """Hyperbolic sine.  Gradient: g*cosh(x)."""
+        """Return the hyperbolic sine.  Gradient: g*cosh(x)."""
 
     def sinh_(self) -> Tensor:
         """`sinh` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
@@ -1881,70 +1881,70 @@ class Attached:
         """The shape, or the length of one dim."""
 
     def slice_scatter(self, src: Tensor, dim: builtins.int = ..., start: builtins.int | None = ..., end: builtins.int | None = ..., step: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
-        """The tensor with src instead of input[start:end:step] along `dim`; both are differentiated."""
+        """Return the tensor with src instead of input[start:end:step] along `dim`; both are differentiated."""
 
     def slice_set(self, source: Tensor, dim: builtins.int, offset: builtins.int) -> Tensor:
         """Write source into x from position `offset` along `dim`, in place."""
 
     def slogdet(self, *, out: Tensor | None = ...) -> Any:
-        """`mg.linalg.slogdet`: (sign, logabsdet) of the determinants of square matrices."""
+        """Return `mg.linalg.slogdet`: (sign, logabsdet) of the determinants of square matrices."""
 
     def softmax(self, dim: builtins.int, dtype: Any = ..., *, out: Tensor | None = ...) -> Tensor:
-        """exp(input) / sum(exp(input)) along `dim`, shifted by the maximum so that nothing overflows."""
+        """Return exp(input) / sum(exp(input)) along `dim`, shifted by the maximum so that nothing overflows."""
 
     def softplus(self, beta: Tensor | builtins.float = ..., threshold: Tensor | builtins.float = ..., *, out: Tensor | None = ...) -> Tensor:
-        """log(1 + exp(beta*input))/beta, without overflow; input itself where beta*input > threshold."""
+        """Return log(1 + exp(beta*input))/beta, without overflow; input itself where beta*input > threshold."""
 
     def softplus_(self, beta: Tensor | builtins.float = ..., threshold: Tensor | builtins.float = ...) -> Tensor:
         """`softplus` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def softshrink(self, lambd: Tensor | builtins.float = ..., *, out: Tensor | None = ...) -> Tensor:
-        """input - lambd above lambd, input + lambd below -lambd, else 0; nan stays nan."""
+        """Return input - lambd above lambd, input + lambd below -lambd, otherwise 0; nan stays nan."""
 
     def softshrink_(self, lambd: Tensor | builtins.float = ...) -> Tensor:
         """`softshrink` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def softsign(self, *, out: Tensor | None = ...) -> Tensor:
-        """x / (1 + |x|), between -1 and 1.  Gradient: g / (1 + |x|)**2."""
+        """Return x / (1 + |x|), between -1 and 1.  Gradient: g / (1 + |x|)**2."""
 
     def softsign_(self) -> Tensor:
         """`softsign` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def sort(self, dim: builtins.int = ..., descending: builtins.bool = ..., stable: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
-        """The elements along `dim` in order, and where they stood: (values, indices)."""
+        """Return the sorted elements along `dim` and their original positions: (values, indices)."""
 
     def split(self, split_size_or_sections: builtins.int | Sequence[builtins.int], dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
-        """Views of consecutive parts along `dim`: of a given size (the last may be smaller), or of the given sizes."""
+        """Return views of parts along `dim`: of a given size (the last may be smaller), or of the given sizes."""
 
     def split_with_sizes(self, split_sizes: Sequence[builtins.int], dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
-        """`split` by a sequence of sizes."""
+        """Return `split` by a sequence of sizes."""
 
     def sqr(self, *, out: Tensor | None = ...) -> Tensor:
-        """x*x.  Gradient: 2*g*x."""
+        """Return x*x.  Gradient: 2*g*x."""
 
     def sqr_(self) -> Tensor:
         """`square` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def sqrt(self, *, out: Tensor | None = ...) -> Tensor:
-        """Square root; nan below 0.  Gradient: g/(2*sqrt(x)), inf at 0."""
+        """Return the square root; nan below 0.  Gradient: g/(2*sqrt(x)), inf at 0."""
 
     def sqrt_(self) -> Tensor:
         """`sqrt` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def square(self, *, out: Tensor | None = ...) -> Tensor:
-        """x*x.  Gradient: 2*g*x."""
+        """Return x*x.  Gradient: 2*g*x."""
 
     def square_(self) -> Tensor:
         """`square` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def squeeze(self, dim: builtins.int | Sequence[builtins.int] | None = ...) -> Tensor:
-        """Without dims of length 1: all of them, or those named that have it."""
+        """Return a view without dims of length 1: all of them, or the named dims that have this length."""
 
     def squeeze_(self, dim: builtins.int | Sequence[builtins.int] | None = ...) -> Tensor:
         """`squeeze` in place: x itself shows its memory so, and is returned.  Raises GradientError for a tensor that requires a gradient, or shares memory with one."""
 
     def std(self, dim: builtins.int | Sequence[builtins.int] | None = ..., correction: builtins.float = ..., keepdim: builtins.bool = ..., *, unbiased: builtins.bool | None = ..., out: Tensor | None = ...) -> Tensor:
-        """Standard deviation over `dim`: the square root of `var`.  Gradient: 0 where all elements are equal."""
+        """Return the standard deviation over `dim`: the square root of `var`.  Gradient: 0 where all elements are equal."""
 
     def std_mean(self, dim: builtins.int | Sequence[builtins.int] | None = ..., *, correction: builtins.float = ..., keepdim: builtins.bool = ..., unbiased: builtins.bool | None = ...) -> Any:
         """Return the standard deviation and the mean over `dim`, in the two passes of `std`."""
@@ -1956,28 +1956,28 @@ class Attached:
         """The steps of all dims in elements, or that of one."""
 
     def sub(self, other: Tensor | builtins.float, *, alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
-        """Difference of input and alpha * other, element by element; shapes broadcast.  Gradient: g and -g."""
+        """Return the difference of input and alpha * other, element by element; shapes broadcast.  Gradient: g and -g."""
 
     def sub_(self, other: Tensor | builtins.float, *, alpha: builtins.float = ...) -> Tensor:
         """`sub` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def subtract(self, other: Tensor | builtins.float, *, alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
-        """Difference of input and alpha * other, element by element; shapes broadcast.  Gradient: g and -g."""
+        """Return the difference of input and alpha * other, element by element; shapes broadcast.  Gradient: g and -g."""
 
     def subtract_(self, other: Tensor | builtins.float, *, alpha: builtins.float = ...) -> Tensor:
         """`sub` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def sum(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
-        """Sum over `dim`."""
+        """Return the sum over `dim`."""
 
     def sum_all(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
-        """Sum over `dim`."""
+        """Return the sum over `dim`."""
 
     def sum_keepdim(self, dim: Any = ...) -> Any:
         """`sum` with the reduced dims kept as length 1."""
 
     def sum_to(self, shape: builtins.tuple[builtins.int, ...]) -> Tensor:
-        """Sum over the dims along which `shape` was broadcast to x's shape: the adjoint of `expand`."""
+        """Return the sum over the dims along which `shape` was broadcast to x's shape: the adjoint of `expand`."""
 
     def sum_to_size(self, *size: builtins.int | Sequence[builtins.int]) -> Tensor:
         """The sum over the dims along which a tensor of that size was stretched to the shape of x; see `expand`."""
@@ -1986,43 +1986,43 @@ class Attached:
         """Return (U, S, V) with U * S @ V.mT = input; some: min(m, n) columns each.  See `mg.linalg.svd`."""
 
     def swapaxes(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
-        """Two dims swapped.  Gradient: swapped back."""
+        """Return a view with two dims swapped.  Gradient: swapped back."""
 
     def swapaxes_(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
         """`swapaxes` in place: x itself shows its memory so, and is returned.  Raises GradientError for a tensor that requires a gradient, or shares memory with one."""
 
     def swapdims(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
-        """Two dims swapped.  Gradient: swapped back."""
+        """Return a view with two dims swapped.  Gradient: swapped back."""
 
     def swapdims_(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
         """`swapdims` in place: x itself shows its memory so, and is returned.  Raises GradientError for a tensor that requires a gradient, or shares memory with one."""
 
     def t(self) -> Tensor:
-        """The transpose of a matrix, as a view; a tensor with fewer dims as it is."""
+        """Return the transpose of a matrix, as a view; a tensor with fewer dims as it is."""
 
     def t_(self) -> Tensor:
         """`t` in place: x itself shows its memory so, and is returned.  Raises GradientError for a tensor that requires a gradient, or shares memory with one."""
 
     def take(self, index: Tensor, *, out: Tensor | None = ...) -> Tensor:
-        """The elements at positions among all of them, row-major, in the shape of index."""
+        """Return the elements at positions among all of them, row-major, in the shape of index."""
 
     def take_along_dim(self, indices: Tensor, dim: builtins.int | None = ..., *, out: Tensor | None = ...) -> Tensor:
         """`gather` with input and indices stretched over each other along the others; without a dim, of all as a row."""
 
     def tan(self, *, out: Tensor | None = ...) -> Tensor:
-        """Tangent.  Gradient: g*(1 + tan(x)**2)."""
+        """Return the tangent.  Gradient: g*(1 + tan(x)**2)."""
 
     def tan_(self) -> Tensor:
         """`tan` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def tanh(self, *, out: Tensor | None = ...) -> Tensor:
-        """Hyperbolic tangent.  Gradient: g*(1 - tanh(x)**2)."""
+        """Return the hyperbolic tangent.  Gradient: g*(1 - tanh(x)**2)."""
 
     def tanh_(self) -> Tensor:
         """`tanh` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def tanhshrink(self, *, out: Tensor | None = ...) -> Tensor:
-        """x - tanh(x).  Gradient: g*tanh(x)**2."""
+        """Return x - tanh(x).  Gradient: g*tanh(x)**2."""
 
     def tanhshrink_(self) -> Tensor:
         """`tanhshrink` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
@@ -2031,16 +2031,16 @@ class Attached:
         """Views of as many parts along `dim`, the first ones longer by 1 if need be; or of parts that end at each index."""
 
     def threshold(self, threshold: Tensor | builtins.float, value: Tensor | builtins.float, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """input above the threshold, else value; nan stays nan."""
+        """Return input where it is above the threshold, otherwise value; nan stays nan."""
 
     def threshold_(self, threshold: Tensor | builtins.float, value: Tensor | builtins.float) -> Tensor:
         """`threshold` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def tile(self, *dims: builtins.int | Sequence[builtins.int]) -> Tensor:
-        """The tensor repeated dims[d] times along each dim; counts or dims that are missing in front are 1."""
+        """Return the tensor repeated dims[d] times along each dim; counts or dims that are missing in front are 1."""
 
     def to(self, *args: Any, dtype: Any = ..., device: Any = ..., copy: builtins.bool = ..., non_blocking: builtins.bool = ..., memory_format: Any = ...) -> Tensor:
-        """x in another dtype and/or on another device: `x.to(mg.float64)`, `x.to("reference")`, `x.to(other)`."""
+        """Return x in another dtype and/or on another device: `x.to(mg.float64)`, `x.to("reference")`, `x.to(other)`."""
 
     def to_dense(self) -> Tensor:
         """x itself: it is dense and real."""
@@ -2049,7 +2049,7 @@ class Attached:
         """x on a device, as the array API standard spells it; x itself where it is there."""
 
     def to_dtype(self, *args: Any, dtype: Any = ..., device: Any = ..., copy: builtins.bool = ..., non_blocking: builtins.bool = ..., memory_format: Any = ...) -> Tensor:
-        """x in another dtype and/or on another device: `x.to(mg.float64)`, `x.to("reference")`, `x.to(other)`."""
+        """Return x in another dtype and/or on another device: `x.to(mg.float64)`, `x.to("reference")`, `x.to(other)`."""
 
     def to_scalar(self) -> Any:
         """The only element as a Python number.  Raises ShapeError for more or fewer."""
@@ -2070,13 +2070,13 @@ class Attached:
         """The elements as nested Python lists; a number for shape ()."""
 
     def topk(self, k: builtins.int, dim: builtins.int = ..., largest: builtins.bool = ..., sorted: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
-        """The k largest (or smallest) elements along `dim`, the best first, and where they stood: (values, indices)."""
+        """Return the k largest (or smallest) elements along `dim`, sorted, with positions: (values, indices)."""
 
     def trace(self, *, out: Tensor | None = ...) -> Tensor:
         """Return the sum of the diagonal of a matrix, in the dtype of `sum`.  Gradient: g on the diagonal of zeros."""
 
     def transpose(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
-        """Two dims swapped.  Gradient: swapped back."""
+        """Return a view with two dims swapped.  Gradient: swapped back."""
 
     def transpose_(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
         """`transpose` in place: x itself shows its memory so, and is returned.  Raises GradientError for a tensor that requires a gradient, or shares memory with one."""
@@ -2094,13 +2094,13 @@ class Attached:
         """`triu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def true_divide(self, other: Tensor | builtins.float, *, rounding_mode: Any = ..., out: Tensor | None = ...) -> Tensor:
-        """Quotient, element by element, rounded if rounding_mode is "floor" or "trunc"; integers give the default float."""
+        """Return input/other, rounded if rounding_mode is "floor" or "trunc"; integers become the default float."""
 
     def true_divide_(self, other: Tensor | builtins.float, *, rounding_mode: Any = ...) -> Tensor:
         """`div` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def trunc(self, *, out: Tensor | None = ...) -> Tensor:
-        """x without its fraction.  Gradient: 0."""
+        """Return x without its fraction.  Gradient: 0."""
 
     def trunc_(self) -> Tensor:
         """`trunc` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
@@ -2115,7 +2115,7 @@ class Attached:
         """Views of all positions along `dim`, which goes."""
 
     def unflatten(self, dim: builtins.int, sizes: builtins.int | Sequence[builtins.int]) -> Tensor:
-        """A view with one dim as several, of the given sizes; one of them may be -1."""
+        """Return a view with one dim as several, of the given sizes; one of them may be -1."""
 
     def unfold(self, dimension: builtins.int, size: builtins.int, step: builtins.int) -> Tensor:
         """Windows of `size` along `dim`, one every `step`, as a last dim.  Gradient: overlapping windows are summed."""
@@ -2130,22 +2130,22 @@ class Attached:
         """Return the elements of input, or its slices along `dim`, without those that equal the one before."""
 
     def unsafe_chunk(self, chunks: builtins.int, dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
-        """`chunk`; writes into its parts are recorded here too."""
+        """Return `chunk`; writes into its parts are recorded here too."""
 
     def unsafe_split(self, split_size: builtins.int, dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
-        """`split`; writes into its parts are recorded here too."""
+        """Return `split`; writes into its parts are recorded here too."""
 
     def unsafe_split_with_sizes(self, split_sizes: Sequence[builtins.int], dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
-        """`split_with_sizes`; writes into its parts are recorded here too."""
+        """Return `split_with_sizes`; writes into its parts are recorded here too."""
 
     def unsqueeze(self, dim: builtins.int) -> Tensor:
-        """With a dim of length 1 at position `dim`."""
+        """Return a view with a new dim of length 1 at position `dim`."""
 
     def unsqueeze_(self, dim: builtins.int) -> Tensor:
         """`unsqueeze` in place: x itself shows its memory so, and is returned.  Raises GradientError for a tensor that requires a gradient, or shares memory with one."""
 
     def var(self, dim: builtins.int | Sequence[builtins.int] | None = ..., correction: builtins.float = ..., keepdim: builtins.bool = ..., *, unbiased: builtins.bool | None = ..., out: Tensor | None = ...) -> Tensor:
-        """Variance over `dim`, in two passes: the mean of squared deviations times n / (n - correction)."""
+        """Return the variance over `dim`, in two passes: the mean of squared deviations times n / (n - correction)."""
 
     def var_keepdim(self, dim: Any = ...) -> Any:
         """`var` with the reduced dims kept as length 1."""
@@ -2154,7 +2154,7 @@ class Attached:
         """Return the variance and the mean over `dim`, in the two passes of `var`."""
 
     def vdot(self, other: Tensor, *, out: Tensor | None = ...) -> Tensor:
-        """The inner product of two vectors of one length: `dot`, for there are no complex numbers."""
+        """Return the inner product of two vectors of one length: `dot`, for there are no complex numbers."""
 
     def view(self, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
         """x in another shape over the same memory; raises ShapeError where only a copy could do it (use reshape)."""
@@ -2167,7 +2167,7 @@ class Attached:
         """False: PyTorch's word of before `no_grad`, which has no effect; scripts that assign it get a warning."""
 
     def vsplit(self, sections: builtins.int | Sequence[builtins.int] | Tensor) -> builtins.tuple[Tensor, ...]:
-        """Views of parts of one size, or up to indices, along the first dim."""
+        """Return views of parts of one size, or up to indices, along the first dim."""
 
     def where(self, condition: Tensor, other: Any) -> Tensor:
         """x where the condition holds, else other.  `mg.where(condition, input, other)` has the condition first."""
@@ -2176,7 +2176,7 @@ class Attached:
         """candle's order of `where`: the condition first."""
 
     def xlogy(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """input*log(other), 0 where input is 0, but for nan."""
+        """Return input*log(other), 0 where input is 0 unless other is nan."""
 
     def xlogy_(self, other: Tensor | builtins.float) -> Tensor:
         """`xlogy` in place, and recorded.  Raises GradientError for a Var outside no_grad."""

@@ -1,7 +1,7 @@
-"""The CPU backend: Numba loops over host memory, one module a kernel family.
+"""The CPU backend: Numba loops over host memory, one module per kernel family.
 
-It holds no loops: they are in `kernels/cpu`, one file a family as here.  A family says how the work is cut, which
-kernel does it and what numbers that reads; the two are bound to a launch.
+The loops themselves are in `kernels/cpu`, one file per family as here.  A family decides how the work is divided, which
+kernel runs and which numbers it reads; kernel and numbers are bound to a launch.
 """
 
 from __future__ import annotations

@@ -87,7 +87,7 @@ class Conv(Matmul):
     def _correlate(
         self, steps: Steps, out: Value, x: Value, w: Value, bias: Value | None, taps: list[Taps], stride: Ints
     ) -> None:
-        """What makes outputs; the weight has dims (group, M, C, taps)."""
+        """Add the steps that compute outputs; the weight has dims (group, M, C, taps)."""
         if self._product_of_points(steps, out, x, w, bias, taps, stride):
             return
         dtype, (groups, m, c) = out.dtype, w.shape[:3]
@@ -119,8 +119,8 @@ class Conv(Matmul):
     def _spread(
         self, steps: Steps, out: Value, y: Value, w: Value, stride: Ints, padding: Ints, dilation: Ints
     ) -> None:
-        """What makes an image of outputs y, a phase of the stride at a time; the weight is as for outputs."""
-        # What the image's channels are to the weight is here what the output's are.
+        """Add the steps that compute an image from outputs y, one phase of the stride at a time."""
+        # Image and output swap their roles, so the weight's dims of channels are transposed.
         turned = w.seen(w.layout.transpose(1, 2))
         phases = []
         for phase in product(*(range(min(s, n)) for s, n in zip(stride, out.shape[2:], strict=True))):
@@ -156,7 +156,7 @@ class Conv(Matmul):
         return True
 
     def _correlate_weight(self, steps: Steps, out: Value, y: Value, x: Value, taps: list[Taps], stride: Ints) -> None:
-        """What sums over outputs y; out, the weight's gradient, has dims (group, M, C, taps)."""
+        """Add the steps that sum over outputs y; out, the weight's gradient, has dims (group, M, C, taps)."""
         dtype, (groups, m, c) = out.dtype, out.shape[:3]
         k = c * math.prod(map(len, taps))
         _, nr = tile_size(dtype)
@@ -258,7 +258,7 @@ def ends_with_rows(fields: list[Field], tile: int, nr: int) -> bool:
 def numbers_of(
     fields: list[Field], n: int, groups: int, channels: tuple[int, int], x: Layout, y: Layout, w: Layout, **more: int
 ) -> list[int]:
-    """What the templates read; their docstring lists it.  more: the bias, if there is one, and how tasks are cut."""
+    """Return the numbers that the templates read, in the order of their docstring; more: bias, division into tasks."""
     m, c = channels
     extra = (0,) * (3 - (len(x.shape) - 2))
     taps = list(product(*(f.taps for f in fields)))

@@ -1,7 +1,8 @@
 """Elementwise loops and copies on the CPU: from specs to a plan, a kernel file and a launch.
 
-Kernels are kept by what is pasted into them (scalar, dtypes, layout class), launches by the caller.  A kernel runs on
-all threads from `settings.parallel_threshold` elements on, where a function such as `exp` counts as several.
+Kernels are cached by the parts that are pasted into them (scalar, dtypes, layout class), launches by the caller.  A
+kernel runs on all threads from `settings.parallel_threshold` elements on; a function such as `exp` counts as several
+elements.
 """
 
 from __future__ import annotations

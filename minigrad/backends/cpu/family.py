@@ -1,7 +1,7 @@
-"""What every kernel family of the CPU backend shares: the store of compiled kernels, and binding numbers to them.
+"""The base class of the CPU backend's kernel families: a cache of compiled kernels, and binding numbers to them.
 
-A family is a class with preparers; `CpuBackend` inherits them all.  Each asks `kernel` how to call what a writer
-writes, on one thread or on all; the latter is guarded against threads and forks.
+A family is a class with preparers; `CpuBackend` inherits them all.  Each calls `kernel`, which compiles the text of a
+writer and returns a call on one thread or on all; the latter is guarded against threads and forks.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Family(HostMemory):
         self.compiled: dict[Any, Any] = {}
 
     def kernel(self, writer: Callable[..., Any], *args: Any, kind: str) -> NativeKernel:
-        """Return the kernel that `writer(*args)` writes; compiled once a process, loaded from disk if it can.
+        """Return the kernel that `writer(*args)` writes; built once per process, from the disk cache if possible.
 
         kind: "brief", "alone" or "shared", as `kernels.calling.function` has them.
         """
@@ -79,10 +79,10 @@ def bind(kernel: NativeKernel, numbers: NDArray[np.int64], operands: int, result
 
 
 def kind_of(elements: int, tasks: int, cost: int = 1) -> str:
-    """How to call a kernel: on all threads, or with the GIL where it costs more to give it away than the work.
+    """Return how to call a kernel: on all threads, on one, or with the GIL if releasing it costs more than the work.
 
-    tasks: what threads can share; one is only shared where everything is to be, at a threshold of 0.
-    cost: additions that an element is worth.
+    tasks: the tasks that threads can share; one task is shared only at a threshold of 0, which shares everything.
+    cost: the work per element, in additions.
     """
     if elements * cost >= settings.parallel_threshold and (tasks > 1 or not settings.parallel_threshold):
         return "shared"

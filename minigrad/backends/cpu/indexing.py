@@ -174,7 +174,7 @@ def inner(strides: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
 def strips_of(
     dims: tuple[int, ...], strides: Sequence[tuple[int, ...]], offsets: Sequence[int], size: int, axis: int
 ) -> tuple[int, list[int]]:
-    """How many tasks `gather` has, and what it reads: rows of the innermost dim, in strips or blocks of a chunk."""
+    """Return the count of tasks of `gather` and its numbers: innermost rows, in strips or blocks of a chunk."""
     *outer, rows, cols = (1, 1, *dims)[-max(2, len(dims)) :]
     block, blocks = pieces(cols, CHUNK)
     strip, strips = pieces(rows, CHUNK // block)
@@ -188,10 +188,10 @@ def strips_of(
 
 
 def view_numbers(view: Layout, g: Layout) -> tuple[int, list[int] | None]:
-    """The units that cannot meet in an element, and what `view_add` reads; None if no two indices can meet.
+    """Return the count of units that never share an element, and the numbers of `view_add`; None if nothing overlaps.
 
-    A dim is safe to share between threads if its step is longer than all that the finer dims cover, and every coarser
-    dim is safe too.  Safe dims go outside; the others keep their order, in which overlaps are summed.
+    A dim can be divided between threads if its step is longer than the extent of all finer dims, and every coarser dim
+    can be divided too.  Such dims go outside; the others keep their order, in which overlaps are summed.
     """
     dims, (to, of) = merge_dims(view.shape, [view.strides, g.strides])
     safe: list[int] = []
@@ -231,12 +231,12 @@ def write_gather(dtype: DType, index: DType, way: str) -> Any:
 
 
 def sum_text(dtype: DType) -> str:
-    """What `ADD` is: wrap-around for integers, which Numba would widen; `or` for bools."""
+    """Return the text of `ADD`: wrap-around for integers, which Numba would widen; `or` for bools."""
     return {"bool": "{0} or {1}", "float": "{0} + {1}"}.get(dtype.kind, "T({0} + {1})")
 
 
 def join_macro(dtype: DType, join: ScalarFn | None) -> Any:
-    """What `JOIN` is: a scalar function of what is there and what comes, or the sum."""
+    """Return the macro `JOIN`: a scalar function of the stored and the new element, or the sum."""
     return expression_macro(sum_text(dtype)) if join is None else scalar_macro(join, dtype.compute)
 
 

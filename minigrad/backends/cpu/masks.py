@@ -21,7 +21,7 @@ from minigrad.kernels.store import load
 
 
 class Masks(Family):
-    """The preparers of searches for what holds."""
+    """The preparers of searches for elements that are True."""
 
     @serves(requests.Tally)
     def tally(self, out: Spec, mask: Spec, *, parts: int) -> Launch:
@@ -43,7 +43,7 @@ def kind_for(mask: Spec, parts: int) -> str:
 
 
 def stretches(mask: Spec, parts: int, limit: int = 0) -> list[int]:
-    """What the loops over equal parts of a mask read."""
+    """Return the numbers of the loops over equal parts of a mask."""
     n = mask.layout.numel
     dims, (steps,) = merge([mask.layout])
     cols, step = (dims[-1], steps[-1]) if dims else (1, 1)

@@ -1,10 +1,9 @@
-"""The matrix product on the CPU: which kernels a product gets, and the numbers that they read.
+"""The matrix product on the CPU: the choice of kernels for a product, and the numbers that they read.
 
-The loops are in `kernels/cpu/matmul.py`, the register tile in `kernels/cpu/tile.py`, what is decided by the shapes in
-`product.py`.  A product runs in the dtype of the registers, on the operands where they are; what the tile cannot read
-in place is copied first: halves, bools and operands of another dtype are cast, a right operand without dense rows is
-packed.  One row or one column has a kernel of its own, and a batch whose right operand does not change is one tall
-matrix.
+The loops are in `kernels/cpu/matmul.py`, the register tile in `kernels/cpu/tile.py`, decisions by shape in
+`product.py`.  A product runs in the dtype of the registers and reads operands in place if the tile can.  Other operands
+are copied first: float16, bfloat16, bool and other dtypes are cast, a right operand without dense rows is packed.  One
+row or one column has a kernel of its own, and a batch whose right operand does not change is one tall matrix.
 """
 
 from __future__ import annotations
@@ -106,7 +105,7 @@ class Matmul(Family):
             c, beta = out, 1
 
     def _without_product(self, steps: Steps, out: Value, c: Value | None, beta: float) -> None:
-        """What is left where the inner dim is empty: beta * c, made by a product with one zero."""
+        """Add the steps for an empty inner dim: beta * c, computed by a product with one zero."""
         if c is None:
             steps.fill(out, 0)
             return
@@ -162,7 +161,7 @@ class Matmul(Family):
 
     @staticmethod
     def _bits(alpha: float, beta: float, dtype: DType) -> Ints:
-        """Two factors as they stand among a kernel's numbers."""
+        """Return two factors as a kernel's numbers encode them."""
         if not dtype.is_float:
             return int(alpha), int(beta)
         return bits(alpha), bits(beta)

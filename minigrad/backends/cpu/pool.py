@@ -25,7 +25,7 @@ from minigrad.kernels.pasting import expression_macro
 from minigrad.kernels.specialize import load_text, neutral_text, write_kernel
 from minigrad.kernels.store import load
 
-# How `pooled` joins two values, and what it does to a result.
+# How `pooled` joins two values, and how it finishes a result.
 LARGEST = ("{1} if ({1} > {0}) | ({1} != {1}) else {0}", "{0}")
 MEAN = ("{0} + {1}", "T({0} * T({1} * {2}))")
 TEMPLATES: dict[str, Callable[..., Any]] = {
@@ -42,7 +42,7 @@ class Pool(Family):
     def largest(self, out: Spec, *others: Spec, part: str, **windows: Ints) -> Launch:
         if out.layout.numel == 0:
             return NO_STEPS
-        *before, x = others  # where the largest are, which is a result, or what is picked or put back
+        *before, x = others  # positions of the maxima (a result), or the values to pick or to put back
         reads = part in ("pick", "back")
         outputs = before[0] if part == "back" else out
         numbers = numbers_of(outputs, x, before[0] if reads else x, out, part == "values", **windows)
@@ -56,7 +56,7 @@ class Pool(Family):
     def average(
         self, out: Spec, a: Spec, *, part: str, pad_counts: bool, divisor: int | None, **windows: Ints
     ) -> Launch:
-        """Loops that read the reciprocals of what each mean counts."""
+        """Return loops that read the reciprocals of the counts of each mean."""
         if out.layout.numel == 0:
             return NO_STEPS
         back = part == "back"
@@ -76,7 +76,7 @@ class Pool(Family):
 def numbers_of(
     outputs: Spec, x: Spec, y: Spec, out: Spec, rows: bool, window: Ints, stride: Ints, padding: Ints, dilation: Ints
 ) -> NDArray[np.int64]:
-    """What the templates read, whose docstring lists it, with their tasks: planes, or some rows of outputs."""
+    """Return the numbers that the docstring of the templates lists, and the tasks: planes, or some rows of outputs."""
     ones, none = (1,) * (3 - len(window)), (0,) * (3 - len(window))
     values: dict[str, int] = {"channels": x.shape[1], "to": out.layout.offset}
     sizes = {
@@ -114,9 +114,9 @@ def reciprocals(
 
 
 def write(template: Callable[..., Any], operands: tuple[DType, ...], out: DType, *more: DType) -> Any:
-    """Write, compile and import one of the loops; it computes in the registers' dtype of the image, which is last.
+    """Write, compile and import one of the loops; it computes in the register dtype of the image, which is last.
 
-    more: the dtype of what the loop has behind its output; of `pooled` the counts that make it a mean.
+    more: the dtypes of the arrays after the output.  In `pooled` they are the counts of a mean.
     """
     name, image, pooled = template.__name__, operands[-1], template is pool.pooled
     mean = pooled and bool(more)

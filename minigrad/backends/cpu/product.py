@@ -94,8 +94,11 @@ def blocks_of(p: Problem, mr: int, nr: int) -> tuple[int, int, int]:
 
 
 def vector_blocks(size: int, k: int, batches: int, along: bool) -> tuple[int, int]:
-    """Elements and depth of a task of `vector`.  along: sums run along memory, so whole rows are the cut; else memory
-    is read best in rows of many elements, and the inner dim is cut."""
+    """Return the elements and the depth of a task of `vector`.
+
+    along: sums run along memory, so a task is some whole rows.  Otherwise long rows are fastest to read, and the inner
+    dim is divided.
+    """
     wanted = -(-TASKS // batches)
     high = min(size, max(16, -(-size // wanted)) if along else 4096)
     blocks = -(-size // high)

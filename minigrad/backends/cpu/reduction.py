@@ -1,8 +1,8 @@
 """Reductions on the CPU: from specs to the stages of a plan, kernel files and a launch.
 
 The loops are in `kernels/cpu/reduction.py`, the plans in `reduction_plans.py`.  A reduction that is cut into pieces
-writes their results into a workspace, in the dtype that it accumulates in, and combines them in a second launch.  What
-may be assumed of a reduction is what it declares: nothing is read from its source.
+writes their results into a workspace, in the dtype that it accumulates in, and combines them in a second launch.  Only
+the declared properties of a reduction are assumed; its source is not analysed.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class Reduction(Family, Searching):
         kept = values is not None
         search = self.kernel(write_search, better, (a.dtype,), plan.label, kept and not plan.partial, kind=kind)
         found = steps.work((plan.partial,), int64) if plan.partial else positions
-        # What is not asked for is not written: any memory stands for it.
+        # The kernel does not write a result that is not requested, so any memory may replace it.
         steps.then(search, a, values or found, found, numbers=headed(plan.tasks, plan.numbers(a.shape[dim])))
         if plan.partial:
             kind = kind_of(plan.partial, 1, better.cost)
@@ -110,7 +110,7 @@ class Reduction(Family, Searching):
 
 
 def accumulators(form: str, compute: np.dtype[Any]) -> np.dtype[Any]:
-    """What a form accumulates in, in memory of the compute dtype."""
+    """Return the dtype of the accumulators of a form, in memory of the compute dtype."""
     return np.dtype(f"u{compute.itemsize}") if form == "extreme" else compute
 
 
@@ -120,10 +120,12 @@ def lanes(compute: np.dtype[Any]) -> int:
 
 
 def form_of(reducer: Reducer, compute: np.dtype[Any], plan: ReductionPlan, a: DType) -> str:
-    """Which form a reduction of neighbours may take, of those named `_whole`: "sum" may re-associate, "wide sum"
-    of converted elements, "short sum" of float32 that are converted seldom, "integer" as it is, and "extreme" by way of
-    integers.  Or of rows of neighbours: "eights" of float32 that are converted once, "fours" of an extreme of what lies
-    in memory as it is in registers, and across memory "extreme".  Or "".
+    """Return which form a reduction of neighbours can take, or "".
+
+    Forms named `_whole`: "sum" may re-associate, "wide sum" converts each element, "short sum" converts float32 rarely,
+    "integer" is unchanged, and "extreme" (min/max) compares integers.  Forms of rows of neighbours: "eights" of float32
+    that are converted once, and "fours" of a min/max whose memory dtype is the register dtype.  Across memory:
+    "extreme".
     """
     if plan.kind not in ("run", "along", "rows", "across") or not plan.unit_step:
         return ""
@@ -247,7 +249,7 @@ def extreme(neutral: str, compute: np.dtype[Any]) -> tuple[dict[str, Any], dict[
 
 
 def write_search(better: ScalarFn, operands: tuple[DType, ...], label: str, kept: bool) -> Any:
-    """Write, compile and import one search for the place of an extreme; kept: and for what it is."""
+    """Write, compile and import one search for the position of a min/max; kept: also for its value."""
     a, kind = operands[0], label.rstrip("1")
     unit_step = label.endswith("1")
     text = write_kernel(
@@ -257,7 +259,7 @@ def write_search(better: ScalarFn, operands: tuple[DType, ...], label: str, kept
         out=int64,
         compute=a.compute,
         macros={"F": scalar_macro(better, a.compute, condition=True), "KEEP": keep_macro(kept)},
-        # A stretch of step 1 is indexed from a slice, or else it would not vectorise; other steps may be negative.
+        # A run of step 1 is indexed through a slice, otherwise it would not vectorise; other steps may be negative.
         constants={"VIEW": "in_0[at:]", "PLACE": "j"} if unit_step else {"VIEW": "in_0", "PLACE": "at + j * step"},
         arrays=(*operands, a, int64),
         fields=FIELDS[kind],

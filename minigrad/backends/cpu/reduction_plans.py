@@ -37,12 +37,12 @@ FIELDS: dict[str, Fields] = {
 class ReductionPlan:
     """One launch of a reduction.
 
-    kind: "tiny", "run", "along", "across", or "rows": an "along" of one dense stretch an output.
+    kind: "tiny", "run", "along", "across", or "rows": an "along" with one dense run for each output.
     unit_step: the innermost step is 1, so it is pasted into the kernel.
-    tasks: how many there are.
+    tasks: the number of tasks.
     partial: elements of the workspace that is written, 0 if it is the output itself.
-    values: the numbers by name, but for the count of the whole reduction.
-    cols: outputs side by side that a "run" serves; else 1.
+    values: the numbers by name, except the count of the whole reduction.
+    cols: the adjacent outputs that a "run" computes; 1 for other kinds.
     """
 
     kind: str

@@ -1,8 +1,8 @@
-"""Rows on the CPU: which way they lie, how they are shared between threads, and the kernels for them.
+"""Rows on the CPU: their direction in memory, their division between threads, and the kernels for them.
 
-The loops are in `kernels/cpu/rows.py`, what they compute in a `RowFn`.  A result is dense: rows along its memory are
-read as slices where an operand has step 1 and registers' dtype, else through a scratch row; rows across it are worked
-on in blocks of neighbours.
+The loops are in `kernels/cpu/rows.py`; a `RowFn` specifies the computation.  A result is dense.  Rows along its memory
+are read as slices if an operand has step 1 and the register dtype, otherwise through a scratch row.  Rows across it are
+processed in blocks of neighbours.
 """
 
 from __future__ import annotations
@@ -214,7 +214,7 @@ def elements(fn: RowFn, loops: Sequence[Pass], compute: np.dtype[Any], total: st
 
 def nest_of(label: str, template: Callable[..., Any], fn: RowFn, dtypes: tuple[DType, ...], out: DType,
             arrays: Mapping[str, DType], **insertions: Any) -> Any:  # fmt: skip
-    """Write, compile and import one nest.  arrays: what stands between the operands and the numbers, with its type."""
+    """Write, compile and import one nest. arrays: the arguments between the operands and the numbers, with types."""
     text = write_kernel(
         f"{fn.name}: {', '.join(map(str, dtypes))} -> {out}; {label}.",
         template,

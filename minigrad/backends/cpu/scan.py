@@ -78,8 +78,11 @@ class Scan(Family):
 def scan_numbers(
     out: Spec, operands: Sequence[Spec], dim: int, cut: bool
 ) -> tuple[tuple[bool, ...] | None, list[int], int, int]:
-    """For rows across memory: which operands have neighbours at step 1; else None.  The numbers, how many tasks, and
-    how many blocks rows are cut into, 0 if they are whole."""
+    """Return (dense, numbers, tasks, blocks) of a scan.
+
+    dense: for rows across memory, which operands have neighbours at step 1; otherwise None. blocks: the blocks that
+    rows are divided into, 0 for whole rows.
+    """
     n, layouts = out.shape[dim], [x.layout for x in (out, *operands)]
     steps = [layout.strides[dim] for layout in layouts]
     dims, strides, offsets = walk([without(layout, out.shape, dim) for layout in layouts])
@@ -112,8 +115,10 @@ def write(
     constants: dict[str, str], fields: Fields, work: DType | None = None, helpers: Sequence[Callable[..., Any]] = (),
     condition: bool = False,
 ) -> Any:  # fmt: skip
-    """Write, compile and import one kernel.  work: the dtype of what it has besides operands and result; condition:
-    the scalar function answers a question."""
+    """Write, compile and import one kernel.
+
+    work: the dtype of arrays besides operands and result. condition: the scalar function returns a boolean.
+    """
     scalar, _, identity, compute = chain
     text = write_kernel(
         f"{scalar.name}, {title}: {', '.join(map(str, dtypes))} -> {out} in {compute}.",
@@ -151,7 +156,7 @@ def write_along(chain: Chain, dtypes: tuple[DType, ...], out: DType, dense: bool
 def write_carry(chain: Chain, a: DType, dense: bool) -> Any:
     """Totals of blocks."""
     constants = {"LANES": "32", "VIEW": "in_0", "PLACE": "at + (i + j) * step"}
-    if dense:  # a stretch of step 1 is indexed from a slice, or else it would not vectorise
+    if dense:  # a run of step 1 is indexed through a slice, otherwise it would not vectorise
         constants |= {"VIEW": "in_0[at + i :]", "PLACE": "j"}
     label = f"{chain[0].name}_totals{'1' if dense else ''}"
     return write(label, "totals of blocks", scan.carry, chain, (a,), as_dtype(chain[-1]), constants, scan.ALONG)
@@ -171,7 +176,7 @@ def write_search(better: ScalarFn, a: DType, way: tuple[bool, ...] | bool) -> An
         name = f"{better.name}_columns" + "".join("1" if d else "x" for d in way)
         constants = column_views(way) | {"RAW": "np.bool_" if a.kind == "bool" else f"np.{a.storage}"}
         return write(name, "columns", scan.arg_columns, chain, (a, a), int64, constants, scan.COLUMNS, condition=True)
-    # A stretch of step 1 is indexed from a slice, or else it would not vectorise.
+    # A run of step 1 is indexed through a slice, otherwise it would not vectorise.
     constants = {"GOAL": "out[q:]" if way else "out", "SPOT": "j" if way else "np.uint64(q + j * z)"}
     for k in range(2):
         constants |= {f"VIEW_{k}": f"in_{k}[p_{k}:]" if way else f"in_{k}"}

@@ -1,6 +1,6 @@
 """Sorting on the CPU: the keys of each dtype, rows shared between threads, the first few of an order on their own.
 
-The loops are in `kernels/cpu/sorting.py`.  They give positions, and what stands there where it is asked for.
+The loops are in `kernels/cpu/sorting.py`.  They return positions, and the values there on request.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Sorting(Family, Ordering):
     """The preparers of orders."""
 
     def order(self, steps: Steps, out: Value, values: Value | None, dim: int, descending: bool) -> None:
-        """Positions in the order of the elements, and what stands there if it is asked for."""
+        """Write the positions that sort the elements, and the sorted values if they are requested."""
         a = steps.operands[0]
         n, wanted = a.shape[dim], out.shape[dim]
         dims, strides, offsets = walk([without(x.layout, a.shape, dim) for x in (out, a)])
@@ -42,7 +42,7 @@ class Sorting(Family, Ordering):
         some = wanted * PART <= n and a.dtype.itemsize <= 4
         template = sorting.first_few if some else sorting.order
         kernel = self.kernel(write_order, template, a.dtype, descending, values is not None, kind=kind)
-        # What is not asked for is not written: any memory stands for it.
+        # The kernel does not write a result that is not requested, so any memory may replace it.
         steps.then(kernel, a, values or out, out, numbers=headed(chunks, numbers))
 
 

@@ -18,8 +18,10 @@ DEPTH = 256  # of a block of a product: up to it operands stay in the nearest ca
 
 
 def column_views(dense: Sequence[bool]) -> dict[str, str]:
-    """How the elements of neighbouring rows are indexed: a stretch of step 1 from a slice, or else it would not
-    vectorise; other steps may be negative."""
+    """Return the texts that index elements of neighbouring rows.
+
+    A run of step 1 is indexed through a slice, otherwise it would not vectorise; other steps may be negative.
+    """
     constants = {}
     for k, unit in enumerate(dense):
         constants[f"VIEW_{k}"] = f"in_{k}[p_{k} : p_{k} + count]" if unit else f"in_{k}"
@@ -81,6 +83,6 @@ def tile_header(dtype: DType, *functions: Callable[..., Any]) -> str:
 
 @cache
 def tile_size(dtype: DType) -> tuple[int, int]:
-    """Rows and columns of the tile, as `tile_header` gives them to a kernel."""
+    """Return the rows and columns of the tile that `tile_header` passes to a kernel."""
     lanes, rows, vectors = tile_shape(str(dtype))
     return rows, vectors * lanes

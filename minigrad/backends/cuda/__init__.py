@@ -1,8 +1,8 @@
-"""The CUDA backend: loop nests of its own over a device's memory, one module a kernel family.
+"""The CUDA backend: loop nests of its own over a device's memory, one module per kernel family.
 
-It holds no loops: they are in `kernels/cuda`, one file a family as here and as for the CPU.  What it does not serve is
-made of what it does, by `lowering/`.  `runtime.py` is what it asks of a device, which `device.py` and `simulator.py`
-answer; only `device.py` touches cuda-core, and only `compile.py` numba-cuda.
+The loops themselves are in `kernels/cuda`, one file per family as here and as for the CPU. `lowering/` composes
+requests that the backend does not implement.  `runtime.py` is the interface of a device; `device.py` and `simulator.py`
+implement it.  Only `device.py` touches cuda-core, and only `compile.py` numba-cuda.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Matrix products by cuBLAS, where its library is there and `settings.cublas` lets it.
+"""Matrix products by cuBLAS, if its library is installed and `settings.cublas` allows it.
 
-One function of it is called, by ctypes.  cuBLAS thinks in columns: a matrix that lies row by row is to it the transpose
-of one that lies column by column, so it is asked for the transpose of the result, the right operand first.  What it
-cannot say, such as a matrix with gaps along both dims, is left to the kernels of `matmul.py`.
+One of its functions is called, by ctypes. cuBLAS stores matrices column by column.  A row-major matrix is for it the
+transpose of a column-major one, so it computes the transpose of the result, with the right operand first.  The kernels
+of `matmul.py` take the layouts that cuBLAS does not support, such as a matrix with gaps along both dims.
 Source: https://docs.nvidia.com/cuda/cublas, cublasGemmStridedBatchedEx.
 """
 

@@ -1,9 +1,9 @@
-"""One block of threads in the simulator: the order they run in, barriers, what lanes of a warp tell each other.
+"""One block of threads in the simulator: the order they run in, barriers, communication of lanes in a warp.
 
-Warps run one after the other, each up to the next barrier of the block, its lanes likewise; forward, in reverse, or in
-an order drawn by a seed.  So a thread runs far ahead of those that it should have waited for.  What lanes do together
-is done when all that are named have come; a barrier that not all threads of the block reach, or at two places, is
-noticed.
+Warps run one after the other, each up to the next barrier of the block, and so do its lanes: forward, in reverse, or in
+a random order with a seed.  So a thread runs far ahead of the threads that it should have waited for.  A collective
+operation runs when all lanes in its mask have arrived.  The simulator reports a barrier that not all threads of the
+block reach, or that they reach at two places.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from minigrad.backends.cuda.words import SHARED_LIMIT, Point, Words, cells_of
 
 
 class Lane:
-    """One thread: its place, and what it waits for: (what, lanes), the value it brings, the line it stands at."""
+    """One thread: its index, what it waits for as (operation, lanes), its value for the operation, its current line."""
 
     __slots__ = ("access", "dead", "index", "line", "number", "result", "strand", "value", "waits")
 
@@ -139,7 +139,7 @@ class Block:
         lane.line = sys._getframe(depth).f_lineno
 
     def together(self, what: str, group: list[Lane]) -> None:
-        """What the lanes of a warp find, once all have come."""
+        """Return the result of a collective operation for each lane of a warp, once all have arrived."""
         values = {lane.number % 32: lane.value for lane in group}
         if what == "shuffle":
             for lane in group:

@@ -1,8 +1,8 @@
 """From a kernel's text to machine code for a device: the one module that touches numba-cuda.
 
-The text is executed with the names of numba.cuda and compiled to PTX, which nvJitLink, or the `ptxas` of an installed
-tool kit, makes a cubin of: a driver takes a cubin of its own major version, but no PTX that is newer than itself.  No
-device is needed for any of it.  What was made is kept beside the text in the kernel cache (`cubins.py`).
+The text is executed with the names of numba.cuda and compiled to PTX. nvJitLink, or the `ptxas` of an installed
+toolkit, converts PTX to a cubin: a driver accepts a cubin of its own major version, but not PTX that is newer than
+itself.  None of this needs a device.  The cubin is stored next to the text in the kernel cache (`cubins.py`).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def missing() -> str:
 
 @cache
 def assembler() -> str:
-    """What makes machine code of PTX: "nvjitlink", "ptxas", or "" for nothing."""
+    """Return the assembler that converts PTX to machine code: "nvjitlink", "ptxas", or "" if there is none."""
     try:
         from cuda.bindings import nvjitlink
 
@@ -57,7 +57,7 @@ def assembler() -> str:
 
 @cache
 def made_by() -> str:
-    """The versions of what compiles, in words."""
+    """Return the versions of the compilers, as text."""
     packages = ("numba", "numba-cuda", "nvidia-nvvm", "nvidia-cuda-nvcc-cu12", "nvidia-nvjitlink")
     versions = []
     for name in packages:
@@ -92,7 +92,7 @@ def make(program: Program, capability: Capability) -> Compiled:
 
 
 def to_ptx(program: Program, capability: Capability) -> str:
-    """The PTX of a text.  Raises KernelError with what numba-cuda says."""
+    """Return the PTX of a text.  Raises KernelError with the message of numba-cuda."""
     from numba import cuda, types
     from numba.core.errors import NumbaError
     from numba.np.numpy_support import from_dtype
@@ -144,7 +144,7 @@ def capable(capability: Capability) -> Iterator[None]:
 
 
 def assemble(ptx: str, name: str) -> tuple[bytes, str]:
-    """Machine code of PTX, and what the assembler says of registers and memory."""
+    """Return the machine code of PTX, and the assembler's report on registers and memory."""
     match = TARGET.search(ptx)
     arch = match[1] if match else "sm_90"
     return by_nvjitlink(ptx, arch, name) if assembler() == "nvjitlink" else by_ptxas(ptx, arch, name)

@@ -1,8 +1,8 @@
-"""Machine code of CUDA kernels in the kernel cache, and what can be read of it without a device.
+"""Machine code of CUDA kernels in the kernel cache, and the properties that can be read without a device.
 
-A file says from which text, for which compute capability and by which versions it was made, and is used only where all
-of that is so and its content has the hash that it says; it lies beside the text, in a folder of the kernel cache and
-under its rules (`kernels/store.py`).
+A file records the text, the compute capability and the versions from which it was made, and the hash of its content.
+It is used only if all of these agree.  It is next to the text, in a folder of the kernel cache and under its rules
+(`kernels/store.py`).
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def packed(code: Compiled, program: Program, made_for: str) -> bytes:
 
 
 def read(path: Path, program: Program, made_for: str) -> Compiled | None:
-    """What a file keeps; None where there is none that is whole and fits."""
+    """Return the content of a file; None if no complete file fits."""
     try:
         content = path.read_bytes()
     except OSError:

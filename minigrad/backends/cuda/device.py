@@ -1,9 +1,9 @@
 """A real CUDA device: memory, copies and launches by cuda-core, which only this module touches.
 
-Work goes to the legacy default stream unless a thread says otherwise, so that of other libraries on theirs is in order
-with ours.  Memory comes from the driver's pool, in the order of that stream, which our other streams wait
-for and which waits for them: a buffer that is dropped after a launch is used again only by what comes later.  Copies
-between host and device wait, but for those from pinned memory that were told not to; launches do not.
+Work goes to the legacy default stream unless a thread selects another one, so it is ordered with the work of other
+libraries.  Memory comes from the driver's pool, in the order of that stream.  Our other streams wait for it and it
+waits for them: only later work can reuse a buffer that is dropped after a launch.  Copies between host and device wait,
+except non-blocking copies from pinned memory; launches do not wait.
 """
 
 from __future__ import annotations
@@ -75,8 +75,10 @@ class CudaRuntime(Runtime):
         return self._properties
 
     def enter(self) -> Stream:
-        """Make the device that of this thread, once; the stream of the thread.  Raises DeviceError in a forked process,
-        to which the driver gives nothing."""
+        """Select the device for this thread, once, and return the thread's stream.
+
+        Raises DeviceError in a forked process, which the driver does not support.
+        """
         result: Stream | None = getattr(self.threads, "stream", None)
         if result is not None:
             return result
@@ -221,7 +223,7 @@ def forget_at_forks(runtime: CudaRuntime) -> None:
 
 
 def checked(answer: Any, what: str) -> Any:
-    """What the driver gives besides its status.  Raises DeviceError for a status that is no success."""
+    """Return the values of a driver call without its status.  Raises DeviceError unless the status is success."""
     status, *values = answer
     if status != driver.CUresult.CUDA_SUCCESS:
         raise DeviceError(f"cuda:0: {what} failed: {status.name}", device="cuda:0")

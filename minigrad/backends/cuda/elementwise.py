@@ -132,7 +132,7 @@ def word_macro(long: bool) -> Expand:
 
 
 def positions(kind: str, steps: tuple[int, ...], width: int, long: bool) -> dict[str, str]:
-    """The source text of what stands at a place, one element or some neighbours."""
+    """Return the source text of the element at a position, or of some neighbours."""
     names = {"WIDTH": str(width), "WIDE": str(int(width > 1)), "PUT": f"store_{width}"}
     names["DIVISORS"] = "N.shape" if long else "N.magic"
     for k, step in enumerate(steps):
@@ -167,8 +167,10 @@ def write_turned(scalar: ScalarFn, compute: np.dtype[Any], a: DType, out: DType,
 
 
 def turn_macro(width: int, rank: int) -> Expand:
-    """The word TURN(p, x, word): the elements from p on, WIDTH along the operand and WIDTH along the result, become
-    words of the tile, one a row."""
+    """Return the macro TURN(p, x, word), which transposes elements into words of the tile.
+
+    The elements from p on, WIDTH along the operand and WIDTH along the result, become one word for each row.
+    """
     far = f"numbers[{elementwise.tiles_fields(rank).position('far', group='1')}]"
 
     def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
@@ -184,7 +186,7 @@ def turn_macro(width: int, rank: int) -> Expand:
 
 
 def lanes_macro(width: int) -> Expand:
-    """The macro ALL(x): a tuple of x written once for each lane, which it knows as J."""
+    """Return the macro ALL(x): a tuple of x written once for each lane, whose index is J in x."""
 
     def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
         one = ast.unparse(args[0])

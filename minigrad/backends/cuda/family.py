@@ -1,7 +1,7 @@
-"""What every kernel family of the CUDA backend shares: the kernels loaded so far, binding numbers to them.
+"""The base class of the CUDA backend's kernel families: a cache of loaded kernels, and binding numbers to them.
 
-A family is a class with preparers, as on the CPU; `CudaBackend` inherits them all.  Each asks `kernel` for what a
-writer writes, and `bind` for a launch on a grid.
+A family is a class with preparers, as on the CPU; `CudaBackend` inherits them all.  Each calls `kernel` for the kernel
+of a writer, and `bind` for a launch on a grid.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Family(Memory):
         return self.runtime.watched(launch, outs if isinstance(outs, tuple) else (outs,))
 
     def kernel(self, writer: Callable[..., Program], *args: Any) -> Any:
-        """What the runtime makes of the kernel that `writer(*args)` writes; once a process."""
+        """Return the kernel that `writer(*args)` writes, loaded by the runtime once per process."""
         result = self.kernels.get((writer, args))
         if result is None:
             result = self.kernels[writer, args] = self.runtime.load(writer(*args))
@@ -62,7 +62,7 @@ class Family(Memory):
         return result
 
     def blocks(self, units: int, threads: int = THREADS) -> int:
-        """How many blocks for so many units of work, one a thread; the loops go on in strides of the grid."""
+        """Return the count of blocks for units of work, one per thread; the loops continue in strides of the grid."""
         return max(1, min(-(-units // threads), self.most))
 
     def bind(self, kernel: Any, grid: Size, block: Size, numbers: Sequence[int]) -> GridKernel:

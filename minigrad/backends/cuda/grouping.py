@@ -1,10 +1,10 @@
 """Additions by index in an order that depends on the index alone: the entries are sorted, and added up in chunks.
 
-The loops are in `kernels/cuda/grouping.py`.  Positions and keys take 32 bits, 20 bytes an index with what counts them;
-what is left of chunks takes a sixteenth of what is added.
+The loops are in `kernels/cuda/grouping.py`.  Positions and keys take 32 bits; with the counters this is 20 bytes per
+index.  The partial sums of chunks take a sixteenth of the memory of the added elements.
 
-Accuracy: a sum of n floats is made of sums of up to CHUNK in their order, these of up to CHUNK / 2 such, and so on, so
-at most (CHUNK + 16 * log16(n)) * 2**-24 times the sum of magnitudes of float32 is lost.
+Accuracy: a sum of n floats consists of sums of up to CHUNK elements in their order, these are summed by up to CHUNK /
+2, and so on.  So the error in float32 is at most (CHUNK + 16 * log16(n)) * 2**-24 times the sum of magnitudes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from minigrad.kernels.specialize import write_kernel
 
 CHUNK = 32  # entries that a thread adds up
 DIGIT = 8  # bits of a digit
-KEYS = (1 << 31) - 1  # that 32 bits hold, with one for what is dropped
+KEYS = (1 << 31) - 1  # values of 32 bits, one of which marks dropped entries
 
 
 class Grouping(Family):
@@ -108,7 +108,7 @@ def write_keys(index: DType, rank: int) -> Program:
 
 
 def write_ordering(loop: Any, known: bool) -> Program:
-    """Write the count of digits, or what brings entries in the order of a digit; known: an order is."""
+    """Write the count of digits, or the sort of entries by a digit; known: a previous order is given."""
     name, entry = f"{loop.__name__}_{'again' if known else 'first'}", entry_text(known)
     text = write_kernel(
         f"{name}.",
@@ -123,7 +123,7 @@ def write_ordering(loop: Any, known: bool) -> Program:
 
 
 def write_add_runs(src: DType, out: DType, rank: int, columns: int, first: bool) -> Program:
-    """Write the sums of chunks; first: of what is added, not of what chunks have left."""
+    """Write the sums of chunks; first: of the added elements, not of the partial sums of chunks."""
     entry = entry_text(first)
     label = f"{rank}_{columns}" + ("" if first else "_again")
     text = write_kernel(

@@ -1,9 +1,10 @@
-"""Gathers and additions by index on CUDA: from specs to kernels and a launch that says whether an index was wrong.
+"""Gathers and additions by index on CUDA: from specs to kernels and a launch that reports an invalid index.
 
-The loops are in `kernels/cuda/indexing.py`.  Integers are added by atomic steps, whose order does not matter, small
-ones and truth values in int32.  Floats are added in an order that depends on the index alone: by a thread a line where
-lines are short or many, else sorted first (`grouping.py`); where `settings.deterministic` is off, by atomic steps too.
-Sums of halves are kept in float32 until all is added.
+The loops are in `kernels/cuda/indexing.py`.  Integers are added by atomic operations, whose order does not matter;
+small integers and booleans use int32.  Floats are added in an order that depends on the index alone.  One thread adds
+each line if lines are short or many, otherwise the entries are sorted first (`grouping.py`).  If
+`settings.deterministic` is off, floats use atomic operations too.  Sums of float16 and bfloat16 stay in float32 until
+all is added.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from minigrad.kernels.pasting import expression_macro
 from minigrad.kernels.specialize import write_kernel
 
 FEW = 64  # indices of a line that are added one after the other sooner than sorted
-MANY = 1 << 18  # lines that keep a device busy, one a thread
+MANY = 1 << 18  # lines that keep a device busy, one for each thread
 
 
 class Indexing(Grouping):
@@ -66,7 +67,7 @@ class Indexing(Grouping):
         return steps.launch
 
     def add(self, steps: Steps, total: Value, flag: Value, dim: int, in_any_order: bool) -> None:
-        """total at the index += what is added, by what is fastest."""
+        """Compute total[index] += src by the fastest method."""
         _, index, src = steps.operands
         length, size, numel = index.shape[dim], total.shape[dim], index.layout.numel
         own = prod(n for d, n in enumerate(index.shape) if d != dim and index.layout.strides[d])
@@ -111,8 +112,10 @@ class Indexing(Grouping):
     def moved(
         self, adds: bool, layouts: Sequence[Layout], dtypes: tuple[DType, DType, DType], size: int, step: int
     ) -> Loop:
-        """The launch of a loop over elements: layouts of the side with the index's places, of the other, which stands
-        still along the dim, and of the index."""
+        """Return the launch of a loop over elements.
+
+        layouts: of the side with the index's positions, of the other side, whose step along the dim is 0, of the index.
+        """
         dims, strides, offsets = walk(layouts)
         count = prod(dims)
         long = count >= COUNT_32 or any(layout.span()[1] >= OFFSET_32 for layout in layouts)

@@ -56,8 +56,10 @@ class Joining(Family):
     def shares(
         self, lines: int, row: int, to: int, widths: Sequence[int], begins: Sequence[int], bases: Sequence[int]
     ) -> tuple[int, list[int]]:
-        """How many blocks a launch has, and its numbers: each operand has its share of them, and those that are not
-        there, up to as many as the kernel knows, none."""
+        """Return the count of blocks of a launch, and its numbers.
+
+        Each operand has a share of the blocks.  The kernel has a fixed count of operands; missing operands have none.
+        """
         each = max(THREADS, -(-lines * sum(widths) // self.most))
         ends = list(accumulate(-(-lines * width // each) for width in widths))
         magics, shifts = zip(*[magic_of(max(1, width)) for width in widths], strict=True)
@@ -95,7 +97,7 @@ def write_join(parts: int, word: int) -> Program:
 
 
 def part_macro(parts: int) -> Expand:
-    """The word PART: which operand a block has, and what is known of it."""
+    """Return the macro PART: the operand of a block, and its numbers."""
     fields = joining.join_fields(parts)
     known = {"stop": "ends", **{name: name + "s" for name in ("width", "begin", "base", "magic", "shift")}}
 

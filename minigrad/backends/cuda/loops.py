@@ -21,7 +21,7 @@ SHORT = 32  # columns from which rows are read as such: a warp's reads are then 
 WARP = 32
 LEAST, TURNED = 16, 1024  # elements of both dims, and of a plane, that are worth being turned
 WORD = 4  # bytes that a lane turns at once where elements are smaller
-COUNT_32, OFFSET_32 = 1 << 31, 1 << 32  # what `divide` takes apart, and what 32 bits hold
+COUNT_32, OFFSET_32 = 1 << 31, 1 << 32  # the limits of `divide` and of 32-bit offsets
 ROWS_OF_GRID = 65535  # blocks along y
 
 
@@ -109,8 +109,11 @@ def plan_turned(out: Layout, a: Layout, sizes: Sequence[int]) -> LoopPlan | None
 
 
 def width_of(sizes: Sequence[int], steps: Sequence[int], multiples: Sequence[Sequence[int]]) -> int:
-    """How many elements a thread moves at once: as many as one load of what is largest takes, halved until every
-    operand that moves begins at a multiple of them wherever a thread may begin."""
+    """Return how many elements a thread moves at once.
+
+    The start is the number of the largest elements in one load.  It is halved until every moving operand begins at a
+    multiple of it, wherever a thread may begin.
+    """
     width = WIDEST // max(size for size, step in zip(sizes, steps, strict=True) if step)
     moving = [k for k, step in enumerate(steps) if step]
     while width > 1 and any(numbers[k] % width for numbers in multiples for k in moving):
@@ -133,7 +136,7 @@ def block_of(units: int, rows: int) -> tuple[Size, int]:
 
 
 def divisors(dims: Sequence[int]) -> dict[str, Sequence[int]]:
-    """What the lists are that places are taken apart by."""
+    """Return the lists of numbers that split a row-major position into indices."""
     magic, shift = zip(*map(magic_of, dims), strict=True) if dims else ((), ())
     return {"shape": dims, "magic": magic, "shift": shift}
 

@@ -28,7 +28,7 @@ WARPS = THREADS // 32
 
 
 class Masks(Family):
-    """The preparers of searches for what holds."""
+    """The preparers of searches for elements that are True."""
 
     @serves(requests.Tally)
     def tally(self, out: Spec, mask: Spec, *, parts: int) -> Loop:
@@ -52,7 +52,7 @@ class Masks(Family):
 
 
 def stretches(mask: Spec, parts: int, out: Spec) -> tuple[int, bool, list[int]]:
-    """How many dims a mask has, whether it is one run, and what the loops over equal parts of it are told."""
+    """Return the rank of a mask, whether it is one run, and the numbers of the loops over its equal parts."""
     n, offset = mask.layout.numel, mask.layout.offset
     dims, (strides,) = merge([mask.layout])
     length = -(-n // parts)
@@ -64,13 +64,13 @@ def stretches(mask: Spec, parts: int, out: Spec) -> tuple[int, bool, list[int]]:
 
 
 def write_count(rank: int, wide: bool) -> Program:
-    """Write the count of what holds."""
+    """Write the count of elements that are True."""
     words = np.dtype(np.uint32)
     return written(masks.count, rank, [masks.stands], words, {"WIDE": str(int(wide))}, "_wide" if wide else "")
 
 
 def write_positions(rank: int) -> Program:
-    """Write the search for what holds."""
+    """Write the search for elements that are True."""
     return written(masks.positions, rank, [masks.stands, masks.votes], int64, {"WARPS": str(WARPS)})
 
 
@@ -78,7 +78,7 @@ def written(
     template: Callable[..., Any], rank: int, helpers: list[Callable[..., Any]], second: Any, constants: dict[str, str],
     label: str = "",
 ) -> Program:  # fmt: skip
-    """One of the two loops.  second: the dtype of what it is given beside the mask."""
+    """Write one of the two loops. second: the dtype of the array after the mask."""
     text = write_kernel(
         f"{template.__name__} of what holds; {rank} dims.",
         template,

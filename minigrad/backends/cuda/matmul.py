@@ -1,9 +1,9 @@
-"""The matrix product on CUDA: which kernels a product gets, and the numbers that they read.
+"""The matrix product on CUDA: the choice of kernels for a product, and the numbers that they read.
 
-The tiles are in `kernels/cuda/tile.py` and written by `tiles.py`, the rest in `kernels/cuda/matmul.py`; what is decided
-by the shapes is in `product.py`.  Operands are read where and as they are: strides of any kind cost no copy, other
-dtypes are converted on the way to shared memory.  Two halves of one kind are multiplied on the tensor cores.  One row
-or one column has kernels of its own, and so have small matrices.  Where there are few tiles the inner dim is cut, and a
+The tiles are in `kernels/cuda/tile.py` and written by `tiles.py`, the rest in `kernels/cuda/matmul.py`; decisions by
+shape are in `product.py`.  Operands are read in place: any strides work without a copy, other dtypes are converted on
+the way to shared memory.  Two float16 or two bfloat16 operands are multiplied on the tensor cores.  One row or one
+column has kernels of its own, and so have small matrices.  If there are few tiles the inner dim is divided, and a
 second kernel adds the pieces in their order.
 """
 
@@ -84,7 +84,7 @@ class Matmul(Family):
         self, steps: Steps, way: Way, values: tuple[Value, Value, Value], added: Added, numbers: dict[str, Any],
         result: dict[str, Any],
     ) -> None:  # fmt: skip
-        """Steps for one product by tiles.  result: the numbers of out and of what is added to it."""
+        """Add the steps for one product by tiles. result: the numbers of out and of the added matrix."""
         out, a, b = values
         c, alpha, beta = added
         m, n, batches = numbers["rows"], numbers["cols"], prod(numbers["sizes"])
@@ -131,7 +131,7 @@ class Matmul(Family):
         steps.then(launch, sums, *((c,) if c else ()), out)
 
     def by_tensor_cores(self, a: DType, b: DType, out: DType) -> bool:
-        """Whether two operands are multiplied on the tensor cores, which have both halves since capability 8.0."""
+        """Return whether tensor cores multiply two operands; they support float16 and bfloat16 since capability 8.0."""
         halves = a is b and a.name in ("float16", "bfloat16") and registers(out) == np.float32
         return halves and self.runtime.properties.capability >= (8, 0)
 
@@ -202,7 +202,7 @@ class Matmul(Family):
 
 @dataclass(frozen=True)
 class Outcome:
-    """A result in the order in which pieces of it lie, and what is added to it: sizes, offsets, strides."""
+    """Sizes, offsets and strides of a result in the order of its pieces, and of the matrix that is added to it."""
 
     sizes: Ints
     to: int

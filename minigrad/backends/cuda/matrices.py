@@ -1,7 +1,7 @@
-"""What the instructions around the tensor cores mean in the simulator: asynchronous copies, matrices of a warp.
+"""Simulated instructions around the tensor cores: asynchronous copies, matrices of a warp.
 
-A copy's target is as if nobody had written it until its thread has waited for it; so whoever reads too early is
-noticed, and whoever reads without a barrier after that wait as well.
+The target of a copy counts as unwritten until its thread has waited for the copy.  So the simulator reports a thread
+that reads too early, and also a thread that reads after the wait without a barrier.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def groups_of(words: Any) -> list[list[Any]]:
 
 
 def results(what: str, values: Mapping[int, Any]) -> dict[int, Any]:
-    """What each lane of a warp is given, by what all have brought."""
+    """Return the result for each lane of a warp, computed from the values of all lanes."""
     return loaded(what, values) if what.startswith("ldmatrix") else multiplied(what, values)
 
 

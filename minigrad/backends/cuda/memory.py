@@ -1,8 +1,8 @@
-"""Memory of a device: tensors on it, what goes to the host and comes from there, and what other libraries share.
+"""Memory of a device: its tensors, copies to and from the host, and memory shared with other libraries.
 
-Between host and device goes what a layout spans, and where it spans much more than it shows, only what it shows, in a
-row.  Foreign memory begins, for us, at the multiple of 16 before it, and its layout has the offset: so the width of a
-load is chosen by its address as it is by the offset of a view.
+A copy between host and device moves the whole span of a layout.  If the span is much larger than the elements, only the
+elements are moved, packed.  Foreign memory begins, for us, at the multiple of 16 before it, and its layout has the
+offset.  So its address determines the width of a load, as the offset of a view does.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ class Memory(Backend):
     def capsule(self, storage: Storage, layout: Layout, *, stream: Any, versioned: bool, readonly: bool) -> Any:
         """stream: DLPack's number of the consumer's stream; None is the legacy default one, -1 asks for no order."""
         if stream == 0:
-            raise StorageError("dlpack: stream=0 may mean two streams; give 1, the default one, or 2", op="dlpack")
+            raise StorageError("dlpack: stream=0 may mean two streams; pass 1, the default one, or 2", op="dlpack")
         ours = self.runtime.stream
         if stream != -1 and (stream or LEGACY) != int(ours.handle):
             self.runtime.foreign_stream(stream or LEGACY).wait(self.runtime.timed(ours, False))
@@ -159,7 +159,7 @@ class Memory(Backend):
         dtype, shape = as_dtype(typed), tuple(interface["shape"])
         steps = interface.get("strides")
         if steps is not None and any(s % dtype.itemsize for s in steps):
-            raise StorageError(f"from_dlpack: byte strides {steps} are no multiples of {dtype.itemsize}")
+            raise StorageError(f"from_dlpack: byte strides {steps} are not multiples of {dtype.itemsize}")
         strides = None if steps is None else tuple(s // dtype.itemsize for s in steps)
         layout = Layout.contiguous(shape) if strides is None else Layout.make(shape, strides, 0)
         address, readonly = interface["data"]
@@ -168,7 +168,7 @@ class Memory(Backend):
     def adopted(
         self, owner: Any, address: int, layout: Layout, dtype: DType, readonly: bool, device: Device
     ) -> tuple[Storage, Layout]:
-        """Storage over foreign memory, and the layout of what is at the address."""
+        """Return a storage over foreign memory, and the layout of the elements at the address."""
         size = dtype.itemsize
         if readonly:
             raise StorageError("from_dlpack: the memory is read-only, and a storage is written; copy it", readonly=True)

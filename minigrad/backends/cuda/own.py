@@ -1,6 +1,6 @@
-"""Kernels that users write: a plain function, its text given to the compiler or to the simulator as ours are.
+"""Kernels that users write: a plain function, compiled or simulated like the kernels of the package.
 
-The function is one of a module, as the compiler sees it: it knows `np`, `math`, `cuda` and what `native.py` gives.
+The compiler sees the function in a module of its own, with the names `np`, `math`, `cuda` and those of `native.py`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from minigrad.backends.cuda.runtime import Program, Size
 from minigrad.core.dtype import DType
 from minigrad.errors import ArgumentError, DTypeError
 
-# What of `native.py` reads through a pointer and does no more, and which argument the pointer is.
+# The functions of `native.py` that only read through a pointer, and the position of that argument.
 READERS = {"load_1": 0, "load_2": 0, "load_4": 0, "load_8": 0, "load_16": 0, "copy_async": 2}
 # Names that the module of a kernel has for itself, or is given.
 TAKEN = frozenset({"kernel", "POINTERS", "NUMBERS", "cuda", "device", "libdevice"})
@@ -47,7 +47,7 @@ def kernel({pointers}, {numbers}):
 
 
 def text_of(function: Callable[..., Any]) -> str:
-    """The source of a function without what stands before its `def`.  Raises ArgumentError where there is none."""
+    """Return the source of a function from its `def` on.  Raises ArgumentError if there is no source."""
     name = getattr(function, "__name__", function)
     if name == "<lambda>":
         raise ArgumentError("kernel: a function is made a kernel by its name, and this is a lambda; write it with def")
@@ -102,7 +102,7 @@ def surroundings(function: Callable[..., Any], text: str) -> list[str]:
 
 
 def around(function: Any) -> dict[str, Any]:
-    """What stands around a function, by name; None for what is not there yet."""
+    """Return the variables that a function can see, by name; None for a variable that is not yet assigned."""
     inner = inspect.unwrap(function)
     result = dict(inner.__globals__)
     for name, cell in zip(inner.__code__.co_freevars, inner.__closure__ or (), strict=True):
@@ -137,7 +137,7 @@ def written(function: Callable[..., Any], count: int) -> list[int]:
 
 @cache
 def own_program(function: Callable[..., Any], dtypes: tuple[DType, ...], numbers: int) -> Program:
-    """The module of a kernel: the function, and what calls it with its pointers and integers.
+    """Return the module of a kernel: the function, and a kernel that calls it with pointers and integers.
 
     Raises DTypeError for elements that are kept as others, ArgumentError for more or fewer arguments than it has, and
     for names of its surroundings.

@@ -1,4 +1,4 @@
-"""Memory of the host that a device reads by itself: which memory is such, and what copies still read of it."""
+"""Pinned memory of the host, which a device reads by itself: which memory is pinned, and which copies still read it."""
 
 from __future__ import annotations
 

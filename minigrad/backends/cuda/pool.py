@@ -73,7 +73,7 @@ class Pool(Family):
         for name, spec in (("to", out), ("x", x), ("y", second or x)):
             numbers |= {name: spec.layout.offset, f"{name}_steps": five(spec.layout.strides, 0)}
         count = out.layout.numel
-        # What is divided: the elements, and along a dim a place plus the padding and a stride.
+        # The divided values are positions of elements, and along a dim an index plus the padding and a stride.
         long = max(count, *(prod(numbers[name]) for name in ("image", "spots"))) >= COUNT_32 // 2
         kernel = self.kernel(write_pooling, template, operands, out.dtype, dilated, long)
         return self.bind(kernel, *line(self.blocks(count)), pool.POOL.pack(count=count, **numbers))
@@ -82,7 +82,7 @@ class Pool(Family):
 def numbers_of(
     out: Spec, image: Spec, like: Spec, window: Ints, stride: Ints, padding: Ints, dilation: Ints
 ) -> dict[str, Any]:
-    """What the loops read of sizes.  image: what windows are in; like: what has an element for each of them."""
+    """Return the sizes that the loops read. image: the array of the windows; like: has one element per window."""
     sizes = five(out.shape, 1)
     magic, shift = zip(*map(magic_of, sizes), strict=True)
     numbers: dict[str, Any] = {"sizes": sizes, "magic": magic, "shift": shift, "divisor": 0, "given": 0, "clip": 0}
@@ -99,7 +99,7 @@ def five(values: Ints, missing: int) -> Ints:
 
 
 def write_pooling(template: Template, operands: tuple[DType, ...], out: DType, dilated: bool, long: bool) -> Program:
-    """Write one of the loops; it computes in the registers' dtype of what it searches or adds."""
+    """Write one of the loops; it computes in the register dtype of the array that it searches or adds."""
     name, back = template.__name__, template is pool.back
     mean = template is pool.mean or (back and len(operands) == 1)
     image = operands[0] if back or mean else operands[-1]

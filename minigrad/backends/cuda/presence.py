@@ -25,7 +25,7 @@ INSTEAD = "MINIGRAD_CUDA=simulator runs the same kernels without a GPU"
 
 
 class Driver(NamedTuple):
-    """What the driver says: its version (0 where there is none), how many devices, and the sentence if it fails."""
+    """Report of the driver: its version (0 without a driver), the count of devices, and the message if it fails."""
 
     version: int
     devices: int
@@ -99,7 +99,7 @@ def fault() -> str:
 
 
 def require() -> None:
-    """Raise DeviceError with what is missing."""
+    """Raise DeviceError that names the missing part, if CUDA cannot be used."""
     reason = fault()
     if started and started[-1] != os.getpid():
         raise DeviceError(FORKED, device="cuda:0")

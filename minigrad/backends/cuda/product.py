@@ -43,7 +43,7 @@ MMA_TILES = (
 
 
 def tile_for(rows: int, cols: int, matrices: int, itemsize: int, mma: bool, windows: bool = False) -> Tile:
-    """The largest tile of which there are enough, and that is not mostly empty; else one that is not."""
+    """Return the largest tile that is mostly full and yields enough tiles; otherwise one that is mostly full."""
     tiles = MMA_TILES[windows:] if mma else TILES[1:] if itemsize == 8 else TILES
     fitting = [t for t in tiles if min(rows, t.high) * min(cols, t.broad) * 2 > t.high * t.broad] or [tiles[-1]]
     for tile in fitting:

@@ -260,7 +260,7 @@ def widely(reducer: Reducer, compute: np.dtype[Any], a: DType, width: int) -> Ex
 
 
 def write_search(better: ScalarFn, operands: tuple[DType, ...], kept: bool, along: bool, rank: int) -> Program:
-    """Write one search for the places of extremes; kept: and for what they are.  A second operand has places."""
+    """Write one search for the positions of min/max; kept: also for values.  A second operand holds positions."""
     a, way = operands[0], "along" if along else "across"
     macros, constants = wire(a.compute)
     helper = reduction.best_by_lanes if along else reduction.best_by_rows

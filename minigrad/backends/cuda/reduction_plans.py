@@ -24,13 +24,13 @@ LEAST = 32  # elements a lane has at least in a piece
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Share:
-    """How outputs are given to groups of threads.
+    """Distribution of outputs to groups of threads.
 
-    along: the lanes of a group are neighbours in memory; else the groups are.
-    width: elements of one load.  lanes, groups: of a block.  pieces: that each output is cut into.
+    along: the lanes of a group are neighbours in memory; if False, the groups are.
+    width: elements of one load. lanes, groups: of a block. pieces: the parts that each output is divided into.
     partial: elements of the workspace that is written, 0 if it is the output itself.
-    values: the numbers by name, but for the count of the whole reduction.  goals, each: of every result and of every
-    operand its offset and its steps.
+    values: the numbers by name, except the count of the whole reduction. goals, each: the offset and the steps of every
+    result and of every operand.
     """
 
     along: bool

@@ -153,7 +153,7 @@ class Rows(Family):
 
 
 def group_along(fn: RowFn, n: int, width: int, number: int) -> tuple[int, int, int]:
-    """Lanes of a group, groups of a block, and loads of a lane where a row is held in registers, else 0."""
+    """Return lanes per group, groups per block, and loads per lane if registers hold a row, otherwise 0."""
     asked = {name for total in fn.totals for name in total.term.args}
     arrays = len(asked & set(fn.operands)) + len(fn.terms) + (fn.reuse is not None)
     most = max(1, REGISTERS // (max(2, arrays + 1) * width))

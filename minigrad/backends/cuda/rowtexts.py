@@ -20,9 +20,12 @@ WIDEST = 16  # bytes of one load
 
 @dataclass(frozen=True)
 class Form:
-    """along: the lanes of a group are neighbours in memory.  loads: of a lane, where rows are held; else 0.  width:
-    elements of one.  wide: whether the result, then each operand, is moved so many at once.  back: the derivative of a
-    picked element."""
+    """Form of the kernels of a row.
+
+    along: the lanes of a group are neighbours in memory. loads: loads per lane if registers hold rows, otherwise 0.
+    width: elements of one load. wide: whether the result, then each operand, is moved `width` elements at once.
+    back: the derivative of a picked element.
+    """
 
     along: bool
     loads: int

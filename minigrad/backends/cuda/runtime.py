@@ -1,7 +1,7 @@
-"""What the backend asks of a device: memory, copies, launches.  The real device and the simulator answer alike.
+"""The interface of a device: memory, copies, launches.  The real device and the simulator implement it.
 
-`device.py` is the real one, on cuda-core; `simulator.py` runs the same kernels in Python.  `choose` says which of them
-serves, by `settings.cuda`.  A kernel is a `Program`: its text, which both are given.
+`device.py` is the real device, on cuda-core; `simulator.py` runs the same kernels in Python.  `choose` selects one of
+them by `settings.cuda`.  A kernel is a `Program`: a text, which is the same for both.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Program:
 
 @dataclass(frozen=True)
 class Properties:
-    """What is known of a device: its name, its compute capability, how many multiprocessors, how much memory."""
+    """Properties of a device: its name, compute capability, count of multiprocessors and bytes of memory."""
 
     name: str
     capability: tuple[int, int]
@@ -55,8 +55,8 @@ class DeviceMemory:
     """Bytes of a device's memory.
 
     allocated_bytes, peak_bytes: in use by tensors now, and at most so far.
-    reserved_bytes, peak_reserved_bytes: taken from the device, with what is kept for reuse.
-    free_bytes, total_bytes: of the device, whoever has the rest.
+    reserved_bytes, peak_reserved_bytes: taken from the device, including memory that is cached for reuse.
+    free_bytes, total_bytes: of the device, which other processes may also use.
     """
 
     allocated_bytes: int
@@ -106,7 +106,7 @@ class Runtime(ABC):
     @property
     @abstractmethod
     def properties(self) -> Properties:
-        """What the device is."""
+        """The properties of the device."""
 
     # ---- memory
 
@@ -146,7 +146,7 @@ class Runtime(ABC):
 
     @abstractmethod
     def memory(self) -> DeviceMemory:
-        """What is in use, kept and free."""
+        """Return the bytes that are in use, cached and free."""
 
     @abstractmethod
     def empty_cache(self) -> None:
@@ -154,7 +154,7 @@ class Runtime(ABC):
 
     @abstractmethod
     def reset_peak(self) -> None:
-        """Let the peaks begin with what is in use now."""
+        """Reset the peaks to the bytes that are in use now."""
 
     @abstractmethod
     def pinned(self, nbytes: int) -> NDArray[np.uint8]:
@@ -202,8 +202,7 @@ class Runtime(ABC):
 
     @abstractmethod
     def load(self, program: Program) -> Any:
-        """What `launcher` takes for a kernel.  It has a `name` and a `path`, where `kernels.store.source` finds its
-        text."""
+        """Return a kernel for `launcher`; it has a `name` and a `path`, the file for `kernels.store.source`."""
 
     @abstractmethod
     def launcher(self, kernel: Any, grid: Size, block: Size, numbers: Sequence[int]) -> Callable[..., None]:
@@ -224,7 +223,7 @@ class Runtime(ABC):
 
 
 def choose() -> Runtime:
-    """The runtime that `settings.cuda` names.  Raises DeviceError with what is missing for a real device."""
+    """Return the runtime that `settings.cuda` names.  Raises DeviceError if a real device cannot be used."""
     if settings.cuda not in MODES:
         raise ArgumentError(f"MINIGRAD_CUDA is one of {', '.join(MODES)}, not {settings.cuda!r}", value=settings.cuda)
     if settings.cuda == "simulator":

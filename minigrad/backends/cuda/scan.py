@@ -166,8 +166,7 @@ def write_tiles(
 
 
 def in_either_way(whole: list[str], each: int, one: list[str], after: str = "") -> list[str]:
-    """Lines for all elements of a lane at once, where they are all there and such lines are given, else for one after
-    the other."""
+    """Return lines for all elements of a lane at once if all exist and `whole` is not empty, otherwise one by one."""
     loop = [f"for k in range({each}):", "    if i + k < length:", *["        " + text for text in one]]
     if after:
         loop.append(f"    {after}")
@@ -197,7 +196,7 @@ def scan_own(f: Expand, load: str, identity: str, each: int, wide: bool, step: s
 
 
 def leave_own(combine: Expand, store: str, each: int, wide: bool, step: str) -> Expand:
-    """The word LEAVE_OWN: what came before a lane is joined with what it holds, and stored."""
+    """Return the macro LEAVE_OWN: join the total before a lane with each of its elements, and store the results."""
 
     def one(held: str, z: str, used: set[str]) -> list[str]:
         lines, result = combine([parsed("mine"), parsed(held)], used)

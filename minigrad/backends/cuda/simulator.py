@@ -51,7 +51,7 @@ class Simulated:
         space = words.names()
         exec(self.code, space)
         if space.get("T") is np.bool_:
-            space["T"] = bool  # in registers a truth value counts as 0 or 1, which NumPy's does not
+            space["T"] = bool  # in registers a boolean counts as 0 or 1, unlike NumPy's bool
         kernel: Callable[..., None] = space["kernel"]
         return kernel
 

@@ -70,7 +70,7 @@ class Sorting(Family, Ordering):
     """The preparers of orders."""
 
     def order(self, steps: Steps, out: Value, values: Value | None, dim: int, descending: bool) -> None:
-        """Positions in the order of the elements, and what stands there if it is asked for."""
+        """Write the positions that sort the elements, and the sorted values if they are requested."""
         a = steps.operands[0]
         n, wanted = a.shape[dim], out.shape[dim]
         specs = (out, a, values or out)
@@ -102,13 +102,13 @@ class Sorting(Family, Ordering):
                 numbers = sorting.runs_fields(how[-1]).pack(*ends, tiles=stage.runs, **common)
                 high = min(THREADS // lanes, power_above(rows))
                 grid, block = (self.blocks(rows * stage.runs, high), 1, 1), (lanes, high, 1)
-            # What a launch neither reads nor writes is any memory.
+            # A launch does not touch an array that it does not need, so any memory may replace it.
             steps.then(self.bind(kernel, grid, block, numbers), a, before, values or out, after)
             before = after
 
 
 def write_runs(first: DType | None, descending: bool, last: bool, kept: DType | None, wide: bool, rank: int) -> Program:
-    """Write the sort of tiles.  first: what is sorted, if it is no words; kept: what is left beside positions."""
+    """Write the sort of tiles. first: the dtype of sorted elements, None for words; kept: that of values to store."""
     key, constants = key_of(first or int64, descending)
     way = f"{first.short}_{'down' if descending else 'up'}" if first else "words"
     helpers: list[Callable[..., Any]] = [sorting.slot, *([key] if first else []), sorting.fetch, *COMMON]

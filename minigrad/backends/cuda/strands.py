@@ -1,8 +1,8 @@
-"""Threads of a block that wait for each other: the text of a kernel such that it can be left and taken up again.
+"""Threads of a block that wait for each other: a kernel's text is changed so that it can be suspended and resumed.
 
-What waits gives the block a word of what it waits for and is left there, by `yield`; the block sends what the others
-brought.  A function that waits is a generator then, and so is one that calls it, by `yield from`.  All of them run in
-one thread of the system, and a switch costs what a call does.
+A function that waits suspends itself by `yield`, with the name of the operation; the block sends the values of the
+other threads.  Such a function becomes a generator, and so does its caller, by `yield from`.  All of them run in one
+system thread, and a switch costs as much as a call.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ INNER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ListComp, ast.Se
 
 
 def interruptible(kernel: str, text: str, waiting: Collection[str]) -> tuple[ast.Module, bool]:
-    """The text as it can be left where something in `waiting` is called, and whether its function `kernel` can be.
+    """Return the text that suspends at calls of functions in `waiting`, and whether its function `kernel` does.
 
-    Raises KernelError for what waits and is not called by its name in a function, and would wait unseen.
+    Raises KernelError for a function in `waiting` that is not called by its name in a function: this wait would be
+    missed.
     """
     tree = ast.parse(text)
     if not any(name in text for name in waiting):
@@ -51,7 +52,7 @@ def name_of(node: ast.AST) -> str | None:
 
 
 def own(function: ast.FunctionDef) -> Iterator[ast.AST]:
-    """The nodes of a function's body, but those of functions inside of it."""
+    """Yield the nodes of a function's body, except those of inner functions."""
     rest: list[ast.AST] = list(function.body)
     while rest:
         node = rest.pop()

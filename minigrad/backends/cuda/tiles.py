@@ -41,7 +41,7 @@ class Way:
 
 
 def registers(dtype: DType) -> np.dtype[Any]:
-    """What sums are kept in: truth values are counted."""
+    """Return the dtype of sums: booleans are counted, in int32."""
     return int32.compute if dtype is bool_ else dtype.compute
 
 
@@ -152,7 +152,7 @@ def fragment_text(way: Way, k: int) -> str:
 def scalar_part(
     way: Way, dtypes: tuple[DType, ...], constants: dict[str, str], compute: np.dtype[Any]
 ) -> dict[str, Expand]:
-    """What a thread multiplies by itself: a tile in parts, each as wide as one load from shared memory."""
+    """Write the product of one thread: a tile in parts, each as wide as one load from shared memory."""
     shape = way.tile
     across = shape.broad // shape.long
     widths = [min(16 // compute.itemsize, 4, n) for n in (shape.tall, shape.long)]
@@ -173,7 +173,7 @@ def scalar_part(
 def mma_part(
     way: Way, dtypes: tuple[DType, ...], constants: dict[str, str], compute: np.dtype[Any]
 ) -> dict[str, Expand]:
-    """What the lanes of a warp multiply together: 16 x 8 results at once, of which each has four."""
+    """Write the product of a warp: 16 x 8 results at once, four for each lane."""
     shape = way.tile
     across = shape.threads // 32 // shape.down
     parts = [shape.tall // 2, shape.long // 4]  # of 16 rows, and of 16 columns

@@ -1,8 +1,8 @@
-"""Memory of the simulator: every access is looked at before it is made.
+"""Memory of the simulator: every access is checked before it is made.
 
-What is noticed: an index beyond the end, an element that nobody has written, and two threads at one element with no
-barrier between them, of which one writes.  An access is known by where it happened: the launch, the block, how many
-barriers of the block and of the warp came before, the thread.
+The simulator reports an index beyond the end, a read of an unwritten element, and a race: two threads at one element
+with no barrier between them, of which one writes.  An access is identified by its launch, its block, the counts of
+earlier barriers of the block and of the warp, and its thread.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ POISON = 0xAB  # the bytes of memory that nobody has written: -1.2e-12 as a floa
 
 
 class Access(NamedTuple):
-    """Where a thread stands: launch, block and its barriers so far, warp and its barriers, the thread itself."""
+    """Progress of a thread: launch, block and its barriers so far, warp and its barriers, the thread itself."""
 
     launch: int
     block: int
@@ -43,11 +43,11 @@ class Access(NamedTuple):
 
 
 class Notice(KernelError):
-    """What the simulator has noticed.  kind: "bounds", "unwritten", "race", "misaligned" or "divergence"."""
+    """A fault that the simulator reports. kind: "bounds", "unwritten", "race", "misaligned" or "divergence"."""
 
 
 class Trace:
-    """Who was last at an element: the write, whether that was an atomic one, and the reads since."""
+    """The last accesses to an element: the write, whether it was atomic, and the reads since."""
 
     __slots__ = ("atomic", "reads", "write")
 
@@ -58,9 +58,9 @@ class Trace:
 
 
 class Region:
-    """Some bytes, which elements of them were written, and who was at them.
+    """Some bytes, their written elements, and the last accesses to them.
 
-    address: of memory that is somebody else's, who has written it.
+    address: of foreign memory, which counts as written.
     """
 
     def __init__(self, nbytes: int, name: str, address: int = 0) -> None:
@@ -84,7 +84,7 @@ class Region:
 
 
 class Cells:
-    """Elements of a room as a kernel sees them: a pointer, or an array of some shape."""
+    """Elements of a region as a kernel sees them: a pointer, or an array of some shape."""
 
     def __init__(self, region: Region, dtype: np.dtype[Any], words: Any, shape: tuple[int, ...] = ()):
         self.region, self.dtype, self.words, self.shape = region, dtype, words, shape
@@ -138,7 +138,7 @@ class Cells:
         self.region.stamps[position * self.dtype.itemsize] = 0
 
     def aligned(self, index: Any, width: int) -> None:
-        """Refuse a wide access whose address is no multiple of its size."""
+        """Refuse a wide access whose address is not a multiple of its size."""
         size = self.dtype.itemsize
         if (self.region.address + int(index) * size) % (width * size):
             raise self.notice("misaligned", f"is read or written {width} elements at once at {int(index)}")
@@ -186,7 +186,7 @@ class Cells:
         trace.reads.clear()
 
     def trace(self, at: int) -> Trace:
-        """Who was at an element in this launch."""
+        """Return the last accesses to an element in this launch."""
         region = self.region
         if region.launch != self.words.launch:
             region.traces, region.launch = {}, self.words.launch
@@ -204,7 +204,7 @@ NOWHERE = Region(0, "a local array")  # its elements are Python's
 
 
 class Own(Cells):
-    """An array of one thread's own, which nobody else can meet: only its ends and what is unwritten are looked at."""
+    """An array that only one thread can access: its bounds and unwritten elements are checked, races are not."""
 
     def __init__(self, dtype: np.dtype[Any], words: Any, shape: tuple[int, ...]):
         self.region, self.dtype, self.words, self.shape = NOWHERE, dtype, words, shape

@@ -1,7 +1,8 @@
-"""What the names in a kernel's text mean in the simulator: `cuda`, `libdevice`, `device`, and those of `native.py`.
+"""The names of a kernel's text in the simulator: `cuda`, `libdevice`, `device`, and those of `native.py`.
 
-`cuda` has what kernels use of numba.cuda, by the same names and arguments; what waits for other threads is left to the
-block (`block.py`).  Functions of libdevice are those of the reference, rounded once from float64.
+`cuda` has the functions of numba.cuda that kernels use, with the same names and arguments; the block (`block.py`) runs
+the functions that wait for other threads.  Functions of libdevice are those of the reference, rounded once from
+float64.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class Point(NamedTuple):
 
 
 class Words:
-    """The names of one launch; the block sets those that say where a thread is."""
+    """The names of one launch; the block sets those that identify the thread."""
 
     def __init__(self, kernel: str, launch: int, grid: Point, size: Point) -> None:
         self.kernel, self.launch = kernel, launch
@@ -55,7 +56,7 @@ class Words:
 
 
 class Cuda:
-    """`cuda` as a kernel knows it."""
+    """The names that a kernel uses as `cuda.name`."""
 
     warpsize = 32
 
@@ -158,7 +159,7 @@ class Cuda:
         return np.float64(a * b + c)
 
 
-# What waits for other threads: a kernel that calls none of these runs its threads one after the other.
+# Functions that wait for other threads: a kernel that calls none of these runs its threads one after the other.
 WAITING = {name for name in vars(Cuda) if "sync" in name} | TOGETHER
 
 

@@ -1,4 +1,4 @@
-"""What runs along a dim: searches, scans, reductions to several results and orders, as elementwise steps."""
+"""Requests along a dim as elementwise steps: searches, scans, reductions to several results, and sorting."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def scan(backend: Backend, request: Scan, outs: Specs, operands: Specs) -> Launc
 
 
 def first_accumulators(steps: Steps, reducer: Reducer, compute: np.dtype[Any]) -> list[Value]:
-    """What each accumulator begins with."""
+    """Return the initial value of each accumulator."""
     dtype = as_dtype(compute)
     values = {"zero": 0, "one": 1, "lowest": dtype.lowest, "highest": dtype.highest}
     return [steps.constant(values[identity], dtype) for identity in reducer.identities]
@@ -185,9 +185,9 @@ def reduce_tuple(backend: Backend, request: ReduceTuple, outs: Specs, operands: 
 
 @lowers(Sort)
 def sort(backend: Backend, request: Sort, outs: Specs, operands: Specs) -> Launch:
-    """Every element is compared with every other of its row: as many as stand before it, so far back is its place.
+    """Compare every element with every other of its row: the count of smaller ones is its position in the order.
 
-    Where its place is, its position is written.
+    At this position its index is written.
     """
     steps = Steps(backend, outs, operands)
     (out,), (a,), dim = steps.outs, steps.operands, request.dim

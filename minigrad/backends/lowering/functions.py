@@ -62,7 +62,7 @@ def line(start, i, step):
 
 
 def blend(total, c, alpha, beta):
-    """What is added to a matrix, and the product that is added."""
+    """Return alpha times the product plus beta times the added matrix."""
     return alpha * total + beta * c
 
 
@@ -72,14 +72,14 @@ def meeting(a, b, inside):
 
 
 def lesser(a, b, earlier):
-    """Whether a stands before b in an order that rises: nan is the greatest, and of equals the earlier one is first."""
+    """Return whether a sorts before b in ascending order: nan is the greatest, and of equals the earlier is first."""
     below = a < b or (b != b and a == a)
     above = b < a or (a != a and b == b)
     return below or (not above and earlier != 0)
 
 
 def greater(a, b, earlier):
-    """Whether a stands before b in an order that falls; of equals the earlier one is first here too."""
+    """Return whether a sorts before b in descending order; of equals the earlier is first here too."""
     above = b < a or (a != a and b == b)
     below = a < b or (b != b and a == a)
     return above or (not below and earlier != 0)
@@ -91,7 +91,7 @@ def first_of(best, x, inside, empty):
 
 
 def last_at(position, index, size, number):
-    """The number of an index that names a place, else -1."""
+    """Return the number of an index that names a position, otherwise -1."""
     return number if index == position or index + size == position else -1
 
 
@@ -156,9 +156,11 @@ def magnitude(x):
 
 
 def reflected(x, below):
-    """The only element that a reflection leaves of a column: x is the first, `below` the sum of squares of the others.
+    """Return the only nonzero element of a reflected column.
 
-    Where nothing lies below there is no reflection; else the sign is that which no digits are lost with.
+    x: the first element; `below`: the sum of squares of the others.
+
+    If `below` is 0 there is no reflection.  Otherwise the sign avoids cancellation.
     """
     length = math.sqrt(x * x + below)
     return x if below == 0 else (-length if x >= 0 else length)

@@ -1,4 +1,4 @@
-"""Slices by index, what is put back through a view, and what holds of a mask."""
+"""Slices by index, values put back through a view, and the True elements of a mask."""
 
 from __future__ import annotations
 
@@ -95,8 +95,10 @@ def select_add(backend: Backend, request: SelectAdd, outs: Specs, operands: Spec
 
 @lowers(SelectPut)
 def select_put(backend: Backend, request: SelectPut, outs: Specs, operands: Specs) -> Launch:
-    """Every place is compared with every index: the last that names it says which slice of src stands there, and where
-    none does, what stood there before."""
+    """Compare every position with every index: the last index that names it selects the slice of src.
+
+    A position that no index names keeps its value.
+    """
     steps = Steps(backend, outs, operands)
     (out,), (index, src), dim = steps.outs, steps.operands, request.dim
     size, count = out.shape[dim], index.shape[0]
@@ -127,7 +129,7 @@ def select_put(backend: Backend, request: SelectPut, outs: Specs, operands: Spec
 
 @lowers(PutBack)
 def put_back(backend: Backend, request: PutBack, outs: Specs, operands: Specs) -> Launch:
-    """A copy into zeros where no two elements of the view meet; else a scatter, whose index is where they are."""
+    """Copy into zeros if no two elements of the view share memory; otherwise scatter at the offsets of the elements."""
     steps = Steps(backend, outs, operands)
     (out,), (g,) = steps.outs, steps.operands
     if not request.view.may_overlap_itself():
@@ -160,7 +162,7 @@ def bounds(backend: Backend, request: Bounds, outs: Specs, operands: Specs) -> L
 
 @lowers(Tally)
 def tally(backend: Backend, request: Tally, outs: Specs, operands: Specs) -> Launch:
-    """The sum of what is before each part."""
+    """Count the True elements before each part."""
     steps = Steps(backend, outs, operands)
     (out,), (mask,) = steps.outs, steps.operands
     n = mask.layout.numel

@@ -1,4 +1,4 @@
-"""Pooling: windows are a view, and what is done to them is elementwise, a sum, a gather or a scatter; resampling."""
+"""Pooling and resampling: windows are a view, which an elementwise step, a sum, a gather or a scatter processes."""
 
 from __future__ import annotations
 

@@ -36,9 +36,9 @@ def product(backend: Backend, request: Product, outs: Specs, operands: Specs) ->
 
 @lowers(Convolve)
 def convolve(backend: Backend, request: Convolve, outs: Specs, operands: Specs) -> Launch:
-    """Every y, x and w that meet, over (batch, groups, output channels, image channels, positions, taps).
+    """Multiply all y, x and w that meet, over (batch, groups, output channels, image channels, positions, taps).
 
-    The product of two of them is summed over what the third does not have.
+    The product of two of them is summed over the dims that the third does not have.
     """
     steps = Steps(backend, outs, operands)
     (out,), (first, second, *bias) = steps.outs, steps.operands
@@ -78,7 +78,7 @@ def spread(value: Value, dim: int, groups: int, ones: Sequence[int]) -> Value:
 
 
 def split(layout: Layout, dim: int, groups: int) -> Layout:
-    """A dim of channels as two, of groups and of what is in each."""
+    """Split a dim of channels into two: the groups, and the channels in each."""
     n = layout.shape[dim] // groups
     shape = (*layout.shape[:dim], groups, n, *layout.shape[dim + 1 :])
     step = layout.strides[dim]

@@ -1,7 +1,7 @@
-"""Random numbers: Philox as integer arithmetic, element by element, then the numbers that the words give.
+"""Random numbers: Philox as integer arithmetic per element, then the conversion of words to numbers.
 
-`kernels/philox.py` says the same block by block, and has the sources.  Here each element computes its own block; words
-travel as int64 that hold 32 bits, whose products wrap as unsigned ones do.
+`kernels/philox.py` defines the same block by block, and has the sources.  Here each element computes its own block;
+words of 32 bits are stored in int64, whose products wrap as unsigned ones do.
 """
 
 # The bodies are data, which the specialiser reads; they carry no types.
@@ -103,7 +103,7 @@ NORMAL_TOO = parse(normal_too)
 
 @lowers(Random)
 def random(backend: Backend, request: Random, outs: Specs, operands: Specs) -> Launch:
-    """A block for each element, the words of it that are its own, and what they give between the limits."""
+    """Compute a block for each element, select its words, and convert them to a number between the limits."""
     steps = Steps(backend, outs, operands)
     (out,), (state, limits) = steps.outs, steps.operands
     n, per = out.layout.numel, philox.per_block(request.kind, out.dtype)

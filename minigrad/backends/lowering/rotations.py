@@ -39,10 +39,10 @@ def moved_on(n: int) -> list[int]:
 
 
 def tournament(steps: Steps, x: Value, falling: bool, fixed: bool, find: Callable[..., None]) -> None:
-    """Sweeps over the rows of x, of which the number is even.
+    """Add the steps of sweeps over the rows of x, whose count is even.
 
-    falling: the larger of a pair goes to the row that was first at the beginning, else the smaller.  So equal
-    eigenvalues become neighbours, without which convergence is not quadratic (van Kempen 1966).
+    falling: the larger of a pair goes to the row that was first at the beginning, if False the smaller.  So equal
+    eigenvalues become neighbours, which quadratic convergence requires (van Kempen 1966).
     fixed: the first row takes no part.
     find(even, odd, cosine, sine, order): write the cosines and sines of the pairs of a round, (..., rows / 2, 1).
     """

@@ -1,4 +1,4 @@
-"""Windows on an image as a view: overlapping, without a copy, over an image that has room for its padding."""
+"""Windows on an image as a view: overlapping, without a copy, over an image that includes its padding."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Windows:
 
     @cached_property
     def positions(self) -> NDArray[np.int64]:
-        """(*spots, *taps): the row-major place in the plane of each window's elements, -1 for what is padding."""
+        """Return (*spots, *taps): the row-major position in the plane of each window's elements, -1 for padding."""
         dims = len(self.spots)
         position: NDArray[np.int64] = np.zeros((1,) * (2 * dims), np.int64)
         inside = position == 0

@@ -2,8 +2,8 @@
 
 Elements are collected by the layout's odometer, computed one at a time by the declaration's own scalar function, and
 put back by the odometer; conversions are those of `core.dtype.cast_array`.  Nothing is compiled, merged or reordered,
-so what this backend gives is what an op means, and every other backend is held to it by `tests/backends`.  It is a
-device of its own, `reference`, whose memory is the host's.
+so the results of this backend define an op.  `tests/backends` compares every other backend with it.  It is a device of
+its own, `reference`, whose memory is the host's.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from minigrad.backends.reference.elements import FLOAT64, Buffer, collect, quiet
 from minigrad.core import requests
 from minigrad.core.op import Spec
 
-# What each part sums up, then what of: outputs y, an image x, a weight w.
+# The array that each part computes, then the two that it multiplies: outputs y, an image x, a weight w.
 PARTS = {"output": "yxw", "input": "xyw", "weight": "wyx"}
 
 
@@ -61,7 +61,7 @@ class Conv(HostMemory):
 
 
 def reduced(out: Spec, operands: tuple[Spec, ...], sums: Any) -> Loop:
-    """A launch that gives `sums` the operands as Python's own numbers, and rounds or wraps what it returns once."""
+    """Return a launch that calls `sums` with Python numbers, and rounds or wraps its results once."""
     compute = out.dtype.compute
 
     def launch(*buffers: Buffer) -> None:

@@ -1,8 +1,8 @@
 """Elements in row-major order: where they are, how they are read into a compute dtype and put back.
 
-Everything that the loops of this backend know of layouts and dtypes is here.  They collect elements by the layout's
-odometer, `Layout.offsets`, and convert them with `core.dtype.cast_array`.  `to_logical` shows memory as numbers: halves
-are kept as uint16.
+Only this module handles layouts and dtypes for the loops of this backend.  They collect elements by the layout's
+odometer, `Layout.offsets`, and convert them with `core.dtype.cast_array`.  `to_logical` converts memory to numbers: the
+16-bit floats are stored as uint16.
 """
 
 from __future__ import annotations

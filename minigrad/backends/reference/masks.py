@@ -11,7 +11,7 @@ from minigrad.core.op import Spec
 
 
 class Masks(HostMemory):
-    """The preparers of searches for what holds."""
+    """The preparers of searches for elements that are True."""
 
     @serves(requests.Tally)
     def tally(self, out: Spec, mask: Spec, *, parts: int) -> Loop:

@@ -48,7 +48,7 @@ class Pool(HostMemory):
 
     @serves(requests.MaxPool)
     def largest(self, out: Spec, *others: Spec, part: str, **numbers: Ints) -> Loop:
-        *before, x = others  # where the largest are, which is a result, or what is picked or put back
+        *before, x = others  # positions of the maxima (a result), or the values to pick or to put back
         outputs = before[0] if part == "back" else out
         area, compute = int(np.prod(x.shape[2:])), out.dtype.compute
         number = compute_type(compute)

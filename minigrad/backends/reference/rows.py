@@ -36,7 +36,7 @@ def named_arguments(scalar: ScalarFn | None, fn: RowFn, compute: np.dtype[Any]) 
 
 
 def totals_of(fn: RowFn, compute: np.dtype[Any], value: float) -> Callable[[Row], tuple[Any, ...]]:
-    """A function that gives all totals of a row, which is a list of one tuple an element."""
+    """Return a function that computes all totals of a row, which is a list with one tuple per element."""
     number = compute_type(compute)
     start = {"sum": number(0), "max": number(as_dtype(compute).lowest)}
     terms = [named_arguments(total.term, fn, compute) for total in fn.totals]

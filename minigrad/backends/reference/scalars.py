@@ -1,9 +1,9 @@
-"""What does a scalar function compute, as plain Python?
+"""Scalar functions as plain Python.
 
 `python_function` turns a declaration's body into a Python function over NumPy scalars, with the compute dtype `T`,
 `math` and `np` bound to versions that follow IEEE 754 where Python would raise.  Elementary functions are evaluated in
-float64 and rounded once, so a float32 result is the nearest one but for rare ties: kernels are held to it in ulp.  The
-loops around these functions are in `loops` and its siblings.
+float64 and rounded once, so a float32 result is the nearest one except for rare ties.  Tests compare kernels with it in
+ulp.  The loops around these functions are in `loops` and its siblings.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ WHOLE = {"floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "rint": np.rint}
 
 
 def gamma(x: float) -> float:
-    """The gamma function: nan at negative whole numbers and -inf, signed infinities at the zeros and on overflow."""
+    """Return gamma(x): nan at negative integers and -inf, signed infinities at the zeros and on overflow."""
     try:
         return math.gamma(x)
     except ValueError:
@@ -42,7 +42,7 @@ def gamma(x: float) -> float:
 
 
 def lgamma(x: float) -> float:
-    """log(|gamma(x)|): inf at whole numbers up to 0."""
+    """Return log(|gamma(x)|): inf at 0 and at negative integers."""
     try:
         return math.lgamma(x)
     except (ValueError, OverflowError):
@@ -70,7 +70,7 @@ def normal_cdf(x: float) -> float:
 def compute_type(compute: np.dtype[Any]) -> Callable[[Any], Any]:
     """`T`: a number as a scalar of the compute dtype.  Integers wrap, as they do in registers.
 
-    A truth value is a Python bool: like a kernel's, it counts as 0 or 1 in arithmetic, where NumPy's would raise.
+    A boolean is a Python bool: as in a kernel, it counts as 0 or 1 in arithmetic, where NumPy's would raise.
     """
     if compute.kind == "b":
         return bool
@@ -104,7 +104,7 @@ def integer_power(a: Any, b: Any) -> int:
 
 
 def integer_quotient(a: Any, b: Any) -> int:
-    """The largest whole number not above a/b; 0 for b = 0."""
+    """Return the largest integer not above a/b; 0 for b = 0."""
     return int(a) // int(b) if b != 0 else 0
 
 

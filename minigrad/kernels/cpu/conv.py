@@ -1,22 +1,22 @@
 """Convolution on the register tile, without a matrix of patches: the tile reads the image through a table of offsets.
 
-A task copies the piece of the image that its outputs see, with zeros where the padding is, and with the columns (rows,
-planes) that one stride apart belong together side by side.  There, for every tap and channel, what the outputs of a
-block multiply lies in one run that starts at a fixed distance: so a row of the right operand of the tile is an offset,
-for any stride, dilation and number of dims.  Runs go on from one row of outputs to the next, over a few columns that
-are computed and not kept.  `pack_weight` lays out the weight as the tile reads it, and `correlate` makes outputs; a
-gradient of the image is both once per phase of the stride.  `correlate_weight` sums over outputs for the weight's
-gradient, with the image on the left of the tile, and `add_slabs` adds what its tasks have summed.
+A task copies the piece of the image that its outputs see, with zeros in the padding.  Columns (rows, planes) that are
+one stride apart become neighbours.  In this copy the outputs of a block multiply one run for every tap and channel,
+which starts at a fixed distance.  So an offset identifies a row of the right operand of the tile, for any stride,
+dilation and number of dims.  Runs go on from one row of outputs to the next, over a few columns that are computed and
+not kept.  `pack_weight` lays out the weight as the tile reads it, and `correlate` computes outputs.  A gradient of the
+image runs both once per phase of the stride.  `correlate_weight` sums over outputs for the weight's gradient, with the
+image on the left of the tile, and `add_slabs` adds what its tasks have summed.
 
-Free names as in `matmul.py`, with `by_depth` and `by_rows`, the tiles that take tables, and `RUNS`, where among the
-numbers the runs of channels and taps are.
+Free names as in `matmul.py`, with `by_depth` and `by_rows`, the tiles that take tables, and `RUNS`, the position of the
+runs of channels and taps among the numbers.
 
 Numbers of three dims end in 0, 1 and 2.  images, groups, outs and ins: channels of the output and of the image in a
-group; size, block: of the outputs; low: the lowest position that output 0 sees; slots, phases, image: sizes of what a
-block sees, and of the image.  x, y, w, b: where image, output, weight and bias begin, with their strides.  share:
-panels of a task, or chunks.  phase: where each phase begins; in_weight: where each tap is; runs: where each channel and
-tap begins.  by_row: whether tiles end with each row of outputs, which is better where a tile is done sooner than what
-is not kept of it can be sorted out.
+group; size, block: of the outputs; low: the lowest position that output 0 sees; slots, phases, image: sizes of the part
+that a block sees, and of the image. x, y, w, b: offsets and strides of image, output, weight and bias.  share: panels
+of a task, or chunks.  phase: where each phase begins; in_weight: where each tap is; runs: where each channel and tap
+begins.  by_row: whether tiles end with each row of outputs, which is faster if a tile costs less than separating the
+columns that are not kept.
 """
 
 # ruff: noqa: F821
@@ -124,7 +124,7 @@ def correlate(x, panels, out, N):  # type: ignore[no-untyped-def]
     by_row = N.by_row > 0
     step = N.y2
     runs = (N, RUNS)
-    # A tile may read beyond the last output, into what is not initialised, and keeps nothing of it.
+    # A tile may read uninitialised memory beyond the last output; it does not keep these results.
     ones = size + added * N.slots0 * P1 * P2
     image = workspace(ones + NR, T)
     for j in range(size, ones):
@@ -168,7 +168,7 @@ def correlate(x, panels, out, N):  # type: ignore[no-untyped-def]
                 h = min(MR, M - m)
                 left = (g * tall + panel) * K * MR
                 z = start + m * N.y_channel
-                # What cannot be written where it belongs is written beside, and taken apart.
+                # A tile that cannot be written to its final position is written to a buffer first, and split.
                 position = z + o0 * N.y0 + o1 * N.y1 + o2 if straight else 0
                 pitch = N.y_channel if straight else NR
                 target = out if straight else edge

@@ -95,10 +95,10 @@ def turn(x, y, c, s):  # type: ignore[no-untyped-def]
 
 
 def steps_of(diagonal, beside, low, n, u):  # type: ignore[no-untyped-def]
-    """QL steps until the eigenvalue at `low` is alone; false where 60 are not enough, as they are not for nan.
+    """QL steps until the eigenvalue at `low` is isolated; false if 60 steps are not enough, for example with nan.
 
-    Next to much larger elements, of up to 1, rounding errors may never become small beside the smallest eigenvalues, so
-    after 8 steps an error of the size of those counts as nothing.
+    Next to much larger elements, of up to 1, rounding errors may never become small compared with the smallest
+    eigenvalues.  So after 8 steps an error of their size counts as 0.
     """
     for step in range(60):
         small = EPS if step > 8 else EPS * EPS

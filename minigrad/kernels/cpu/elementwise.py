@@ -3,11 +3,11 @@ several results.
 
 Free names, filled in by `specialize`: `F` the op's scalar function, `LOAD_K` and `STORE` the conversions between
 memory and registers, `STEP_K` a pasted 0 or 1, `AT_K` and `OUT_AT_R` the positions of one element, in the slices
-`RUN_K` and `OUT_RUN_R` or by the steps `STEP_OF_K` and `OUT_STEP_R`; `HERE_K` what it is given, or `z` for an operand
-that is `out` itself: seen as two, they might overlap otherwise than element by element, and the loop would not
-vectorise.  A line that assigns to `_K` stands once per operand, one that assigns to `_R` once per result, one that
-assigns `...` is left out.  Strides and offsets are in elements, those of the RESULTS first.  Chunks are cut from the
-shape alone, so the number of threads cannot change a result.
+`RUN_K` and `OUT_RUN_R` or by the steps `STEP_OF_K` and `OUT_STEP_R`; `HERE_K` is the operand, or `z` for an operand
+that is `out` itself: as two arrays they might overlap at a distance, and the loop would not vectorise.  A line that
+assigns to `_K` is repeated for each operand, a line that assigns to `_R` for each result, and a line that assigns `...`
+is removed.  Strides and offsets are in elements, those of the RESULTS first.  Chunks are cut from the shape alone, so
+the number of threads cannot change a result.
 """
 
 # ruff: noqa: F821, F841

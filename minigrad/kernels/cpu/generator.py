@@ -1,10 +1,10 @@
-"""Machine code of kernels, whose constants lie beside them.
+"""Machine code of kernels, with their constants next to the code.
 
-What Numba compiles it loads at once, anywhere in memory, so its code names every constant by an address of eight bytes.
-A kernel is an object file that is linked as one piece: its constants are near, an instruction can read them itself, and
-a polynomial takes a fifth to a third less time.  So kernels are compiled by a code generator of their own, in LLVM's
-small code model, which loads nothing: what its functions are to Python, Numba's own generator still says if it is
-asked.  docs/decisions/035 has the figures.  This file imports Numba, so only who compiles imports it.
+Numba loads its code at once, anywhere in memory, so this code addresses every constant with eight bytes.  A kernel is
+an object file that is linked as one piece: its constants are near, an instruction can read them itself, and a
+polynomial takes a fifth to a third less time.  So kernels have a code generator of their own, in LLVM's small code
+model, which loads nothing.  Numba's own generator still answers requests for the Python side of its functions.
+docs/decisions/035 has the figures.  This file imports Numba, so only processes that compile import it.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ class Generator(JITCPUCodegen):  # type: ignore[misc, unused-ignore]
 
 
 class Engine:
-    """What stands for the engine that loads code: it loads what is asked for by address, which kernels never are.
+    """Replacement of the engine that loads code: it loads a module only if its address is requested; kernels never are.
 
-    waiting: modules that are not loaded.  names: what they define.  environments: of functions in them.
+    waiting: modules that are not loaded. names: their definitions. environments: of functions in them.
     """
 
     def __init__(self, usual: Any) -> None:
@@ -63,7 +63,7 @@ class Engine:
         self.environments: list[tuple[str, Any]] = []
 
     def add_module(self, module: Any) -> None:
-        """Remember a module, and what it defines."""
+        """Store a module, and the names that it defines."""
         self.waiting.append(module)
         for group in (module.functions, module.global_variables):
             self.names |= {each.name for each in group if not each.is_declaration}

@@ -1,8 +1,9 @@
 """float16 to float32 and back with the machine's own instructions, where it has them.
 
-Numba has no half arithmetic on a CPU, but LLVM converts: F16C and AVX-512 on x86, and every 64-bit Arm, do a vector of
-halves in one instruction, where the integer arithmetic of `kernels/half.py` takes twenty.  Only generated modules
-import this file; they carry its hash, because a kernel is known by its text.  Elsewhere that arithmetic is compiled.
+Numba has no float16 arithmetic on a CPU, but LLVM converts.  F16C and AVX-512 on x86, and every 64-bit Arm, convert a
+vector of float16 in one instruction, where the integer arithmetic of `kernels/half.py` takes twenty.  Other machines
+compile that arithmetic.  Only generated modules import this file; they carry its hash, because the text identifies a
+kernel.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def converters() -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
 
 
 def has_instructions() -> bool:
-    """Whether this machine converts halves itself.  Not with NUMBA_DISABLE_JIT=1, where Python is to be seen."""
+    """Return whether this machine converts float16 itself; False with NUMBA_DISABLE_JIT=1, which runs plain Python."""
     if config.DISABLE_JIT:  # type: ignore[attr-defined, unused-ignore]
         return False
     return "f16c" in features() or binding.get_default_triple().startswith("aarch64")

@@ -1,4 +1,4 @@
-"""Loops that read or add where an index tensor says.
+"""Loops that read or add at the positions of an index tensor.
 
 Free names, filled in by `specialize`: `LOAD_0`, `LOAD_1`, `STORE`, `ADD` (bools: or) for sums, `JOIN` for sums and
 other functions of an element and the one that is added, and
@@ -6,9 +6,9 @@ other functions of an element and the one that is added, and
 and result step by 1; `LINE`: so they do, and the indexed dim is dense and the only one that moves; `LOOSE`: none of
 these; `LINE_OF_CACHE`: its elements.  `fetch` is that of `moving.py`.
 
-Negative indices count from the end.  Each index is read once and looked at before it is used; for one that is out of
-range nothing is read or written, and the flag is raised.  So nobody who changes the index meanwhile can lead it
-astray.  Sums into one element run in index order inside one unit, so threads cannot change a result.
+Negative indices count from the end.  Each index is read once and checked before its use; an index out of range causes
+no read or write, and sets the flag.  So a thread that changes the index meanwhile cannot cause a wrong access.  Sums
+into one element run in index order inside one unit, so threads cannot change a result.
 """
 
 # ruff: noqa: F821
@@ -20,8 +20,8 @@ GATHER = Fields("blocks block cols strips strip rows size axis rank", "sizes[ran
 
 
 def gather(a, index, out, N):  # type: ignore[no-untyped-def]
-    """A task is a block of the columns of a strip of rows.  size, axis: of the indexed dim of a, in which it stands
-    still otherwise.  The groups are those of out, a and index: col and row are steps."""
+    """A task is a block of the columns of a strip of rows. size, axis: length and step of the indexed dim of a, whose
+    steps below are 0 there.  The groups are those of out, a and index: col and row are steps."""
     blocks = N.blocks
     block = N.block
     cols = N.cols

@@ -1,14 +1,15 @@
-"""Reductions of any number of operands, accumulators and results: what `map` makes of elements, combined in one loop.
+"""Reductions of any number of operands, accumulators and results: `map` of the elements, combined in one loop.
 
 Free names, filled in by `specialize`: `F` one step (accumulators, element of each operand), which stores the new
-accumulators at the positions behind, and `COMBINE`, which joins two sets of them, likewise; `IDENTITY_S`, `LOAD_K`, and
+accumulators at the positions after these arguments, and `COMBINE`, which joins two sets of accumulators in the same
+form; `IDENTITY_S`, `LOAD_K`, and
 `FINISH`, which stores the RESULTS of accumulators and a count.  `AT_K` is an element of operand K: in the slice `RUN_K`
 if its innermost step, which is pasted, is 0 or 1, and otherwise by its step.  A sum is made by `G`, which is `stretch`:
 it may re-associate, so it vectorises in registers; other reductions (LANED) keep a row of accumulators.
 
-A task is a piece of the elements for a chunk of groups.  Where there are several pieces, `work_S` stores what they
-accumulated, and the kernel is called once more at the end, with first == last, to combine them.  The order depends on
-shapes alone; of reductions whose elements come one after the other it is row-major, in one piece.
+A task is a piece of the elements for a chunk of groups.  If there are several pieces, `work_S` stores their
+accumulators, and the kernel is called once more at the end, with first == last, to combine them.  The order depends on
+shapes alone.  Reductions in sequence use the row-major order, in one piece.
 """
 
 # ruff: noqa: F821, F841
@@ -16,7 +17,7 @@ shapes alone; of reductions whose elements come one after the other it is row-ma
 from minigrad.kernels.fields import Fields
 
 TINY = Fields("outputs elements places count", "to[places]", "at[outputs] far[elements]", results=False)
-# A group is an output or a row of up to `cols` of them, a unit some rows of what it reduces: see `reduction.WALK`.
+# A group is an output or a row of up to `cols` of them, a unit some rows of its elements: see `reduction.WALK`.
 # Results have a row_step and reduced_steps of 0.
 WALK = Fields(
     "kept reduced groups chunk units piece pieces rows block blocks cols col_block col_blocks count",

@@ -1,8 +1,8 @@
-"""Masks: how many elements hold, and where they stand.
+"""Masks: the count of True elements, and their positions.
 
 A unit is a stretch of row-major positions.  Units are counted first, so each knows where its positions belong, and
-units may run at once.  Positions go through a small buffer without a branch: whether an element holds moves the next
-one on.
+units may run at once.  Positions go through a small buffer without a branch: a True element advances the write position
+by 1.
 """
 
 # ruff: noqa: F821
@@ -44,7 +44,7 @@ def count(in_0, out, N):  # type: ignore[no-untyped-def]
 
 
 def positions(in_0, in_1, out, N):  # type: ignore[no-untyped-def]
-    """The positions of the elements that hold; in_1 says where those of each unit begin.  limit: the length of out."""
+    """Write the positions of the True elements; in_1 has where those of each unit begin. limit: the length of out."""
     step = N.step
     indices = workspace(N.length + 1, np.int64)
     for u in range(first, last):

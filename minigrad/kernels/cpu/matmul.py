@@ -1,13 +1,13 @@
 """The matrix product of a batch, out = alpha * a @ b + beta * c: tiles, packing, and products with a vector.
 
-`multiply` walks register tiles over blocks of the result and reads both operands where they are; b's rows must be
-dense, or `pack` has copied b into panels as wide as a tile, turning it around on the way.  `vector` serves results of
-one row or one column, which memory bounds: sums along rows, or rows scaled and added, whichever runs along memory.
-Dtypes are those of the registers here; halves, bools and mixed operands are cast by the copy kernels before.
+`multiply` moves register tiles over blocks of the result and reads both operands in place. b's rows must be dense;
+otherwise `pack` has copied b into panels as wide as a tile, and transposed it.  `vector` computes results of one row or
+one column, which are bound by memory: sums along rows, or rows scaled and added, whichever runs along memory.  Dtypes
+are those of the registers here; copy kernels cast float16, bfloat16, bool and mixed operands before.
 
 Free names, filled in by `specialize`: `T`, `ALPHA` and `BETA` (bits of float64 among the numbers where T is a float),
 and from the module's header the tile, its size `MR x NR`, and the depth `KC` up to which operands stay in the nearest
-caches.  All numbers are in elements; `sizes` and the steps beside them are those of the batch.
+caches.  All numbers are in elements; `sizes` and the steps after it are those of the batch.
 """
 
 # ruff: noqa: F821
@@ -22,7 +22,7 @@ MULTIPLY = Fields(
 
 
 def multiply(a, b, c, out, N):  # type: ignore[no-untyped-def]
-    """Each task makes one block of one matrix, or of the part of it that one piece of the inner dim gives.
+    """Each task computes one block of one matrix, or its part from one piece of the inner dim.
 
     rows x length times length x cols; high, wide and deep are a task's.  to: offset of out.  a, am, ak: offset of a,
     its steps along rows and depth.  b, panel, bk: offset of b, its steps from panel to panel and along the depth.

@@ -1,8 +1,8 @@
-"""Bytes moved from address to address, and lines of memory asked for before they are read.
+"""Bytes moved from address to address, and lines of memory that are prefetched.
 
-A join has any number of operands of any dtype: a kernel over addresses serves them all.  Rows in no order are not
-foreseen by the machine: a kernel that knows the next ones asks for them.  Only generated modules import this file; they
-carry its hash, because a kernel is known by its text.
+A join has any number of operands of any dtype: one kernel over addresses serves them all.  The hardware prefetcher
+cannot predict random rows, so a kernel that has the next rows prefetches them.  Only generated modules import this
+file; they carry its hash, because the text identifies a kernel.
 """
 
 from __future__ import annotations
@@ -53,5 +53,5 @@ def movers() -> tuple[Callable[..., None], Callable[..., None]]:
 
 
 def python_move(to: Any, source: Any, n: Any) -> None:
-    """What `move` means."""
+    """`move` in Python."""
     ctypes.memmove(int(to), int(source), int(n))

@@ -1,10 +1,9 @@
-"""What a kernel has instead of array arguments: operands by place in a table of addresses, and memory of its own.
+"""The arguments of a kernel: operands by index in a table of addresses, and memory of its own.
 
-A kernel is a task, `kernel(first, last, table)`: it does the tasks first to last - 1 of a launch.  `table` holds the
-address of the flag, then those of the numbers, of the operands and of the results (`kernels/calling.py` makes it).
-So every kernel has one signature, a driver can run it without knowing what it does, and Numba compiles no wrapper that
-takes arrays apart.  Only generated modules import this file; they carry its hash, because a kernel is known by its
-text.
+A kernel is `kernel(first, last, table)`: it runs the tasks first to last - 1 of a launch.  `table` holds the addresses
+of the flag, the numbers, the operands and the results (`kernels/calling.py` makes it).  So every kernel has the same
+signature, one driver runs them all, and Numba compiles no wrapper that unpacks arrays.  Only generated modules import
+this file; they carry its hash, because the text identifies a kernel.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from numba.np.arrayobj import populate_array
 OPERANDS = 2  # where in the table they begin
 HEAD = 2  # numbers in front of those that a kernel names: how many tasks there are, and whether it has an end
 I64 = ir.IntType(64)
-END = 1 << 60  # bytes that an operand seems to have: a kernel knows how far it may go, an address does not
+END = 1 << 60  # apparent bytes of an operand: a kernel has its bounds in the numbers, an address has none
 ALIGNED = 64
 I8P = ir.IntType(8).as_pointer()
 _workspaces: WeakKeyDictionary[Any, list[Any]] = WeakKeyDictionary()
@@ -34,9 +33,9 @@ def natives() -> tuple[Callable[..., Any], ...]:
 
     operand: entry k of the table as a flat array without an end.  numbers_of: the numbers behind their HEAD.
     entries: the addresses of the operands and results.
-    workspace: n elements of memory, aligned and uninitialised, until `leave` gives them back.  Where there are none the
-    kernel's other workspaces are given back, and it ends with a MemoryError.  With NUMBA_DISABLE_JIT=1 the table is a
-    tuple of arrays, and all of it plain Python.
+    workspace: n elements of memory, aligned and uninitialised, until `leave` frees them.  If there is no memory the
+    kernel's other workspaces are freed, and it ends with a MemoryError.
+    With NUMBA_DISABLE_JIT=1 the table is a tuple of arrays, and all of these are plain Python.
     """
     if config.DISABLE_JIT:  # type: ignore[attr-defined, unused-ignore]
         return python_natives()
@@ -49,7 +48,7 @@ def workspaces_of(builder: Any) -> list[Any]:
 
 
 def python_natives() -> tuple[Callable[..., Any], ...]:
-    """What `natives` mean, over a tuple of arrays."""
+    """Return `natives` in Python, over a tuple of arrays."""
 
     def entries(table: Any) -> Any:
         return np.array([array.ctypes.data for array in table[OPERANDS:]], np.int64)
@@ -76,7 +75,7 @@ def entry(context: Any, builder: Any, array: Any, table: Any, k: Any, skipped: i
     data = builder.inttoptr(builder.load(pointer), context.get_data_type(array.dtype).as_pointer())
     if skipped:
         data = builder.gep(data, [I64(skipped)])
-    # Through an empty instruction: of an end that LLVM knows it makes slower code where a loop slices.
+    # An empty instruction hides the value: for a constant end LLVM makes slower code where a loop slices.
     end = builder.asm(ir.FunctionType(I64, [I64]), "", "=r,0", [I64(END // size_of(context, array.dtype))], False)
     return array_at(context, builder, array, data, end)
 
@@ -123,7 +122,7 @@ def _workspace(typingctx, n, dtype):  # type: ignore[no-untyped-def]
             context.call_conv.return_user_exc(builder, MemoryError, ())
         workspaces.append(cgutils.alloca_once(builder, I8P))
         builder.store(block, workspaces[-1])
-        # The block's own address is kept in front of what is handed out.
+        # The block's own address is stored before the aligned memory.
         behind = builder.add(builder.ptrtoint(block, I64), I64(2 * ALIGNED - 1))
         start = builder.and_(behind, I64(-ALIGNED))
         builder.store(block, builder.inttoptr(builder.sub(start, I64(8)), I8P.as_pointer()))
@@ -155,7 +154,7 @@ def release(builder: Any, block: Any) -> None:
 
 def team_mates() -> tuple[Callable[..., Any], ...]:
     """call(code, first, last, table): run a kernel by its address; the flag becomes -1 if it had no memory.  threads():
-    how many a parallel loop is shared by, which Numba's own function says too, by way of Python."""
+    the count of threads of a parallel loop; Numba's own function returns it too, but through Python."""
     return intrinsic(_call), intrinsic(_threads)
 
 

@@ -1,17 +1,17 @@
 """Pooling: the largest element or the mean of each window, over up to three dims of any strides.
 
-Values go row by row: the rows of a window are joined first, side by side in registers, then the taps along a row.
-What has to know where the largest element is looks for it window by window, in row-major order, so that ties go to the
-first.  A gradient is made plane by plane, where windows may overlap, and stored once.
+Values go row by row: the rows of a window are joined first, in parallel in registers, then the taps along a row.
+Positions of maxima are searched window by window, in row-major order, so that ties go to the first.  A gradient is
+computed plane by plane, where windows may overlap, and stored once.
 
-Free names: `LOAD_0`, `STORE`, `T`, `LOAD_X` for the operand that windows are in, and `LOWEST` for the largest of
-nothing; in `pooled` `JOIN` of two values, which `START` changes nothing of, and `FINISH`.  A task is some rows of
-outputs where the numbers say how many, else a plane.
+Free names: `LOAD_0`, `STORE`, `T`, `LOAD_X` for the operand of the windows, and `LOWEST` for the maximum of nothing; in
+`pooled` `JOIN` of two values, its neutral element `START`, and `FINISH`.  A task is `rows` rows of outputs if that is
+set, otherwise a plane.
 
 Numbers of three dims end in 0, 1 and 2: those of the output, of the image (size), of windows, strides, paddings and
-dilations.  x: where the image begins, with its strides; y: the same of a second operand; to: where out begins, which is
-dense.  rows: of outputs, along the middle dim, of a task.  line: elements of a row of the image that is laid out by
-taps.  `counts` are the reciprocals of what a mean counts, an element for each output along each dim.
+dilations.  x: offset and strides of the image; y: those of a second operand; to: the offset of out, which is dense.
+rows: rows of outputs of a task, along the middle dim. line: elements of a row of the image that is laid out by taps.
+`counts` are the reciprocals of the counts of a mean, one for each output along each dim.
 """
 
 # ruff: noqa: F821
@@ -27,7 +27,7 @@ POOL = Fields(
 
 def pooled(x, out, N):  # type: ignore[no-untyped-def]
     """out[n, c, o] = the largest element of the window of o, nan if there is one; or with MEAN the sum of its elements
-    times the reciprocal of what it counts."""
+    times the reciprocal of their count."""
     O0 = N.out0
     O1 = N.out1
     O2 = N.out2
@@ -105,7 +105,8 @@ def search(x, N, at, o0, o1, line, best, where):  # type: ignore[no-untyped-def]
     top1 = r1 + (max(0, -r1) + N.dilation1 - 1) // N.dilation1 * N.dilation1
     nowhere = top0 >= min(N.size0, r0 + N.window0 * N.dilation0) or top1 >= min(S1, r1 + N.window1 * N.dilation1)
     for j in range(O2):
-        # The first element inside of the image stands until a larger one comes, also if it is the lowest number.
+        # The first element inside the image is the maximum until a larger one is found, even if it is the lowest
+        # number.
         r2 = j * step - pad
         top2 = r2 + (max(0, -r2) + spread - 1) // spread * spread
         none = nowhere or top2 >= min(S2, r2 + N.window2 * spread)
@@ -230,7 +231,7 @@ def max_pool_back(g, x, out, N):  # type: ignore[no-untyped-def]
 
 
 def avg_pool_back(g, out, counts, N):  # type: ignore[no-untyped-def]
-    """out = 0, then each g[n, c, o], times the reciprocal of what its window counts, is added all over the window."""
+    """out = 0, then each g[n, c, o], times the reciprocal of the count of its window, is added to the whole window."""
     O0 = N.out0
     O1 = N.out1
     O2 = N.out2

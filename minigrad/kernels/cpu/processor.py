@@ -10,7 +10,7 @@ from functools import cache
 
 import numpy as np
 
-# What each level has beyond the one below (x86-64 psABI, section 3.1.1), as LLVM names it; the highest comes first.
+# The features that each level adds to the one below (x86-64 psABI, section 3.1.1), by LLVM's names, highest first.
 BASE = "cx16 sahf popcnt sse3 sse4.1 sse4.2 ssse3"
 AVX2 = f"{BASE} avx avx2 bmi bmi2 f16c fma lzcnt movbe"
 LEVELS = {
@@ -38,7 +38,8 @@ def level() -> str:
 
 
 def tile_shape(dtype: str, known: frozenset[str] | None = None) -> tuple[int, int, int]:
-    """(lanes of a vector, rows, vectors a row) of the register tile for a dtype; known: features, else the processor's.
+    """Return (lanes of a vector, rows, vectors per row) of a dtype's register tile; known: features, by default of this
+    CPU.
 
     16 of 32 registers accumulate with AVX-512 and NEON, which hides four cycles of latency on two units and divides
     the sizes that people use; 12 of 16 with AVX2, 8 of 16 with SSE.  The rest hold the row of B and an element of A.

@@ -1,13 +1,13 @@
-"""Reductions of one operand: few elements, a whole stretch of memory, along the operand's memory, across it; and the
-positions of extremes.  `mapped.py` has those of several, and of elements that come one after the other.
+"""Reductions of one operand: few elements, a whole run of memory, along the operand's memory, across it; positions
+of min/max.  `mapped.py` has reductions of several operands, and of elements in sequence.
 
-Free names, filled in by `specialize`: `F` the op's scalar function, `IDENTITY` its neutral element, `FINISH` what is
-done to a result before `STORE`, `LOAD_0` and `STORE` the conversions between memory and registers, `STEP` a pasted 1 or
-the step at run time; `COMBINE` joins two accumulators of type `ACC`, each of which has elements of its own and began at
-`IDENTITY`: `F` is given an element, never an accumulator in its place.  Accumulators stand in a row that is combined at
-the end, so the loops vectorise without a licence to re-associate.  Rows are taken eight at a time if SHORT, four if
-EXTREME, and else as PLAIN ones.  The forms named `_whole` reduce neighbours in registers: sums and products with
-that licence, extremes as integers, which need none.  The order is the same for any number of threads.
+Free names, filled in by `specialize`: `F` the op's scalar function, `IDENTITY` its neutral element, `FINISH` the last
+step of a result before `STORE`, `LOAD_0` and `STORE` the conversions between memory and registers, `STEP` a pasted 1 or
+the step at run time; `COMBINE` joins two accumulators of type `ACC`, each with elements of its own and `IDENTITY` as
+start.  `F` always receives an element, never an accumulator.  Accumulators are in a row that is combined at the end, so
+the loops vectorise without re-association by the compiler.  Rows are taken eight at a time if SHORT, four if EXTREME,
+otherwise as PLAIN rows.  The forms named `_whole` reduce neighbours in registers: sums and products with
+re-association, min/max as integers, which need none.  The order is the same for any number of threads.
 """
 
 import numpy as np
@@ -16,9 +16,9 @@ from minigrad.kernels.fields import Fields
 
 TINY = Fields("outputs elements count", "to[outputs] at[outputs] far[elements]")
 RUN = Fields("n cols width piece pieces offset to step count one")
-# A group is an output or a row of up to `cols` of them, a unit some rows of what it reduces, a piece some units, a task
-# one piece for a chunk of groups.  copy: from the result of one piece to that of the next.  count: what a mean divides
-# by.  one: 1, which the compiler does not know.
+# A group is an output or a row of up to `cols` of them, a unit some rows of its elements, a piece some units, a task
+# one piece for a chunk of groups. copy: from the result of one piece to that of the next. count: the divisor of a
+# mean. one: 1, as a value that the compiler cannot fold.
 WALK = Fields(
     "kept reduced groups chunk units piece pieces rows block blocks row_step cols col_block col_blocks col_step "
     "to_step offset to copy count one",
@@ -248,8 +248,8 @@ def across(in_K, out, N):  # type: ignore[no-untyped-def]
 
 
 def arg_along(in_K, values, out, N):  # type: ignore[no-untyped-def]
-    """Most elements do not beat the best so far, so a block is first asked whether any does, which vectorises; only
-    then its elements are visited one by one."""
+    """Most elements do not beat the best so far.  So a vectorised loop first tests whether any element of a block does;
+    only then its elements are visited one by one."""
     step = N.row_step
     size = N.piece * N.block
     for t in range(first, last):

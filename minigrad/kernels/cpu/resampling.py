@@ -1,8 +1,8 @@
 """The loop that resamples: each output along a dim is a weighted sum of a few inputs, which a table names.
 
 Free names: `LOAD_0`, `STORE` and `T`, and `ROWS`: the innermost dim is not the resampled one, and dense on both sides,
-so whole rows are added; otherwise `LINES` lines along the dim are made at once, which read the tables together, and
-what is left of them one after the other.
+so whole rows are added.  Otherwise `LINES` lines along the dim are computed at once with one read of the tables, and
+the remaining lines one by one.
 
 The tables are dense: element k * count + o of `index` and of `weight` belongs to term k of output o; an index of -1
 stands for no term.  Forward, element o of the result takes in element `index` of a; back, element `index` of the result
@@ -20,8 +20,9 @@ RESAMPLE = Fields(
 
 
 def resample(a, index, weight, out, N):  # type: ignore[no-untyped-def]
-    """A task is a block of the columns beside the resampled dim.  size: of that dim of out; axis, step: its strides in
-    out and a; indices, weights: where the tables begin.  The groups are those of out and a without that dim."""
+    """A task is a block of the columns of the other dims.  size: length of the resampled dim of out; axis, step: its
+    strides in out and a; indices, weights: where the tables begin.  The groups are those of out and a without that
+    dim."""
     size = N.size
     terms = N.terms
     count = N.count

@@ -1,11 +1,11 @@
 """Rows: a few totals of each, then each element from its row's totals; one read from memory, the rest from the cache.
 
 The nests are `rows`, `columns`, `pick` and `pick_backward`.  `specialize` fills in their free names: `ROOMS` makes the
-scratch rows, `TAKE` the operands' rows in registers' dtype, x_0 and so on.  `TOTALS` finds the totals in the order of
-`RowFn.passes`: along memory it calls `sums` and `largest`, across it `down` stands there.  `ROW` is the place of the
+scratch rows, `TAKE` the operands' rows in the register dtype, x_0 and so on.  `TOTALS` computes the totals in the order
+of `RowFn.passes`: along memory it calls `sums` and `largest`, across it is `down`.  `ROW` is the position of the
 result, `KEPT` that of the last total's terms, `F` the result, `G_0` a term of a sum down the columns.  In the functions
-`GIVEN` are the parameter, the totals before and `kept`, `FOUND` the places of the totals, `F_0` a term, `FINISH_0` the
-last step.  A line that assigns `...` is left out.  The compiler may re-order the additions of `sums`; a maximum is
+`GIVEN` are the parameter, the earlier totals and `kept`, `FOUND` the positions of the totals, `F_0` a term, `FINISH_0`
+the last step.  A line that assigns `...` is removed.  The compiler may re-order the additions of `sums`; a maximum is
 found among integers of the same order.  Tasks are chunks of rows, or blocks of neighbours, cut by the shape alone, so
 the number of threads changes no bit.
 """
@@ -179,9 +179,9 @@ def columns(in_K, out, N):  # type: ignore[no-untyped-def]
 def pick(in_K, out, N):  # type: ignore[no-untyped-def]
     """Minus the result at the element of each row that in_1 names; 0 where it names `ignore`.
 
-    A kernel stores each of them, or their sum, or their mean over the rows that count.  Where there are several tasks,
-    they leave in work what the end joins: the losses of all rows, then how many rows of each task count.  Where no
-    total is asked for, nothing else of a row is read.
+    A kernel stores each of them, or their sum, or their mean over the rows that count.  Several tasks store in work the
+    values that the end joins: the losses of all rows, then the count of rows of each task.  If no total is needed,
+    nothing else of a row is read.
     """
     n = N.n
     value = 0.0

@@ -1,10 +1,10 @@
-"""Scans: every partial result of a reduction along one dim, and running extremes with their positions.
+"""Scans: every partial result of a reduction along one dim, and running min/max with their positions.
 
 Free names, filled in by `specialize`: `F` the op's scalar function of the accumulator and the operands' elements,
 `COMBINE` that of two accumulators, `IDENTITY`, `LOAD_K` and `STORE`; `VIEW_K` and `PLACE_K`, `IN_A_K` and `FROM_A_K`,
-`OUT_A` and `TO_A` how elements are indexed: a stretch of step 1 from a slice, others by their place.  An addition waits
-for the one before it, so `along` runs four chains at once; a long row is cut into blocks, whose totals `carry` finds
-first, if the scan says how totals combine.  Blocks come from the shape alone, so the number of threads changes no bit.
+`OUT_A` and `TO_A` index elements: a run of step 1 through a slice, others by position.  An addition waits for the one
+before it, so `along` runs four chains at once.  A long row is divided into blocks, whose totals `carry` computes first,
+if the scan declares how totals combine.  Blocks come from the shape alone, so the number of threads changes no bit.
 """
 
 # ruff: noqa: B018, F821, F841
@@ -143,8 +143,8 @@ def columns(in_K, out, N):  # type: ignore[no-untyped-def]
 def arg_along(in_K, out, N):  # type: ignore[no-untyped-def]
     """Blocks are whole rows: the best element of in_0 so far into in_1, its position into out.
 
-    Most elements do not beat it, so a stretch is first asked whether any does, which vectorises; only then its elements
-    are visited one by one.
+    Most elements do not beat it.  So a vectorised loop first tests whether any element of a run does; only then its
+    elements are visited one by one.
     """
     n = N.n
     z = N.step[0]

@@ -29,8 +29,8 @@ def short_sums(lanes: int) -> Callable[[Any], Any]:
     """The function short_sum(x): the sum of a 1-d, dense array of float32 as a float64; inf or nan where a few of its
     elements are too large to be added in float32.  With NUMBA_DISABLE_JIT=1 it is plain NumPy.
 
-    lanes: of a vector.  At most 8 are used: with 16 memory beyond the caches is read half as fast, at 16 GB/s for 31 on
-    one core of a Zen 4, and what lies in them no faster.
+    lanes: of a vector.  At most 8 are used.  With 16, memory beyond the caches is read at 16 GB/s instead of 31 GB/s on
+    one core of a Zen 4, and memory in the caches is read no faster.
     """
     lanes = min(8, lanes)
     if config.DISABLE_JIT:  # type: ignore[attr-defined, unused-ignore]
@@ -101,7 +101,7 @@ class Sum:
         builder.store(builder.fadd(builder.load(total), builder.fpext(value, self.wide)), total)
 
     def joined(self, value: Any) -> Any:
-        """The sum of all lanes, halves onto each other."""
+        """Return the sum of all lanes: the upper half is added to the lower one, repeatedly."""
         builder, width = self.builder, self.lanes
         while width > 1:
             width //= 2
@@ -113,7 +113,7 @@ class Sum:
 
 
 def python_short_sum(x: Any, lanes: int) -> Any:
-    """What `short_sum` means."""
+    """`short_sum` in Python."""
     total = np.zeros(lanes)
     for start in range(0, len(x), RUN * lanes):
         run = np.zeros(RUN * lanes, np.float32)

@@ -1,10 +1,10 @@
-"""Sorting by integer keys: stable orders of rows, and the first few of an order without the rest.
+"""Sorting by integer keys: stable argsort of rows, and the first few elements without the rest.
 
 Keys are those of `kernels/orders.py`.  A key of up to 32 bits and the position share one 64-bit word, so that equal
 keys differ; of a longer key, the lower half does first, then the upper one.  Digits are sorted from the lowest on (LSD
 radix sort: Knuth, The Art of Computer Programming, vol. 3, section 5.2.5), rows of a few elements by insertion.  Free
-names, filled in by `specialize`: `KEY` the dtype's key, `BITS` its length, or that of a half, and `WIDE`: it has two;
-`KEEP(place, x)` puts an element into `values`, where they are asked for.
+names, filled in by `specialize`: `KEY` the dtype's key, `BITS` its length, or the length of one part, and `WIDE`: it
+has two parts.  `KEEP(position, x)` puts an element into `values`, if these are requested.
 """
 
 # ruff: noqa: F821
@@ -25,7 +25,7 @@ def insert(a, n):  # type: ignore[no-untyped-def]
 
 
 def radix(a, b, n, counts):  # type: ignore[no-untyped-def]
-    """Sort words by the key in their upper half; gives the array that holds the result."""
+    """Sort words by the key in their upper half; return the array that holds the result."""
     bits = np.uint64(8 if n < 8192 else 11)
     mask = np.uint64((np.uint64(1) << bits) - np.uint64(1))
     shift = np.uint64(32)
@@ -90,7 +90,7 @@ def order(in_0, values, out, N):  # type: ignore[no-untyped-def]
 
 
 def pick_some(keys, n, best, k):  # type: ignore[no-untyped-def]
-    """The k lowest words of a row, in order: few elements beat the worst of the best, so stretches are asked first."""
+    """The k lowest words of a row, in order: few elements enter the list, so runs are tested as a whole first."""
     held = 0
     limit = np.uint32(0xFFFFFFFF)
     for first in range(0, n, 64):

@@ -1,8 +1,8 @@
-"""Stores that go past the caches: for a result so large that it is gone from them before anybody reads it.
+"""Stores that bypass the caches: for a result so large that the caches drop it before its next read.
 
-An ordinary store reads its line of memory first.  A row that is made in a scratch row and then streamed spares that
-read, which is a third of what softmax moves.  The order of such stores is loose: `settle` ends a thread's share.  Only
-generated modules import this file; they carry its hash, because a kernel is known by its text.
+An ordinary store reads its line of memory first.  A row that is computed in a scratch row and then streamed avoids that
+read, which is a third of softmax's memory traffic.  Such stores are weakly ordered: `settle` ends a thread's share.
+Only generated modules import this file; they carry its hash, because the text identifies a kernel.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def streams(itemsize: int) -> tuple[Callable[..., None], Callable[..., None]]:
         def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
             to, source = (context.make_array(sig.args[k])(context, builder, args[k]).data for k in (0, 2))
             to, n = builder.gep(to, [args[1]]), args[3]
-            # Whole lines are stored from the first that begins here; what is left at both ends goes the common way.
+            # Whole lines are streamed from the first that begins here; both ends use ordinary stores.
             odd = builder.and_(builder.neg(builder.ptrtoint(to, I64)), I64(LINE - 1))
             head = builder.udiv(odd, I64(itemsize))
             head = builder.select(builder.icmp_signed("<", head, n), head, n)
@@ -67,5 +67,5 @@ def copy(builder: Any, to: Any, source: Any, start: Any, stop: Any) -> None:
 
 
 def python_stream(out: Any, at: int, row: Any, n: int) -> None:
-    """What `stream` means."""
+    """`stream` in Python."""
     out[at : at + n] = row[:n]

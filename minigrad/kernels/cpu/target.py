@@ -1,4 +1,4 @@
-"""The CPU as a target of kernels: Numba's decorators, vectorised functions, the machine's own conversions of halves."""
+"""The CPU as a target of kernels: Numba's decorators, vectorised functions, the machine's conversions of float16."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ FOLDER = Path(__file__).parent
 
 @cache
 def version(*files: str) -> str:
-    """What tells versions of files apart: a kernel is known by its text, and what it imports is not in it."""
+    """Return a hash that identifies the versions of files, which a kernel imports: its text alone would not change."""
     return hashlib.sha256(b"".join((FOLDER / file).read_bytes() for file in files)).hexdigest()[:16]
 
 
 def imported(file: str, makers: str, *lines: str, beside: Sequence[str] = ()) -> str:
-    """The lines that give a kernel what functions of a file of this folder make, with the hash of what they come from.
+    """Return the lines by which a kernel imports functions from a file of this folder, with the hash of their sources.
 
     beside: other files that these functions read.
     """
@@ -78,7 +78,7 @@ def walk(
 
 
 def element(dtype: DType | np.dtype[Any]) -> str:
-    """NumPy's name of what a buffer holds, by its dtype or as the kernel sees it."""
+    """Return NumPy's name of a buffer's elements, for its dtype or the dtype that the kernel sees."""
     stored = dtype.storage if isinstance(dtype, DType) else dtype
     return "bool_" if stored.kind == "b" else str(stored)
 

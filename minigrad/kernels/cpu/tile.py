@@ -1,12 +1,12 @@
 """The register tile of matrix products and convolutions: the one loop that Numba cannot write well enough from Python.
 
 `register_tile` makes an intrinsic that keeps a `rows x columns` piece of a product in vector registers: per step of k
-it loads a row of B once, spreads an element of each row of A over a vector, and issues one multiply-add per register.
-It reads both operands where they are, in any strides of A and with B's rows dense; `by` gives the start of each row of
-A, or of each row of B, from a table instead of a stride, which is how a convolution reads an image.  Tiles at an edge
-load and store under a mask.  `transpose_block` turns a square of elements around in registers, for packing.
-How large the tile is, `processor.py` says.  Only generated modules import this file; they carry its hash, because a
-kernel is known by its text.
+it loads a row of B once, broadcasts an element of each row of A to a vector, and issues one multiply-add per register.
+It reads both operands in place, with any strides of A and dense rows of B.  With `by` a table instead of a stride
+has the start of each row of A, or of each row of B; so a convolution reads an image.  Tiles at an edge load and store
+under a mask.  `transpose_block` transposes a square of elements in registers, for packing.  `processor.py` determines
+the size of the tile.  Only generated modules import this file; they carry its hash, because the text identifies a
+kernel.
 
 Source: Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", ACM TOMS 34(3), 2008; the split
 into panels and a micro-kernel is that of Van Zee and van de Geijn, "BLIS", ACM TOMS 41(3), 2015.
@@ -227,7 +227,7 @@ class _Tile:
         return added
 
     def store(self, sums: list[list[Any]], c: Any, ldc: Any, alpha: Any, add: Any) -> None:
-        """Write a whole tile, or add it to what is there."""
+        """Write a whole tile, or add it to the stored elements."""
         builder = self.builder
         cells = [(self.pointer(c, ldc, m, v), value) for m, line in enumerate(sums) for v, value in enumerate(line)]
         with builder.if_else(add) as (more, write):

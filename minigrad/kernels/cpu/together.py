@@ -1,7 +1,7 @@
-"""What reductions do with several elements at once: neighbours in registers, and rows four or eight at a time.
+"""Helpers of reductions for several elements at once: neighbours in registers, and rows four or eight at a time.
 
-These are the helpers of `reduction.py`, pasted above a kernel that needs them; the free names are those of that file.
-`BETTER` is the larger of two or the smaller, and keeps the second where the comparison is false.
+They belong to `reduction.py`, and are pasted above a kernel that needs them; the free names are those of that file.
+`BETTER` is the larger or the smaller of two; it returns the second where the comparison is false.
 """
 
 import math

@@ -1,14 +1,14 @@
-"""Elementwise loops over any number of operands: a dense run, rows that lie densely, and elements that lie anyhow; and
+"""Elementwise loops over any number of operands: a dense run, dense rows, and elements with arbitrary strides; and
 over one operand whose neighbours in memory are not those of the result.
 
 Free names, filled in by `specialize`: `F` the op's scalar function, `LOAD_K` and `STORE` the conversions between memory
 and registers; `G` is `value`, which holds them.  Where `WIDE` is 1, a thread takes WIDTH neighbours at once: `TAKE_K`
 reads them by one load of up to 128 bits, or is the one element of an operand that does not move, `LANE_K` is the J-th
-of them, `ALL` writes its argument once for each, and `PUT` stores them.  `WORD` is the type of places, and the list
-`DIVISORS` says how a place is taken apart.  `TURN`, which stands alone, brings WIDTH x WIDTH elements to shared memory
-as columns, and `TAKE` reads WIDTH of them there.  Every loop goes on in strides of the grid, so a grid of any size
-serves.  Strides and offsets are in elements, those of `out` first; the dims are those of `shape`, as many as the kernel
-has.
+of them, `ALL` writes its argument once for each, and `PUT` stores them.  `WORD` is the type of positions, and the list
+`DIVISORS` splits a position into indices.  `TURN`, a line of its own, writes WIDTH x WIDTH elements to shared memory as
+columns, and `TAKE` reads WIDTH of them there.  Every loop continues in strides of the grid, so any size of grid is
+correct.  Strides and offsets are in elements, those of `out` first; the dims are those of `shape`, as many as the
+kernel has.
 """
 
 # ruff: noqa: F821, F841
@@ -79,7 +79,7 @@ def rows(in_K, out, N):
 
 
 def nest(in_K, out_R, N):
-    """Elements in any order of memory, of any number of results: a thread finds the position of each of its own by
+    """Elements with arbitrary strides, for any number of results: a thread finds the positions of its elements by
     division."""
     i = np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x
     while i < N.rows:
@@ -102,10 +102,10 @@ def tiles_fields(rank):
 
 
 def tiles(in_0, out, N):
-    """Tiles of SIDE x SIDE turned in shared memory, so that a warp reads neighbours and writes neighbours.
+    """Tiles of SIDE x SIDE transposed in shared memory, so that a warp reads neighbours and writes neighbours.
 
-    A row lies along the result, a column along the operand.  What is for one row and WIDTH columns is a word; words of
-    a column would meet in one bank of shared memory, so each row has its own order of them.
+    A row runs along the result, a column along the operand.  A word has the elements of one row and WIDTH columns.
+    Words of a column would share one bank of shared memory, so each row has its own order of them.
     """
     tile = cuda.shared.array(AREA, HELD, alignment=16)
     x = np.int32(cuda.threadIdx.x)
@@ -117,7 +117,7 @@ def tiles(in_0, out, N):
         rest = strip // N.down
         row = (strip - rest * N.down) * SIDE
         to = N.offset[0] + (row + y) * N.far[0] + (col + x * WIDTH) * N.near[0]
-        # Beyond the end the last word is read again, so that no load has to wait for what is asked before it.
+        # Beyond the end the last word is read again, so that no load waits for a bounds check.
         at = N.offset[1] + min(row + x * WIDTH, N.rows - WIDTH) * N.near[1]
         walk(rest, N.shape, to=N.strides[0], at=N.strides[1])
         for e in range(TURNS):

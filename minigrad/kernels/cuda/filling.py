@@ -26,7 +26,7 @@ RANDOM = Fields("n blocks offset state limits")
 
 
 def random(state, limits, out, N):
-    """A thread makes a block of words, and the two or four numbers that it gives.  state: a key, and a counter."""
+    """A thread makes a block of words, and the two or four numbers from it. state: a key, and a counter."""
     n = N.n
     key = np.uint64(state[N.state])
     counter = np.uint64(state[N.state + 1])

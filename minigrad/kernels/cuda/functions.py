@@ -8,7 +8,7 @@ import numpy as np
 
 
 def isnan(x):
-    """Whether x is no number."""
+    """Return whether x is nan."""
     return x != x
 
 
@@ -37,7 +37,7 @@ def remainder(x, y):
 
 
 def floor_divide(x, y):
-    """The largest whole number not above x/y."""
+    """Return the largest integer not above x/y."""
     quotient = x / y
     if y == T(0):
         return quotient
@@ -48,5 +48,5 @@ def floor_divide(x, y):
     if whole == T(0):
         return libdevice.copysign(T(0), quotient)
     below = libdevice.floor(whole)
-    # The division was rounded, so it may have come out just below a whole number.
+    # The division was rounded, so the result may be just below an integer.
     return below + T(1) if whole - below > T(0.5) else below

@@ -1,13 +1,13 @@
-"""Additions by index whose order depends on the index alone: entries are brought in the order of their keys, and a
-thread adds up some neighbours of that order.
+"""Additions by index whose order depends on the index alone: entries are sorted by their keys, and a thread adds up
+some neighbours of that order.
 
-A key is a place that is added to, as a number; entries with equal keys stay in their order.  They are ordered by DIGITS
-bits at a time, the lowest first: `tally` counts the digits of each block of entries, and when a scan of these has told
-where each block's entries of each digit go, `arrange` writes them there.  `ENTRY` is the entry at a place of the order
-so far, and `KEY` its key.
+A key is the position of an addition, as a number; entries with equal keys keep their order.  The sort takes DIGITS bits
+at a time, the lowest first.  `tally` counts the digits of each block of entries; a scan of the counts returns the
+target positions of each block and digit, and `arrange` writes the entries there.  `ENTRY` is the entry at a position of
+the order so far, and `KEY` its key.
 
-`add_runs` cuts the order into chunks.  What begins and ends in a chunk is added to the result; of what goes on beyond
-one of its ends the sum is left, two of a chunk at most, as entries that are in order already, for a next launch.
+`add_runs` divides the order into chunks.  A run of equal keys that begins and ends in a chunk is added to the result.
+The sums of runs that cross an end of a chunk, at most two per chunk, are left as sorted entries for the next launch.
 """
 
 # ruff: noqa: F821, F841

@@ -2,9 +2,9 @@
 
 A thread of `move` moves or adds an element, one of `gather_rows` moves some neighbours of a row that has one index, and
 one of `add_lines` adds a line along the dim, in the order of the index.
-An index out of range adds to a flag, and nothing else is read or written for it.  `WORD` is the type of places, and the
-list `DIVISORS` says how a place is taken apart, as in `elementwise.py`.  Dims are those of the index, for `add_lines`
-without the one that it runs along.
+An index out of range adds to a flag, and nothing else is read or written for it.  `WORD` is the type of positions, and
+the list `DIVISORS` splits a position into indices, as in `elementwise.py`.  Dims are those of the index, for
+`add_lines` without the one that it runs along.
 """
 
 # ruff: noqa: F821
@@ -14,7 +14,7 @@ from minigrad.kernels.fields import Fields
 
 
 def position_of(index, size):
-    """What an index stands for, counted from the beginning, or -1 where there is no such place."""
+    """Return the position of an index, counted from the beginning, or -1 if it is out of range."""
     k = np.int64(index)
     if k < 0:
         k += size

@@ -1,9 +1,9 @@
 """The loop that joins dense operands: all of them in one launch, by words of up to 16 bytes.
 
-A row of the result is one row of each operand after the other.  Blocks are shared out among the operands by their size;
-`PART`, written out, finds by comparisons, one an operand, what a block is told: `source`, which begins `base` words
-on, `width` words a row, which stand `begin` words into a row of the result, and the blocks from `start` to `stop`.  A
-word is WIDTH elements of memory.
+A row of the result is one row of each operand after the other.  Blocks are divided among the operands by size.  `PART`,
+written out, finds the operand of a block with one comparison for each operand.  Its numbers are `source`, which begins
+at word `base`; `width`, the words per row, which begin at word `begin` of a row of the result; and the blocks from
+`start` to `stop`.  A word is WIDTH elements of memory.
 """
 
 # ruff: noqa: F821

@@ -1,9 +1,9 @@
-"""Masks: how many elements hold, and where they stand.
+"""Masks: the count of True elements, and their positions.
 
-A unit is a stretch of row-major positions, which a block has.  Units are counted first, so each knows where its
-positions belong; within a unit each warp has a stretch of its own: 32 neighbours vote at once, and who holds is
-numbered by the votes below its own.  `WIDE`: the mask is one run of memory, of which `count` reads 16 bytes at once, as
-words of 32 bits, whose ones it counts.
+A unit is a run of row-major positions, which one block processes.  Units are counted first, so the target of the
+positions of each unit is fixed.  Within a unit each warp has a run of its own: 32 neighbours vote at once, and the
+votes below a True element are its index.  `WIDE`: the mask is one run of memory; `count` reads 16 bytes at once, as
+words of 32 bits, and counts their ones.
 """
 
 # ruff: noqa: F821
@@ -77,7 +77,7 @@ def votes(in_0, i, end, N):
 
 
 def positions(in_0, in_1, out, N):
-    """The positions of the elements that hold; in_1 says where those of each unit begin."""
+    """Write the positions of the True elements; in_1 has where those of each unit begin."""
     sums = cuda.shared.array(WARPS, np.int64)
     warp = cuda.threadIdx.x // 32
     lane = cuda.threadIdx.x % 32

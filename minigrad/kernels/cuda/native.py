@@ -1,7 +1,7 @@
-"""Instructions that kernels are given by name: wide loads and stores, conversions of halves, atomic additions.
+"""Instructions that kernels use by name: wide loads and stores, conversions of float16, atomic additions.
 
 They are Numba's intrinsics, which numba-cuda compiles too.  A kernel's text carries the hash of this file; the
-simulator gives the same names to the kernels that it runs (`backends/cuda/words.py`).
+simulator defines the same names for the kernels that it runs (`backends/cuda/words.py`).
 """
 
 from __future__ import annotations
@@ -19,18 +19,16 @@ WIDTHS = (1, 2, 4, 8, 16)  # elements of one load or store, of 16 bytes at most
 
 
 def natives() -> dict[str, Any]:
-    """The names and what they are.
+    """Return the instructions by name.
 
     load_W(p, i): the elements p[i] to p[i + W - 1] as a tuple, by one load; their address is a multiple of their size.
     store_W(p, i, values): the same the other way.
     half_to_float(h), float_to_half(x): the machine's own conversions of the bits of a float16.
-    atomic_add(p, i, x): p[i] += x in one step, whoever else does so.
-    atomic_max(p, i, x): p[i] = max(p[i], x) likewise, of signed integers.
-    copy_async(a, to, p, i, n): the 8 elements at p[i], of 16 bits, on their way to a[to] of shared memory; n of them, 8
-        or 0, else zeros.  copies_sent() ends a group of them; copies_landed_N() waits until at most N groups are under
-        way.
-    ldmatrix(a, i), ldmatrix_turned(a, i): four 8 x 8 matrices of 16-bit elements, whose rows begin where the 32 lanes
-        say; a lane is given two neighbours of each row, or column, as a word of 32 bits for each matrix.
+    atomic_add(p, i, x): p[i] += x, atomically.  atomic_max(p, i, x): p[i] = max(p[i], x), atomically, of signed
+    integers.  copy_async(a, to, p, i, n): start to copy 8 elements of 16 bits from p[i] to a[to] in shared memory; n is
+    8, or 0 for zeros. copies_sent() ends a group of copies; copies_landed_N() waits until at most N groups are
+    incomplete.  ldmatrix(a, i), ldmatrix_turned(a, i): four 8 x 8 matrices of 16-bit elements; the 32 lanes pass the
+    begins of the rows.  For each matrix a lane receives two neighbours of a row, or column, as a word of 32 bits.
     mma_float16(a0 .. a3, b0, b1, c0 .. c3), mma_bfloat16: c + a @ b of a warp, 16 x 8 with 16 between them.
     """
     names: dict[str, Any] = {}

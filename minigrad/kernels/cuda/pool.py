@@ -1,14 +1,14 @@
-"""Pooling: a thread makes one element, of the result or, for a gradient, of the image.
+"""Pooling: a thread computes one element, of the result or, for a gradient, of the image.
 
-Values are looked for window by window, in row-major order, so that ties go to the first.  A gradient is gathered: an
-element of the image goes through the windows that it lies in, in their order, so that sums are the same in every run.
+Values are searched window by window, in row-major order, so that ties go to the first.  A gradient is gathered: an
+element of the image adds over the windows that contain it, in their order, so that sums are the same in every run.
 
-Free names: `LOAD_0`, `LOAD_1`, `STORE`, `T`; `LOAD_X` for the operand that windows are in, `LOWEST` for the largest of
-nothing, QUOTIENT for a division.  With SPREAD the elements of a window lie apart.
+Free names: `LOAD_0`, `LOAD_1`, `STORE`, `T`; `LOAD_X` for the operand of the windows, `LOWEST` for the maximum of
+nothing, QUOTIENT for a division.  SPREAD: the elements of a window are not adjacent (dilation).
 
 Numbers: sizes are those of the result, (batch, channels, three dims), and to_steps, x_steps, y_steps the strides of the
 result, of the image that is searched or the gradient, and of a second operand.  spots: windows along each dim; image:
-its sizes.  `given` says that `divisor` is what a sum is divided by, else `clip` that padding does not count.
+its sizes.  If `given` is set, `divisor` is the divisor of each sum; otherwise `clip` excludes padding from the count.
 """
 
 # ruff: noqa: F821
@@ -104,7 +104,7 @@ def picked(in_0, in_1, out, N):
 
 
 def mean(in_0, out, N):
-    """out = the sum of each window over what it counts."""
+    """out = the sum of each window over its count."""
     e = np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x
     while e < N.count:
         n, m, a, b, c = apart(e, N)
@@ -134,7 +134,7 @@ def length(start, window, size, pad, clip):
 
 
 def counted(a, b, c, N):
-    """What the sum of a window is divided by."""
+    """Return the divisor of the sum of a window."""
     if N.given != 0:
         return N.divisor
     deep = length(a * N.stride[0] - N.pad[0], N.window[0], N.image[0], N.pad[0], N.clip)
@@ -143,8 +143,8 @@ def counted(a, b, c, N):
 
 
 def back(in_K, out, N):
-    """out = the sum of in_0 over the windows whose largest element is here, of which in_1, dense, says the place; or
-    with MEAN, without in_1, over all windows, each over what it counts."""
+    """out = the sum of in_0 over the windows whose largest element is here; in_1, dense, has these positions.  With
+    MEAN, without in_1, the sum is over all windows, each over its count."""
     e = np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x
     while e < N.count:
         n, m, a, b, c = apart(e, N)

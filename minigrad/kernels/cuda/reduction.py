@@ -1,13 +1,14 @@
-"""Reductions and positions of extremes: an output is made by a group of threads, whose accumulators meet in a tree.
+"""Reductions and positions of min/max: a group of threads computes an output and joins its accumulators in a tree.
 
 Free names: `F` a step of the reduction from (acc, x), or whether x beats the best; `COMBINE` joins two accumulators,
 `LOAD_K` and `STORE` are the conversions, `IDENTITY` the first accumulator, `FINISH` the last step, from the accumulator
-and the count; with positions behind their arguments they store what they make of any number of accumulators, `_S`.
-`LANE` of `LANES` is a thread's place in its group, `GROUP` of `GROUPS` that of the group in the block: along memory the
-lanes of a group are neighbours and `JOINED` is `by_lanes`, across it the groups are and it is `by_rows`, which tells
-all lanes if `TOLD`.  `SEND` and `RECEIVE` turn an accumulator into what travels, of type `WIRE`.  A thread adds WIDTH
-neighbours that came by one load at once (`WIDELY`), or four elements (`FOURS`).  Blocks along y reduce a piece each,
-whose results a second launch joins: in which order anything is added depends on the shape alone.
+and the count; with positions after their arguments they store the results for any number of accumulators, `_S`.  `LANE`
+of `LANES` is a thread's index in its group, `GROUP` of `GROUPS` that of the group in the block.  Along memory the lanes
+of a group are neighbours and `JOINED` is `by_lanes`.  Across it the groups are neighbours and `JOINED` is `by_rows`,
+which returns the result to all lanes if `TOLD`.  `SEND` and `RECEIVE` convert an accumulator to the type `WIRE`, which
+threads exchange, and back.  A thread adds WIDTH neighbours of one load at once (`WIDELY`), or four elements (`FOURS`).
+Each block along y reduces a piece, and a second launch joins the results: the order of additions depends on the shape
+alone.
 """
 
 # ruff: noqa: F821, F841
@@ -58,7 +59,7 @@ def one_each(in_K, out_R, N):
 
 
 def by_lanes(acc_S):
-    """What the lanes of a group have together: within a warp by shuffles, of several warps through shared memory."""
+    """Join the accumulators of a group: within a warp by shuffles, between warps through shared memory."""
     lanes = min(cuda.blockDim.x, 32) // 2
     while lanes > 0:
         other_S = RECEIVE(cuda.shfl_xor_sync(0xFFFFFFFF, SEND(acc_S), lanes))
@@ -80,8 +81,8 @@ def by_lanes(acc_S):
 
 
 def by_rows(acc_S):
-    """What the lanes of a group have together, where the lanes of a warp are of different groups; the first lane is
-    told, or all are."""
+    """Join the accumulators of a group if the lanes of a warp are in different groups; the first lane, or all lanes,
+    receive the result."""
     if cuda.blockDim.y > 1:
         parts_S = cuda.shared.array(256, WIRE)
         mine = cuda.threadIdx.y * cuda.blockDim.x + cuda.threadIdx.x

@@ -1,12 +1,12 @@
-"""Scans: every partial result of a reduction along one dim, and running extremes with their positions.
+"""Scans: every partial result of a reduction along one dim, and running min/max with their positions.
 
 Free names: `F` a step of the scan from the accumulator and the operands' elements, or whether x beats the best;
 `COMBINE` joins two accumulators, the earlier one first, `IDENTITY` is the first one, `LOAD_K` and `STORE` are the
-conversions, `SEND` and `RECEIVE` what travels between threads, of type `WIRE`.  A group of `blockDim.x` lanes has a
-row, or a block of one, and takes a tile of EACH neighbours a lane at a time: each lane scans its own, then the lanes
-scan their totals, and what came before the tile is carried on.  `SCAN_OWN` and `LEAVE_OWN` are written out for the EACH
-elements, which come and go by one load and store where they can.  Rows that are cut have the totals of their blocks in
-`work`, the first blocks of all rows first.  `LATER` is `later` of two places.
+conversions, `SEND` and `RECEIVE` convert an accumulator to the type `WIRE`, which threads exchange, and back.  A group
+of `blockDim.x` lanes has a row, or a block of a row, and takes a tile of EACH neighbours per lane at a time.  Each lane
+scans its own elements, then the lanes scan their totals, and the total before the tile is carried on.  `SCAN_OWN` and
+`LEAVE_OWN` are written out for the EACH elements, which use one load and store if possible.  Rows that are divided have
+the totals of their blocks in `work`, the first blocks of all rows first.  `LATER` is `later` of two positions.
 """
 
 # ruff: noqa: F821, F841, RUF059
@@ -40,8 +40,8 @@ def chain(in_K, out, N):
 
 
 def before_lane(acc, carry):
-    """What comes before a lane, of the totals of all lanes of its group and what was carried there; and what comes
-    before the next tile."""
+    """Return the total before a lane, from the totals of the lanes of its group and the carry; and the carry to the
+    next tile."""
     lane = cuda.threadIdx.x % 32
     lanes = min(cuda.blockDim.x, 32)
     step = 1
@@ -76,7 +76,7 @@ def before_lane(acc, carry):
 
 
 def tiles(in_0, work, out, N):
-    """Rows in tiles; the scan of each began with what the blocks before it have together."""
+    """Scan rows in tiles; the scan of each block begins with the total of the blocks before it."""
     held = cuda.local.array(EACH, T)
     first = np.int64(cuda.blockIdx.x) * cuda.blockDim.y
     while first < N.rows * N.blocks:

@@ -1,13 +1,13 @@
 """Sorting by integer keys: rows are cut into tiles, each is sorted by a group of threads, and sorted runs are merged.
 
 Keys are those of `kernels/orders.py`.  A key of up to 32 bits and the position share one 64-bit word; where `WIDE` is 1
-a longer key has its position beside it, in `spots`.  What is equal stays in order, since of two runs the first one goes
-first.  A thread has EACH neighbours in `held`, which the word `SETTLE` sorts by an exchange of neighbours written out;
-then runs double: each thread looks for where its own EACH of two runs together begin, and merges those.  Tiles of a
-long row are merged two by two, EACH elements a thread again (O. Green, R. McColl, D. A. Bader, "GPU merge path: a GPU
-merging algorithm", ICS 2012).  `wanted` elements of each run are kept: those are all that the first few of a row can
-come from.  Words between launches stand in rows, their positions, if they are `WIDE`, in as many behind them.  FIRST:
-what is sorted are the elements; LAST: what is left are positions, and by `KEEP` the elements, in `values`.
+the position of a longer key is in a second array, `spots`.  Equal keys keep their order, since the first of two runs
+goes first.  A thread has EACH neighbours in `held`, which the word `SETTLE` sorts by an exchange of neighbours written
+out.  Then runs double: each thread searches for the begin of its own EACH elements in two merged runs, and merges
+those.  Tiles of a long row are merged two by two, again EACH elements per thread (O. Green, R. McColl, D. A. Bader,
+"GPU merge path: a GPU merging algorithm", ICS 2012).  `wanted` elements of each run are kept: the first few of a row
+can only be among these.  Words between launches are in rows; if they are `WIDE`, as many rows after them have their
+positions.  FIRST: the input is the elements; LAST: the output is positions, and by `KEEP` the elements, in `values`.
 """
 
 # ruff: noqa: F821
@@ -79,7 +79,7 @@ def stow(keys, spots, held, carried, at, count):
 
 
 def leave(keys, spots, base, length, in_0, values, out, row, skip, p, N):
-    """What is left of `length` words from `base` on: what they stand for in a row, after `skip` others, or the words
+    """Store `length` words from `base` on: with LAST their positions in a row, after `skip` others, otherwise the words
     themselves, from p on."""
     if LAST:
         rest = row

@@ -1,9 +1,8 @@
-"""CUDA as a target of kernels: plain functions on pointers and numbers, `math` by libdevice, halves by the machine.
+"""CUDA as a target of kernels: plain functions on pointers and numbers, `math` by libdevice, float16 by the machine.
 
-A kernel's text imports nothing of CUDA.  The names `cuda`, `libdevice` and `device`, and those of `native.py`, are
-given to it by whoever runs it: the compiler, or the simulator, which knows no compiler.  So one text is compiled,
-simulated and read.  POINTERS and NUMBERS say what a kernel is called with: pointers to elements, then int64 numbers in
-one tuple.
+A kernel's text imports nothing of CUDA. The compiler, or the simulator, which needs no compiler, defines the names
+`cuda`, `libdevice` and `device`, and those of `native.py`.  So the same text is compiled, simulated and read.  POINTERS
+and NUMBERS specify the arguments of a kernel: pointers to elements, then int64 numbers in one tuple.
 """
 
 from __future__ import annotations
@@ -36,13 +35,13 @@ NAMES = "cuda, libdevice, device; load_1 .. store_16, half_to_float, float_to_ha
 
 @cache
 def natives() -> str:
-    """What a kernel is given, and the hash of what that comes from: a kernel is known by its text."""
+    """Return the lines with the names that a kernel receives, and the hash of their source."""
     version = digest((Path(__file__).parent / "native.py").read_text(encoding="utf-8"))[:16]
     return f"\n# given to this module: {NAMES}\n# native.py {version}\n"
 
 
 def calls(compute: np.dtype[Any]) -> dict[str, str]:
-    """What stands for `math.NAME` in a kernel that computes in float32 or float64."""
+    """Return the replacement of each `math.NAME` in a kernel that computes in float32 or float64."""
     bits, end = 8 * compute.itemsize, "f" if compute.itemsize == 4 else ""
     return {name: f"libdevice.{at}{end}" for name, at in LIBDEVICE.items()} | {name: f"{name}_{bits}" for name in OWN}
 
@@ -60,8 +59,8 @@ def functions(text: str) -> list[str]:
 def walk(
     position: str, sizes: str, length: str, moved: Sequence[tuple[str, str]], named: Callable[[str], str]
 ) -> list[str]:
-    """Each dim in lines of its own, the last one first.  `N.magic` says that the sizes of `N.shape` are divided by with
-    multiplications in 32 bits, and with the shifts of `N.shift`; others are divided by in 64."""
+    """Return lines for each dim, the last one first.  With `N.magic` the divisions by the sizes of `N.shape` are
+    multiplications in 32 bits and shifts of `N.shift`; other sizes use divisions in 64 bits."""
     quick = sizes == "N.magic"
     shape = "N.shape" if quick else sizes
     whole = "np.uint32" if quick else "np.int64"
@@ -83,7 +82,7 @@ def walk(
 def entry(
     text: str, start: int, arrays: Sequence[DType | np.dtype[Any] | str], fields: Fields | None, operands: int
 ) -> str:
-    """A kernel over arrays as one over pointers, with what it is called with above it and its numbers explained."""
+    """Return a kernel over arrays as one over pointers, with its argument types and a comment on its numbers."""
     kinds = ["uint8" if element(dtype) == "bool_" else element(dtype) for dtype in arrays if not isinstance(dtype, str)]
     comment = textwrap.wrap(f"numbers: {fields}", 110, initial_indent="    # ", subsequent_indent="    # ")
     lines = text.split("\n")
@@ -101,7 +100,7 @@ CUDA = Target(
     functions=functions,
     guarded=lambda text: text,
     halves=lambda: "",
-    # A truth value in memory is a byte; in arithmetic it counts as 0 or 1.
+    # A boolean in memory is a byte; in arithmetic it counts as 0 or 1.
     truths=("bool({})", "np.uint8(bool({}))"),
     walk=walk,
     entry=entry,

@@ -1,15 +1,15 @@
-"""Products by tiles: a block makes HIGH x BROAD elements of a result, DEPTH of the inner dim at a time.
+"""Products by tiles: a block computes HIGH x BROAD elements of a result, DEPTH of the inner dim at a time.
 
-All threads bring a slice of both operands to shared memory, and then each multiplies what it needs of it: a small tile
-of its own in registers, or with MMA its share of what a warp does at once on the tensor cores.  There are STAGES
-slices in shared memory: while one is multiplied, the next are on their way, and one barrier a slice suffices.
+All threads copy a slice of both operands to shared memory.  Then each multiplies its part: a small tile of its own in
+registers, or with MMA its share of a warp's product on the tensor cores.  There are STAGES slices in shared memory:
+while one is multiplied, the next are being copied, and one barrier per slice is enough.
 
-`if ASYNC_K:` an operand goes there by copies of 16 bytes that pass by the registers; else elements are loaded one by
-one, converted, and stored once the multiplications are done.  Consecutive threads load along the dim that ALONG_K says.
-PLACE_K is where an element of a slice lies, such that neither the stores nor the loads of a warp meet in a bank.
+`if ASYNC_K:` an operand goes there by copies of 16 bytes that bypass the registers.  Otherwise elements are loaded one
+by one, converted, and stored after the multiplications.  Consecutive threads load along the dim ALONG_K. PLACE_K is the
+position of an element of a slice, such that neither the stores nor the loads of a warp have bank conflicts.
 
 With WINDOWS the right operand is an image seen through windows: a column is an output and an inner index a channel and
-a tap, or the other way round, each of four dims.  Elements outside of the image are 0.
+a tap, or the other way round, each of four dims.  Elements outside the image are 0.
 
 Numbers: tasks, of which each is a tile, of `down` x `across`; `pieces`, of `deep` inner indices each, whose sums are
 results of their own.  a, b, c, to: where the operands and the result begin; am, ak, bk, bn, cm, cn, om, on: their
@@ -56,7 +56,7 @@ def left_of(k, at, N):
 
 
 def seen(k, at, p0, p1, p2, N):
-    """Where the element of an inner index is in the image, or -1 outside of it; the rest says where a column is."""
+    """Return the position of an inner index's element in the image, or -1 outside; at, p0 to p2 locate a column."""
     rest = QUOTIENT(k, N.k_sizes[3], N.k_magic[3], N.k_shift[3])
     i = k - rest * N.k_sizes[3]
     at += i * N.b_k[3]

@@ -67,7 +67,7 @@ STORE = re.compile(r" +\w+\[.*\] = ")  # a line that stores a result
 
 
 def calls(compute: np.dtype[Any]) -> dict[str, str]:
-    """What stands for `math.NAME` in a kernel that computes in float32 or float64: the names of pasted functions."""
+    """Return the replacement of each `math.NAME` in a kernel that computes in float32 or float64: a pasted function."""
     bits = 8 * compute.itemsize
     return {name: f"{name}{'_any' if name in GUARDED else ''}_{bits}" for name in FUNCTIONS}
 
@@ -80,13 +80,13 @@ def called(text: str) -> list[str]:
 
 @cache
 def modules() -> tuple[ModuleType, ...]:
-    """The modules of the package, imported when the first kernel asks."""
+    """Return the modules of the package, imported for the first kernel that needs them."""
     return tuple(importlib.import_module(f"{__name__}.{family}") for family in FAMILIES)
 
 
 @cache
 def find(name: str, bits: int) -> Any:
-    """What a word of a template stands for: a function, a number, a table, or None for any other word."""
+    """Return the meaning of a word in a template: a function, a number, a table, or None for any other word."""
     for module in modules():
         for key in (f"{name}_{bits}", name):
             value = vars(module).get(key)
@@ -164,8 +164,11 @@ ADDED = ("rare",)  # the names that `guarded` puts into a body
 
 
 def guarded(body: str) -> str:
-    """A kernel's body in which each innermost loop that calls `NAME_any` is preceded by a loop that looks for arguments
-    outside the range of the vectorised `NAME`, and stands a second time with `NAME` for when there are none."""
+    """Return a kernel's body with two forms of each innermost loop that calls `NAME_any`.
+
+    A loop before them searches for arguments outside the range of the vectorised `NAME`.  If there are none, the form
+    with `NAME` runs.
+    """
     if "_any_" not in body:
         return body
     lines = body.splitlines()

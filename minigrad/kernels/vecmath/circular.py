@@ -55,7 +55,7 @@ def clipped(y):
 
 
 def turned(r, flips):
-    """A float64 with its sign changed if the low bit of `flips`, a number beside 1.5 * 2**52, is set."""
+    """Return a float64 with its sign changed if the low bit of `flips`, a number near 1.5 * 2**52, is set."""
     sign = np.uint64(np.float64(flips).view(np.uint64) << SIGN_PLACE_64)
     return np.uint64(np.float64(r).view(np.uint64) ^ sign).view(np.float64)
 

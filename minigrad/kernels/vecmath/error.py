@@ -114,7 +114,7 @@ def erfc_64(x):
     p = horner(top, EXP)
     rest = p * (top * top) + top
     y = 1.0 + rest
-    # What three roundings lost: of 1 + rest, of r, and of d (a is above 1/2 where this counts)
+    # The errors of three roundings: of 1 + rest, of r, and of d (a is above 1/2 where this counts)
     rest = (rest - (y - 1.0)) + v - y * ((1.0 - (d - (a + a))) / d)
     y = y * factor + rest * factor
     bits = T(t).view(U)

@@ -2,7 +2,7 @@
 
 The scheme is that of W. J. Cody and W. Waite, "Software Manual for the Elementary Functions", 1980, chapter 6: ln(2)
 in two parts, the first with so few bits that n times it is exact.  The polynomials are minimax fits on |r| <= ln(2)/2
-by the algorithm of Remez.  n comes from the addition of 1.5 * 2**(mantissa bits): the sum rounds to a whole number and
+by the algorithm of Remez.  n comes from the addition of 1.5 * 2**(mantissa bits): the sum rounds to an integer and
 holds it in its low bits; J.-M. Muller et al., "Handbook of Floating-Point Arithmetic", 2nd edition 2018, section 10.2.
 """
 
@@ -64,7 +64,7 @@ def exp(x):
 
 
 def exp2(x):
-    """2 to the x, below 1 ulp; exact for whole numbers."""
+    """Return 2**x, below 1 ulp; exact for integers."""
     z = EXP2_LOW if x < EXP2_LOW else x
     z = EXP2_HIGH if z > EXP2_HIGH else z
     t = z + TO_TWICE
@@ -77,7 +77,7 @@ def exp2(x):
 
 
 def expm1(x):
-    """exp(x) - 1, below 1.5 ulp: 2**n * expm1(r) + (2**n - 1), in halves so that 2**n does not overflow."""
+    """Return exp(x) - 1, below 1.5 ulp: 2**n * expm1(r) + (2**n - 1), halved first so that 2**n does not overflow."""
     z = EXPM1_LOW if x < EXPM1_LOW else x
     z = EXP_HIGH if z > EXP_HIGH else z
     t = z * LOG2E + TO_WHOLE

@@ -1,9 +1,9 @@
 """sinh, cosh, tanh and their inverses.
 
 With x = n*ln(2) + r, sinh and cosh are sums of 2**n and 2**-n times sinh(r) and cosh(r), which are short polynomials:
-no division, and no cancellation near 0, where n is 0.  tanh is 1 - 2/(exp(2x) + 1) where that loses nothing, else a
-polynomial. The inverses are logarithms of sums: log1p where the sum is near 1, or log in float64 registers for
-float32; the forms are those of J.-M. Muller, "Elementary Functions", 3rd edition 2016, chapter 2.  Polynomials:
+no division, and no cancellation near 0, where n is 0.  tanh is 1 - 2/(exp(2x) + 1) where that loses no accuracy,
+otherwise a polynomial. The inverses are logarithms of sums: log1p where the sum is near 1, or log in float64 registers
+for float32; the forms are those of J.-M. Muller, "Elementary Functions", 3rd edition 2016, chapter 2.  Polynomials:
 minimax fits by the algorithm of Remez.
 """
 
@@ -124,7 +124,7 @@ def acosh_64(x):
     z = x - 1.0
     s = np.sqrt(2.0 * z + z * z)
     w = z + s
-    # What the sum has rounded away, worth as much as the logarithm's slope
+    # The rounding error of the sum, times the derivative of the logarithm
     y = log1p(x if x > MANY else w) + (((s - w) + z) / (1.0 + w) if x < 3.0 else 0.0)
     y = y + LN2 if x > MANY else y
     return y if x >= 1.0 else NAN

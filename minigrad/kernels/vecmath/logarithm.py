@@ -6,11 +6,11 @@ but a third of the terms: the scheme of fdlibm's e_log.c (Sun Microsystems, 1993
 2**-k - 1 with one rounding.
 """
 
-# The bits of sqrt(1/2), and what to add so that the exponent field of sqrt(1/2) becomes that of 1.
+# The bits of sqrt(1/2), and the summand that changes the exponent field of sqrt(1/2) to that of 1.
 ROOT_BITS_32, ROOT_BITS_64 = 0x3F3504F3, 0x3FE6A09E667F3BCD
 ROOT_SHIFT_32, ROOT_SHIFT_64 = 0x3F800000 - 0x3F3504F3, 0x3FF0000000000000 - 0x3FE6A09E667F3BCD
 MANTISSA_BITS_32, MANTISSA_BITS_64 = 0x7FFFFF, 0xFFFFFFFFFFFFF
-# 2**(mantissa bits) as bits: with a small whole number in its low bits it is that number plus 2**(mantissa bits).
+# 2**(mantissa bits) as bits: with a small integer in its low bits it is that integer plus 2**(mantissa bits).
 WHOLE_BITS_32, WHOLE_BITS_64 = 0x4B000000, 0x4330000000000000
 WHOLE_BIAS_32, WHOLE_BIAS_64 = 8388608.0 + 127, 4503599627370496.0 + 1023
 # (2 * bias) << (mantissa bits): minus a biased exponent it is the exponent of the reciprocal.

@@ -2,8 +2,8 @@
 
 From 7 on it is Stirling's series.  Below, gamma(x + 1) = x*gamma(x) leads to [1.5, 2.5]: the logarithm of the factors,
 and a polynomial around 2, whose form keeps the zeros at 1 and 2.  float32 computes in float64 registers.  Negative
-arguments take the reflection gamma(x)*gamma(1 - x) = pi/sin(pi*x), with the sine of the distance to the nearest whole
-number: `NAME_any` does so, and a loop that finds no such argument runs without it.  Source: M. Abramowitz and I. A.
+arguments take the reflection gamma(x)*gamma(1 - x) = pi/sin(pi*x), with the sine of the distance to the nearest
+integer: `NAME_any` does so, and a loop that finds no such argument runs without it.  Source: M. Abramowitz and I. A.
 Stegun, "Handbook of Mathematical Functions", 1964, 6.1.15, 6.1.17 and 6.1.40; minimax fits by the algorithm of Remez.
 """
 
@@ -39,7 +39,7 @@ def is_below_zero(x):
 
 def lgamma_64(x):
     """log(gamma(x)) for x >= 0, below 4 ulp."""
-    # t + 2 is where the polynomial is asked, factor what leads from there to x.
+    # The polynomial is evaluated at t + 2; factor is the ratio of gamma there and at x.
     low = x < 1.5
     lower = x < 0.5
     t = x if lower else (x - 1.0 if low else x - 2.0)
@@ -82,7 +82,7 @@ def lgamma_any_64(x):
     # a*gamma(a).
     near = below & (a < 0.5)
     y = lgamma_64(1.0 + a if near else (a if below else x))
-    # The distance to the nearest whole number is exact.
+    # The distance to the nearest integer is exact.
     w = abs(x - np.rint(x))
     z = w * w
     p = horner(z, SINE_OF_TURN_64)
@@ -93,5 +93,5 @@ def lgamma_any_64(x):
 
 
 def lgamma_any_32(x):
-    """log(|gamma(x)|) of any argument, below 1 ulp but for the zeros below 0, where float64 counts too."""
+    """Return log(|gamma(x)|), below 1 ulp except at the zeros below 0, where the error of float64 counts too."""
     return np.float32(lgamma_any_64(np.float64(x)))

@@ -1,8 +1,8 @@
 """The logistic function 1/(1 + exp(-x)), with full relative accuracy for x far below 0.
 
 It is e/(1 + e) for x < 0 and 1/(1 + e) above, with e = exp(-|x|) as in `exponential`.  e is at most 1, so its power of
-two can be made in one step, larger than it is by the factor that `normal` takes too; the polynomial is smaller by as
-much, and their product gives subnormal e with one rounding.
+two can be computed in one step, scaled up by the factor that `normal` takes too.  The polynomial is scaled down by the
+same factor, and their product is subnormal e with one rounding.
 """
 
 from minigrad.kernels.vecmath.exponential import EXP_32

@@ -57,7 +57,7 @@ def effective_exponent(a, v):
 
 def pow_edges(x, y, v, r):
     """x to the y, given the bounded exponent v and r = |x| to the y: the table of IEEE 754."""
-    # What is left of v after taking pairs: 1 for an odd number, 0 for an even one, all that is large being even.
+    # The remainder of v after pairs: 1 for an odd number, 0 for an even one; all large numbers are even.
     pairs = 0.5 * v
     left = v - 2.0 * np.floor(pairs)
     r = U(T(r).view(U) ^ (U(T(x).view(U) & SIGN_BIT) if left == 1.0 else U(0))).view(T)

@@ -1,6 +1,6 @@
 """remainder and floor_divide of floats, exact, with the signs of Python's `%` and `//`, and fmod with that of C's.
 
-Below 2**20 the quotient's whole part times the divisor is exact: in float64 for float32, in two halves for float64.
+Below 2**20 the quotient's integer part times the divisor is exact: in float64 for float32, in two parts for float64.
 The rounded quotient may be one too far from 0, which the sign of the remainder shows.  A larger quotient, or an
 operand that is not finite, needs a loop of subtractions: `NAME_any` leaves it to the library's fmod.
 """
@@ -34,10 +34,10 @@ def rest_64(x, y, q):
 
 
 def remainder(x, y):
-    """x - y*floor(x/y) with the sign of y, exact but for one rounding where x and y differ in sign."""
+    """Return x - y*floor(x/y) with the sign of y, exact except one rounding where x and y differ in sign."""
     q = np.trunc(x / y)
     r = rest(x, y, q)
-    # One step back where the quotient was rounded up to a whole number.
+    # One step back where the quotient was rounded up to an integer.
     beyond = r < 0.0 if x > 0.0 else r > 0.0
     r = r + (math.copysign(y, x) if beyond else 0.0)
     other = r < 0.0 if y > 0.0 else r > 0.0
@@ -45,7 +45,7 @@ def remainder(x, y):
 
 
 def floor_divide(x, y):
-    """The largest whole number not above x/y."""
+    """Return the largest integer not above x/y."""
     d = x / y
     q = np.trunc(d)
     r = rest(x, y, q)

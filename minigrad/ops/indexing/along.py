@@ -41,7 +41,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: OneDim = None) -> Tensor
 def repeat_interleave(
     input: Tensor, repeats: Tensor | int, dim: OneDim = None, *, output_size: int | None = None
 ) -> Tensor:
-    """Each element several times, one after the other, along `dim`, or of all as a row.
+    """Repeat each element several times, one after the other, along `dim`, or of all as a row.
 
     repeats: how often, for all elements or one count for each.  Gradient: summed over the repeats.
     """
@@ -57,7 +57,7 @@ def repeat_interleave(
         )
     total = int(np.broadcast_to(counts, (n,)).sum())
     if output_size is not None and output_size != total:
-        raise ArgumentError(f"repeat_interleave: the counts give {total} elements, not output_size={output_size}")
+        raise ArgumentError(f"repeat_interleave: the sum of the counts is {total}, not output_size={output_size}")
     if counts.size == 1:
         spread = expand(x.unsqueeze(d + 1), shape=(*x.shape[: d + 1], int(counts.reshape(())), *x.shape[d + 1 :]))
         return reshape(clone(spread), (*x.shape[:d], total, *x.shape[d + 1 :]))

@@ -43,11 +43,11 @@ COPY_IN: Op = index_copy.op  # type: ignore[attr-defined]
 
 
 def set_item(x: Tensor, index: Any, value: Any) -> None:
-    """x[index] = value, through the view that basic indices make, where index tensors name it, or a mask holds.
+    """Assign x[index] = value through the view of the basic indices, at index tensors or where a mask is True.
 
-    The value broadcasts and is cast.  A write into a tracked tensor, or of one, is recorded.  Where index tensors name
-    a place twice the last of the values stands, and has the gradient.
-    Raises GradientError for a Var outside no_grad, and what `x[index]` raises.
+    The value broadcasts and is cast. A write into a tracked tensor, or of a tracked value, is recorded. If index
+    tensors name a position twice, the last value is stored and receives the gradient. Raises GradientError for a Var
+    outside no_grad, and the same errors as `x[index]`.
     """
     if x.__class__ not in PLAIN and isinstance(x, Tracer):
         set_traced(x, index, value)
@@ -66,8 +66,7 @@ def set_item(x: Tensor, index: Any, value: Any) -> None:
 
 
 def put_at(y: Tensor, gathers: Gathers, value: Any, x: Tensor) -> None:
-    """Write value, broadcast and cast, into y's memory, which is x or what an index sees of it, where index tensors and
-    masks say."""
+    """Write value, broadcast and cast, into the memory of y at index tensors and masks; y is x or a view of x."""
     check_writable("index", x, (*tensors_of("index", value), *[index for _, index in gathers]))
     check_writable("index", y)
     y, dim, shape, positions, source = located(y, gathers, value, x)
@@ -96,7 +95,7 @@ def located(y: Tensor, gathers: Gathers, value: Any, x: Tensor) -> tuple[Tensor,
 
 
 def chosen_by(y: Tensor, gathers: Gathers) -> tuple[Tensor, int, int, Tensor]:
-    """(y, dim, count, places), as `side_by_side` gives them."""
+    """Return (y, dim, count, positions), as `side_by_side` does."""
     dim, index = gathers[0]
     if len(gathers) > 1:
         return side_by_side(y, gathers)
@@ -158,7 +157,7 @@ def set_traced(x: Any, index: Any, value: Any) -> None:
 
 
 def copy_into(y: Tensor, value: Any, name: str, x: Tensor) -> None:
-    """Write value, broadcast and cast, into y's memory, which is x or what an index sees of it."""
+    """Write value, broadcast and cast, into the memory of y, which is x or a view of x."""
     if y.__class__ not in PLAIN and isinstance(y, Tracer):
         begin_write(name, y)
         expect_fit(y, name, x, value, y.shape)
@@ -187,7 +186,7 @@ def set_var(x: Var, value: Any) -> Var:
 
 
 def set_value(x: Tensor, value: Any, name: str) -> None:
-    """Write `value` into the memory of x, unrecorded; `name` is what asked for it."""
+    """Write `value` into the memory of x, unrecorded; messages call the caller `name`."""
     if isinstance(value, Tensor) and value.storage is x.storage:
         raise StorageError(
             f"{name}: the {kind_of(x)} {describe(x)} cannot be set to a tensor that is derived from its own value and "
@@ -208,7 +207,7 @@ def set_value(x: Tensor, value: Any, name: str) -> None:
 
 
 def kind_of(x: Tensor) -> str:
-    """What messages call it."""
+    """Return the word for x in messages."""
     return "Var" if x.is_variable else "tensor"
 
 

@@ -1,9 +1,8 @@
 """Reading and adding by index tensors: gather, index_select and their adjoints.
 
-An index tensor may hold negative positions, which count from the end.  Its range is checked by the kernel that uses it:
-each position is read once, one that does not exist touches no memory, and the result is thrown away with an error.  So
-no other thread can change an index between the check and its use.  `subscript.py` has `x[...]`, `masks.py` what truth
-values choose.
+An index tensor may contain negative positions, which count from the end. The kernel that uses an index checks its
+range. It reads each position once; an invalid position touches no memory, and an error discards the result. So no other
+thread can change an index between the check and its use. `subscript.py` has `x[...]`, `masks.py` selection by masks.
 """
 
 from __future__ import annotations
@@ -144,9 +143,9 @@ def fitted(x: Tensor, dim: int, index: Tensor, src: Tensor, out: Any) -> Any:
     ),
 )
 def gather(backend, out, input: Tensor, dim: Dim, index: Tensor, *, sparse_grad: Front = False):
-    """out[i, j, k] = input[i, index[i, j, k], k] for dim 1, and alike for others.  Gradient: g added where it was read.
+    """Return out[i, j, k] = input[i, index[i, j, k], k] for dim 1, and so on.
 
-    sparse_grad: has no effect, since gradients are dense.
+    Gradient: g added where elements were read. sparse_grad: has no effect, since gradients are dense.
     """
     return watched(gather, backend, backend.prepare(Gather(dim), out, input, index), input, index, dim)
 
@@ -164,7 +163,7 @@ def gather(backend, out, input: Tensor, dim: Dim, index: Tensor, *, sparse_grad:
     ),
 )
 def scatter_add(backend, out, input: Tensor, dim: Dim, index: Tensor, src: Tensor):
-    """input with src[i, j, k] added at [i, index[i, j, k], k] for dim 1; repeated positions add up.
+    """Return input with src[i, j, k] added at [i, index[i, j, k], k] for dim 1; repeated positions add up.
 
     Of a src that is larger than the index, the first elements along each dim are added.
     Gradient: g, and g gathered.
@@ -187,7 +186,7 @@ def scatter_add(backend, out, input: Tensor, dim: Dim, index: Tensor, src: Tenso
     label="scatter",
 )
 def scatter_put(backend, out, input: Tensor, dim: Dim, index: Tensor, src: Tensor):
-    """input with src[i, j, k] instead of what is at [i, index[i, j, k], k] for dim 1; of equal positions the last.
+    """Return input with src[i, j, k] at [i, index[i, j, k], k] for dim 1; the last of equal positions wins.
 
     Gradient: g without these elements for input, and g gathered for src, 0 for an element that is not the last.
     """
@@ -204,7 +203,7 @@ def scatter_put(backend, out, input: Tensor, dim: Dim, index: Tensor, src: Tenso
     method=True,
 )
 def index_select(backend, out, input: Tensor, dim: Dim, index: Tensor):
-    """The slices of input along `dim` that the 1-d `index` names, in its order.
+    """Return the slices of input along `dim` that the 1-d `index` names, in its order.
 
     Gradient: g added back slice by slice.
     """
@@ -224,7 +223,7 @@ def index_select(backend, out, input: Tensor, dim: Dim, index: Tensor):
     ),
 )
 def index_add(backend, out, input: Tensor, dim: Dim, index: Tensor, source: Tensor, *, alpha: Front = 1):
-    """input with alpha * source added along `dim` at the 1-d `index`; repeated positions add up.
+    """Return input with alpha * source added along `dim` at the 1-d `index`; repeated positions add up.
 
     Gradient: g, and g's slices times alpha.
     """
@@ -246,10 +245,10 @@ def index_add(backend, out, input: Tensor, dim: Dim, index: Tensor, source: Tens
     in_place=True,
 )
 def index_copy(backend, out, input: Tensor, dim: Dim, index: Tensor, source: Tensor):
-    """input with the slices of source along `dim` instead of those that the 1-d `index` names.
+    """Return input with its slices along `dim` at the 1-d `index` replaced by those of source.
 
-    Of equal positions the last slice stands.  Gradient: g without these slices for input, and g's slices for source,
-    0 for one that does not stand.
+    The last slice of equal positions wins. Gradient: g without these slices for input; the slices of g for source, 0
+    for a slice that was overwritten.
     """
     steps = Steps(backend, (out,), (input, index, source))
     (result,), (whole, positions, slices) = steps.outs, steps.operands

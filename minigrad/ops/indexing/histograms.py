@@ -1,7 +1,7 @@
-"""histogram and histogramdd: how many elements, or points, lie in each of some bins; and what these weigh.
+"""histogram and histogramdd: the count, or the sum of the weights, of the elements or points in each bin.
 
 An element is in the bin whose left edge is the last one that is not above it; the right edge of the last bin is part of
-that bin.  What lies outside is left out, and so is nan.  Nothing here has a gradient.
+that bin.  Elements outside and nan are ignored. Nothing here has a gradient.
 """
 
 from __future__ import annotations

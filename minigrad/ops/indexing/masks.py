@@ -1,8 +1,7 @@
-"""What a mask chooses: nonzero, masked_select, masked_fill, masked_scatter, and the ops behind `x[mask]`.
+"""Selection by masks: nonzero, masked_select, masked_fill, masked_scatter, and the ops behind `x[mask]`.
 
-How many elements a mask chooses depends on its values, so no call plan can hold it.  A mask is counted first, then its
-positions are written; from there on they are an index like any other, and reading and gradients are those of
-`indexing.py`.
+The number of selected elements depends on the values of a mask, so no call plan can store it. A first pass counts the
+mask, a second writes its positions. They are an ordinary index; `gathering.py` has its reads and gradients.
 """
 
 from __future__ import annotations
@@ -42,13 +41,13 @@ def _parts(mask: Tensor) -> int:
 
 @kernel(dtype=index_dtype, shape=lambda op, mask, *, parts: (parts + 1,), namespace=())
 def tally(backend, out, mask, *, parts: Size):
-    """How many elements of a mask hold before each of equal parts of it, and at the end how many there are."""
+    """Return how many elements of a mask are True before each of equal parts of it, and the total at the end."""
     return backend.prepare(Tally(parts), out, mask)
 
 
 @kernel(dtype=index_dtype, shape=lambda op, mask, starts, *, count: (count,), namespace=())
 def locate(backend, out, mask, starts, *, count: Size):
-    """Row-major positions of the `count` elements of a mask that hold; `starts` is its tally."""
+    """Return the row-major positions of the `count` True elements of a mask; `starts` is its tally."""
     return backend.prepare(Locate(), out, mask, starts)
 
 
@@ -77,7 +76,7 @@ def positions_of(mask: Tensor) -> Tensor:
 
 
 def choose(x: Tensor, dim: int, mask: Tensor) -> Tensor:
-    """x[..., mask, ...]: the dims from `dim` on that the mask stands for become one, of what it chooses."""
+    """Return x[..., mask, ...]: one dim of the selected elements replaces the dims of the mask, from `dim` on."""
     rest = x.shape[dim + mask.ndim :]
     flat = x if mask.ndim == 1 else x.reshape(*x.shape[:dim], mask.numel(), *rest)
     return index_select(flat, dim, positions_of(mask))
@@ -122,7 +121,7 @@ def _expect_mask(name: str, x: Tensor, mask: Tensor) -> tuple[int, ...]:
 
 @composed()
 def nonzero(input: Tensor, *, as_tuple: Flag = False) -> Any:
-    """The indices of all elements that are not zero, a row each (int64); as_tuple: a tensor for each dim instead."""
+    """Return the int64 indices of all nonzero elements, one row for each; as_tuple: one tensor for each dim instead."""
     mask = input if input.dtype is bool_ else ne(input, 0)
     positions = positions_of(mask.reshape(1) if mask.ndim == 0 else mask)
     columns, rest = [], positions
@@ -147,7 +146,7 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
 
 @composed(out=False)
 def masked_fill(input: Tensor, mask: Tensor, value: Tensor | float) -> Tensor:
-    """x with `value`, a number or a tensor of one, where `mask` holds; the two broadcast.  The dtype of x stays.
+    """Return x with `value`, a number or a 0-d tensor, where `mask` is True; the two broadcast.  The dtype of x stays.
 
     Gradient: g where the mask does not hold; for a value the sum of the rest.
     """
@@ -166,7 +165,7 @@ def fill(input: Tensor, value: Tensor | float) -> Tensor:
 
 @public(namespace=(), method=True)
 def masked_fill_(x: Tensor, mask: Tensor, value: float | Tensor) -> Tensor:
-    """`masked_fill` in place."""
+    """Apply `masked_fill` in place."""
     if _expect_mask("masked_fill_", x, mask) != x.shape:
         raise ShapeError(f"masked_fill_: the mask {describe(mask)} does not fit into {describe(x)}", op="masked_fill_")
     return where(mask, _filling("masked_fill_", x, value), x, out=x)
@@ -183,7 +182,7 @@ def _filling(name: str, x: Tensor, value: Any) -> Tensor:
 
 @composed(out=False)
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
-    """x with the elements of `source`, in their order, where `mask` holds; the two broadcast.
+    """Return x with the elements of `source`, in their order, where `mask` is True; the two broadcast.
 
     Gradient: g where the mask does not hold, and to each element of source that was used.
     Raises ShapeError for a source with fewer elements than the mask chooses.

@@ -1,7 +1,7 @@
-"""Values put at positions as functions: scatter, index_fill, index_put, put; take and argwhere, which read.
+"""Functions that put values at positions: scatter, index_fill, index_put, put; take and argwhere, which read.
 
-Those of whole slices are `index_copy` and `index_add` in a tensor whose elements, or whose indexed dims, are one dim.
-Of equal positions the last value stands, and has the gradient.
+Those that put whole slices are `index_copy` and `index_add` in a tensor whose elements, or whose indexed dims, are one
+dim. The last value of equal positions wins, and receives the gradient.
 """
 
 from __future__ import annotations
@@ -32,9 +32,10 @@ REDUCES = {"add": "sum", "multiply": "prod"}
 
 @composed(in_place=True)
 def scatter(input: Tensor, dim: Dim, index: Tensor, src: Tensor | float, *, reduce: str | None = None) -> Tensor:
-    """input with src[i, j, k], or a number, instead of what is at [i, index[i, j, k], k] for dim 1.
+    """Return input with src[i, j, k], or a number, at [i, index[i, j, k], k] for dim 1.
 
-    reduce: "add" or "multiply" what is there.  Gradient: g where nothing was put, and to each value that stands.
+    reduce: "add" or "multiply" combines src with the element.
+    Gradient: g where nothing was put, and to each value that was not overwritten.
     """
     if not index.numel():  # it names nothing, in any shape
         return clone(input)
@@ -59,7 +60,7 @@ def scatter(input: Tensor, dim: Dim, index: Tensor, src: Tensor | float, *, redu
 
 @composed(in_place=True)
 def index_fill(input: Tensor, dim: Dim, index: Tensor, value: Tensor | float) -> Tensor:
-    """input with one value in the slices along `dim` that the 1-d `index` names."""
+    """Return input with one value in the slices along `dim` that the 1-d `index` names."""
     x = input if input.ndim else reshape(input, (1,))
     one = cast(value, dtype=x.dtype) if isinstance(value, Tensor) else number(value, x.dtype, x.device)
     if one.ndim or index.ndim > 1:
@@ -79,9 +80,9 @@ def index_fill(input: Tensor, dim: Dim, index: Tensor, value: Tensor | float) ->
 
 @composed(in_place=True)
 def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: Flag = False) -> Tensor:
-    """input with values at input[indices], which broadcast; indices: index tensors or masks, one after another.
+    """Return input with values, which broadcast, at input[indices]; indices is a sequence of index tensors or masks.
 
-    accumulate: values are added to what is there, at every place that is named again, too.
+    accumulate: values are added to the elements, once for each time that a position is named.
     """
     if values.dtype is not input.dtype:
         raise DTypeError(
@@ -125,7 +126,7 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: Flag = False) 
     """Return input with the elements of source at positions among all its elements, row-major.
 
     Shapes: source and index have the same number of elements.  accumulate: add to the elements that are there.
-    Gradient: g without the replaced elements for input; g at the positions for source, 0 where a later element stands.
+    Gradient: g without the replaced elements for input; g at the positions for source, 0 for an overwritten element.
     Raises ShapeError for another number of elements, DTypeError for another dtype of source.
     """
     if source.dtype is not input.dtype:
@@ -151,13 +152,13 @@ def unravel_index(indices: Tensor, shape: Size | Sequence[int]) -> tuple[Tensor,
 
 @composed()
 def take(input: Tensor, index: Tensor) -> Tensor:
-    """The elements at positions among all of them, row-major, in the shape of index."""
+    """Return the elements at positions among all of them, row-major, in the shape of index."""
     positions = reshape(index, (index.numel(),))
     return reshape(index_select(reshape(input, (input.numel(),)), 0, positions), index.shape)
 
 
 @composed(out=False)
 def argwhere(input: Tensor) -> Tensor:
-    """The indices of all elements that are not zero, a row each: `nonzero`."""
+    """Return the indices of all nonzero elements, one row for each: `nonzero`."""
     result: Tensor = nonzero(input)
     return result

@@ -1,8 +1,8 @@
-"""Several index tensors as one: what `x[i, j]` names, in a tensor whose indexed dims are one dim.
+"""Several index tensors as one: the elements of `x[i, j]`, in a tensor whose indexed dims are one dim.
 
-The index tensors are stretched over each other, and each names its place along its own dim; together they are places in
-these dims, row-major.  The dims that they make stand where the first of the indexed ones stood; in front, where the
-indexed ones do not stand side by side.  That is the rule of NumPy and PyTorch.
+The index tensors broadcast, and each names positions along its own dim. Together they are row-major positions in these
+dims. The new dims replace the first indexed dim, or come first if the indexed dims are not adjacent. NumPy and PyTorch
+have the same rule.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ def index_reduce(
 
 
 def expect_scatter(x: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str) -> tuple[Tensor, int, Tensor, Tensor]:
-    """Return the operands with dims, src as long as index.  Raises for what does not fit."""
+    """Return the operands with at least one dim, src as long as index. Raises for operands that do not fit."""
     if reduce not in (*BOOLS, "mean"):
         raise ArgumentError(
             f"scatter_reduce: reduce must be 'sum', 'prod', 'mean', 'amax' or 'amin', got {reduce!r}",
@@ -203,7 +203,7 @@ def share_of_input(
 def share_of_src(
     g: Tensor, y: Tensor, input: Tensor, index: Tensor, src: Tensor, dim: int, include_self: bool
 ) -> Tensor:
-    """Return the gradient of src, likewise."""
+    """Return the share of the gradient that belongs to src."""
     _, theirs, count = shares(y, input, index, src, dim, include_self)
     return where(theirs, gather(g / count, dim, index), 0.0)
 
@@ -224,6 +224,6 @@ def share_of_src(
 )  # fmt: skip
 def attained(backend, out, start: Tensor, dim: Dim, index: Tensor, input: Tensor, src: Tensor, *, how: Choice,
              include_self: Flag):  # fmt: skip
-    """The extremes of `start` and src by index, with the derivative of those of input.  Gradient: shared by ties."""
+    """Return the min or max of `start` and src by index, with the derivative for input.  Gradient: shared by ties."""
     launch = remapped(backend.prepare(ScatterJoin(dim, JOINS[how]), out, start, index, src), (0, 1, 3, 4), 5)
     return watched(attained, backend, launch, start, index, dim)

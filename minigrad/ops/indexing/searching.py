@@ -1,7 +1,7 @@
-"""Where elements stand in others: searchsorted and bucketize, by sorting both together; isin, bincount and histc.
+"""Search among sorted values: searchsorted and bucketize, by sorting both together; isin, bincount and histc.
 
-A stable sort keeps elements of one value in the order in which they were joined, so the side of equal ones is a matter
-of which stands in front.  None of these has a gradient.
+A stable sort keeps equal elements in the order in which they were joined. So the order of joining decides on which side
+of equal elements an insertion is. None of these has a gradient.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ def searchsorted(
     sorted_sequence: Tensor, input: Tensor | float, *, out_int32: Flag = False, right: Flag = False,
     side: str | None = None, sorter: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
-    """Where each element of input would be inserted into sorted rows, in int64: in front of what is equal.
+    """Return the int64 positions at which elements of input fit into sorted rows, before equal elements.
 
-    Shapes: one row for all of input, or rows along the last dim for the rows of input.  right, or side="right":
-    behind what is equal.  sorter: positions that sort the rows.
+    Shapes: one row for all of input, or rows along the last dim for the rows of input.  right, or side="right": after
+    equal elements.  sorter: positions that sort the rows.
     """
     rows, x = sorted_sequence, input if isinstance(input, Tensor) else tensor(input, device=sorted_sequence.device)
     if side not in (None, "left", "right") or (side == "left" and right):
@@ -55,7 +55,7 @@ def insertions(rows: Tensor, values: Tensor, right: bool) -> Tensor:
 
 @composed(method=False)
 def bucketize(input: Tensor | float, boundaries: Tensor, *, out_int32: Flag = False, right: Flag = False) -> Tensor:
-    """In which interval between the boundaries, one sorted row, each element lies: see `searchsorted`."""
+    """Return the interval between the boundaries, one sorted row, of each element: see `searchsorted`."""
     if boundaries.ndim != 1:
         raise ShapeError(f"bucketize: the boundaries must be one row, got {describe(boundaries)}", op="bucketize")
     return searchsorted(boundaries, input, out_int32=out_int32, right=right)
@@ -79,7 +79,7 @@ def isin(
 
 @composed(out=False)
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: Size = 0) -> Tensor:
-    """How often each number from 0 on is in a vector, or the sum of the weights of those that are equal to it."""
+    """Return how often each integer from 0 on is in a vector, or the sum of the weights of its occurrences."""
     if input.ndim != 1 or not input.dtype.is_int:
         raise ShapeError(f"bincount: expected a vector of integers, got {describe(input)}", op="bincount")
     if weights is not None and weights.shape != input.shape:
@@ -90,14 +90,14 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: Size = 0) 
     size = max(int(amax(input).item()) + 1 if n else 0, minlength)
     if weights is None or not n:  # nothing is counted in int64, also with weights
         shares = ones_like(input, dtype=int64)
-    else:  # PyTorch adds what is no float32 in float64
+    else:  # PyTorch converts weights other than float32 to float64
         shares = weights if weights.dtype.name == "float32" else cast(weights, dtype="float64")
     return scatter_add(zeros_of((size,), shares), 0, input, shares.detach())
 
 
 @composed()
 def histc(input: Tensor, bins: Int = 100, min: Scalar = 0, max: Scalar = 0) -> Tensor:
-    """How many elements lie in each of `bins` equal parts from min to max, in input's dtype; others count nowhere.
+    """Return how many elements are in each of `bins` equal parts from min to max, in input's dtype; others are ignored.
 
     With min and max equal, from the smallest to the largest element, or one below and above where these are equal.
     """

@@ -1,6 +1,7 @@
-"""Sorting: orders of rows as positions, and the values gathered by them.
+"""Sorting: the permutation that sorts each row, and the values gathered with it.
 
-Always stable; nan counts as the greatest, the two zeros as equal.  A gradient goes back to where each value stood.
+Always stable; nan counts as the greatest, the two zeros as equal. A gradient goes to the original position of each
+value.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def _k_first(op: Op, input: Spec, *, k: int, dim: int, **params: Any) -> tuple[i
 
 @kernel(dtype=index_dtype, shape=same_shape, batch="along", method=True)
 def argsort(backend, out, input: Tensor, dim: Dim = -1, descending: Flag = False, stable: Front = False):
-    """Positions of the elements along `dim` in their order; always stable, nan last."""
+    """Return the positions that sort the elements along `dim`; always stable, nan last."""
     return backend.prepare(requests.Sort(dim, descending), out, input)
 
 
@@ -44,19 +45,20 @@ SORTED: dict[str, Any] = {
 
 @kernel(shape=twice(same_shape), **SORTED)
 def sort(backend, values, indices, input: Tensor, dim: Dim = -1, descending: Flag = False, stable: Front = False):
-    """The elements along `dim` in order, and where they stood: (values, indices).
+    """Return the sorted elements along `dim` and their original positions: (values, indices).
 
-    Always stable; nan is the greatest.  Gradient: g to where each value stood.
+    Always stable; nan is the greatest. Gradient: g to the original position of each value.
     """
     return backend.prepare(requests.Ordered(dim, descending), (values, indices), input)
 
 
 @kernel(shape=twice(_k_first), **SORTED)
 def topk(backend, values, indices, input: Tensor, k: Int, dim: Dim = -1, largest: Flag = True, sorted: Front = True):
-    """The k largest (or smallest) elements along `dim`, the best first, and where they stood: (values, indices).
+    """Return the k largest (or smallest) elements along `dim`, sorted, with positions: (values, indices).
 
-    They are always sorted; of equal ones the first positions; nan is the greatest.  Gradient: g to where each stood.
-    Raises ArgumentError for more than there are.
+    The best element is first, whatever `sorted` is. Of equal elements the first positions are taken; nan is the
+    greatest. Gradient: g to the original position of each value. Raises ArgumentError if k exceeds the number of
+    elements.
     """
     return backend.prepare(requests.Ordered(dim, largest), (values, indices), input)
 
@@ -66,14 +68,14 @@ RESULTS: dict[str, Any] = {name: results_of(name, ("values", "indices")) for nam
 
 @composed()
 def msort(input: Tensor) -> Tensor:
-    """The elements along the first dim in order."""
+    """Return the elements sorted along the first dim."""
     values: Tensor = sort(input, 0).values
     return values
 
 
 @composed()
 def kthvalue(input: Tensor, k: Int, dim: Dim = -1, keepdim: Flag = False) -> Any:
-    """The k-th smallest element along `dim`, k from 1 on: (values, indices); nan is the greatest."""
+    """Return the k-th smallest element along `dim`, k from 1 on: (values, indices); nan is the greatest."""
     n = input.shape[dim] if input.ndim else 1
     if n == 0:
         raise ShapeError(f"kthvalue: {describe(input)} has no element along dim {dim}", op="kthvalue")
@@ -93,9 +95,9 @@ def _one(name: str, row: Tensor, position: Tensor, d: int, keepdim: bool) -> Any
 
 @composed()
 def median(input: Tensor, dim: OneDim = None, keepdim: Flag = False) -> Any:
-    """The middle element in order, of two the lower: of all, or (values, indices) along `dim`; nan if there is one.
+    """Return the median of all elements, or (values, indices) along `dim`; the lower of two; nan if there is a nan.
 
-    Gradient: g to where the value stood.  Raises ShapeError where there is no element.
+    Gradient: g to the position of the value. Raises ShapeError if there is no element.
     """
     if dim is None:
         return median(input.reshape(-1), 0).values

@@ -1,7 +1,7 @@
-"""x[...]: basic indices as views, index tensors as a gather, a mask as what it chooses.
+"""x[...]: basic indices as views, index tensors and masks as a gather.
 
-Ints, slices, None and Ellipsis give a view of the same memory; index tensors, lists and masks copy.  `indexing.py` and
-`masks.py` have the ops behind it, `places.py` makes one of several index tensors, and `assignment.py` writes.
+Ints, slices, None and Ellipsis give a view of the same memory; index tensors, lists and masks copy.  `gathering.py` and
+`masks.py` have the ops behind it, `positions.py` combines several index tensors into one, and `assignment.py` writes.
 """
 
 from __future__ import annotations
@@ -119,13 +119,13 @@ def take(x: Tensor, dim: int, positions: Tensor) -> Tensor:
 
 
 def read_index(x: Tensor, index: Any) -> tuple[Tensor, list[tuple[int, Tensor]]]:
-    """The view that the basic indices make, and the index tensors with the dim that each stands at."""
+    """Return the view of the basic indices, and each index tensor with its dim in the view."""
     entries, gathers = entries_of(x, index)
     return (basic_index(x, index=entries) if entries.count(WHOLE) < len(entries) else x), gathers
 
 
 def entries_of(x: Tensor, index: Any) -> tuple[Entries, list[tuple[int, Tensor]]]:
-    """The basic indices in full, and the index tensors with the dim that each stands at in their view."""
+    """Return the basic indices in full, and each index tensor with its dim in their view."""
     items = [as_index(x, item) for item in (index if isinstance(index, tuple) else (index,))]
     basic: list[Any] = []
     gathers, dim, at = [], 0, 0  # at: in x
@@ -148,7 +148,7 @@ def entries_of(x: Tensor, index: Any) -> tuple[Entries, list[tuple[int, Tensor]]
 
 
 class Truth:
-    """An entry of an index that is one truth value: a new dim, of which it chooses the one place or none."""
+    """An index entry that is one boolean: a new dim of length 1, of which it selects the element or nothing."""
 
     def __init__(self, holds: bool) -> None:
         self.holds = holds
@@ -162,7 +162,7 @@ def dims_of(item: Any) -> int:
 
 
 def is_mask(item: Any) -> bool:
-    """Whether an entry of an index chooses by truth values; an array is not yet a tensor, its shape comes first."""
+    """Return whether an index entry may be a mask: a bool tensor, or an array, whose shape is checked first."""
     return isinstance(item, np.ndarray) or (isinstance(item, Tensor) and item.dtype is bool_)
 
 
@@ -197,7 +197,7 @@ def as_index(x: Tensor, item: Any) -> Any:
             return item if item.ndim else Truth(bool(item.item()))
         if not item.dtype.is_int:
             raise not_an_index(x, describe(item))
-        # One place for each of a batch is no number, but it may be gathered.
+        # One position for each sample of a batch is not an int, but it can be gathered.
         return int(item.item()) if item.ndim == 0 and not isinstance(item, Tracer) else item
     return as_position(item)
 
@@ -214,6 +214,6 @@ def as_position(value: Any) -> int:
     """An int from anything that counts as one but bool.  Raises DTypeError."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise DTypeError(
-            f"index: {describe(value)} is no index; use int, slice, None, ... or an integer tensor", op="index"
+            f"index: {describe(value)} is not an index; use int, slice, None, ... or an integer tensor", op="index"
         )
     return int(value.__index__())

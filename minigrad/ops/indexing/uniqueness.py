@@ -38,7 +38,7 @@ from minigrad.runtime.tensor import Tensor, describe
     namespace=(),
 )
 def distinct(backend, out, input: Tensor, dim: Dim, index: Tensor):
-    """The slices of input that `index` names: `index_select` without a derivative."""
+    """Return the slices of input that `index` names: `index_select` without a derivative."""
     return backend.prepare(Select(dim), out, input, index)
 
 

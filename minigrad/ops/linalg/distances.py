@@ -35,7 +35,7 @@ MODES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot
 
 @composed(method=False, out=False)
 def dist(input: Tensor, other: Tensor, p: Scalar = 2) -> Tensor:
-    """The norm of order p of input - other, over all elements; the two broadcast."""
+    """Return the norm of order p of input - other, over all elements; the two broadcast."""
     return norms.norm(input - other, p)
 
 
@@ -80,9 +80,9 @@ def pdist(input: Tensor, p: Scalar = 2.0) -> Tensor:
 
 @elementwise(dtype=to_float, vjp="derived", namespace=(), method=False, label="cdist")
 def distance_of(a, b, product):
-    """sqrt(a + b - 2*product), the distance of two vectors from their squared lengths and their product.
+    """Return sqrt(a + b - 2*product), the distance of two vectors from their squared lengths and their product.
 
-    Gradient: 0 where the vectors are equal but for rounding.
+    Gradient: 0 where the vectors are equal up to rounding.
     """
     square = a + b - 2 * product
     # 2**-50 of the squares is four times the relative rounding of their sum in float64.

@@ -25,7 +25,7 @@ Labels = list[Label]
 def einsum(equation: str, *operands: Tensor) -> Tensor:
     """Return the sum of products that an equation states, such as "ij,jk->ik" (Einstein summation).
 
-    Each letter names a dim, and "..." the other ones, which broadcast.  Letters that are not behind "->" are summed;
+    Each letter names one dim, and "..." the other dims, which broadcast.  Letters that are not after "->" are summed;
     without "->" the result has "..." and the letters that occur once, capitals first.  Gradient: by composition.
     """
     terms, output = read_equation(equation, operands)

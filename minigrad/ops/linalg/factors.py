@@ -96,7 +96,7 @@ def factor(backend, u, wrong, a: Tensor, *, checked: Flag):
 
 
 class Pivots(IndexLimits):
-    """What the error of a factor names: the first matrix of a batch, and its first pivot that is not positive."""
+    """Data of a Cholesky error: the first matrix of a batch that fails, and its first pivot that is not positive."""
 
     def __init__(self, backend: Backend, a: Spec) -> None:
         super().__init__(backend, "cholesky", 0, a, a, -1)

@@ -19,9 +19,9 @@ from minigrad.errors import ArgumentError
 
 
 class Failure(IndexLimits):
-    """What the error of a factor names: the first matrix of a batch with a result that is refused, and its position.
+    """Data of the error of a factor: the first matrix of a batch whose result is refused, and its position.
 
-    sentence: what is wrong with the matrix, with the position, from 0 on, as {}.
+    sentence: describes the fault of the matrix; {} is the position, counted from 0.
     """
 
     __slots__ = ("refused", "sentence")

@@ -66,7 +66,7 @@ def lu_shapes(op: Op, A: Spec, **params: Any) -> tuple[Shape, Shape, Shape]:
 
 
 def parts(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the square part of matrices, and what lies below and to the right of it, of which one has no elements."""
+    """Return the square part of matrices, the part below it and the part to the right; one of the latter is empty."""
     m, n = x.shape[-2:]
     k = min(m, n)
     return x.narrow(-2, 0, k).narrow(-1, 0, k), x.narrow(-2, k, m - k), x.narrow(-1, k, n - k)
@@ -78,10 +78,10 @@ def over_upper(x: Tensor, LU: Tensor) -> Tensor:
 
 
 def lu_gradient(g: Tensor, LU: Tensor, order: Tensor) -> Tensor:
-    """Return the gradient of a matrix by that of its packed factors.
+    """Return the gradient of a matrix from the gradient of its packed factors.
 
-    Of a square matrix: L^-T (tril(L.T gL, -1) + triu(gU U.T)) U^-T, with its rows where they came from.  Rows below
-    are L2 = A2 U^-1, columns to the right U2 = L^-1 A2, which give their part to the square first.
+    Of a square matrix: L^-T (tril(L.T gL, -1) + triu(gU U.T)) U^-T, with its rows in their original order.  Rows below
+    are L2 = A2 U^-1, columns to the right U2 = L^-1 A2; their part is added to the square first.
     """
     square, below, right = parts(LU)
     g, g_below, g_right = parts(g)
@@ -120,7 +120,7 @@ def lu_tangent(dA: Tensor, LU: Tensor, order: Tensor) -> tuple[Tensor, None, Non
     batch=lambda A, *, batch, regular: factors(A, regular=regular),
 )  # fmt: skip
 def factors(backend, LU, exchanges, order, A: Tensor, *, regular: Flag):
-    """L and U in one matrix, the exchange of each step, and the row that each row came from; all positions from 0 on.
+    """Return L and U in one matrix, the row exchange of each step, and the origin of each row; positions start at 0.
 
     regular: raise ArgumentError for a pivot that is 0.  Gradient: see `lu_gradient`.
     """
@@ -181,7 +181,7 @@ def batched_system(A: Tensor, LU: Tensor, order: Tensor, B: Tensor, adjoint: boo
     batch=lambda A, LU, order, B, *, adjoint, batch, flags: batched_system(A, LU, order, B, adjoint, batch, flags),
 )  # fmt: skip
 def solved(backend, out, A: Tensor, LU: Tensor, order: Tensor, B: Tensor, *, adjoint: Flag):
-    """The solution of A @ y = B, or of A.mT @ y = B, by factors of A, which count as constants.
+    """Return the solution of A @ y = B, or of A.mT @ y = B, by factors of A, which count as constants.
 
     Gradient: h = A^-T @ g for B, and -h @ y.T for A; those of the other system with the roles of A and A.mT exchanged.
     """

@@ -32,13 +32,13 @@ Known = dict[tuple[int, int], tuple[int, int]]
 
 @composed(namespace=LINALG, method=False)
 def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: Flag = False, *, dtype: Any = None) -> Tensor:
-    """The norm of order `ord` over `dim`, of all elements without one: `mg.norm`."""
+    """Return the norm of order `ord` over `dim`, by default of all elements: `mg.norm`."""
     return norms.norm(x, ord, dim, keepdim, dtype=dtype)
 
 
 @composed(of=vectors.cross, namespace=LINALG, method=False)
 def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
-    """`mg.cross` along the last dim, unless another is given."""
+    """Return `mg.cross` along the last dim, unless another is given."""
     return vectors.cross(input, other, dim)
 
 
@@ -46,7 +46,7 @@ def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
 def matrix_norm(
     A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: Flag = False, *, dtype: Any = None
 ) -> Tensor:
-    """The norm of matrices over two dims, of the order "fro", "nuc", 1, -1, 2, -2, inf or -inf.
+    """Return the norm of matrices over two dims, of the order "fro", "nuc", 1, -1, 2, -2, inf or -inf.
 
     "nuc" is the sum of singular values, 2 and -2 the largest and the smallest one; 1 and -1 the largest and smallest
     sum of magnitudes of a column, inf and -inf of a row.
@@ -89,13 +89,13 @@ def norm(input: Tensor, ord: Any = None, dim: Any = None, keepdim: Flag = False,
     if ord is None or isinstance(dim, int) or (dim is None and input.ndim == 1) or (dim is not None and len(dim) == 1):
         return norms.norm(input, 2 if ord is None else ord, dim, keepdim, dtype=dtype)
     if dim is None and input.ndim != 2:
-        raise ShapeError(f"norm: ord without dim needs 1 or 2 dims, got {describe(input)}; give dim", op="norm")
+        raise ShapeError(f"norm: ord without dim needs 1 or 2 dims, got {describe(input)}; pass dim", op="norm")
     return matrix_norm(input, ord, (0, 1) if dim is None else dim, keepdim, dtype=dtype)
 
 
 @composed()
 def renorm(input: Tensor, p: Scalar, dim: Dim, maxnorm: Scalar) -> Tensor:
-    """The slices along `dim` whose norm of order p is above maxnorm scaled down to it."""
+    """Return the slices along `dim` whose norm of order p is above maxnorm scaled down to it."""
     if p <= 0 or maxnorm < 0 or input.ndim < 2:
         raise ArgumentError(f"renorm: p > 0, maxnorm >= 0 and 2 dims are needed, got {p}, {maxnorm}, {describe(input)}")
     size = norms.norm(input, p, tuple([d for d in range(input.ndim) if d != dim]), True)
@@ -104,13 +104,13 @@ def renorm(input: Tensor, p: Scalar, dim: Dim, maxnorm: Scalar) -> Tensor:
 
 @public(namespace=LINALG)
 def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """`mg.diagonal` of matrices in the last two dims: a view."""
+    """Return `mg.diagonal` of matrices in the last two dims: a view."""
     return views.diagonal(A, offset, dim1, dim2)
 
 
 @composed(namespace=LINALG, method=False, out=False)
 def vander(x: Tensor, N: int | None = None) -> Tensor:
-    """The powers 0 to N - 1 of each element, as a last dim; N is the length of the last dim if None."""
+    """Return the powers 0 to N - 1 of each element, as a last dim; N is the length of the last dim if None."""
     x = x if x.ndim else x[None]
     n = x.shape[-1] if N is None else N
     if n < 2:
@@ -121,7 +121,7 @@ def vander(x: Tensor, N: int | None = None) -> Tensor:
 
 @composed(namespace=LINALG, method=False)
 def matrix_power(A: Tensor, n: Int) -> Tensor:
-    """A @ A @ ... n times, by repeated squares; the identity for 0, that of the inverse for negative n.
+    """Return A @ A @ ... n times, by repeated squares; the identity for 0, powers of the inverse for negative n.
 
     Raises ArgumentError for a negative power of a singular matrix.
     """

@@ -89,9 +89,9 @@ def left_gradient(g: Tensor, b: Tensor, a_shape: Shape) -> Tensor:
 
 
 def right_gradient(g: Tensor, a: Tensor, b_shape: Shape) -> Tensor:
-    """a.T @ g, likewise; for a vector b, whose column goes again.
+    """Return a.T @ g in the shape of b; for a vector b the added column is removed.
 
-    The batch of a shared matrix b is more rows of one product: no gradient a batch, to be summed.
+    For one matrix b and a batch of a, the batch becomes more rows of one product, so that no gradients are summed.
     """
     if len(b_shape) == 2 and a.ndim > 2:
         a, g = as_rows(a), as_rows(g)
@@ -118,7 +118,7 @@ def right_gradient(g: Tensor, a: Tensor, b_shape: Shape) -> Tensor:
     method=True,
 )
 def matmul(backend, out, input: Tensor, other: Tensor):
-    """Matrix product; a 1-d operand is a row on the left, a column on the right, and its dim goes from the result.
+    """Return the matrix product; a 1-d operand is a row on the left and a column on the right, and its dim is removed.
 
     Leading dims broadcast.  Gradient: g @ other.T and input.T @ g.
     Raises ShapeError for scalars and for inner sizes that differ.
@@ -129,28 +129,28 @@ def matmul(backend, out, input: Tensor, other: Tensor):
 
 @composed()
 def dot(input: Tensor, tensor: Tensor) -> Tensor:
-    """The inner product of two vectors of one length."""
+    """Return the inner product of two vectors of one length."""
     _need("dot", input, tensor, (1, 1))
     return matmul(input, tensor)
 
 
 @composed()
 def mv(input: Tensor, vec: Tensor) -> Tensor:
-    """Matrix times vector."""
+    """Return matrix times vector."""
     _need("mv", input, vec, (2, 1))
     return matmul(input, vec)
 
 
 @composed()
 def mm(input: Tensor, mat2: Tensor) -> Tensor:
-    """Matrix times matrix, no batch dims."""
+    """Return matrix times matrix, without batch dims."""
     _need("mm", input, mat2, (2, 2))
     return matmul(input, mat2)
 
 
 @composed()
 def bmm(input: Tensor, mat2: Tensor) -> Tensor:
-    """The products of two batches of matrices, one by one; the batch is the first of three dims."""
+    """Return the products of two batches of matrices, one by one; the batch is the first of three dims."""
     _need("bmm", input, mat2, (3, 3))
     if input.shape[0] != mat2.shape[0]:
         raise ShapeError(
@@ -162,7 +162,7 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
 
 @composed()
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
-    """The product of every element of a vector with every element of another."""
+    """Return the product of every element of a vector with every element of another."""
     _need("outer", input, vec2, (1, 1))
     return input.unsqueeze(1) * vec2.unsqueeze(0)
 
@@ -230,7 +230,7 @@ def _added(backend: Backend, out: Spec, c: Spec, a: Spec, b: Spec, alpha: float,
     batch=lambda c, a, b, *, alpha, beta, batch, flags: _addmm_batch(c, a, b, alpha, beta, batch, flags),
 )
 def add_product(backend, out, c, a, b, *, alpha, beta):
-    """beta * c + alpha * a @ b in one kernel: what addmm, baddbmm and addmv call.
+    """Return beta * c + alpha * a @ b in one kernel: what addmm, baddbmm and addmv call.
 
     With beta 0, c is not read.  Gradient: beta * g, and alpha times those of the product.
     """
@@ -238,7 +238,7 @@ def add_product(backend, out, c, a, b, *, alpha, beta):
 
 
 def _addmm_batch(c: Tensor, a: Tensor, b: Tensor, alpha: float, beta: float, size: int, flags: Flags) -> Tensor:
-    """The product for each of a batch, and what is added to it."""
+    """Compute addmm for each sample of a batch."""
     product = batched_product(matmul, a, b, flags[1:], size) if flags[1] or flags[2] else matmul(a, b)
     y = product if alpha == 1 else product * alpha
     rank = product.ndim - (flags[1] or flags[2])
@@ -248,10 +248,10 @@ def _addmm_batch(c: Tensor, a: Tensor, b: Tensor, alpha: float, beta: float, siz
 
 @composed(of=add_product, in_place=True)
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1) -> Tensor:
-    """beta * input + alpha * mat1 @ mat2 in one kernel; input broadcasts to the product.  beta 0: input is not read.
+    """Return beta * input + alpha * mat1 @ mat2 in one kernel; input broadcasts. beta 0: input is not read.
 
     Gradient: beta * g, alpha * g @ mat2.T and alpha * mat1.T @ g.
-    Raises ShapeError for factors that are no matrices or do not fit, DTypeError for bool.
+    Raises ShapeError for factors that are not matrices or do not fit, DTypeError for bool.
     """
     _need("addmm", mat1, mat2, (2, 2))
     return add_product(input, mat1, mat2, alpha=alpha, beta=beta)
@@ -259,14 +259,14 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Scalar = 1, alpha:
 
 @composed(in_place=True)
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1) -> Tensor:
-    """beta * input + alpha * batch1 @ batch2 for batches of matrices: see `addmm` and `bmm`."""
+    """Return beta * input + alpha * batch1 @ batch2 for batches of matrices: see `addmm` and `bmm`."""
     _need("baddbmm", batch1, batch2, (3, 3))
     return add_product(input, batch1, batch2, alpha=alpha, beta=beta)
 
 
 @composed(in_place=True)
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1) -> Tensor:
-    """beta * input + alpha * mat @ vec: see `addmm`."""
+    """Return beta * input + alpha * mat @ vec: see `addmm`."""
     _need("addmv", mat, vec, (2, 1))
     return add_product(input, mat, vec, alpha=alpha, beta=beta)
 
@@ -308,7 +308,7 @@ def weight_gradient(g: Tensor, x: Tensor) -> Tensor:
     namespace=FUNCTIONAL,
 )
 def linear(backend, out, input: Tensor, weight: Tensor, bias: Tensor | None = None):
-    """input @ weight.T + bias for a weight of (out, in), any leading dims of the input, in one kernel.
+    """Return input @ weight.T + bias for a weight of (out, in), any leading dims of the input, in one kernel.
 
     Gradient: g @ weight, g.T @ input over all rows, and g summed over all rows.
     Raises ShapeError for sizes that do not fit.

@@ -1,4 +1,4 @@
-"""What singular values are for: pseudoinverses, ranks, condition numbers and least squares."""
+"""Uses of singular values: pseudoinverses, ranks, condition numbers and least squares."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ DRIVERS = (None, "gelsy", "gels", "gelsd", "gelss")
 def above(name: str, A: Tensor, sizes: Tensor, atol: Any, rtol: Any) -> Tensor:
     """Return which sizes are larger than max(atol, rtol * the largest one); they lie along the last dim.
 
-    Without atol, rtol is the distance of 1 from the next number times the larger side of the matrix, else 0.
+    By default rtol is the machine epsilon times the larger side of the matrix; if atol is set, rtol is 0.
     """
     if rtol is None:
         rtol = 0.0 if atol is not None else float(np.finfo(A.dtype.compute).eps) * max(A.shape[-2:])
@@ -68,7 +68,7 @@ def pinv_tangent(dA: Tensor, A: Tensor, y: Tensor) -> Tensor:
     batch=lambda A, value, *, batch: pseudoinverse(A, value),
 )  # fmt: skip
 def pseudoinverse(backend, out, A: Tensor, value: Tensor):
-    """Values that are the pseudoinverses of matrices, as a function of these, of one rank.
+    """Return values that are the pseudoinverses of matrices, as a function of these, of one rank.
 
     Source of the derivative: Golub and Pereyra, "The differentiation of pseudo-inverses" (1973).
     """
@@ -131,13 +131,13 @@ def full_rank_solution(A: Tensor, B: Tensor) -> Tensor:
 
 @composed(namespace=LINALG, method=False)
 def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> Any:
-    """Return (solution, residuals, rank, singular_values) of least squares, min |A @ X - B|, X of least length.
+    """Return (solution, residuals, rank, singular_values) of least squares, min |A @ X - B|, X of minimal norm.
 
-    A is (..., m, n), B (..., m, k), or (..., m) for vectors.  driver: "gels" is QR, for matrices of full rank only; the
-    others, "gelsy" by default, are the pseudoinverse with rtol=rcond.  As in PyTorch the residuals, sums of squares,
-    are there for m > n with "gels", and with "gelsd" and "gelss" if all ranks are n; rank is there for all but "gels",
-    singular_values for "gelsd" and "gelss"; else these are empty.
-    Gradient: of solution and residuals, by those of `qr` and `pinv`.
+    A is (..., m, n), B (..., m, k), or (..., m) for vectors.  driver: "gels" uses QR, for matrices of full rank only.
+    The others, "gelsy" by default, use the pseudoinverse with rtol=rcond.  As in PyTorch, some results may be empty.
+    The residuals, sums of squares, need m > n, and "gels", or "gelsd" or "gelss" with all ranks n. rank needs a driver
+    other than "gels", singular_values "gelsd" or "gelss".  Gradient: of solution and residuals, by those of `qr` and
+    `pinv`.
     """
     if driver not in DRIVERS:
         raise ArgumentError(f"lstsq: driver must be 'gelsy', 'gels', 'gelsd' or 'gelss', got {driver!r}", op="lstsq")

@@ -47,7 +47,7 @@ def expect_smooth(Q: Tensor, R: Tensor) -> int:
 def qr_gradient(gQ: Tensor | None, gR: Tensor | None, Q: Tensor, R: Tensor) -> Tensor:
     """Return (gQ + Q S) R^-T for the symmetric S whose lower triangle is that of R gR.T - gQ.T Q.
 
-    Columns to the right of a square are Q R2: they give gR2 R2.T back to gQ through R2 = Q.T A2, and have Q gR2.
+    Columns to the right of a square are Q R2: R2 = Q.T A2 adds gR2 R2.T to gQ, and their gradient is Q gR2.
     """
     p, n = expect_smooth(Q, R), R.shape[-1]
     gQ = zeros(Q.shape, dtype=Q.dtype, device=Q.device) if gQ is None else gQ
@@ -80,7 +80,7 @@ def qr_tangent(dA: Tensor, Q: Tensor, R: Tensor) -> tuple[Tensor, Tensor]:
     batch=lambda A, *, batch, complete: reflections(A, complete=complete),
 )  # fmt: skip
 def reflections(backend, Q, R, A: Tensor, *, complete: Flag):
-    """Orthonormal columns and an upper triangle whose product is A; complete: with a square Q.
+    """Return orthonormal columns and an upper triangle whose product is A; complete: with a square Q.
 
     Gradient: of R of full rank, see `qr_gradient`.
     """
@@ -92,8 +92,8 @@ def qr(A: Tensor, mode: Choice = "reduced") -> Any:
     """Return (Q, R) with Q @ R = A for matrices (..., m, n), orthonormal columns in Q, and R an upper triangle.
 
     mode: "reduced", with k = min(m, n) columns in Q; "complete", with m; "r", with an empty Q and the R of "reduced".
-    Gradient: by triangular systems, for linearly independent first k columns, else inf or nan, as in PyTorch.  Raises
-    ArgumentError for the gradient of "complete" if m > n.
+    Gradient: by triangular systems.  If the first k columns are linearly dependent it is inf or nan, as in PyTorch.
+    Raises ArgumentError for the gradient of "complete" if m > n.
     """
     if mode not in ("reduced", "complete", "r"):
         raise ArgumentError(f"qr: mode must be 'reduced', 'complete' or 'r', got {mode!r}", op="qr")

@@ -40,13 +40,13 @@ def cholesky_inverse(input: Tensor, upper: Flag = False) -> Tensor:
 
 @composed(of=systems.determinant, out=False)
 def det(input: Tensor) -> Tensor:
-    """`mg.linalg.det`: the determinants of square matrices."""
+    """Return `mg.linalg.det`: the determinants of square matrices."""
     return systems.det(input)
 
 
 @composed(of=systems.logarithm)
 def slogdet(input: Tensor) -> Any:
-    """`mg.linalg.slogdet`: (sign, logabsdet) of the determinants of square matrices."""
+    """Return `mg.linalg.slogdet`: (sign, logabsdet) of the determinants of square matrices."""
     return systems.slogdet(input)
 
 
@@ -60,7 +60,7 @@ def logdet(input: Tensor) -> Tensor:
 
 @composed()
 def inverse(input: Tensor) -> Tensor:
-    """`mg.linalg.inv`: the inverses of square matrices."""
+    """Return `mg.linalg.inv`: the inverses of square matrices."""
     return systems.inv(input)
 
 
@@ -91,11 +91,11 @@ def svd(input: Tensor, some: Flag = True, compute_uv: Flag = True) -> Any:
 
 @composed(out=False)
 def pinverse(input: Tensor, rcond: Scalar = 1e-15) -> Tensor:
-    """`mg.linalg.pinv` with rtol=rcond: the Moore-Penrose inverses of matrices."""
+    """Return `mg.linalg.pinv` with rtol=rcond: the Moore-Penrose inverses of matrices."""
     return pseudo.pinv(input, rtol=rcond)
 
 
 @composed(of=matrices.matrix_power)
 def matrix_power(input: Tensor, n: Int) -> Tensor:
-    """`mg.linalg.matrix_power`: a power of square matrices, also a negative one."""
+    """Return `mg.linalg.matrix_power`: a power of square matrices, also a negative one."""
     return matrices.matrix_power(input, n)

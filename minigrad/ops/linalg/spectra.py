@@ -75,7 +75,7 @@ def eigh_tangent(dA: Tensor, w: Tensor, V: Tensor) -> tuple[Tensor, Tensor]:
     batch=lambda A, *, batch: eigen(A),
 )  # fmt: skip
 def eigen(backend, eigenvalues, eigenvectors, A: Tensor):
-    """Eigenvalues, rising, and eigenvectors of symmetric matrices, of which the upper triangle is read.
+    """Return eigenvalues, rising, and eigenvectors of symmetric matrices, of which the upper triangle is read.
 
     Gradient: see `eigh_gradient`.
     """
@@ -89,10 +89,10 @@ def eigen(backend, eigenvalues, eigenvectors, A: Tensor):
 def eigh(A: Tensor, UPLO: Choice = "L") -> Any:
     """Return (eigenvalues, eigenvectors) of symmetric matrices (..., n, n): values rising, vectors as columns.
 
-    UPLO: the triangle that is read, "L" or "U".  Gradient: V (diag(g) + (V.T gV) / (w[j] - w[i])) V.T, in which only
-    the first part is there if the vectors are not used.  With it, equal eigenvalues give inf or nan, as in PyTorch,
-    and close ones large elements: their vectors are not determined.  The sign of a vector is arbitrary.  Raises
-    ArgumentError, with the index in the batch, for nan and infinities.
+    UPLO: the triangle that is read, "L" or "U".  Gradient: V (diag(g) + (V.T gV) / (w[j] - w[i])) V.T, with the first
+    part only if the vectors are not used.  The second part is inf or nan for equal eigenvalues, as in PyTorch, and
+    large for close ones: their vectors are not determined.  The sign of a vector is arbitrary.  Raises ArgumentError,
+    with the index in the batch, for nan and infinities.
     """
     if not isinstance(UPLO, str) or UPLO.upper() not in ("L", "U"):
         raise ArgumentError(f"eigh: UPLO must be 'L' or 'U', got {UPLO!r}", op="eigh")
@@ -200,10 +200,10 @@ def singular(backend, U, S, Vh, A: Tensor, *, full: Flag):
 def svd(A: Tensor, full_matrices: Flag = True, *, driver: Any = None) -> Any:
     """Return (U, S, Vh) with U * S @ Vh = A for matrices (..., m, n): orthonormal columns and rows, S falling.
 
-    full_matrices: with square U and Vh; else they have min(m, n) columns and rows.  driver: has no effect, for there is
-    one algorithm.  Gradient: of singular vectors, with 1 / (S[j]^2 - S[i]^2) and 1 / S, so equal values and 0 give inf
-    or nan, as in PyTorch; of S alone U diag(g) Vh.  Vectors beyond min(m, n) count as constants.  The signs of a pair
-    of vectors are arbitrary.  Raises ArgumentError, with the index in the batch, for nan and infinities.
+    full_matrices: U and Vh are square; if False, they have min(m, n) columns and rows. driver: has no effect; there is
+    one algorithm.  Gradient: of S alone U diag(g) Vh.  Singular vectors add terms with 1 / (S[j]^2 - S[i]^2) and 1 / S.
+    These are inf or nan for equal values and 0, as in PyTorch.  Vectors beyond min(m, n) count as constants.  The signs
+    of a pair of vectors are arbitrary.  Raises ArgumentError, with the index in the batch, for nan and infinities.
     """
     return SVD_RESULT._make(singular(A, full=full_matrices))
 

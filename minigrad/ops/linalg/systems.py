@@ -39,7 +39,7 @@ RESULTS: dict[str, Any] = {
 
 
 def expect_square(name: str, A: Tensor) -> None:
-    """Raise ShapeError for what is not a batch of square matrices."""
+    """Raise ShapeError unless A is a batch of square matrices."""
     if A.ndim < 2 or A.shape[-1] != A.shape[-2]:
         raise ShapeError(f"{name}: expected square matrices of shape (..., n, n), got {describe(A)}", op=name)
 
@@ -230,7 +230,7 @@ def cofactors_tangent(dA: Tensor, A: Tensor, y: Tensor) -> Tensor:
     batch=lambda A, value, *, batch: cofactors_of(A, value),
 )  # fmt: skip
 def cofactors_of(backend, out, A: Tensor, value: Tensor):
-    """Values that are the cofactors of matrices, as a function of these.  Gradient: for an invertible matrix."""
+    """Return values that are the cofactors of matrices, as a function of these.  Gradient: for an invertible matrix."""
     return known(backend, out, A, value)
 
 
@@ -246,7 +246,7 @@ def known(backend: Any, out: Any, A: Any, value: Any) -> Any:
     batch=lambda A, value, *, batch: determinant(A, value),
 )  # fmt: skip
 def determinant(backend, out, A: Tensor, value: Tensor):
-    """Values that are the determinants of matrices, as a function of these.  Gradient: g times the cofactors."""
+    """Return values that are the determinants of matrices, as a function of these.  Gradient: g times the cofactors."""
     return known(backend, out, A, value)
 
 
@@ -271,7 +271,7 @@ def det(A: Tensor) -> Tensor:
     batch=lambda A, LU, order, value, *, batch: logarithm(A, LU, order, value),
 )  # fmt: skip
 def logarithm(backend, out, A: Tensor, LU: Tensor, order: Tensor, value: Tensor):
-    """Logarithms of the absolute determinants of matrices with these factors, as a function.  Gradient: g A^-T."""
+    """Return log|det| of matrices with these factors, as a function of the matrices.  Gradient: g A^-T."""
     return remapped(backend.prepare(Copy(), out, value), (3, 4), 5)
 
 

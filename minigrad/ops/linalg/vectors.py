@@ -27,7 +27,7 @@ SHORT, MANY = 64, 8  # elements of a row that takes longer to begin than to walk
 
 @composed()
 def inner(input: Tensor, other: Tensor) -> Tensor:
-    """The inner products of rows, which are the last dims; of a number it is the product with it."""
+    """Return the inner products of rows, which are the last dims; of a number it is the product with it."""
     if not input.ndim or not other.ndim:
         return input * other
     if input.shape[-1] != other.shape[-1]:
@@ -37,13 +37,13 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
 
 @composed()
 def vdot(input: Tensor, other: Tensor) -> Tensor:
-    """The inner product of two vectors of one length: `dot`, for there are no complex numbers."""
+    """Return the inner product of two vectors of one length: `dot`, for there are no complex numbers."""
     return dot(input, other)
 
 
 @composed(namespace=LINALG, method=False)
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
-    """The inner products of vectors along `dim`; the two broadcast."""
+    """Return the inner products of vectors along `dim`; the two broadcast."""
     return sum(x * y, dim)
 
 
@@ -89,7 +89,7 @@ THREE_PRODUCTS = parse(three_products, results=3)
     ),
 )
 def crossed(backend, out, a: Tensor, b: Tensor, *, dim):
-    """The vector products along a dim of tensors of one shape, in one pass.  Gradients: b x g and g x a."""
+    """Return the vector products along a dim of tensors of one shape, in one pass.  Gradients: b x g and g x a."""
     steps = Steps(backend, (out,), (a, b))
     outs, operands = ([x.seen(x.layout.select(dim, k)) for x in values for k in range(3)]
                       for values in (steps.outs, steps.operands))  # fmt: skip
@@ -99,7 +99,7 @@ def crossed(backend, out, a: Tensor, b: Tensor, *, dim):
 
 @composed()
 def kron(input: Tensor, other: Tensor) -> Tensor:
-    """The Kronecker product: each element of input times all of other, as a block in its place."""
+    """Return the Kronecker product: each element of input times all of other, as a block in its place."""
     n = max(input.ndim, other.ndim)
     first, second = ((1,) * (n - x.ndim) + x.shape for x in (input, other))
     a = reshape(input, tuple([m for size in first for m in (size, 1)]))
@@ -113,7 +113,7 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
 
 @composed(method=False)
 def tensordot(a: Tensor, b: Tensor, dims: Front = 2, out: Tensor | None = None) -> Tensor:
-    """The sum of products over the last `dims` dims of a and the first of b, or over two lists of dims."""
+    """Return the sum of products over the last `dims` dims of a and the first of b, or over two lists of dims."""
     if out is not None:
         x, y = apart(tensordot.op, (a, b), out)  # type: ignore[attr-defined]
         return copy_result("tensordot", tensordot(x, y, dims), out)
@@ -150,7 +150,7 @@ def listed(dims: Any) -> list[list[int]]:
 
 @composed(in_place=True)
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1) -> Tensor:
-    """beta * input + alpha * the sum of the products of two batches of matrices: see `addmm`."""
+    """Return beta * input + alpha * the sum of the products of two batches of matrices: see `addmm`."""
     if batch1.ndim != 3 or batch2.ndim != 3 or batch1.shape[0] != batch2.shape[0]:
         raise ShapeError(
             f"addbmm: expected as many matrices, got {describe(batch1)} and {describe(batch2)}", op="addbmm"
@@ -164,7 +164,7 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Scalar = 1, a
 
 @composed(in_place=True)
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1) -> Tensor:
-    """beta * input + alpha * the outer product of two vectors: see `addmm`."""
+    """Return beta * input + alpha * the outer product of two vectors: see `addmm`."""
     if vec1.ndim != 1 or vec2.ndim != 1:
         raise ShapeError(f"addr: expected two vectors, got {describe(vec1)} and {describe(vec2)}", op="addr")
     column, row = vec1.unsqueeze(1), vec2.unsqueeze(0)

@@ -1,4 +1,4 @@
-"""Activation functions of networks.  Integers give the default float, except relu, which keeps its dtype."""
+"""Activation functions of networks.  Integers become the default float, except in relu, which keeps its dtype."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ FLAT = 1e4  # for squares of this size and above, tanh is 1 or -1 in float64 too
 
 @scalar
 def logistic(x):
-    """1/(1+exp(-x)), computed from exp(-|x|) so that nothing overflows."""
+    """Return 1/(1+exp(-x)), computed from exp(-|x|) so that nothing overflows."""
     return math.logistic(x)  # type: ignore[attr-defined]
 
 
 @elementwise(namespace=MG, dtype=number, vjp=(lambda g, y: (y > 0.0).where_cond(g, 0.0),))
 def relu(x):
-    """x above 0, else 0; nan stays nan.  Gradient: g where x > 0, 0 at 0 and below."""
+    """Return x where it is positive, otherwise 0; nan stays nan.  Gradient: g where x > 0, 0 at 0 and below."""
     return x if x > 0 or x != x else 0
 
 
 @elementwise(namespace=MG, dtype=number, vjp=(lambda g, y: (y < 6.0).where_cond((y > 0.0).where_cond(g, 0.0), 0.0),))
 def relu6(x):
-    """relu, not above 6; nan stays nan.  Gradient: g where 0 < x < 6, 0 elsewhere and at both ends."""
+    """Return min(max(x, 0), 6); nan stays nan.  Gradient: g where 0 < x < 6, 0 elsewhere and at both ends."""
     return 6 if x >= 6 else x if x > 0 or x != x else 0
 
 
 def in_its_memory(function: Any, input: Any, *rest: Any) -> Any:
-    """A call with `inplace=`, as another function of PyTorch has it: by the in-place form, if it is true.
+    """Call an op that has PyTorch's argument `inplace`: its in-place form if `inplace` is true.
 
     rest: the other operands, inplace, and out.
     """
@@ -62,7 +62,7 @@ def in_its_memory(function: Any, input: Any, *rest: Any) -> Any:
     otherwise=lambda *call: in_its_memory(leaky_relu, *call),
 )
 def leaky_relu(input, negative_slope=0.01):
-    """input above 0, else negative_slope * input.  inplace: in the memory of input, which is returned.
+    """Return input where it is positive, otherwise negative_slope * input. inplace: write into input and return it.
 
     Gradient: g above 0, g*negative_slope at 0 and below.
     """
@@ -80,15 +80,15 @@ def leaky_relu(input, negative_slope=0.01):
     otherwise=lambda *call: in_its_memory(elu, *call),
 )
 def elu(input, alpha=1.0):
-    """input above 0, else alpha * (exp(input) - 1).  inplace: in the memory of input, which is returned.
+    """Return input where it is positive, otherwise alpha * (exp(input) - 1). inplace: write into input and return it.
 
-    Gradient: g above 0, else g*alpha*exp(input); alpha at 0.
+    Gradient: g above 0, g*alpha*exp(input) at 0 and below.
     """
     return input if input > 0 else alpha * math.expm1(input)
 
 
 def fading(input, alpha):
-    """input/alpha below 0, else 0; not below -FLAT, where its exponential is 0 already."""
+    """Return input/alpha below 0, otherwise 0; at least -FLAT, where its exponential is already 0."""
     return -((-input).relu() / alpha).minimum(FLAT)
 
 
@@ -103,9 +103,9 @@ def fading(input, alpha):
     otherwise=lambda *call: in_its_memory(celu, *call),
 )
 def celu(input, alpha=1.0):
-    """input above 0, else alpha * (exp(input/alpha) - 1).  inplace: in the memory of input, which is returned.
+    """Return input where it is positive, otherwise alpha * (exp(input/alpha) - 1). inplace: write into input.
 
-    Gradient: g above 0, else g*exp(input/alpha); g at 0.  Source: Barron, arXiv 1704.07483.
+    Gradient: g at 0 and above, g*exp(input/alpha) below.  Source: Barron, arXiv 1704.07483.
     """
     return input if input > 0 else alpha * math.expm1(input / alpha)
 
@@ -118,16 +118,16 @@ def celu(input, alpha=1.0):
     otherwise=lambda *call: in_its_memory(selu, *call),
 )
 def selu(x):
-    """1.0507 * x above 0, else 1.7581 * (exp(x) - 1): networks of it keep mean 0 and variance 1.
+    """Return 1.0507 * x where x > 0, otherwise 1.7581 * (exp(x) - 1).  Networks of it keep mean 0 and variance 1.
 
-    Gradient: g*1.0507 above 0, else g*1.7581*exp(x), also at 0.  Source: Klambauer and others, arXiv 1706.02515.
+    Gradient: g*1.0507 above 0, g*1.7581*exp(x) at 0 and below.  Source: Klambauer and others, arXiv 1706.02515.
     """
     return 1.0507009873554804934193349852946 * (x if x > 0 else 1.6732632423543772848170429916717 * math.expm1(x))
 
 
 @elementwise(dtype=to_float, vjp="derived", front="inplace=False", otherwise=lambda *call: in_its_memory(mish, *call))
 def mish(x):
-    """x * tanh(softplus(x)).  Gradient: with t the tanh, g*(t + x*(1 - t**2)*sigmoid(x)); 0.6*g at 0.
+    """Return x * tanh(softplus(x)).  Gradient: with t the tanh, g*(t + x*(1 - t**2)*sigmoid(x)); 0.6*g at 0.
 
     Source: Misra, arXiv 1908.08681.  softplus(x) is x from 20 on, where tanh is 1 in every dtype.
     """
@@ -136,13 +136,13 @@ def mish(x):
 
 @elementwise(dtype=to_float, vjp=(lambda g, x: g / (x.abs() + 1.0) / (x.abs() + 1.0),))
 def softsign(x):
-    """x / (1 + |x|), between -1 and 1.  Gradient: g / (1 + |x|)**2."""
+    """Return x / (1 + |x|), between -1 and 1.  Gradient: g / (1 + |x|)**2."""
     return x / (1 + math.fabs(x))
 
 
 @composed(namespace=(MG, FUNCTIONAL), out=False)
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
-    """input above 0, else weight * input, with one weight, or one for each channel, which are the second dim.
+    """Return input where it is positive, otherwise weight * input; one weight, or one per channel (the second dim).
 
     Gradient: g above 0, g*weight at 0 and below; for the weight g*input there, summed.
     Raises ShapeError for a weight of another shape.
@@ -158,9 +158,10 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
 def rrelu(
     input: Tensor, lower: Scalar = 1.0 / 8, upper: Scalar = 1.0 / 3, training: Flag = False, inplace: Flag = False
 ) -> Tensor:
-    """input above 0, else times a factor: random from [lower, upper) for each element in training, else their mean.
+    """Return input where it is positive, otherwise times a factor.
 
-    inplace: in the memory of input, which is returned.  Gradient: g above 0, g times the factor at 0 and below.
+    In training the factor is random from [lower, upper) for each element, otherwise it is their mean.
+    inplace: write into input and return it.  Gradient: g above 0, g times the factor at 0 and below.
     Source: Xu and others, arXiv 1505.00853.  Raises ArgumentError unless lower <= upper.
     """
     if not lower <= upper:
@@ -174,19 +175,19 @@ def rrelu(
 
 @elementwise(dtype=to_float, namespace=(MG, FUNCTIONAL), vjp=(lambda g, y: g * y * (1.0 - y),))
 def sigmoid(x):
-    """1/(1 + exp(-x)), without overflow.  Gradient: g*y*(1-y)."""
+    """Return 1/(1 + exp(-x)), without overflow.  Gradient: g*y*(1-y)."""
     return logistic(x)
 
 
 @elementwise(namespace=MG, dtype=to_float, vjp=(lambda g, x: g * (-x).sigmoid(),))
 def log_sigmoid(x):
-    """log(sigmoid(x)), without overflow.  Gradient: g*sigmoid(-x)."""
+    """Return log(sigmoid(x)), without overflow.  Gradient: g*sigmoid(-x)."""
     return (x if x < 0 else 0) - math.log1p(math.exp(-math.fabs(x)))
 
 
 @elementwise(namespace=MG, dtype=to_float, vjp="derived")
 def silu(x):
-    """x*sigmoid(x).  Gradient: g*s*(1 + x*(1-s)) with s = sigmoid(x)."""
+    """Return x*sigmoid(x).  Gradient: g*s*(1 + x*(1-s)) with s = sigmoid(x)."""
     return x * logistic(x)
 
 
@@ -202,7 +203,7 @@ def silu(x):
     namespace=(MG, FUNCTIONAL),
 )
 def softplus(input, beta=1.0, threshold=20.0):
-    """log(1 + exp(beta*input))/beta, without overflow; input itself where beta*input > threshold.
+    """Return log(1 + exp(beta*input))/beta, without overflow; input itself where beta*input > threshold.
 
     Gradient: g*sigmoid(beta*input) for input, and g itself where beta*input > threshold; 0 for the threshold.
     """
@@ -236,7 +237,7 @@ def approximate_gelu(input, approximate, out):
 
 @elementwise(dtype=to_float, namespace=(), method=False, vjp=(lambda g, x: g * gelu_tanh_derivative(x),))
 def gelu_tanh(x):
-    """The tanh approximation of gelu.  Source: Hendrycks and Gimpel, arXiv 1606.08415, section 2."""
+    """Return the tanh approximation of gelu.  Source: Hendrycks and Gimpel, arXiv 1606.08415, section 2."""
     return 0.5 * x * (1 + math.tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)))
 
 

@@ -44,19 +44,19 @@ def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
 
 @composed(out=False, method=False)
 def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
-    """The mean of each of output_size windows of the last three dims: see `adaptive_avg_pool2d`."""
+    """Return the mean of each of output_size windows of the last three dims: see `adaptive_avg_pool2d`."""
     return adaptive_mean("adaptive_avg_pool3d", 3, input, output_size)
 
 
 @composed(out=False, method=False)
 def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-    """The largest element of each of output_size windows along the last dim: see `adaptive_max_pool2d`."""
+    """Return the largest element of each of output_size windows along the last dim: see `adaptive_max_pool2d`."""
     return adaptive_largest("adaptive_max_pool1d", 1, input, output_size, return_indices)
 
 
 @composed(out=False, method=False)
 def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-    """The largest element of each of output_size windows of images (N, C, H, W), or one (C, H, W).
+    """Return the largest element of each of output_size windows of images (N, C, H, W), or one (C, H, W).
 
     Windows, output_size: as for `adaptive_avg_pool2d`.  return_indices: also where each is in its plane, counted row by
     row, as int64.  Gradient: g where the first largest element of the window is.
@@ -66,7 +66,7 @@ def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = 
 
 @composed(out=False, method=False)
 def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-    """The largest element of each of output_size windows of the last three dims: see `adaptive_max_pool2d`."""
+    """Return the largest element of each of output_size windows of the last three dims: see `adaptive_max_pool2d`."""
     return adaptive_largest("adaptive_max_pool3d", 3, input, output_size, return_indices)
 
 
@@ -120,7 +120,7 @@ def adaptive_largest(name: str, dims: int, x: Tensor, output_size: Any, return_i
 
 
 def adaptive_sizes(name: str, dims: int, x: Tensor, output_size: Any) -> Ints:
-    """The spatial sizes of the result.  Raises for what does not fit."""
+    """Return the spatial sizes of the result.  Raises for arguments that do not fit."""
     wanted = tuple(output_size) if isinstance(output_size, (tuple, list)) else (output_size,) * dims
     if x.ndim not in (dims + 1, dims + 2) or 0 in x.shape[-dims:] or len(wanted) != dims:
         raise ShapeError(

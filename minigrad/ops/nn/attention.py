@@ -32,11 +32,11 @@ def scaled_dot_product_attention(
     query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: Scalar = 0.0,
     is_causal: Flag = False, scale: float | None = None, enable_gqa: Flag = False,
 ) -> Tensor:  # fmt: skip
-    """softmax(query @ key.mT * scale + mask) @ value; scale is 1/sqrt(the length of a query) if None.
+    """Return softmax(query @ key.mT * scale + mask) @ value; the default scale is 1/sqrt(the length of a query).
 
-    Shapes: query (..., L, E), key (..., S, E), value (..., S, V).  attn_mask: bool, True for what takes part, or a
-    number to add; is_causal: query i sees the keys up to i.  enable_gqa: several heads of queries share one of keys.
-    A query that sees nothing gives zeros.  Halves are computed in float32.
+    Shapes: query (..., L, E), key (..., S, E), value (..., S, V).  attn_mask: bool, True for keys that take part, or
+    numbers to add. is_causal: query i sees the keys up to i. enable_gqa: several heads of queries share one head of
+    keys.  The result for a query that sees no key is 0. float16 and bfloat16 are computed in float32.
     """
     if min(query.ndim, key.ndim, value.ndim) < 2:
         raise ShapeError(f"{NAME}: expected 2 dims or more, got {', '.join(map(describe, (query, key, value)))}")
@@ -104,12 +104,12 @@ def repeated_heads(query: Tensor, x: Tensor) -> Tensor:
 
 @composed(method=False, out=False)
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """The sum over i and j of input1[i] * weight[out, i, j] * input2[j], plus a bias; leading dims stay."""
+    """Return the sum over i and j of input1[i] * weight[out, i, j] * input2[j], plus a bias; leading dims stay."""
     if weight.ndim != 3 or (*input1.shape[:-1], *weight.shape[1:]) != (
         *input2.shape[:-1], *input1.shape[-1:], *input2.shape[-1:]
     ):  # fmt: skip
         raise ShapeError(
-            f"bilinear: {describe(input1)} and {describe(input2)} must agree but for the last dims, which the weight "
+            f"bilinear: {describe(input1)} and {describe(input2)} must agree except in the last dims, which the weight "
             f"{describe(weight)}, (out, in1, in2), has", op="bilinear",
         )  # fmt: skip
     y = einsum("...i,oij,...j->...o", input1, weight, input2)

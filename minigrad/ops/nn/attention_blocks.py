@@ -92,7 +92,7 @@ class Block(NamedTuple):
 
 
 def blocks(heads: int, n: int, m: int, causal: bool, together: bool) -> Iterator[Block]:
-    """Yield the blocks of n queries and m keys: several whole heads, if they may stand together, or a part of one."""
+    """Yield the blocks of n queries and m keys: several whole heads if they can be combined, or a part of one head."""
     rows = min(n, CAUSAL) if causal else n if n * m <= SCORES else max(16, SCORES // m // 16 * 16)
     most = max(1, SCORES // (rows * m)) if together and rows == n else 1
     counter = 0
@@ -151,13 +151,13 @@ class Attending:
         return out
 
     def corner(self, shape: tuple[int, ...]) -> Value:
-        """-inf above the diagonal of a matrix, else 0."""
+        """Return a matrix that is -inf above the diagonal and 0 elsewhere."""
         if shape not in self.corners:
             self.corners[shape] = self.steps.constant(np.triu(np.full(shape, -np.inf), 1), self.query.dtype)
         return self.corners[shape]
 
     def masked(self, mask: Value, block: Block) -> Value:
-        """The mask of a block; that of one head where the layout of all heads is no layout of one dim."""
+        """Return the mask of a block, or of one head if one dim cannot describe the layout of all heads."""
         if self.flat is not None:
             return self.queries(mask.seen(self.flat), block)
         layout, head = mask.layout, block.head
@@ -175,7 +175,7 @@ class Attending:
         return numbers
 
     def dropped(self, x: Value, numbers: Value, out: Value) -> Value:
-        """x/(1 - p) where the number of an element is at least p, else 0."""
+        """Compute x/(1 - p) where the random number of an element is at least p, otherwise 0."""
         out = out.seen(numbers.layout)
         self.steps.each(_dropped, out, x, numbers, self.steps.constant(self.dropout, x.dtype))
         return out
@@ -205,7 +205,7 @@ def _rule(k: int) -> Any:
 )  # fmt: skip
 def attention(backend, out, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None,
               state: Tensor | None = None, limits: Tensor | None = None, *, scale, causal, dropout):  # fmt: skip
-    """softmax(query @ key.mT*scale + mask) @ value, each (heads, length, size), a block at a time.
+    """Return softmax(query @ key.mT*scale + mask) @ value, each (heads, length, size), a block at a time.
 
     mask: float numbers (..., queries, keys), whose leading dims are the heads.  state, limits: as for `draw`.
     """
@@ -235,7 +235,7 @@ def attention_backward(
     backend, dquery, dkey, dvalue, g: Tensor, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None,
     state: Tensor | None = None, limits: Tensor | None = None, *, scale, causal, dropout,
 ):  # fmt: skip
-    """The gradients of `attention`; the weights are made again."""
+    """Return the gradients of `attention`; the weights are made again."""
     operands = tuple([x for x in (g, query, key, value, mask, state, limits) if x is not None])
     steps = Steps(backend, (dquery, dkey, dvalue), operands)
     to_query, to_key, to_value = steps.outs
@@ -269,7 +269,7 @@ def add(steps: Steps, out: Value, a: Value, b: Value, factor: float, more: bool)
         shape=lambda op, query, key, *others, **params: (*query.shape[:2], key.shape[1]))  # fmt: skip
 def attention_kept(backend, out, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None,
                    state: Tensor | None = None, limits: Tensor | None = None, *, scale, causal, dropout):  # fmt: skip
-    """What dropout multiplies the weights by, as one tensor: 0 or 1/(1 - p).  For derivatives of higher order."""
+    """Return the factors of dropout on the weights, 0 or 1/(1 - p), as one tensor.  For derivatives of higher order."""
     operands: Any = tuple([x for x in (query, key, value, mask, state, limits) if x is not None])
     steps = Steps(backend, (out,), operands)
     ways = Attending(steps, operands[:3], operands[3] if mask is not None else None, True, scale, causal, dropout)

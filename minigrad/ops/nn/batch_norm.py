@@ -31,7 +31,7 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
 
     Training takes the statistics of the batch and moves the running ones to them, in place.
     Gradient: with s = 1/sqrt(variance + eps) and u = (input - mean)*s, that of input is weight*s*(g - mean(g) -
-    u*mean(g*u)) in training, else g*s*weight; that of weight sum(g*u), that of bias sum(g).
+    u*mean(g*u)) in training and g*s*weight otherwise; that of weight sum(g*u), that of bias sum(g).
     """
     check_channels(input, running_mean, running_var, weight, bias, training, eps)
     x = wide(input)

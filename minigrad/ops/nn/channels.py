@@ -70,7 +70,7 @@ def _gradient(g, x, center, of_g, of_x, constant):
 
 
 PRODUCT = declared(total, "zero", order="sum", map=_product_with_deviation)
-FACTORS = parse(_factors, results=5)  # the gradients of weight and bias, and what makes the gradient of x
+FACTORS = parse(_factors, results=5)  # the gradients of weight and bias, and three factors for the gradient of x
 
 
 def _kept(op: Op, specs: Sequence[Spec]) -> tuple[np.dtype[Any], DType]:
@@ -80,13 +80,13 @@ def _kept(op: Op, specs: Sequence[Spec]) -> tuple[np.dtype[Any], DType]:
 
 @elementwise(dtype=promote, vjp="derived", namespace=(), method=False)
 def scaled_from(x, center, factor, bias=0.0):
-    """(x - center)*factor + bias.  Gradient: g*factor for x, -g*factor, g*(x - center) and g for the others."""
+    """Return (x - center)*factor + bias.  Gradient: g*factor for x, -g*factor, g*(x - center) and g for the others."""
     return (x - center) * factor + bias
 
 
 @elementwise(dtype=_kept, vjp="derived", namespace=(), method=False)
 def moved(old, batch, momentum):
-    """old*(1 - momentum) + batch*momentum, in the dtype of old.  Gradient: g*(1 - momentum) and g*momentum."""
+    """Return old*(1 - momentum) + batch*momentum, in the dtype of old.  Gradient: g*(1 - momentum) and g*momentum."""
     return old * (1 - momentum) + batch * momentum
 
 
@@ -221,7 +221,7 @@ def _batch(
 def normalized_channels(
     backend: Any, y: Spec, center: Spec, spread: Spec, x: Tensor, weight: Tensor, bias: Tensor, *, eps: Scalar
 ) -> Launch:
-    """(x - mean)/sqrt(variance + eps)*weight + bias, channel by channel, with the means and the variances.
+    """Return (x - mean)/sqrt(variance + eps)*weight + bias, channel by channel, with the means and the variances.
 
     Gradient: weight*scale*(g - mean(g) - u*mean(g*u)) with u the channel for weight 1 and bias 0; sum(g*u); sum(g).
     """
@@ -246,7 +246,7 @@ def channel_gradients(
     backend: Any, dx: Spec, dweight: Spec, dbias: Spec, g: Tensor, x: Tensor, weight: Tensor, center: Tensor,
     spread: Tensor, *, eps: Scalar,
 ) -> Launch:  # fmt: skip
-    """The gradients of `normalized_channels`, from its means and variances."""
+    """Return the gradients of `normalized_channels`, from its means and variances."""
     steps = Steps(backend, (dx, dweight, dbias), (g, x, weight, center, spread))
     (result, to_weight, to_bias), (head, a, w, middle, variance) = steps.outs, steps.operands
     compute, channels = np.dtype(x.dtype.accumulator), Channels(steps, a)

@@ -27,7 +27,7 @@ from minigrad.runtime.tensor import Tensor
 
 
 def class_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
-    """The dtype of what the classes name elements of; the classes, the last operand, are integers."""
+    """Return the dtype of the operands before the last; the last operand holds the classes and must be integers."""
     *floats, target = specs
     if not target.dtype.is_int:
         raise refuse(op, specs, "class numbers need an integer dtype")
@@ -89,7 +89,7 @@ ELEMENT = RowFn("element", ("input",), (), _itself)
 
 
 def named_shape(op: Op, input: Spec, target: Spec, *, dim: int, ignore: int, reduction: str) -> tuple[int, ...]:
-    """One number a row, or one for all."""
+    """Return the shape of the result: one value for each row, or one for all."""
     if target.shape != (*input.shape[:dim], *input.shape[dim + 1 :]):
         raise ShapeError(f"{op.label}: {target!r} must have the shape of {input!r} without the class dim {dim}")
     return target.shape if reduction == "none" else ()
@@ -126,7 +126,7 @@ def minus_named(backend, out, input: Tensor, target: Tensor, *, dim, ignore, red
     ),
 )  # fmt: skip
 def named_gradient(backend, out, g: Tensor, target: Tensor, *, shape, dim, ignore, reduction):
-    """Zeros with minus g where target names an element of a row along `dim`: the adjoint of `minus_named`."""
+    """Return minus g at the element that target names in each row along `dim`, 0 elsewhere; adjoint of minus_named."""
     steps = Steps(backend, (out,), (g, target))
     (result,), (head, chosen) = steps.outs, steps.operands
     ignored, index = steps.work(target.shape, bool_), steps.work(target.shape, int64)

@@ -103,7 +103,7 @@ def _added(a, b):
 
 @public(namespace=FUNCTIONAL)
 def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
-    """The windows of images (N, C, H, W), or of one without N, as columns (N, C*kernel, windows).
+    """Return the windows of images (N, C, H, W), or of one without N, as columns (N, C*kernel, windows).
 
     Gradient: `fold`, each element to where it was read.
     """

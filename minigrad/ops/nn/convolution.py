@@ -1,8 +1,8 @@
 """Convolution over 1, 2 and 3 dims, and its transpose.
 
 Three ops are one trilinear form, the sum of all y * x * w that meet under a stride, padding and dilation: `conv`
-gives y from x and w, `conv_input` x from y and w, `conv_weight` w from y and x.  The derivatives of each are
-the other two, so every order of derivative follows; a transposed convolution is the second one under another name.
+computes y from x and w, `conv_input` x from y and w, `conv_weight` w from y and x.  The derivatives of each are the
+other two, so every order of derivative follows.  A transposed convolution is the second op under another name.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def conv(backend, out, x: Tensor, weight: Tensor, bias: Tensor, window):
     namespace=(),
 )
 def conv_input(backend, out, output: Tensor, weight: Tensor, window):
-    """An image from outputs and a weight: the transposed convolution.  Gradient: `conv` and `conv_weight`."""
+    """Return an image from outputs and a weight: the transposed convolution.  Gradient: `conv` and `conv_weight`."""
     return backend.prepare(_request("input", window), out, output, weight)
 
 
@@ -116,7 +116,7 @@ def conv_input(backend, out, output: Tensor, weight: Tensor, window):
     namespace=(),
 )
 def conv_weight(backend, out, output: Tensor, x: Tensor, window):
-    """A weight from outputs and an image: the sum over all positions where a tap joins the two.
+    """Return a weight from outputs and an image: the sum over all positions where a tap joins the two.
 
     Gradient: `conv` and `conv_input`.
     """
@@ -163,7 +163,7 @@ def conv1d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: IntOrInts = 1, padding: IntOrInts | str = 0,
     dilation: IntOrInts = 1, groups: int = 1,
 ) -> Tensor:  # fmt: skip
-    """Convolution along one dim: `conv2d` with input (N, C, W) and weight (out, C / groups, kW)."""
+    """Return the convolution along one dim: `conv2d` with input (N, C, W) and weight (out, C / groups, kW)."""
     return _conv("conv1d", 1, input, weight, bias, stride, padding, dilation, groups)
 
 
@@ -172,7 +172,7 @@ def conv2d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: IntOrInts = 1, padding: IntOrInts | str = 0,
     dilation: IntOrInts = 1, groups: int = 1,
 ) -> Tensor:  # fmt: skip
-    """Convolution of images (N, C, H, W), or one (C, H, W), with a weight (out, C / groups, kH, kW).
+    """Return the convolution of images (N, C, H, W), or one (C, H, W), with a weight (out, C / groups, kH, kW).
 
     out[n, m, i, j] = bias[m] + the sum of weight[m, c, a, b] * input[n, c, i * stride + a * dilation - padding, ...];
     what lies outside of the image counts as 0.  padding may be "valid" (none) or "same" (with stride 1: the output has
@@ -196,7 +196,7 @@ def conv_transpose1d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: IntOrInts = 1, padding: IntOrInts = 0,
     output_padding: IntOrInts = 0, groups: int = 1, dilation: IntOrInts = 1,
 ) -> Tensor:  # fmt: skip
-    """Transposed convolution along one dim: see `conv_transpose2d`."""
+    """Return the transposed convolution along one dim: see `conv_transpose2d`."""
     return _transposed("conv_transpose1d", 1, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
@@ -205,7 +205,7 @@ def conv_transpose2d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: IntOrInts = 1, padding: IntOrInts = 0,
     output_padding: IntOrInts = 0, groups: int = 1, dilation: IntOrInts = 1,
 ) -> Tensor:  # fmt: skip
-    """The gradient of `conv2d` with respect to its input, as an op: weight (C, out / groups, kH, kW).
+    """Return the gradient of `conv2d` with respect to its input, as an op: weight (C, out / groups, kH, kW).
 
     Each size is (n - 1) * stride - 2 * padding + dilation * (k - 1) + output_padding + 1.
     Raises as `conv2d` does; output_padding must be less than stride or dilation.
@@ -218,7 +218,7 @@ def conv_transpose3d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: IntOrInts = 1, padding: IntOrInts = 0,
     output_padding: IntOrInts = 0, groups: int = 1, dilation: IntOrInts = 1,
 ) -> Tensor:  # fmt: skip
-    """Transposed convolution along three dims: see `conv_transpose2d`."""
+    """Return the transposed convolution along three dims: see `conv_transpose2d`."""
     return _transposed("conv_transpose3d", 3, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 

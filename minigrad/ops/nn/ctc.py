@@ -102,7 +102,7 @@ def forward(logs: Tensor, steps: Any, lengths: Any, labels: Any, blank: int) -> 
 
 
 def expect_sequences(logs: Tensor, targets: Tensor, steps: Any, lengths: Any, blank: int) -> tuple[Any, Any, Any]:
-    """Return the numbers of steps and of labels as arrays, and the labels as rows.  Raises for what does not fit."""
+    """Return the numbers of steps and of labels as arrays, and the labels as rows.  Raises if they do not fit."""
     shown = f"got {describe(logs)} and targets {describe(targets)}"
     if logs.ndim != 3 or not logs.shape[0] or not logs.dtype.is_float or not targets.dtype.is_int:
         raise ShapeError(f"ctc_loss: expected floats (T, N, C), T > 0, and integers, {shown}", op="ctc_loss")

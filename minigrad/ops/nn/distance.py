@@ -24,7 +24,7 @@ BOTH = (MG, FUNCTIONAL)
 
 @composed(namespace=BOTH, method=False, out=False)
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: Scalar = 1e-08) -> Tensor:
-    """The cosine of the angle between vectors along `dim`, of two tensors that broadcast; no length is below eps."""
+    """Return the cosine of the angle between vectors along `dim`; the tensors broadcast, lengths are at least eps."""
     shape = broadcast_shapes("cosine_similarity", x1.shape, x2.shape)
     x1, x2 = (expand(x, shape=shape) for x in (x1, x2))
     lengths = [at_least(norm(x, 2, dim, keepdim=True), eps) for x in (x1, x2)]
@@ -33,7 +33,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: Scalar = 1e-08)
 
 @composed(namespace=BOTH, method=False, out=False)
 def pairwise_distance(x1: Tensor, x2: Tensor, p: Scalar = 2.0, eps: Scalar = 1e-06, keepdim: Flag = False) -> Tensor:
-    """The norm of order p of x1 - x2 + eps along the last dim; the two broadcast."""
+    """Return the norm of order p of x1 - x2 + eps along the last dim; the two broadcast."""
     return norm(x1 - x2 + eps, p, -1, keepdim)
 
 
@@ -42,7 +42,7 @@ def cosine_embedding_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: Scalar = 0, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
-    """1 - cosine where the target is 1, max(0, cosine - margin) where it is -1, of the rows of two tensors."""
+    """Return 1 - cosine where the target is 1, max(0, cosine - margin) where it is -1, of the rows of two tensors."""
     name = "cosine_embedding_loss"
     reduction = named_reduction(name, reduction, size_average, reduce)
     if target.ndim > 1 or not target.ndim + 1 == input1.ndim == input2.ndim:
@@ -60,7 +60,7 @@ def triplet_margin_loss(
     anchor: Tensor, positive: Tensor, negative: Tensor, margin: Scalar = 1.0, p: Scalar = 2, eps: Scalar = 1e-06,
     swap: Flag = False, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
-    """max(0, margin + the distance to positive - the distance to negative), `pairwise_distance` of order p.
+    """Return max(0, margin + the distance to positive - the distance to negative), `pairwise_distance` of order p.
 
     swap: the distance of positive and negative counts where it is less.
     """

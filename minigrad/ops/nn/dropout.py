@@ -27,16 +27,16 @@ SATURATION = 1.7580993408473766
 
 @composed(method=False, out=False)
 def dropout(input: Tensor, p: Scalar = 0.5, training: Flag = True, inplace: Flag = False) -> Tensor:
-    """Each element 0 with probability p, else over 1 - p; input itself where training is False.
+    """Set each element to 0 with probability p and divide the others by 1 - p; input itself if training is False.
 
-    inplace: in the memory of input, which is returned.  Gradient: g/(1 - p) for what was kept, else 0.
+    inplace: write into input and return it.  Gradient: g/(1 - p) where an element was kept, otherwise 0.
     """
     return dropped("dropout", input, input.shape, p, training, inplace)
 
 
 @composed(method=False, out=False)
 def dropout1d(input: Tensor, p: Scalar = 0.5, training: Flag = True, inplace: Flag = False) -> Tensor:
-    """`dropout` of whole channels of (N, C, L) or (C, L)."""
+    """Apply `dropout` to whole channels of (N, C, L) or (C, L)."""
     if input.ndim not in (2, 3):
         raise ShapeError(f"dropout1d: expected 2 or 3 dims, got {describe(input)}", op="dropout1d")
     return dropped("dropout1d", input, channels(input, input.ndim - 1), p, training, inplace)
@@ -50,7 +50,7 @@ def dropout2d(input: Tensor, p: Scalar = 0.5, training: Flag = True, inplace: Fl
 
 @composed(method=False, out=False)
 def dropout3d(input: Tensor, p: Scalar = 0.5, training: Flag = True, inplace: Flag = False) -> Tensor:
-    """`dropout` of whole channels of (N, C, D, H, W) or (C, D, H, W)."""
+    """Apply `dropout` to whole channels of (N, C, D, H, W) or (C, D, H, W)."""
     if input.ndim not in (4, 5):
         warn(f"dropout3d: expected 4 or 5 dims, got {describe(input)}")
     return dropped("dropout3d", input, channels(input, 2 if input.ndim == 5 else 1), p, training, inplace)
@@ -58,13 +58,13 @@ def dropout3d(input: Tensor, p: Scalar = 0.5, training: Flag = True, inplace: Fl
 
 @composed(method=False, out=False)
 def alpha_dropout(input: Tensor, p: Scalar = 0.5, training: Flag = False, inplace: Flag = False) -> Tensor:
-    """Dropout that keeps mean 0 and variance 1: what is left out gets the value that selu has far below 0."""
+    """Apply dropout that keeps mean 0 and variance 1: dropped elements get the value of selu far below 0."""
     return dropped("alpha_dropout", input, input.shape, p, training, inplace, alpha=True)
 
 
 @composed(method=False, out=False)
 def feature_alpha_dropout(input: Tensor, p: Scalar = 0.5, training: Flag = False, inplace: Flag = False) -> Tensor:
-    """`alpha_dropout` of whole channels (dim 1)."""
+    """Apply `alpha_dropout` to whole channels (dim 1)."""
     return dropped("feature_alpha_dropout", input, channels(input, 2), p, training, inplace, alpha=True)
 
 
@@ -74,7 +74,7 @@ def channels(x: Tensor, count: int) -> tuple[int, ...]:
 
 
 def expect_share(name: str, p: float) -> None:
-    """Raise ArgumentError for a number that is no probability."""
+    """Raise ArgumentError for a number that is not a probability."""
     if not 0.0 <= p <= 1.0:
         raise ArgumentError(f"{name}: p must be a probability, 0 to 1, got {p}", op=name)
 
@@ -104,7 +104,7 @@ def dropped(
 
 @composed(method=False, out=False)
 def gumbel_softmax(logits: Tensor, tau: Scalar = 1, hard: Flag = False, eps: Scalar = 1e-10, dim: Dim = -1) -> Tensor:
-    """softmax((logits + noise)/tau) along `dim`: a soft sample of the classes whose log-probabilities are given.
+    """Return softmax((logits + noise)/tau) along `dim`: a soft sample of the classes whose log-probabilities are given.
 
     hard: one at the largest and zeros, with the gradient of the soft sample.  eps: has no effect.
     """

@@ -50,7 +50,7 @@ def _shape(op: Op, x: Spec, index: Spec, share: Spec) -> tuple[int, ...]:
     namespace=(),
 )
 def scaled_embedding(backend, out, x, index, share):
-    """The rows of x that a 1-d index names.  Gradient: g, each row times its share, added where it was read."""
+    """Return the rows of x that a 1-d index names.  Gradient: g, each row times its share, added where it was read."""
     launch = backend.prepare(Select(0), out, x, index)
     return watched(scaled_embedding, backend, remapped(launch, (0, 1, 3), 4), x, index, 0)
 
@@ -72,7 +72,7 @@ def embedding(
     input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None,
     norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False,
 ) -> Tensor:  # fmt: skip
-    """The row of `weight` for each number in `input`: its shape, and the length of a row as a last dim.
+    """Return the row of `weight` for each integer in `input`: the shape of input, and the length of a row as last dim.
 
     A negative number counts from the last row.  padding_idx: a row that is read, but gets no gradient.
     max_norm: rows that are read and have a larger norm, of order norm_type, are scaled down to it first, in `weight`
@@ -99,7 +99,7 @@ def embedding(
             y = scaled_embedding(weight, rows, _shares(weight, rows))
         else:
             y = index_select(weight, 0, rows)
-    except IndexOutOfRange as error:  # it speaks of the op, and the table, that looked first
+    except IndexOutOfRange as error:  # its message describes the op that read the table first
         raise out_of_range("embedding", error.index, Spec(weight.layout, weight.dtype), 0) from None
     if padding is not None and derives(y):
         y = _without_gradient(y, rows, weight.shape[0], padding)
@@ -108,7 +108,7 @@ def embedding(
 
 @composed(out=False, method=False)
 def one_hot(tensor: Tensor, num_classes: Int = -1) -> Tensor:
-    """Rows of int64 with a 1 at each class, and zeros; num_classes: -1 for one more than the largest class.
+    """Return int64 rows with 1 at each class and 0 elsewhere; num_classes: -1 for one more than the largest class.
 
     Raises IndexOutOfRange for a class that there is not, ArgumentError for -1 where there are no classes.
     """

@@ -41,7 +41,7 @@ def halved(op: Op, input: Spec, *, dim: int) -> tuple[int, ...]:
 
 
 def halves(x: Value, dim: int) -> list[Value]:
-    """The two halves along a dim."""
+    """Return the two equal parts of x along a dim."""
     half = x.shape[dim] // 2
     return [x.at(dim, start, half) for start in (0, half)]
 
@@ -65,7 +65,7 @@ def glu_gradient(g: Tensor, input: Tensor, dim: int) -> Tensor:
     batch=lambda g, input, *, dim, batch: glu_backward(g, input, dim + 1),
 )  # fmt: skip
 def glu_backward(backend, out, g: Tensor, input: Tensor, dim: Dim):
-    """The gradient of glu in one launch; higher orders go through `glu_gradient`."""
+    """Return the gradient of glu in one launch; higher orders go through `glu_gradient`."""
     steps = Steps(backend, (out,), (g, input))
     (result,), (head, source) = steps.outs, steps.operands
     steps.each(GATED_BACK, halves(result, dim), head, *halves(source, dim))
@@ -79,7 +79,7 @@ def glu_backward(backend, out, g: Tensor, input: Tensor, dim: Dim):
     batch=lambda input, *, dim, batch: glu(input, dim + 1), method=True, out=False,
 )  # fmt: skip
 def glu(backend, out, input: Tensor, dim: Dim = -1):
-    """Half of the input, times the sigmoid of the other half along `dim`.
+    """Return the first half of input along `dim` times the sigmoid of the second half.
 
     Gradient: g*s and g*a*s*(1-s), with a the first half and s the sigmoid of the second.
     Source: Dauphin and others, arXiv 1612.08083.

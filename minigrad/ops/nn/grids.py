@@ -54,7 +54,7 @@ def grid_sample(
 
     Gradient: g times the weights, to the pixels; for grid that of the weights, 0 where a position is moved to the
     border, and for "nearest".
-    Raises ShapeError, DTypeError or ArgumentError for what does not fit.
+    Raises ShapeError, DTypeError or ArgumentError for arguments that do not fit.
     """
     expect_grid(input, grid, mode, padding_mode)
     dims, size, count = input.ndim - 2, input.shape[2:], prod(grid.shape[1:-1])
@@ -195,7 +195,7 @@ def cubic(x: Tensor, pad: Callable[..., Tensor]) -> Taps:
 
 
 def steps_from(first: int, count: int, like: Tensor) -> Tensor:
-    """Return some whole numbers, one for each neighbour, beside positions (N, 1, outputs)."""
+    """Return the integers first, first + 1, ..., one for each neighbour, in a shape that broadcasts with positions."""
     return reshape(arange(first, first + count, dtype=like.dtype, device=like.device), (count, 1))
 
 

@@ -23,7 +23,7 @@ from minigrad.runtime.tensor import Tensor, describe
 
 @composed(method=False)
 def normalize(input: Tensor, p: Scalar = 2.0, dim: Any = 1, eps: Scalar = 1e-12, out: Tensor | None = None) -> Tensor:
-    """input over its norm of order p along `dim`, which is at least eps."""
+    """Return input over its norm of order p along `dim`, which is at least eps."""
     if out is None:
         return input / clamp(norm(input, p, dim, keepdim=True), eps)
     (x,) = apart(normalize.op, (input,), out)  # type: ignore[attr-defined]
@@ -34,7 +34,7 @@ def normalize(input: Tensor, p: Scalar = 2.0, dim: Any = 1, eps: Scalar = 1e-12,
 def group_norm(
     input: Tensor, num_groups: Size, weight: Tensor | None = None, bias: Tensor | None = None, eps: Scalar = 1e-05
 ) -> Tensor:
-    """Each group of neighbouring channels (dim 1) minus its mean, over sqrt(variance + eps), times weight plus bias.
+    """Return each group of channels (dim 1) minus its mean, over sqrt(variance + eps), times weight plus bias.
 
     weight, bias: one element for each channel.  Halves are computed in float32.
     """
@@ -56,7 +56,7 @@ def instance_norm(
     input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None, weight: Tensor | None = None,
     bias: Tensor | None = None, use_input_stats: Flag = True, momentum: Scalar = 0.1, eps: Scalar = 1e-05,
 ) -> Tensor:  # fmt: skip
-    """Each channel of each input minus its mean, over sqrt(variance + eps), times weight plus bias.
+    """Return each channel of each input minus its mean, over sqrt(variance + eps), times weight plus bias.
 
     Running statistics are moved to the mean of those of all inputs, in place; without use_input_stats they are used.
     """

@@ -1,6 +1,6 @@
-"""Losses that are minus a log-likelihood: of a truth value, of a count, of a normal number, of a distribution.
+"""Losses that are a negative log-likelihood: of a boolean, a count, a normal number or a distribution.
 
-Each has a scalar function of its elements, whose rules are derived; weights and means are what `loss.py` has.
+Each has a scalar function of its elements, whose derivative rules are generated; `loss.py` applies weights and means.
 """
 
 # The bodies of scalar functions are data, which the specialiser reads; they carry no types.
@@ -28,7 +28,7 @@ ELEMENTS: dict[str, Any] = {"dtype": floats, "vjp": "derived", "namespace": (), 
 
 @scalar
 def log_above(x):
-    """log(x), not below -100; nan stays nan."""
+    """Return log(x), not below -100; nan stays nan."""
     return -100 if math.log(x) < -100 else math.log(x)
 
 
@@ -40,7 +40,7 @@ def log_above(x):
     ),
 )  # fmt: skip
 def cross_entropy_of_one(input, target):
-    """-target*log(input) - (1 - target)*log(1 - input), no logarithm below -100.
+    """Return -target*log(input) - (1 - target)*log(1 - input), no logarithm below -100.
 
     Gradient: g*(input - target) over input*(1 - input), which is at least 1e-12, and g*log(1/input - 1) for the
     target, also where a logarithm is -100.
@@ -51,7 +51,7 @@ def cross_entropy_of_one(input, target):
 
 @elementwise(**ELEMENTS, label="binary_cross_entropy_with_logits")
 def cross_entropy_of_logit(input, target, pos_weight=1.0):
-    """-pos_weight*target*log(sigmoid(input)) - (1 - target)*log(sigmoid(-input)), without overflow."""
+    """Return -pos_weight*target*log(sigmoid(input)) - (1 - target)*log(sigmoid(-input)), without overflow."""
     # All choices are by one condition, so that the derived rule takes one side of 0.
     soft = math.log1p(math.exp(input if input < 0 else -input))
     below = input if input < 0 else 0
@@ -61,31 +61,31 @@ def cross_entropy_of_logit(input, target, pos_weight=1.0):
 
 @elementwise(**ELEMENTS, label="kl_div")
 def divergence(input, target):
-    """target*(log(target) - input); where the target is 0, its logarithm counts 0."""
+    """Return target*(log(target) - input); where the target is 0, its logarithm counts 0."""
     return (target * math.log(target) if target != 0 else 0) - target * input
 
 
 @elementwise(**ELEMENTS, label="kl_div")
 def divergence_of_logs(input, target):
-    """exp(target)*(target - input)."""
+    """Return exp(target)*(target - input)."""
     return math.exp(target) * (target - input)
 
 
 @elementwise(**ELEMENTS, label="poisson_nll_loss")
 def poisson_of_log(input, target):
-    """exp(input) - target*input."""
+    """Return exp(input) - target*input."""
     return math.exp(input) - target * input
 
 
 @elementwise(**ELEMENTS, label="poisson_nll_loss")
 def poisson(input, target, eps=1e-8):
-    """input - target*log(input + eps)."""
+    """Return input - target*log(input + eps)."""
     return input - target * math.log(input + eps)
 
 
 @elementwise(**ELEMENTS, label="gaussian_nll_loss")
 def normal_of(input, target, var):
-    """(log(var) + (input - target)**2 / var) / 2."""
+    """Return (log(var) + (input - target)**2 / var) / 2."""
     return (math.log(var) + (input - target) * (input - target) / var) * 0.5
 
 
@@ -103,9 +103,9 @@ def binary_cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
-    """-target*log(input) - (1 - target)*log(1 - input) for probabilities, no logarithm below -100.
+    """Return -target*log(input) - (1 - target)*log(1 - input) for probabilities; logarithms are at least -100.
 
-    An input outside of 0 to 1 gives nan.  Gradient: g*(input - target) over input*(1 - input), which is at least 1e-12.
+    An input outside 0 to 1 produces nan.  Gradient: g*(input - target) / max(input*(1 - input), 1e-12).
     """
     reduction = named_reduction("binary_cross_entropy", reduction, size_average, reduce)
     expect_one_shape("binary_cross_entropy", input, target)
@@ -118,9 +118,9 @@ def binary_cross_entropy_with_logits(
     input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean", pos_weight: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
-    """`binary_cross_entropy` of sigmoid(input), without overflow.  pos_weight: a factor of what target = 1 costs.
+    """Return `binary_cross_entropy` of sigmoid(input), without overflow. pos_weight: factor of the term of target.
 
-    Gradient: g*(sigmoid(input) - target), where there is no weight.
+    Gradient: g*(sigmoid(input) - target) without weights.
     """
     name = "binary_cross_entropy_with_logits"
     reduction = named_reduction(name, reduction, size_average, reduce)
@@ -134,7 +134,7 @@ def kl_div(
     input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
     reduction: str = "mean", log_target: Flag = False,
 ) -> Tensor:  # fmt: skip
-    """target*(log(target) - input) for log-probabilities in input; log_target: target holds logarithms, too.
+    """Return target*(log(target) - input) for log-probabilities in input; log_target: target holds logarithms, too.
 
     reduction: "batchmean" is the divergence: the sum over the length of the first dim.
     """
@@ -166,7 +166,7 @@ def poisson_nll_loss(
 def gaussian_nll_loss(
     input: Tensor, target: Tensor, var: Tensor | float, full: Flag = False, eps: Scalar = 1e-06, reduction: str = "mean"
 ) -> Tensor:
-    """(log(var) + (input - target)**2 / var)/2, plus log(2*pi)/2 if full; a variance below eps counts as eps.
+    """Return (log(var) + (input - target)**2 / var)/2, plus log(2*pi)/2 if full; a variance below eps counts as eps.
 
     var: of input's shape, or one for each row of it.  Gradient: that of var is taken at eps where it is below.
     """

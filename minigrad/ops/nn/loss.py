@@ -41,9 +41,9 @@ def loss(
     """Declare a loss of elements; the body is its scalar function, of tensors and then of numbers with defaults.
 
     The public function takes the tensors, size_average and reduce (without flags: not), reduction, and the numbers;
-    those named in `first` stand behind the tensors.  weight: it takes one for each element, too; "share": a mean is
-    divided by the sum of the weights, "factor": by the number of elements.  bounds: what numbers must be, "positive" or
-    "not negative".
+    those named in `first` come directly after the tensors. weight: the loss also takes one weight per element. "share"
+    divides a mean by the sum of the weights, "factor" by the number of elements.  bounds: what numbers must be,
+    "positive" or "not negative".
     """
 
     def declare(function: FunctionType) -> Any:
@@ -200,5 +200,5 @@ def named_reduction(name: str, reduction: str, size_average: bool | None = None,
 
 
 def weighted_mean(loss: Tensor, share: Tensor) -> Tensor:
-    """The sum of losses over the sum of what they count; sums of halves are float32, for theirs may overflow."""
+    """Return sum(loss) / sum(share); float16 and bfloat16 are summed in float32, because their sums may overflow."""
     return (sum(wide(loss)) / sum(wide(share))).to(loss.dtype)

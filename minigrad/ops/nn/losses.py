@@ -60,7 +60,7 @@ def _cross_back_batch(g: Tensor, x: Tensor, target: Tensor, ignore: int, reducti
 
 
 def _cross_tangent(dx: Tensor, x: Tensor, target: Tensor, ignore: int, reduction: str) -> Tensor:
-    """The sum of dx times the gradient, by its kernel where nobody asks for a derivative in x."""
+    """Return the sum of dx times the gradient, by its kernel if no derivative with respect to x is needed."""
     if not derives(x, is_grad_enabled()) and reduction != "none":
         return sum(_backward_op(number(1.0, x.dtype, x.device), x, target, ignore, reduction) * dx)
     picked, counts, _ = _picked(dx, target, ignore, x.ndim - 1)
@@ -97,7 +97,7 @@ def _cross_bend(v: Tensor, g: Tensor, x: Tensor, target: Tensor, ignore: int, re
     back_batch=lambda g, input, target, *, ignore, reduction: _cross_back_batch(g, input, target, ignore, reduction),
 )  # fmt: skip
 def cross_entropy_rows(input, target, *, ignore, reduction):
-    """-log_softmax(input) at the class of each row of the last dim.  Gradient: softmax(input), minus 1 at the class."""
+    """Return -log_softmax(input) at the class of each row.  Gradient: softmax(input), minus 1 at the class."""
     picked, counts, _ = _picked(log_softmax(input, -1), target, ignore, input.ndim - 1)
     return _reduced(-picked, cast(counts, dtype=input.dtype), reduction)
 
@@ -116,7 +116,7 @@ def cross_entropy(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Tensor:
-    """Cross entropy between the softmax of `input` and `target`, over the class dim: 1, or 0 of a single row.
+    """Return the cross entropy of softmax(`input`) and `target`, over the class dim: 1, or 0 of a single row.
 
     Shapes: input (C,), (N, C) or (N, C, d1, ...); target the same without the class dim holds class numbers, target
     of input's shape holds probabilities.
@@ -159,7 +159,7 @@ def nll_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """Minus the log-probabilities in `input` at the classes in `target`; otherwise as `cross_entropy`."""
+    """Return minus the log-probabilities in `input` at the classes in `target`; otherwise as `cross_entropy`."""
     reduction = named_reduction("nll_loss", reduction, size_average, reduce)
     x, dim = _expect_loss("nll_loss", input, weight)
     ignore = as_int(ignore_index, "ignore_index", "nll_loss")
@@ -193,7 +193,7 @@ def _expect_classes(name: str, x: Tensor, target: Tensor, dim: int) -> None:
 def _class_loss(
     name: str, logs: Tensor, target: Tensor, weight: Tensor | None, ignore: int, dim: int
 ) -> tuple[Tensor, Tensor]:
-    """Each row's loss and what it counts in a mean."""
+    """Return the loss of each row and its weight in a mean."""
     _expect_classes(name, logs, target, dim)
     check_classes(name, target, logs.shape[dim], ignore)
     picked, counts, classes = _picked(logs, target, ignore, dim)

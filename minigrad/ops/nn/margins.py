@@ -23,7 +23,7 @@ def multi_margin_loss(
     input: Tensor, target: Tensor, p: Int = 1, margin: Scalar = 1.0, weight: Tensor | None = None,
     size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
-    """The mean over classes of max(0, margin - input[target] + input[class])**p, the target itself left out.
+    """Return the mean over classes of max(0, margin - input[target] + input[class])**p, the target itself left out.
 
     Shapes: input (C,) or (N, C), target () or (N,).  weight: a factor for each target.
     """
@@ -69,14 +69,14 @@ def multilabel_soft_margin_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
-    """The mean over classes of -target*log(sigmoid(input)) - (1 - target)*log(sigmoid(-input))."""
+    """Return the mean over classes of -target*log(sigmoid(input)) - (1 - target)*log(sigmoid(-input))."""
     reduction = named_reduction("multilabel_soft_margin_loss", reduction, size_average, reduce)
     loss = -(target * log_sigmoid(input) + (1 - target) * log_sigmoid(-input))
     return joined(mean(loss if weight is None else loss * weight, -1), reduction)
 
 
 def expect_rows(name: str, x: Tensor, target: Tensor, shape: tuple[int, ...]) -> tuple[Tensor, Tensor]:
-    """Scores as a matrix, and the classes flat in int64; a scalar is one class.  Raises for what does not fit."""
+    """Return scores as a matrix and classes as an int64 vector; a scalar is one class.  Raises if they do not fit."""
     if x.ndim > 2 or (target.shape != shape and (shape, target.shape) != ((), (1,))):
         raise ShapeError(f"{name}: {describe(x)} needs 2 dims at most, and target {describe(target)} {shape}", op=name)
     if not x.dtype.is_float or not target.dtype.is_int:

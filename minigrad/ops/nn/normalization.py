@@ -1,7 +1,7 @@
 """layer_norm and rms_norm: rows and the gradients of all operands in one reading of them.
 
-What an op's body says is its definition; the kernels of `norm_rows.py` are what runs, and the higher orders of
-derivative go through the definition.  The compiler may re-order the additions of a row's sums, alike for any number of
+The body of an op is its definition; the kernels of `normalized_rows.py` run instead, and derivatives of higher order
+use the definition.  The compiler may re-order the additions of a row's sums, in the same order for any number of
 threads.
 """
 
@@ -61,7 +61,7 @@ def _rms_batch(x: Tensor, weight: Tensor, eps: float, size: int, flags: Flags) -
 def _back_batch(name: str, g: Tensor, x: Tensor, weight: Tensor, eps: float, size: int, flags: Flags) -> Tensor:
     g, x = stretched(g, flags[0], size), stretched(x, flags[1], size)
     back: Any = schema[f"{name}_backward"].public
-    if flags[2]:  # it only ever stands beside g
+    if flags[2]:  # weight appears only as a factor of g
         return back(g * _beside(weight, True, x, size), x, _ones(x), eps=eps).to(g.dtype)
     dx: Tensor = back(g, x, weight, eps=eps)
     return dx
@@ -98,8 +98,10 @@ def _rms_gradients_batch(
 
 
 def _tangent(name: str, dx: Tensor, x: Tensor, eps: float, centred: bool) -> Tensor:
-    """The tangent of rows without their weight: that Jacobian is symmetric, so the backward kernel computes it, or
-    tensor code where a derivative may be asked of it."""
+    """Return the tangent of rows without their weight, by the backward kernel, because this Jacobian is symmetric.
+
+    Tensor code computes it if the tangent itself may be differentiated.
+    """
     recorded = is_grad_enabled()
     if not derives(dx, recorded) and not derives(x, recorded):
         result: Tensor = schema[f"{name}_backward"].public(dx, x, _ones(x), eps=eps)  # type: ignore[misc]
@@ -126,7 +128,7 @@ def _tangent(name: str, dx: Tensor, x: Tensor, eps: float, centred: bool) -> Ten
     },
 )  # fmt: skip
 def layer_norm_rows(x, weight, bias, *, eps):
-    """Rows of the last dim, minus their mean, over their deviation, times a weight plus a bias."""
+    """Return rows of the last dim, minus their mean, over their deviation, times a weight plus a bias."""
     deviation = x - mean(x, -1, keepdim=True)
     return deviation * (mean(deviation * deviation, -1, keepdim=True) + eps).rsqrt() * weight + bias
 
@@ -142,7 +144,7 @@ def layer_norm_rows(x, weight, bias, *, eps):
     },
 )  # fmt: skip
 def rms_norm_rows(x, weight, *, eps):
-    """Rows of the last dim over the root of their mean square, times a weight."""
+    """Return rows of the last dim over the root of their mean square, times a weight."""
     return x * (mean(x * x, -1, keepdim=True) + eps).rsqrt() * weight
 
 
@@ -177,7 +179,7 @@ def layer_norm(
     bias: Tensor | None = None,
     eps: float = 1e-5,
 ) -> Tensor:
-    """The last dims, which are `normalized_shape`, minus their mean, over sqrt(variance + eps), times weight plus bias.
+    """Return the last dims, `normalized_shape`, minus their mean, over sqrt(variance + eps), times weight plus bias.
 
     The variance has no correction.  Halves are computed in float32.
     """
@@ -192,7 +194,7 @@ def layer_norm(
 def rms_norm(
     input: Tensor, normalized_shape: Sequence[int] | int, weight: Tensor | None = None, eps: float | None = None
 ) -> Tensor:
-    """The last dims, which are `normalized_shape`, over sqrt(mean square + eps), times weight.
+    """Return the last dims, which are `normalized_shape`, over sqrt(mean square + eps), times weight.
 
     eps: the distance from 1 to the next number of x's dtype if None.  Halves are computed in float32.
     """

@@ -1,7 +1,7 @@
-"""What layer_norm and rms_norm compute along a row, forward and backward: scalar functions in a `RowFn`.
+"""Row functions of layer_norm and rms_norm, forward and backward: scalar functions in a `RowFn`.
 
-The products of a backward row with a power of the scale are left to its result: so the sums that need the mean are made
-in one loop.  `norms.py` declares the ops.
+The result of a backward row multiplies by the powers of the scale.  So the sums that need the mean take one loop.
+`normalization.py` declares the ops.
 """
 
 from __future__ import annotations

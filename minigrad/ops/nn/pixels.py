@@ -15,11 +15,11 @@ BOTH = (MG, FUNCTIONAL)
 
 @composed(namespace=BOTH, out=False, method=False)
 def pixel_shuffle(input: Tensor, upscale_factor: Int) -> Tensor:
-    """Images (..., C*r*r, H, W) as (..., C, H*r, W*r): each r*r channels become the pixels of a square."""
+    """Return images (..., C*r*r, H, W) as (..., C, H*r, W*r): each r*r channels become the pixels of a square."""
     r = upscale_factor
     front, channels, height, width = image("pixel_shuffle", input, r)
     if channels % (r * r):
-        raise ShapeError(f"pixel_shuffle: the channels of {describe(input)} are no multiple of {r}**2")
+        raise ShapeError(f"pixel_shuffle: the channels of {describe(input)} are not a multiple of {r}**2")
     k, c = len(front), channels // (r * r)
     squares = reshape(input, (*front, c, r, r, height, width))
     order = (*range(k), k, k + 3, k + 1, k + 4, k + 2)
@@ -28,11 +28,11 @@ def pixel_shuffle(input: Tensor, upscale_factor: Int) -> Tensor:
 
 @composed(namespace=BOTH, out=False, method=False)
 def pixel_unshuffle(input: Tensor, downscale_factor: Int) -> Tensor:
-    """Images (..., C, H*r, W*r) as (..., C*r*r, H, W): the pixels of each square become channels."""
+    """Return images (..., C, H*r, W*r) as (..., C*r*r, H, W): the pixels of each square become channels."""
     r = downscale_factor
     front, c, height, width = image("pixel_unshuffle", input, r)
     if height % r or width % r:
-        raise ShapeError(f"pixel_unshuffle: height and width of {describe(input)} are no multiples of {r}")
+        raise ShapeError(f"pixel_unshuffle: height and width of {describe(input)} are not multiples of {r}")
     k, h, w = len(front), height // r, width // r
     squares = reshape(input, (*front, c, h, r, w, r))
     order = (*range(k), k, k + 2, k + 4, k + 1, k + 3)

@@ -25,7 +25,7 @@ def max_pool1d(
     input: Tensor, kernel_size: IntOrInts, stride: IntOrInts | None = None, padding: IntOrInts = 0,
     dilation: IntOrInts = 1, ceil_mode: bool = False, return_indices: bool = False,
 ) -> Any:  # fmt: skip
-    """The largest element of each window along the last dim: see `max_pool2d`."""
+    """Return the largest element of each window along the last dim: see `max_pool2d`."""
     return max_pooled("max_pool1d", 1, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
@@ -34,7 +34,7 @@ def max_pool2d(
     input: Tensor, kernel_size: IntOrInts, stride: IntOrInts | None = None, padding: IntOrInts = 0,
     dilation: IntOrInts = 1, ceil_mode: bool = False, return_indices: bool = False,
 ) -> Any:  # fmt: skip
-    """The largest element of each window of images (N, C, H, W), or one (C, H, W); stride is kernel_size if None.
+    """Return the largest element of each window of (N, C, H, W), or of (C, H, W); stride is kernel_size if None.
 
     The padding, at most half a window, counts as -inf; nan counts as the largest.  ceil_mode keeps a last window that
     hangs over the edge.  return_indices: also where each is in its plane, counted row by row, as int64.
@@ -49,7 +49,7 @@ def max_pool3d(
     input: Tensor, kernel_size: IntOrInts, stride: IntOrInts | None = None, padding: IntOrInts = 0,
     dilation: IntOrInts = 1, ceil_mode: bool = False, return_indices: bool = False,
 ) -> Any:  # fmt: skip
-    """The largest element of each window of the last three dims: see `max_pool2d`."""
+    """Return the largest element of each window of the last three dims: see `max_pool2d`."""
     return max_pooled("max_pool3d", 3, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
@@ -58,7 +58,7 @@ def avg_pool1d(
     input: Tensor, kernel_size: IntOrInts, stride: IntOrInts | None = None, padding: IntOrInts = 0,
     ceil_mode: bool = False, count_include_pad: bool = True,
 ) -> Tensor:  # fmt: skip
-    """The mean of each window along the last dim: see `avg_pool2d`."""
+    """Return the mean of each window along the last dim: see `avg_pool2d`."""
     return avg_pooled("avg_pool1d", 1, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
 
 
@@ -67,11 +67,11 @@ def avg_pool2d(
     input: Tensor, kernel_size: IntOrInts, stride: IntOrInts | None = None, padding: IntOrInts = 0,
     ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None,
 ) -> Tensor:  # fmt: skip
-    """The mean of each window of images (N, C, H, W), or one (C, H, W); stride is kernel_size if None.
+    """Return the mean of each window of images (N, C, H, W), or one (C, H, W); stride is kernel_size if None.
 
     The sum is divided by the size of the window, padding included or not; or by divisor_override.
-    Gradient: g, divided likewise, all over its window.
-    Raises as `max_pool2d` does, and DTypeError for a dtype that is no float.
+    Gradient: g over the same divisor, added to the whole window.
+    Raises as `max_pool2d` does, and DTypeError for a dtype that is not floating.
     """
     return avg_pooled(
         "avg_pool2d", 2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
@@ -83,7 +83,7 @@ def avg_pool3d(
     input: Tensor, kernel_size: IntOrInts, stride: IntOrInts | None = None, padding: IntOrInts = 0,
     ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None,
 ) -> Tensor:  # fmt: skip
-    """The mean of each window of the last three dims: see `avg_pool2d`."""
+    """Return the mean of each window of the last three dims: see `avg_pool2d`."""
     return avg_pooled(
         "avg_pool3d", 3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
     )
@@ -93,7 +93,7 @@ def avg_pool3d(
 def lp_pool1d(
     input: Tensor, norm_type: Scalar, kernel_size: IntOrInts, stride: IntOrInts | None = None, ceil_mode: Flag = False
 ) -> Tensor:
-    """The p-norm of each window along the last dim, p = norm_type: see `lp_pool2d`."""
+    """Return the p-norm of each window along the last dim, p = norm_type: see `lp_pool2d`."""
     return norms_of_windows("lp_pool1d", 1, input, norm_type, kernel_size, stride, ceil_mode)
 
 
@@ -112,7 +112,7 @@ def lp_pool2d(
 def lp_pool3d(
     input: Tensor, norm_type: Scalar, kernel_size: IntOrInts, stride: IntOrInts | None = None, ceil_mode: Flag = False
 ) -> Tensor:
-    """The p-norm of each window of the last three dims, p = norm_type: see `lp_pool2d`."""
+    """Return the p-norm of each window of the last three dims, p = norm_type: see `lp_pool2d`."""
     return norms_of_windows("lp_pool3d", 3, input, norm_type, kernel_size, stride, ceil_mode)
 
 

@@ -1,8 +1,8 @@
-"""One time of an LSTM and of a GRU, from the sums of the gates to the next state: one launch each way.
+"""One time step of an LSTM and of a GRU, from the sums of the gates to the next state.
 
-The values of the gates are kept for the way back.  Gates stand side by side in the last dim, in PyTorch's order.
-Sources: Hochreiter and Schmidhuber, Neural Computation 9 (1997), with the forget gate of Gers et al., 12 (2000); Cho et
-al., arXiv 1406.1078.
+Forward and backward take one launch each.  The values of the gates are saved for backward.  The last dim contains the
+gates, in PyTorch's order.  Sources: Hochreiter and Schmidhuber, Neural Computation 9 (1997), with the forget gate of
+Gers et al., 12 (2000); Cho et al., arXiv 1406.1078.
 """
 
 # The bodies of scalar functions are data, which the specialiser reads; they carry no types.
@@ -151,7 +151,7 @@ def lstm_sums(dh: Tensor, dc: Tensor, dgates: Tensor | None, c: Tensor, c_next: 
     namespace=(), out=False,
 )  # fmt: skip
 def lstm_step(backend: Any, h: Spec, c_next: Spec, gates_out: Spec, x: Tensor, hidden: Tensor, c: Tensor):
-    """The next h and c, and the gates i, f, g, o, of the sums x + hidden: c' = f*c + i*g, h = o*tanh(c').
+    """Return the next h and c, and the gates i, f, g, o, of the sums x + hidden: c' = f*c + i*g, h = o*tanh(c').
 
     Gradient: of c' it is s = dc + dh*o*(1 - tanh(c')**2); of c s*f; of the sums that of the gates, s*g, s*c, s*i and
     dh*tanh(c'), times i*(1 - i), f*(1 - f), 1 - g**2 and o*(1 - o).
@@ -170,7 +170,7 @@ def lstm_step(backend: Any, h: Spec, c_next: Spec, gates_out: Spec, x: Tensor, h
 def lstm_step_backward(
     backend: Any, dx: Spec, dstate: Spec, dh: Tensor, dc: Tensor, c: Tensor, c_next: Tensor, activated: Tensor
 ):
-    """The gradients of `lstm_step`, from its gates."""
+    """Return the gradients of `lstm_step`, from its gates."""
     steps = Steps(backend, (dx, dstate), (dh, dc, c, c_next, activated))
     (sums, state), (*states, kept) = steps.outs, steps.operands
     steps.each(LSTM_BACK, [*gates(sums, 4), state], *states, *gates(kept, 4))
@@ -219,7 +219,7 @@ def gru_sums(dh: Tensor, dgates: Tensor | None, hidden: Tensor, h: Tensor, activ
     namespace=(), out=False,
 )  # fmt: skip
 def gru_step(backend: Any, h_next: Spec, gates_out: Spec, x: Tensor, hidden: Tensor, h: Tensor):
-    """The next h, and r, z, n of the sums x and hidden: n = tanh(x_n + r*hidden_n), h' = n + z*(h - n).
+    """Return the next h, and r, z, n of the sums x and hidden: n = tanh(x_n + r*hidden_n), h' = n + z*(h - n).
 
     Gradient: of h g*z; of n's sum dn = g*(1 - z)*(1 - n**2), times r in hidden; of r's dn*hidden_n*r*(1 - r); of z's
     g*(h - n)*z*(1 - z).
@@ -239,7 +239,7 @@ def gru_step(backend: Any, h_next: Spec, gates_out: Spec, x: Tensor, hidden: Ten
 def gru_step_backward(
     backend: Any, dx: Spec, dhidden: Spec, dstate: Spec, dh: Tensor, hidden: Tensor, h: Tensor, activated: Tensor
 ):
-    """The gradients of `gru_step`, from its gates."""
+    """Return the gradients of `gru_step`, from its gates."""
     steps = Steps(backend, (dx, dhidden, dstate), (dh, hidden, h, activated))
     (first, second, state), (head, sums, old, kept) = steps.outs, steps.operands
     outs = [*gates(first, 3), *gates(second, 3), state]

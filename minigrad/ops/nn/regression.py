@@ -12,7 +12,7 @@ from minigrad.ops.nn.loss import loss
 
 @loss(weight="share")
 def mse_loss(input, target):
-    """(input - target)**2.  Gradient: 2*g*(input - target), and minus that for the target."""
+    """Return (input - target)**2.  Gradient: 2*g*(input - target), and minus that for the target."""
     return (input - target) * (input - target)
 
 
@@ -24,21 +24,21 @@ def l1_loss(input, target):
 
 @loss(flags=False, weight="factor", bounds={"delta": "positive"})
 def huber_loss(input, target, delta=1.0):
-    """Half the square of input - target where that is at most delta, else delta times its magnitude less delta/2."""
+    """Return error**2 / 2 where |error| <= delta, otherwise delta * (|error| - delta/2), for error = input - target."""
     error = abs(input - target)
     return error * error * 0.5 if error <= delta else (error - delta * 0.5) * delta
 
 
 @loss(bounds={"beta": "not negative"})
 def smooth_l1_loss(input, target, beta=1.0):
-    """Half the square of input - target over beta where that is less than beta, else its magnitude less beta/2."""
+    """Return error**2 / (2*beta) where |error| < beta, otherwise |error| - beta/2, for error = input - target."""
     error = abs(input - target)
     return error * error * 0.5 / beta if error < beta else error - beta * 0.5
 
 
 @loss()
 def soft_margin_loss(input, target):
-    """log(1 + exp(-target*input)), for targets of 1 and -1, without overflow."""
+    """Return log(1 + exp(-target*input)), for targets of 1 and -1, without overflow."""
     z = -target * input
     return z + math.log1p(math.exp(-z)) if z > 0 else math.log1p(math.exp(z))
 
@@ -51,6 +51,6 @@ def hinge_embedding_loss(input, target, margin=1.0):
 
 @loss(first=("margin",))
 def margin_ranking_loss(input1, input2, target, margin=0.0):
-    """max(0, margin - target*(input1 - input2)): how far input1 is from leading, or trailing, by the margin."""
+    """Return max(0, margin - target*(input1 - input2)): how far input1 is from leading, or trailing, by the margin."""
     lead = margin - target * (input1 - input2)
     return 0 if lead < 0 else lead

@@ -190,17 +190,17 @@ def smoothed(n: int, m: int, scale: float, align: bool, dtype: str, mode: str) -
 def upsample(
     input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None
 ) -> Tensor:
-    """`interpolate`, by the name that it had before."""
+    """Call `interpolate`; this is its former name."""
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
 @public()
 def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
-    """`interpolate` with mode="nearest"."""
+    """Call `interpolate` with mode="nearest"."""
     return interpolate(input, size, scale_factor)
 
 
 @public()
 def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
-    """`interpolate` with mode="bilinear" and align_corners=True."""
+    """Call `interpolate` with mode="bilinear" and align_corners=True."""
     return interpolate(input, size, scale_factor, "bilinear", True)

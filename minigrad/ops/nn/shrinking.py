@@ -1,7 +1,7 @@
-"""Activation functions with corners: straight lines that are cut, or shrunk towards 0.
+"""Piecewise linear activation functions: clamped lines, or values shrunk towards 0.
 
-At a corner the gradient is that of PyTorch, and 0 where the operand is nan, but for `threshold`.  Integers give the
-default float; `threshold` keeps them.
+At a kink the gradient is PyTorch's.  It is 0 where the operand is nan, except for `threshold`.  Integers become the
+default float, except in `threshold`, which keeps the dtype.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from minigrad.ops.nn.activation import in_its_memory
     dtype=to_float, vjp="derived", front="inplace=False", otherwise=lambda *call: in_its_memory(hardswish, *call)
 )
 def hardswish(input):
-    """input * relu6(input + 3) / 6.  Gradient: g*(input/3 + 1/2) inside of (-3, 3), 0 from -3 down, g from 3 up."""
+    """Return input * relu6(input + 3) / 6.  Gradient: g*(input/3 + 1/2) in (-3, 3), 0 at -3 and below, g from 3 on."""
     return 0 if input <= -3 else input if input >= 3 else input * (input + 3) / 6
 
 
@@ -27,7 +27,7 @@ def hardswish(input):
     otherwise=lambda *call: in_its_memory(hardsigmoid, *call),
 )  # fmt: skip
 def hardsigmoid(x):
-    """relu6(x + 3) / 6.  Gradient: g/6 inside of (-3, 3), 0 elsewhere and at both ends."""
+    """Return relu6(x + 3) / 6.  Gradient: g/6 inside (-3, 3), 0 elsewhere and at both ends."""
     return 0 if x <= -3 else 1 if x >= 3 else (x + 3) / 6
 
 
@@ -42,7 +42,7 @@ def hardsigmoid(x):
     otherwise=lambda *call: in_its_memory(hardtanh, *call),
 )
 def hardtanh(input, min_val=-1.0, max_val=1.0):
-    """input, not below min_val and not above max_val; nan stays nan.
+    """Return input, not below min_val and not above max_val; nan stays nan.
 
     Gradient: g inside, 0 elsewhere and at both ends, where the bound gets it.
     """
@@ -51,22 +51,22 @@ def hardtanh(input, min_val=-1.0, max_val=1.0):
 
 @elementwise(dtype=to_float, vjp="derived", namespace=(MG, FUNCTIONAL))
 def hardshrink(input, lambd=0.5):
-    """input where |input| > lambd, else 0; nan stays nan.  Gradient: g there, 0 elsewhere and at both ends."""
+    """Return input where |input| > lambd, otherwise 0; nan stays nan.  Gradient: g there, 0 elsewhere."""
     return input if math.fabs(input) > lambd else 0 if input == input else math.nan
 
 
 @elementwise(dtype=to_float, vjp="derived")
 def softshrink(input, lambd=0.5):
-    """input - lambd above lambd, input + lambd below -lambd, else 0; nan stays nan.
+    """Return input - lambd above lambd, input + lambd below -lambd, otherwise 0; nan stays nan.
 
-    Gradient: g outside of [-lambd, lambd], 0 inside and at both ends; -g and g for lambd.
+    Gradient: g outside [-lambd, lambd], 0 inside and at both ends; -g and g for lambd.
     """
     return input - lambd if input > lambd else input + lambd if input < -lambd else 0 if input == input else math.nan
 
 
 @elementwise(dtype=to_float, vjp=(lambda g, x: g * x.tanh().square(),))
 def tanhshrink(x):
-    """x - tanh(x).  Gradient: g*tanh(x)**2."""
+    """Return x - tanh(x).  Gradient: g*tanh(x)**2."""
     return x - math.tanh(x)
 
 
@@ -78,8 +78,8 @@ def tanhshrink(x):
     otherwise=lambda *call: in_its_memory(threshold, *call),
 )
 def threshold(input, threshold, value):
-    """input above the threshold, else value; nan stays nan.
+    """Return input where it is above the threshold, otherwise value; nan stays nan.
 
-    Gradient: g above, 0 at the threshold and below, where the value gets it.
+    Gradient: g above the threshold, 0 at it and below; there value receives g.
     """
     return value if input <= threshold else input

@@ -1,9 +1,8 @@
 """softmax and log_softmax: rows in one kernel, forward and backward.
 
-Each row's totals and its elements are scalar functions, kept in a `RowFn`; what an op's body says is its definition, to
-which tests hold the kernels.  Both keep their result and not their operand, so the higher orders have
-their gradients in tensor code.  The compiler may re-order the additions of a row's sums; the order is the same for any
-number of threads.
+Each row's totals and its elements are scalar functions, stored in a `RowFn`.  The body of an op is its definition;
+tests compare the kernels with it.  Both save their result and not their operand, so derivatives of higher order are in
+tensor code.  The compiler may re-order the additions of a row's sums; the order is the same for any number of threads.
 """
 
 from __future__ import annotations
@@ -110,10 +109,10 @@ def _log_softmax_gradient(g: Tensor, y: Tensor, dim: int) -> Tensor:
     floats=True,
 )
 def softmax(input: Tensor, dim: Dim, dtype: Cast = None):
-    """exp(input) / sum(exp(input)) along `dim`, shifted by the maximum so that nothing overflows.
+    """Return exp(input) / sum(exp(input)) along `dim`, shifted by the maximum so that nothing overflows.
 
-    DTypes: `dtype` if given, else the input's own, integers the default float; halves are computed in float32.
-    Gradient: y * (g - sum(g * y)).  Special values: a row of -inf gives nan.
+    DTypes: `dtype`, by default that of input, or the default float for integers; float16 and bfloat16 are computed in
+    float32.  Gradient: y * (g - sum(g * y)).  Special values: a row of -inf produces nan.
     """
     e = _shifted(input, dim).exp()
     return e / sum(e, dim, keepdim=True)
@@ -130,12 +129,12 @@ def softmax(input: Tensor, dim: Dim, dtype: Cast = None):
     floats=True,
 )
 def log_softmax(input: Tensor, dim: Dim, dtype: Cast = None):
-    """log(softmax(input)) along `dim`, without leaving the logarithm.  Gradient: g - exp(y) * sum(g)."""
+    """Return log(softmax(input)) along `dim`, without leaving the logarithm.  Gradient: g - exp(y) * sum(g)."""
     shifted = _shifted(input, dim)
     return shifted - sum(shifted.exp(), dim, keepdim=True).log()
 
 
 @composed(namespace=MG, floats=True, out=False, method=False)
 def softmin(input: Tensor, dim: Dim, dtype: Cast = None) -> Tensor:
-    """softmax(-input)."""
+    """Return softmax(-input)."""
     return softmax(-input, dim)

@@ -45,7 +45,7 @@ def pixel_at(at, size, corners):
     vjp=(lambda g1, side: g1 * (side * 2.0 - 1.0), None),
 )  # fmt: skip
 def linear_tap(at, side):
-    """The neighbour of a position below it, or for side 1 above, and its share in a linear blend.
+    """Return the neighbour of a position below it, or for side 1 above, and its share in a linear blend.
 
     Gradient: that of the share, g1 above and -g1 below.
     """

@@ -19,7 +19,7 @@ def max_unpool1d(
     input: Tensor, indices: Tensor, kernel_size: IntOrInts, stride: IntOrInts | None = None, padding: IntOrInts = 0,
     output_size: Any = None,
 ) -> Tensor:  # fmt: skip
-    """Zeros, with the elements of input where `max_pool1d` found them: see `max_unpool2d`."""
+    """Return zeros, with the elements of input where `max_pool1d` found them: see `max_unpool2d`."""
     return unpooled("max_unpool1d", 1, input, indices, kernel_size, stride, padding, output_size)
 
 
@@ -42,7 +42,7 @@ def max_unpool3d(
     input: Tensor, indices: Tensor, kernel_size: IntOrInts, stride: IntOrInts | None = None, padding: IntOrInts = 0,
     output_size: Any = None,
 ) -> Tensor:  # fmt: skip
-    """Zeros, with the elements of input where `max_pool3d` found them: see `max_unpool2d`."""
+    """Return zeros, with the elements of input where `max_pool3d` found them: see `max_unpool2d`."""
     return unpooled("max_unpool3d", 3, input, indices, kernel_size, stride, padding, output_size)
 
 

@@ -68,7 +68,7 @@ def _max_request(part: str, window: Window) -> MaxPool:
     namespace=(),
 )
 def max_pool(backend, out, x: Tensor, window):
-    """The largest element of each window.  Gradient: g where the first largest is."""
+    """Return the largest element of each window.  Gradient: g where the first largest is."""
     return backend.prepare(_max_request("values", window), out, x)
 
 
@@ -94,7 +94,7 @@ def max_pool_indices(backend, values, indices, x: Tensor, window):
     namespace=(),
 )
 def max_pool_back(backend, out, output: Tensor, x: Tensor, window):
-    """Zeros, with each element of `output` added where x has the first largest of its window."""
+    """Return zeros, with each element of `output` added where x has the first largest of its window."""
     return backend.prepare(_max_request("back", window), out, output, x)
 
 
@@ -107,7 +107,7 @@ def max_pool_back(backend, out, output: Tensor, x: Tensor, window):
     namespace=(),
 )
 def max_pool_pick(backend, out, h: Tensor, x: Tensor, window):
-    """The elements of h that lie where x has the first largest of each window."""
+    """Return the elements of h at the position where x has the first largest element of each window."""
     return backend.prepare(_max_request("pick", window), out, h, x)
 
 
@@ -127,7 +127,7 @@ def _avg_request(part: str, window: Window) -> AvgPool:
     namespace=(),
 )
 def avg_pool(backend, out, x: Tensor, window):
-    """The mean of each window.  Gradient: g, divided likewise, all over its window."""
+    """Return the mean of each window.  Gradient: g over the same divisor, added to the whole window."""
     return backend.prepare(_avg_request("values", window), out, x)
 
 
@@ -140,7 +140,7 @@ def avg_pool(backend, out, x: Tensor, window):
     namespace=(),
 )
 def avg_pool_back(backend, out, output: Tensor, window):
-    """Each element, divided by what its window counts, added all over the window.  Gradient: the mean of windows."""
+    """Return each element over the divisor of its window, added to the whole window.  Gradient: the mean of windows."""
     return backend.prepare(_avg_request("back", window), out, output)
 
 

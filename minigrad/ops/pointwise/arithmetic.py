@@ -1,12 +1,12 @@
 """Arithmetic, element by element: the first file to read of `ops`.
 
-A declaration is the whole op: the scalar function is what every kernel computes, the rules are its derivative, one
-an operand.  `g` is the incoming gradient; a rule that names an operand keeps that operand's value alive until
-backward, one that names none keeps nothing.
+A declaration is the whole op: every kernel computes the scalar function, and the rules are its derivative, one rule for
+each operand.  `g` is the incoming gradient.  If a rule names an operand, its value is saved until backward;
+otherwise nothing is saved.
 
-`dtype=` names a rule of `rules.py`: `promote` takes what the operands agree on, `number` the same but no bool,
-`to_float` makes a float of integers.  A body is read as text and compiled, so a name in it such as `abs` is Python's,
-also where the op has that name.  `linear=` is for transforms; `where_cond` in a rule is `where` as a method.
+`dtype=` names a rule of `rules.py`: `promote` takes the common dtype of the operands, `number` does too but refuses
+bool, `to_float` converts integers to float.  A body is compiled from its text, so `abs` in it is Python's, even if the
+op has that name.  `linear=` is for transforms; `where_cond` in a rule is `where` as a method.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from minigrad.ops.pointwise.rounding import rounded_div, scaled
     otherwise=lambda input, other, alpha, out: add(input, scaled("add", other, alpha), out=out),
 )
 def add(input, other):
-    """Sum of input and alpha * other, element by element; shapes broadcast.  For bool it is `or`.
+    """Return the sum of input and alpha * other, element by element; shapes broadcast.  For bool it is `or`.
 
     Gradient: g for both (the engine sums broadcast axes back).
     """
@@ -40,13 +40,13 @@ def add(input, other):
     otherwise=lambda input, other, alpha, out: sub(input, scaled("sub", other, alpha), out=out),
 )
 def sub(input, other):
-    """Difference of input and alpha * other, element by element; shapes broadcast.  Gradient: g and -g."""
+    """Return the difference of input and alpha * other, element by element; shapes broadcast.  Gradient: g and -g."""
     return input - other
 
 
 @elementwise(dtype=promote, vjp=(lambda g, other: g * other, lambda g, input: g * input), linear=each("input", "other"))
 def mul(input, other):
-    """Product, element by element; shapes broadcast.  For bool it is `and`.  Gradient: g*other and g*input."""
+    """Return the product per element; shapes broadcast.  For bool it is `and`.  Gradient: g*other and g*input."""
     return input * other
 
 
@@ -58,9 +58,9 @@ def mul(input, other):
     otherwise=lambda input, other, rounding_mode, out: rounded_div(input, other, rounding_mode, out),
 )
 def div(input, other):
-    """Quotient, element by element, rounded if rounding_mode is "floor" or "trunc"; integers give the default float.
+    """Return input/other, rounded if rounding_mode is "floor" or "trunc"; integers become the default float.
 
-    x/0 is inf or nan, as IEEE 754 says.
+    x/0 is inf or nan, as in IEEE 754.
     Gradient: g/other and -g*y/other, which stays in range where other**2 would not.
     """
     return input / other
@@ -68,37 +68,37 @@ def div(input, other):
 
 @elementwise(dtype=number, vjp=(lambda g: -g,), linear=True)
 def neg(x):
-    """-x; unsigned integers wrap."""
+    """Return -x; unsigned integers wrap."""
     return -x
 
 
 @elementwise(dtype=number, vjp=(lambda g, x: g * x.sign(),))
 def abs(x):
-    """|x|.  Gradient: g*sign(x), 0 at 0."""
+    """Return |x|.  Gradient: g*sign(x), 0 at 0."""
     return abs(x)
 
 
 @elementwise(dtype=number, vjp=(lambda g: zeros_like(g),))
 def sign(x):
-    """-1, 0 or 1; nan stays nan.  Gradient: 0."""
+    """Return -1, 0 or 1; nan stays nan.  Gradient: 0."""
     return 1 if x > 0 else -1 if x < 0 else x if x != x else 0
 
 
 @elementwise(dtype=number, vjp=(lambda g, x: g * (x * 2.0),))
 def square(x):
-    """x*x.  Gradient: 2*g*x."""
+    """Return x*x.  Gradient: 2*g*x."""
     return x * x
 
 
 @elementwise(dtype=number, vjp=(lambda g: zeros_like(g), lambda g: zeros_like(g)))
 def floor_divide(input, other):
-    """The largest integer not above input/other, as Python's `//`; an integer divided by 0 gives 0.  Gradient: 0."""
+    """Return the largest integer not above input/other, as Python's `//`; an integer over 0 is 0.  Gradient: 0."""
     return input // other
 
 
 @elementwise(dtype=number, vjp=(lambda g: g, lambda g, input, other: -(g * input.floor_divide(other))))
 def remainder(input, other):
-    """input - other*floor(input/other), with the sign of other, as Python's `%`; an integer by 0 gives 0.
+    """Return input - other*floor(input/other), with the sign of other, as Python's `%`; for integers 0 if other is 0.
 
     Gradient: g for input, -g*floor(input/other) for other.
     """
@@ -108,14 +108,14 @@ def remainder(input, other):
 @elementwise(dtype=promote, vjp=(lambda g, input, other: half_at_ties(g, input > other, input == other),
                                  lambda g, input, other: half_at_ties(g, other > input, input == other)))  # fmt: skip
 def maximum(input, other):
-    """The larger of two; nan wins.  Gradient: to the larger, half and half at ties."""
+    """Return the larger of two; nan wins.  Gradient: g to the larger operand, g/2 to each at ties."""
     return input if input > other or input != input else other
 
 
 @elementwise(dtype=promote, vjp=(lambda g, input, other: half_at_ties(g, input < other, input == other),
                                  lambda g, input, other: half_at_ties(g, other < input, input == other)))  # fmt: skip
 def minimum(input, other):
-    """The smaller of two; nan wins.  Gradient: to the smaller, half and half at ties."""
+    """Return the smaller of two; nan wins.  Gradient: g to the smaller operand, g/2 to each at ties."""
     return input if input < other or input != input else other
 
 

@@ -1,9 +1,9 @@
 """Modified Bessel functions of the first kind, of order 0 and 1, and these times exp(-|x|).
 
-Up to 8 and from there on each is a polynomial, in |x|/4 - 1 and 16/|x| - 1: the Chebyshev series that Cephes has, of
-exp(-x)*I0(x), exp(-x)*I1(x)/x, and exp(-x)*sqrt(x) times each, computed anew to 45 digits and written in powers.  On
-[-1, 1] nothing is lost by that, since the coefficients add up to no more than 1.  Source: Moshier, Cephes Math Library
-2.8, i0.c and i1.c.  As the series are differentiated themselves, no digit is lost far out.
+Each is a polynomial, in |x|/4 - 1 up to 8 and in 16/|x| - 1 from there on.  These are Chebyshev series of Cephes: of
+exp(-x)*I0(x), exp(-x)*I1(x)/x, and exp(-x)*sqrt(x) times each.  They were computed again to 45 digits and expanded in
+powers.  On [-1, 1] the powers lose no accuracy, since the coefficients add up to at most 1.  Source: Moshier, Cephes
+Math Library 2.8, i0.c and i1.c.  The derivatives are those of the series, so no digit is lost for large |x|.
 """
 
 # The bodies of scalar functions are data, which the specialiser reads; they carry no types.
@@ -20,7 +20,7 @@ from minigrad.declare.rules import to_float
 
 @scalar
 def near_0(a):
-    """exp(-a) * I0(a) for a up to 8."""
+    """Return exp(-a) * I0(a) for a up to 8."""
     z = a / 4 - 1
     p = ((4.470516727511741e-09 * z - 1.6316042856792757e-08) * z + 2.6265363151970112e-08) * z - 8.591406444264668e-08
     p = ((p * z + 3.675842926555429e-07) * z - 1.142045323881917e-06) * z + 3.2293390826404927e-06
@@ -36,7 +36,7 @@ def near_0(a):
 
 @scalar
 def far_0(a):
-    """exp(-a) * sqrt(a) * I0(a) for a from 8 on."""
+    """Return exp(-a) * sqrt(a) * I0(a) for a from 8 on."""
     z = 16 / a - 1
     p = ((9.36508689281819e-11 * z + 3.629355229718733e-11) * z - 6.633287112547084e-10) * z - 2.8033819978869995e-10
     p = ((p * z + 2.1968921378829006e-09) * z + 1.1050558794424347e-09) * z - 4.575553424534973e-09
@@ -50,7 +50,7 @@ def far_0(a):
 
 @scalar
 def near_1(a):
-    """exp(-a) * I1(a) / a for a up to 8."""
+    """Return exp(-a) * I1(a) / a for a up to 8."""
     z = a / 4 - 1
     p = ((-1.41695079121077e-09 * z + 5.2131237878886215e-09) * z - 8.984420960424589e-09) * z + 2.987385645901576e-08
     p = ((p * z - 1.2424759932738304e-07) * z + 3.9094375480236725e-07) * z - 1.1327072698408053e-06
@@ -65,7 +65,7 @@ def near_1(a):
 
 @scalar
 def far_1(a):
-    """exp(-a) * sqrt(a) * I1(a) for a from 8 on."""
+    """Return exp(-a) * sqrt(a) * I1(a) for a from 8 on."""
     z = 16 / a - 1
     p = ((-9.752397204138195e-11 * z - 3.365431853180176e-11) * z + 6.917089294193807e-10) * z + 2.6340771095136483e-10
     p = ((p * z - 2.297004161885201e-09) * z - 1.0594544160443166e-09) * z + 4.810597405089944e-09
@@ -79,37 +79,37 @@ def far_1(a):
 
 @scalar
 def scaled_0(x):
-    """exp(-|x|) * I0(x)"""
+    """Return exp(-|x|) * I0(x)."""
     a = math.fabs(x)
     return near_0(a) if a <= 8 else far_0(a) / math.sqrt(a)
 
 
 @scalar
 def scaled_1(x):
-    """exp(-|x|) * I1(x); every derivative at 0 is that from above."""
+    """Return exp(-|x|) * I1(x); every derivative at 0 is that from above."""
     a = x if x >= 0 else -x
     return x * near_1(a) if a <= 8 else math.copysign(far_1(a) / math.sqrt(a), x)
 
 
 @elementwise(dtype=to_float, namespace=SPECIAL, method=False, vjp="derived")
 def i0e(x):
-    """exp(-|x|) * I0(x), the Bessel function of `i0`.  Gradient: g*(i1e(x) - sign(x)*y), 0 at 0."""
+    """Return exp(-|x|) * I0(x), the Bessel function of `i0`.  Gradient: g*(i1e(x) - sign(x)*y), 0 at 0."""
     return scaled_0(x)
 
 
 @elementwise(dtype=to_float, namespace=SPECIAL, method=False, vjp="derived")
 def i1e(x):
-    """exp(-|x|) * I1(x), the Bessel function of `i1`.  Gradient: g*(i0e(x) - y*(sign(x) + 1/x)), g/2 at 0."""
+    """Return exp(-|x|) * I1(x), the Bessel function of `i1`.  Gradient: g*(i0e(x) - y*(sign(x) + 1/x)), g/2 at 0."""
     return scaled_1(x)
 
 
 @elementwise(dtype=to_float, vjp=(lambda g, x: g * i1(x),))
 def i0(x):
-    """The modified Bessel function I0: the mean of exp(x*cos(t)).  Gradient: g*i1(x)."""
+    """Return the modified Bessel function I0: the mean of exp(x*cos(t)).  Gradient: g*i1(x)."""
     return math.exp(math.fabs(x)) * scaled_0(x)
 
 
 @elementwise(dtype=to_float, namespace=SPECIAL, method=False, vjp="derived")
 def i1(x):
-    """The modified Bessel function I1, the derivative of I0.  Gradient: g*(i0(x) - y/x), g/2 at 0."""
+    """Return the modified Bessel function I1, the derivative of I0.  Gradient: g*(i0(x) - y/x), g/2 at 0."""
     return math.exp(x if x >= 0 else -x) * scaled_1(x)

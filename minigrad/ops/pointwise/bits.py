@@ -23,7 +23,7 @@ def whole(op: Op, specs: Sequence[Spec]) -> Pair:
 
 @composed(in_place=True)
 def bitwise_not(input: Tensor) -> Tensor:
-    """All bits of input turned; for bool `not`.  Raises DTypeError for floats."""
+    """Return input with all bits flipped; for bool `not`.  Raises DTypeError for floats."""
     if input.dtype.is_float:
         raise DTypeError(f"bitwise_not: got {describe(input)}; bits are defined for bool and integers only",
             op="bitwise_not")  # fmt: skip
@@ -34,23 +34,23 @@ def bitwise_not(input: Tensor) -> Tensor:
 
 @elementwise(dtype=whole)
 def bitwise_left_shift(input, other):
-    """input * 2**other, as bits; 0 where other is negative, or not below the number of bits."""
+    """Return input * 2**other, as bits; 0 where other is negative, or not below the number of bits."""
     return input << other if other >= 0 and other < 64 else 0
 
 
 @elementwise(dtype=whole)
 def bitwise_right_shift(input, other):
-    """input / 2**other, rounded down; 0 or -1 where other is negative, or not below the number of bits."""
+    """Return input / 2**other, rounded down; 0 or -1 where other is negative, or not below the number of bits."""
     return input >> other if other >= 0 and other < 64 else -1 if input < 0 else 0
 
 
 @elementwise(dtype=whole)
 def gcd(input, other):
-    """The greatest common divisor of |input| and |other|; that of 0 and 0 is 0."""
+    """Return the greatest common divisor of |input| and |other|; that of 0 and 0 is 0."""
     return math.gcd(input, other)
 
 
 @elementwise(dtype=whole)
 def lcm(input, other):
-    """The least common multiple of |input| and |other|, 0 where one is 0; it wraps."""
+    """Return the least common multiple of |input| and |other|, 0 where one is 0; it wraps."""
     return abs(input // math.gcd(input, other) * other)

@@ -23,7 +23,7 @@ from minigrad.runtime.tensor import Tensor
     ),
 )
 def lerp(input, end, weight):
-    """input + weight * (end - input), exactly `end` for the weight 1.
+    """Return input + weight * (end - input), exactly `end` for the weight 1.
 
     Gradient: g*(1 - weight), g*weight, and g*(end - input) for the weight.
     """
@@ -38,7 +38,7 @@ def with_value(op: Op, specs: Sequence[Spec]) -> Pair:
 
 @elementwise(dtype=with_value, vjp="derived", namespace=(), method=False, label="addcmul")
 def add_product(input, tensor1, tensor2, value=1):
-    """input + value * tensor1 * tensor2.  Gradient: g, and for each factor g times the others."""
+    """Return input + value * tensor1 * tensor2.  Gradient: g, and for each factor g times the others."""
     return input + value * tensor1 * tensor2
 
 
@@ -55,7 +55,7 @@ def add_product(input, tensor1, tensor2, value=1):
     label="addcdiv",
 )
 def add_quotient(input, tensor1, tensor2, value=1):
-    """input + value * tensor1 / tensor2.
+    """Return input + value * tensor1 / tensor2.
 
     Gradient: g, g*value/tensor2, minus that times tensor1/tensor2, and g*tensor1/tensor2 for the value.
     """
@@ -64,11 +64,11 @@ def add_quotient(input, tensor1, tensor2, value=1):
 
 @composed(in_place=True, out=False)
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 1, out: Tensor | None = None) -> Tensor:
-    """input + value * tensor1 * tensor2, element by element; shapes broadcast."""
+    """Return input + value * tensor1 * tensor2, element by element; shapes broadcast."""
     return add_product(input, tensor1, tensor2, value, out=out)
 
 
 @composed(in_place=True, out=False)
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 1, out: Tensor | None = None) -> Tensor:
-    """input + value * tensor1 / tensor2, element by element; shapes broadcast; integers give the default float."""
+    """Return input + value * tensor1 / tensor2 per element; shapes broadcast.  Integers become the default float."""
     return add_quotient(input, tensor1, tensor2, value, out=out)

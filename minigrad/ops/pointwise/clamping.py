@@ -22,9 +22,9 @@ from minigrad.runtime.tensor import Tensor, describe
     ),
 )
 def clamp_between(x, lo, hi):
-    """x, not below lo, then not above hi; nan stays nan, and a bound that is nan gives nan.
+    """Return min(max(x, lo), hi); nan stays nan, and a bound that is nan produces nan.
 
-    Gradient: g inside and at the bounds, 0 outside; the bound that was taken gets it there.
+    Gradient: g inside and at the bounds, 0 outside; there the bound receives g.
     """
     low = x if x >= lo or x != x else lo
     return low if low <= hi or low != low else hi
@@ -32,13 +32,13 @@ def clamp_between(x, lo, hi):
 
 @composed(of=clamp_between, in_place=True)
 def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None = None) -> Tensor:
-    """input, not below min and not above max; either may be None, a number or a tensor.
+    """Return min(max(input, min), max); either bound may be None, a number or a tensor.
 
-    Gradient: g inside and at the bounds, 0 outside; the bound that was taken gets it there.
+    Gradient: g inside and at the bounds, 0 outside; there the bound receives g.
     Raises ArgumentError without any bound.
     """
     if min is None and max is None:
-        raise ArgumentError(f"clamp: {describe(input)} has no bound to keep; give min, max, or both", op="clamp")
+        raise ArgumentError(f"clamp: {describe(input)} has no bound; pass min, max, or both", op="clamp")
     whole = not input.dtype.is_float
     low = (input.dtype.lowest if whole else float("-inf")) if min is None else min
     high = (input.dtype.highest if whole else float("inf")) if max is None else max
@@ -47,11 +47,11 @@ def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None
 
 @composed(in_place=True, out=False)
 def clamp_min(input: Tensor, min: Any, *, out: Tensor | None = None) -> Tensor:
-    """input, not below min.  Gradient: g there and at the bound, 0 below, where the bound gets it."""
+    """Return input, not below min.  Gradient: g there and at the bound, 0 below, where the bound gets it."""
     return clamp_between(input, min, float("inf") if input.dtype.is_float else input.dtype.highest, out=out)
 
 
 @composed(in_place=True, out=False)
 def clamp_max(input: Tensor, max: Any, *, out: Tensor | None = None) -> Tensor:
-    """input, not above max.  Gradient: g there and at the bound, 0 above, where the bound gets it."""
+    """Return input, not above max.  Gradient: g there and at the bound, 0 above, where the bound gets it."""
     return clamp_between(input, float("-inf") if input.dtype.is_float else input.dtype.lowest, max, out=out)

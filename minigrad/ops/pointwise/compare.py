@@ -1,6 +1,6 @@
-"""Comparisons, truth values, and choosing by them.
+"""Comparisons, logical ops, and selection by a condition.
 
-Comparisons give bool; they carry no gradient.  nan is equal to nothing, itself included.
+The result of a comparison is bool and has no gradient. nan is equal to nothing, itself included.
 """
 
 from __future__ import annotations
@@ -11,97 +11,97 @@ from minigrad.declare.rules import compare, integer, joint, logical_values, sele
 
 @elementwise(dtype=compare)
 def eq(input, other):
-    """input == other."""
+    """Return input == other."""
     return input == other
 
 
 @elementwise(dtype=compare)
 def ne(input, other):
-    """input != other."""
+    """Return input != other."""
     return input != other
 
 
 @elementwise(dtype=compare)
 def lt(input, other):
-    """input < other."""
+    """Return input < other."""
     return input < other
 
 
 @elementwise(dtype=compare)
 def le(input, other):
-    """input <= other."""
+    """Return input <= other."""
     return input <= other
 
 
 @elementwise(dtype=compare)
 def gt(input, other):
-    """input > other."""
+    """Return input > other."""
     return input > other
 
 
 @elementwise(dtype=compare)
 def ge(input, other):
-    """input >= other."""
+    """Return input >= other."""
     return input >= other
 
 
 @elementwise(dtype=compare)
 def isnan(x):
-    """Whether x is nan."""
+    """Return whether x is nan."""
     return x != x
 
 
 @elementwise(dtype=compare)
 def isinf(x):
-    """Whether x is infinite, of either sign."""
+    """Return whether x is infinite, of either sign."""
     return x == x and x - x != 0
 
 
 @elementwise(dtype=compare)
 def isfinite(x):
-    """Whether x is neither infinite nor nan."""
+    """Return whether x is neither infinite nor nan."""
     return x - x == 0
 
 
 @elementwise(dtype=logical_values)
 def logical_and(input, other):
-    """Whether both are not zero."""
+    """Return whether both are not zero."""
     return input != 0 and other != 0
 
 
 @elementwise(dtype=logical_values)
 def logical_or(input, other):
-    """Whether one is not zero."""
+    """Return whether one is not zero."""
     return input != 0 or other != 0
 
 
 @elementwise(dtype=logical_values)
 def logical_xor(input, other):
-    """Whether exactly one is not zero."""
+    """Return whether exactly one is not zero."""
     return (input != 0) != (other != 0)
 
 
 @elementwise(dtype=logical_values)
 def logical_not(x):
-    """Whether x is zero."""
+    """Return whether x is zero."""
     return x == 0
 
 
 @elementwise(dtype=integer)
 def bitwise_and(input, other):
-    """Bits in both; for bool `and`."""
+    """Return the bits in both; for bool `and`."""
     return input & other
 
 
 @elementwise(dtype=integer)
 def bitwise_or(input, other):
-    """Bits in either; for bool `or`."""
+    """Return the bits in either; for bool `or`."""
     return input | other
 
 
 @elementwise(dtype=integer)
 def bitwise_xor(input, other):
-    """Bits in exactly one; for bool `!=`."""
+    """Return the bits in exactly one; for bool `!=`."""
     return input ^ other
 
 
@@ -116,7 +116,7 @@ def bitwise_xor(input, other):
     method=False,
 )
 def where(condition, input, other):
-    """input where the condition holds, else other; the condition must be bool; all three broadcast.
+    """Return input where the condition is True, otherwise other; the condition must be bool.  All three broadcast.
 
     Gradient: g to the operand that was chosen, 0 to the other.
     """

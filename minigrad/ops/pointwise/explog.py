@@ -15,43 +15,43 @@ LN10 = math.log(10.0)
 
 @elementwise(dtype=to_float, vjp=(lambda g, y: g * y,))
 def exp(x):
-    """e to the x.  exp(-inf) = 0, exp(inf) = inf.  Gradient: g*exp(x)."""
+    """Return e**x.  exp(-inf) = 0, exp(inf) = inf.  Gradient: g*exp(x)."""
     return math.exp(x)
 
 
 @elementwise(dtype=to_float, vjp=(lambda g, y: g * y * LN2,))
 def exp2(x):
-    """2 to the x.  Gradient: g*2**x*ln(2)."""
+    """Return 2**x.  Gradient: g*2**x*ln(2)."""
     return math.exp2(x)
 
 
 @elementwise(dtype=to_float, vjp=(lambda g, y: g * (y + 1.0),))
 def expm1(x):
-    """exp(x) - 1 without cancellation near 0.  Gradient: g*exp(x)."""
+    """Return exp(x) - 1 without cancellation near 0.  Gradient: g*exp(x)."""
     return math.expm1(x)
 
 
 @elementwise(dtype=to_float, vjp=(lambda g, x: g / x,))
 def log(x):
-    """Natural logarithm; -inf at 0, nan below.  Gradient: g/x."""
+    """Return the natural logarithm; -inf at 0, nan below.  Gradient: g/x."""
     return math.log(x)
 
 
 @elementwise(dtype=to_float, vjp=(lambda g, x: g / (x * LN2),))
 def log2(x):
-    """Logarithm to base 2.  Gradient: g/(x*ln(2))."""
+    """Return the logarithm to base 2.  Gradient: g/(x*ln(2))."""
     return math.log2(x)
 
 
 @elementwise(dtype=to_float, vjp=(lambda g, x: g / (x * LN10),))
 def log10(x):
-    """Logarithm to base 10.  Gradient: g/(x*ln(10))."""
+    """Return the logarithm to base 10.  Gradient: g/(x*ln(10))."""
     return math.log10(x)
 
 
 @elementwise(dtype=to_float, vjp=(lambda g, x: g / (x + 1.0),))
 def log1p(x):
-    """log(1 + x) without cancellation near 0.  Gradient: g/(1+x)."""
+    """Return log(1 + x) without cancellation near 0.  Gradient: g/(1+x)."""
     return math.log1p(x)
 
 
@@ -68,7 +68,7 @@ def logit_rule(g, x, y):
     otherwise=lambda x, eps, out: logit(x if eps is None else Tensor.clamp(x, eps, 1.0 - eps), out=out),
 )
 def logit(x):
-    """log(x/(1-x)), the inverse of sigmoid, nan outside of [0, 1]; eps: of x in [eps, 1 - eps].
+    """Return log(x/(1-x)), the inverse of sigmoid, nan outside of [0, 1]; eps: of x in [eps, 1 - eps].
 
     Gradient: g/(x*(1-x)), inf at 0 and 1; with eps 0 outside of [eps, 1 - eps].
     """
@@ -77,13 +77,13 @@ def logit(x):
 
 @scalar
 def is_cut(x, y):
-    """Whether x is 0 and the logarithm of y infinite or nan, but for a y that is nan."""
+    """Return whether x is 0 and log(y) is infinite or nan, unless y itself is nan."""
     return x == 0 and (y <= 0 or y == math.inf)
 
 
 @elementwise(dtype=to_float, vjp="derived")
 def xlogy(input, other):
-    """input*log(other), 0 where input is 0, but for nan.
+    """Return input*log(other), 0 where input is 0 unless other is nan.
 
     Gradient: g*log(other), 0 where input is 0 and other is not above 0 or inf; g*input/other.
     """
@@ -92,7 +92,7 @@ def xlogy(input, other):
 
 @elementwise(dtype=to_float, namespace=SPECIAL, method=False, vjp="derived")
 def xlog1py(input, other):
-    """input*log(1 + other), 0 where input is 0, but for nan.
+    """Return input*log(1 + other), 0 where input is 0 unless other is nan.
 
     Gradient: g*log(1 + other), 0 where input is 0 and other is not above -1 or inf; g*input/(1 + other).
     """
@@ -101,25 +101,25 @@ def xlog1py(input, other):
 
 @elementwise(dtype=to_float, namespace=SPECIAL, method=False, vjp=(lambda g, x: g * (-1.0 - x.log()),))
 def entr(x):
-    """-x*log(x), 0 at 0 and -inf below.  Gradient: g*(-1 - log(x)), inf at 0, nan below."""
+    """Return -x*log(x), 0 at 0 and -inf below.  Gradient: g*(-1 - log(x)), inf at 0, nan below."""
     return -x * math.log(x) if x > 0 else 0 if x == 0 else -math.inf if x < 0 else x
 
 
 @elementwise(dtype=to_float, vjp=(lambda g, x: g * (-(x * x)).exp() * (2.0 / math.sqrt(math.pi)),))
 def erf(x):
-    """Error function.  Gradient: g*2/sqrt(pi)*exp(-x**2)."""
+    """Return the error function.  Gradient: g*2/sqrt(pi)*exp(-x**2)."""
     return math.erf(x)
 
 
 @elementwise(dtype=to_float, vjp=(lambda g, x: g * (-(x * x)).exp() * (-2.0 / math.sqrt(math.pi)),))
 def erfc(x):
-    """1 - erf(x) without cancellation for large x.  Gradient: -g*2/sqrt(pi)*exp(-x**2)."""
+    """Return 1 - erf(x) without cancellation for large x.  Gradient: -g*2/sqrt(pi)*exp(-x**2)."""
     return math.erfc(x)
 
 
 @elementwise(dtype=to_float, vjp=(lambda g, x: g * (x * x * -0.5).exp() * (1.0 / math.sqrt(2.0 * math.pi)),))
 def ndtr(x):
-    """The normal distribution function, with its negative tail to full relative accuracy.
+    """Return the normal distribution function, with its negative tail to full relative accuracy.
 
     Gradient: g*exp(-x**2/2)/sqrt(2*pi).
     """
@@ -131,7 +131,7 @@ def ndtr(x):
     vjp=(lambda g, input, other: g * (input - other).sigmoid(), lambda g, input, other: g * (other - input).sigmoid()),
 )
 def logaddexp(input, other):
-    """log(exp(input) + exp(other)) without overflow.  Gradient: g times each operand's share."""
+    """Return log(exp(input) + exp(other)) without overflow.  Gradient: g times each operand's share."""
     top = input if input > other or input != input else other
     gap = -math.fabs(input - other)
     return top if input == other and input - input != 0 else top + math.log1p(math.exp(gap))
@@ -140,7 +140,7 @@ def logaddexp(input, other):
 @elementwise(dtype=to_float, vjp=(lambda g, input, other: g * share_of_power(input, other),
                                   lambda g, input, other: g * share_of_power(other, input)))  # fmt: skip
 def logaddexp2(input, other):
-    """log2(2**input + 2**other) without overflow.  Gradient: g times each operand's share."""
+    """Return log2(2**input + 2**other) without overflow.  Gradient: g times each operand's share."""
     top = input if input > other or input != input else other
     gap = -math.fabs(input - other)
     return top if input == other and input - input != 0 else top + math.log1p(math.exp2(gap)) * 1.4426950408889634

@@ -21,7 +21,7 @@ from minigrad.runtime.tensor import Tensor, describe
 
 @elementwise(dtype=to_float, vjp=(lambda g, x: g * x.digamma(),))
 def lgamma(x):
-    """log(|gamma(x)|), inf at 0 and at negative whole numbers.  Gradient: g*digamma(x)."""
+    """Return log(|gamma(x)|), inf at 0 and at negative integers.  Gradient: g*digamma(x)."""
     return math.lgamma(x)
 
 
@@ -38,7 +38,10 @@ def digamma_above(x):
 
 @elementwise(dtype=to_float, vjp=(lambda g, x: g * trigamma(x),))
 def digamma(x):
-    """The derivative of lgamma: -inf at 0, inf at -0.0, nan at negative whole numbers.  Gradient: g*polygamma(1, x)."""
+    """Return the derivative of lgamma: -inf at 0, inf at -0.0, nan at negative integers.
+
+    Gradient: g*polygamma(1, x).
+    """
     turn = math.pi / math.tan(math.pi * (x - math.rint(x)))  # type: ignore[attr-defined]
     whole = x == math.rint(x)  # type: ignore[attr-defined]
     return digamma_above(x) if x >= 0 else math.nan if whole else digamma_above(1 - x) - turn
@@ -46,7 +49,7 @@ def digamma(x):
 
 @scalar
 def inverse_square(x):
-    """x**-2"""
+    """Return x**-2."""
     return 1 / x / x
 
 
@@ -63,20 +66,20 @@ def trigamma_above(x):
 
 @scalar
 def reflection(x):
-    """(pi / sin(pi*x))**2"""
+    """Return (pi / sin(pi*x))**2."""
     quotient = math.pi / math.sin(math.pi * (x - math.rint(x)))  # type: ignore[attr-defined]
     return quotient * quotient
 
 
 @elementwise(dtype=to_float, namespace=(), method=False, vjp="derived")
 def trigamma(x):
-    """The derivative of digamma: inf at 0 and at negative whole numbers."""
+    """Return the derivative of digamma: inf at 0 and at negative integers."""
     return trigamma_above(x) if x >= 0 else reflection(x) - trigamma_above(1 - x)
 
 
 @scalar
 def zeta_above(input, other):
-    """The sum of (k + other)**-input over all k from 0 on, for other > 0 and input > 1 (Euler and Maclaurin)."""
+    """Return the sum of (k + other)**-input over all k from 0 on, for other > 0 and input > 1 (Euler and Maclaurin)."""
     z = other + 10
     r = 1 / (z * z)
     high = (input + 9) * (input + 10) * r * (691 / 1307674368000 - (input + 11) * (input + 12) * r / 74724249600)
@@ -104,10 +107,10 @@ def zeta_below(input, other):
     vjp=(None, lambda g, input, other: -(g * input) * zeta(input + 1.0, other)),
 )
 def zeta(input, other):
-    """The sum of (k + other)**-input over all k from 0 on: inf for input 1, nan below.
+    """Return the sum of (k + other)**-input over all k from 0 on: inf for input 1, nan below.
 
-    For other it is inf at 0 and at negative whole numbers, and between these nan unless input is a whole number.
-    Gradient: -g*input*zeta(input + 1, other) for other; none for input.
+    It is inf where other is 0 or a negative integer.  For other negative values of other it is nan, unless input is an
+    integer.  Gradient: -g*input*zeta(input + 1, other) for other; none for input.
     """
     pole = input == 1 or (other <= 0 and other == math.floor(other))
     below = zeta_below(input, other) if input == math.floor(input) else math.nan
@@ -116,7 +119,7 @@ def zeta(input, other):
 
 @composed(method=False)
 def polygamma(n: Int, input: Tensor) -> Tensor:
-    """The n-th derivative of digamma.  Gradient: g*polygamma(n + 1, x).
+    """Return the n-th derivative of digamma.  Gradient: g*polygamma(n + 1, x).
 
     Raises ArgumentError for a negative n.
     """

@@ -17,7 +17,7 @@ from minigrad.declare.rules import to_float
 
 @scalar
 def closer(y, a, c):
-    """One step of Halley's method towards erf(y) = a, or, where that would round, erfc(y) = c."""
+    """Return one step of Halley's method towards erf(y) = a, or, where that would round, erfc(y) = c."""
     root = math.exp(y * y / 2)
     u = (math.erf(y) - a if a < 0.5 else c - math.erfc(y)) * root * root * 0.8862269254527580
     return y - u / (1 + y * u)
@@ -25,7 +25,7 @@ def closer(y, a, c):
 
 @scalar
 def inverse(a, c):
-    """The y with erf(y) = a and erfc(y) = c = 1 - a, for a from 0 to 1.
+    """Return the y with erf(y) = a and erfc(y) = c = 1 - a, for a from 0 to 1.
 
     Two steps from a quotient of polynomials with three right digits.  Source of that: Blair, Edwards and Johnson,
     Mathematics of Computation 30 (1976), 827-830, as PyTorch has it.
@@ -41,7 +41,7 @@ def inverse(a, c):
 
 @elementwise(dtype=to_float, vjp=(lambda g, y: g * (y * y).exp() * (math.sqrt(math.pi) / 2.0),))
 def erfinv(x):
-    """The y with erf(y) = x: infinities at -1 and 1, nan beyond.  Gradient: g*sqrt(pi)/2*exp(y**2)."""
+    """Return the y with erf(y) = x: infinities at -1 and 1, nan beyond.  Gradient: g*sqrt(pi)/2*exp(y**2)."""
     return math.copysign(inverse(math.fabs(x), 1 - math.fabs(x)), x)
 
 
@@ -50,7 +50,7 @@ def erfinv(x):
     vjp=(lambda g, y: g * (y * y * 0.5).exp() * math.sqrt(2.0 * math.pi),),
 )  # fmt: skip
 def ndtri(x):
-    """The y with ndtr(y) = x: infinities at 0 and 1, nan outside.  Gradient: g*sqrt(2*pi)*exp(y**2/2)."""
+    """Return the y with ndtr(y) = x: infinities at 0 and 1, nan outside.  Gradient: g*sqrt(2*pi)*exp(y**2/2)."""
     tail = x if x < 0.5 else 1 - x
     return (1.4142135623730951 if x >= 0.5 else -1.4142135623730951) * inverse(1 - 2 * tail, 2 * tail)
 
@@ -63,7 +63,7 @@ def tail_fraction(t):
 
 @elementwise(dtype=to_float, namespace=SPECIAL, method=False, vjp="derived")
 def log_ndtr(x):
-    """log(ndtr(x)), without underflow.  Gradient: g*exp(-x**2/2)/sqrt(2*pi)/ndtr(x), about -g*x far below 0.
+    """Return log(ndtr(x)), without underflow.  Gradient: g*exp(-x**2/2)/sqrt(2*pi)/ndtr(x), about -g*x far below 0.
 
     Below -12 by the continued fraction of the tail.  Source: Abramowitz and Stegun, 26.2.14.
     """

@@ -13,19 +13,19 @@ from minigrad.declare.rules import Pair, number, to_float
 
 @elementwise(dtype=to_float, vjp=(lambda g, y: -(g * y * y),))
 def reciprocal(x):
-    """1/x.  Gradient: -g/x**2."""
+    """Return 1/x.  Gradient: -g/x**2."""
     return 1 / x
 
 
 @elementwise(dtype=to_float, vjp=(lambda g, y: g / (y * 2.0),))
 def sqrt(x):
-    """Square root; nan below 0.  Gradient: g/(2*sqrt(x)), inf at 0."""
+    """Return the square root; nan below 0.  Gradient: g/(2*sqrt(x)), inf at 0."""
     return math.sqrt(x)
 
 
 @elementwise(dtype=to_float, vjp=(lambda g, x, y: g * y / (x * -2.0),))
 def rsqrt(x):
-    """1/sqrt(x).  Gradient: -g/(2*x*sqrt(x))."""
+    """Return 1/sqrt(x).  Gradient: -g/(2*x*sqrt(x))."""
     return 1 / math.sqrt(x)
 
 
@@ -37,7 +37,7 @@ def rsqrt(x):
     ),
 )
 def hypot(input, other):
-    """sqrt(input**2 + other**2), where the squares may overflow; infinite if one operand is.
+    """Return sqrt(input**2 + other**2), where the squares may overflow; infinite if one operand is.
 
     Gradient: g*input/y and g*other/y; 0 at the origin, nan where both are infinite.
     """
@@ -52,7 +52,7 @@ def hypot(input, other):
     ),
 )
 def pow(input, exponent):
-    """input to the exponent, a true power: negative bases with whole exponents work; integers stay integers and wrap.
+    """Return input**exponent; negative bases with integer exponents work.  Integers stay integers and wrap.
 
     Gradient: with a the input and b the exponent, g*b*a**(b-1) for a (0 where b is 0), and g*a**b*log(a) for b (0
     where a is 0 and b >= 0; nan where a < 0).
@@ -67,7 +67,7 @@ def double(op: Op, specs: Sequence[Spec]) -> Pair:
 
 @elementwise(dtype=double, vjp="derived")
 def float_power(input, exponent):
-    """input to the exponent, in float64 for every dtype.  Gradient: as of `pow`."""
+    """Return input**exponent, in float64 for every dtype.  Gradient: as of `pow`."""
     return input**exponent
 
 

@@ -21,19 +21,19 @@ from minigrad.runtime.tensor import Tensor, describe
 
 @elementwise(dtype=number, vjp=(lambda g: zeros_like(g),))
 def floor(x):
-    """The largest whole number not above x.  Gradient: 0."""
+    """Return the largest integer not above x.  Gradient: 0."""
     return math.floor(x)
 
 
 @elementwise(dtype=number, vjp=(lambda g: zeros_like(g),))
 def ceil(x):
-    """The smallest whole number not below x.  Gradient: 0."""
+    """Return the smallest integer not below x.  Gradient: 0."""
     return math.ceil(x)
 
 
 @elementwise(dtype=number, vjp=(lambda g: zeros_like(g),))
 def trunc(x):
-    """x without its fraction.  Gradient: 0."""
+    """Return x without its fraction.  Gradient: 0."""
     return math.trunc(x)
 
 
@@ -44,7 +44,7 @@ def trunc(x):
     otherwise=lambda x, decimals, out: rounded(x, decimals, out),
 )
 def round(x):
-    """The nearest integer, halves to even: round(0.5) = 0, round(1.5) = 2; or the nearest multiple of 10**-decimals.
+    """Return the nearest integer, or multiple of 10**-decimals; ties go to even: round(0.5) = 0, round(1.5) = 2.
 
     Gradient: 0.
     """

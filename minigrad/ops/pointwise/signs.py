@@ -31,7 +31,7 @@ def wide_enough(op: Op, specs: Sequence[Spec]) -> Pair:
 
 @composed(out=False)
 def positive(input: Tensor) -> Tensor:
-    """The input itself; bool is refused, as by `neg`."""
+    """Return the input itself; bool is refused, as by `neg`."""
     if input.dtype is bool_:
         raise DTypeError(f"positive: got {describe(input)}; convert with .to(mg.int64)", op="positive")
     return input
@@ -39,7 +39,7 @@ def positive(input: Tensor) -> Tensor:
 
 @elementwise(dtype=number, vjp=(lambda g: g, lambda g, input, other: -(g * (input / other).trunc())))
 def fmod(input, other):
-    """input - other*trunc(input/other), with the sign of input, as C's fmod; an integer by 0 gives 0.
+    """Return input - other*trunc(input/other), with the sign of input, as C's fmod; for integers 0 if other is 0.
 
     Gradient: g for input, -g*trunc(input/other) for other.
     """
@@ -48,7 +48,7 @@ def fmod(input, other):
 
 @elementwise(dtype=to_float, vjp=(lambda g, input, y: g * (input.sign() * y.sign()), lambda g: zeros_like(g)))
 def copysign(input, other):
-    """|input| with the sign of other, which -0.0 and nan have too.
+    """Return |input| with the sign of other, which -0.0 and nan have too.
 
     Gradient: g where the sign stays, -g where it turns, 0 at 0; 0 for other.
     """
@@ -57,43 +57,43 @@ def copysign(input, other):
 
 @elementwise(dtype=compare)
 def signbit(x):
-    """Whether the sign of x is minus, which -0.0 and nan may have too."""
+    """Return whether the sign of x is minus, which -0.0 and nan may have too."""
     return math.copysign(1, x) < 0
 
 
 @elementwise(dtype=promote, vjp=(lambda g: zeros_like(g), lambda g, input: (input == 0.0).where_cond(g, 0.0)))
 def heaviside(input, values):
-    """0 below 0, 1 above, and values at 0; 0 for nan.  Gradient: 0; g at 0 for values."""
+    """Return 0 below 0, 1 above, and values at 0; 0 for nan.  Gradient: 0; g at 0 for values."""
     return values if input == 0 else input > 0
 
 
 @elementwise(dtype=number, vjp=(lambda g: g,))
 def frac(x):
-    """x without its whole part, with the sign of x; nan for an infinity.  Gradient: g."""
+    """Return x without its integer part, with the sign of x; nan for an infinity.  Gradient: g."""
     return x - math.trunc(x)
 
 
 @elementwise(dtype=promote, vjp="derived")
 def fmax(input, other):
-    """The larger of two; a number wins over nan.  Gradient: g to the larger, at ties to input."""
+    """Return the larger of two; a number wins over nan.  Gradient: g to the larger, at ties to input."""
     return input if input >= other or other != other else other
 
 
 @elementwise(dtype=promote, vjp="derived")
 def fmin(input, other):
-    """The smaller of two; a number wins over nan.  Gradient: g to the smaller, at ties to input."""
+    """Return the smaller of two; a number wins over nan.  Gradient: g to the smaller, at ties to input."""
     return input if input <= other or other != other else other
 
 
 @elementwise(dtype=to_float, vjp="derived")
 def ldexp(input, other):
-    """input * 2**other.  Gradient: g*2**other, and g*y*ln(2) for other."""
+    """Return input * 2**other.  Gradient: g*2**other, and g*y*ln(2) for other."""
     return input * math.exp2(other)
 
 
 @elementwise(dtype=wide_enough, vjp=(lambda g: g, lambda g: zeros_like(g)))
 def nextafter(input, other):
-    """The number of input's dtype next to it, towards other; float32 and float64 only.
+    """Return the number of input's dtype next to it, towards other; float32 and float64 only.
 
     Gradient: g, and 0 for other.
     """
@@ -102,19 +102,19 @@ def nextafter(input, other):
 
 @elementwise(dtype=compare)
 def isposinf(x):
-    """Whether x is inf."""
+    """Return whether x is inf."""
     return x > 0 and x - x != 0
 
 
 @elementwise(dtype=compare)
 def isneginf(x):
-    """Whether x is -inf."""
+    """Return whether x is -inf."""
     return x < 0 and x - x != 0
 
 
 @elementwise(dtype=compare)
 def isreal(x):
-    """True: there are no complex numbers."""
+    """Return True: there are no complex numbers."""
     return x == x or x != x
 
 
@@ -123,7 +123,7 @@ FINITE = (lambda g, x: x.isfinite().where_cond(g, 0.0), None, None, None)
 
 @elementwise(dtype=promote, name="nan_to_num", namespace=(), method=False, vjp=FINITE)
 def finite_or(x, nan, posinf, neginf):
-    """x where it is finite, else one of three numbers.  Gradient: g where it is finite."""
+    """Return x where it is finite, otherwise one of three numbers.  Gradient: g where x is finite."""
     return nan if x != x else x if x - x == 0 else posinf if x > 0 else neginf
 
 
@@ -131,9 +131,10 @@ def finite_or(x, nan, posinf, neginf):
 def nan_to_num(
     input: Tensor, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
 ) -> Tensor:
-    """input with nan for each nan, posinf for inf, neginf for -inf; by default 0 and the largest numbers of its dtype.
+    """Replace nan by the argument nan, inf by posinf and -inf by neginf.
 
-    Gradient: g where input is finite, else 0.
+    The defaults are 0 and the largest numbers of the dtype, negative for -inf.
+    Gradient: g where input is finite, otherwise 0.
     """
     if not input.dtype.is_float:
         return input.clone()
@@ -144,5 +145,5 @@ def nan_to_num(
 
 @composed(method=False, out=False)
 def rsub(input: Tensor, other: Any, *, alpha: Scalar = 1) -> Tensor:
-    """other - alpha * input.  Gradient: -g*alpha, and g for other."""
+    """Return other - alpha * input.  Gradient: -g*alpha, and g for other."""
     return other - (input if alpha == 1 else input * alpha)

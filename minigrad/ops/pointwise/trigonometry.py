@@ -11,37 +11,37 @@ from minigrad.declare.rules import to_float
 
 @elementwise(dtype=to_float, vjp=(lambda g, x: g * x.cos(),))
 def sin(x):
-    """Sine.  Gradient: g*cos(x)."""
+    """Return the sine.  Gradient: g*cos(x)."""
     return math.sin(x)
 
 
 @elementwise(dtype=to_float, vjp=(lambda g, x: -(g * x.sin()),))
 def cos(x):
-    """Cosine.  Gradient: -g*sin(x)."""
+    """Return the cosine.  Gradient: -g*sin(x)."""
     return math.cos(x)
 
 
 @elementwise(dtype=to_float, vjp=(lambda g, y: g * (y * y + 1.0),))
 def tan(x):
-    """Tangent.  Gradient: g*(1 + tan(x)**2)."""
+    """Return the tangent.  Gradient: g*(1 + tan(x)**2)."""
     return math.tan(x)
 
 
 @elementwise(dtype=to_float, vjp=(lambda g, x: g / (1.0 - x * x).sqrt(),))
 def asin(x):
-    """Arc sine, nan outside [-1, 1].  Gradient: g/sqrt(1 - x**2), inf at the ends."""
+    """Return the arc sine, nan outside [-1, 1].  Gradient: g/sqrt(1 - x**2), inf at the ends."""
     return math.asin(x)
 
 
 @elementwise(dtype=to_float, vjp=(lambda g, x: -(g / (1.0 - x * x).sqrt()),))
 def acos(x):
-    """Arc cosine, nan outside [-1, 1].  Gradient: -g/sqrt(1 - x**2)."""
+    """Return the arc cosine, nan outside [-1, 1].  Gradient: -g/sqrt(1 - x**2)."""
     return math.acos(x)
 
 
 @elementwise(dtype=to_float, vjp=(lambda g, x: g / (x * x + 1.0),))
 def atan(x):
-    """Arc tangent.  Gradient: g/(1 + x**2)."""
+    """Return the arc tangent.  Gradient: g/(1 + x**2)."""
     return math.atan(x)
 
 
@@ -53,7 +53,7 @@ def atan(x):
     ),
 )
 def atan2(input, other):
-    """The angle of the point (other, input), in (-pi, pi].
+    """Return the angle of the point (other, input), in (-pi, pi].
 
     Gradient: g*b/(a**2+b**2) and -g*a/(a**2+b**2); nan at the origin.
     """
@@ -67,73 +67,73 @@ def share(g, side, radius):
 
 @elementwise(dtype=to_float, vjp=(lambda g, x: g * x.cosh(),))
 def sinh(x):
-    """Hyperbolic sine.  Gradient: g*cosh(x)."""
+    """Return the hyperbolic sine.  Gradient: g*cosh(x)."""
     return math.sinh(x)
 
 
 @elementwise(dtype=to_float, vjp=(lambda g, x: g * x.sinh(),))
 def cosh(x):
-    """Hyperbolic cosine.  Gradient: g*sinh(x)."""
+    """Return the hyperbolic cosine.  Gradient: g*sinh(x)."""
     return math.cosh(x)
 
 
 @elementwise(namespace=(MG, FUNCTIONAL), dtype=to_float, vjp=(lambda g, y: g * (1.0 - y * y),))
 def tanh(x):
-    """Hyperbolic tangent.  Gradient: g*(1 - tanh(x)**2)."""
+    """Return the hyperbolic tangent.  Gradient: g*(1 - tanh(x)**2)."""
     return math.tanh(x)
 
 
 @elementwise(dtype=to_float, vjp=(lambda g, x: g / x.hypot(1.0),))
 def asinh(x):
-    """Inverse hyperbolic sine.  Gradient: g/sqrt(x**2 + 1), where the square may overflow."""
+    """Return the inverse hyperbolic sine.  Gradient: g/sqrt(x**2 + 1), where the square may overflow."""
     return math.asinh(x)
 
 
 @elementwise(dtype=to_float, vjp=(lambda g, x: g / ((x - 1.0).sqrt() * (x + 1.0).sqrt()),))
 def acosh(x):
-    """Inverse hyperbolic cosine, nan below 1.  Gradient: g/sqrt(x**2 - 1)."""
+    """Return the inverse hyperbolic cosine, nan below 1.  Gradient: g/sqrt(x**2 - 1)."""
     return math.acosh(x)
 
 
 @elementwise(dtype=to_float, vjp=(lambda g, x: g / (1.0 - x * x),))
 def atanh(x):
-    """Inverse hyperbolic tangent, nan outside [-1, 1].  Gradient: g/(1 - x**2)."""
+    """Return the inverse hyperbolic tangent, nan outside [-1, 1].  Gradient: g/(1 - x**2)."""
     return math.atanh(x)
 
 
 @elementwise(dtype=to_float, vjp=(lambda g: g * (math.pi / 180.0),), linear=True)
 def deg2rad(x):
-    """Degrees as radians, x*pi/180.  Gradient: g*pi/180."""
+    """Convert degrees to radians, x*pi/180.  Gradient: g*pi/180."""
     return x * 0.017453292519943295
 
 
 @elementwise(dtype=to_float, vjp=(lambda g: g * (180.0 / math.pi),), linear=True)
 def rad2deg(x):
-    """Radians as degrees, x*180/pi.  Gradient: g*180/pi."""
+    """Convert radians to degrees, x*180/pi.  Gradient: g*180/pi."""
     return x * 57.29577951308232
 
 
 @scalar
 def within_a_turn(x):
-    """pi*x less whole turns, which loses no digit of a large x."""
+    """Return pi*x less whole turns, which loses no digit of a large x."""
     return math.pi * (x - 2 * math.rint(x / 2))  # type: ignore[attr-defined]
 
 
 @scalar
 def near_sinc(t):
-    """The derivative of sinc for small t = pi*x, where its two terms cancel."""
+    """Return the derivative of sinc for small t = pi*x, where its two terms cancel."""
     z = t * t
     return -math.pi * t / 3 * (1 - z / 10 * (1 - z / 28 * (1 - z / 54 * (1 - z / 88 * (1 - z / 130)))))
 
 
 @elementwise(dtype=to_float, vjp=(lambda g, x: g * sinc_derivative(x),))
 def sinc(x):
-    """sin(pi*x)/(pi*x), 1 at 0.  Gradient: g*(cos(pi*x) - y)/x, 0 at 0."""
+    """Return sin(pi*x)/(pi*x), 1 at 0.  Gradient: g*(cos(pi*x) - y)/x, 0 at 0."""
     return math.sin(within_a_turn(x)) / (math.pi * x) if x != 0 else 1
 
 
 @elementwise(dtype=to_float, namespace=(), method=False, vjp="derived")
 def sinc_derivative(x):
-    """The derivative of sinc, up to 0.2 by its series."""
+    """Return the derivative of sinc, up to 0.2 by its series."""
     t = within_a_turn(x)
     return (math.cos(t) - math.sin(t) / (math.pi * x)) / x if math.fabs(x) > 0.2 else near_sinc(math.pi * x)

@@ -1,7 +1,7 @@
-"""Extremes along a dim with their positions: max, min, argmax and argmin.
+"""Minimum and maximum along a dim with their positions: max, min, argmax and argmin.
 
-Ties give the first; nan is larger than everything, and smaller.  Several dims count as one, row-major.  The extremes
-alone, whose ties share a gradient, are reductions: `amax` and `amin` of `reduce.py`.
+The first of tied elements is taken. nan is the largest element for max and the smallest for min.  Several dims count as
+one, row-major.  The values alone, whose ties share a gradient, are reductions: `amax` and `amin` of `sums.py`.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def _over_several(op: Any, input: Tensor, dim: Any, keepdim: bool, out: Any) -> 
     otherwise=lambda input, dim, keepdim, out: _over_several(argmax, input, dim, keepdim, out),
 )  # fmt: skip
 def argmax(backend, out, input: Tensor, dim: DimOrDims = None, keepdim: Flag = False):
-    """Position of the largest element (int64): of all, or along `dim`; ties give the first, nan wins."""
+    """Return the int64 position of the largest element, of all or along `dim`; the first of ties, and nan wins."""
     return backend.prepare(ArgReduce(GREATER, dim), _kept(out, input, dim), input)
 
 
@@ -80,7 +80,7 @@ def argmax(backend, out, input: Tensor, dim: DimOrDims = None, keepdim: Flag = F
     otherwise=lambda input, dim, keepdim, out: _over_several(argmin, input, dim, keepdim, out),
 )  # fmt: skip
 def argmin(backend, out, input: Tensor, dim: DimOrDims = None, keepdim: Flag = False):
-    """Position of the smallest element (int64): of all, or along `dim`; ties give the first, nan wins."""
+    """Return the int64 position of the smallest element, of all or along `dim`; the first of ties, and nan wins."""
     return backend.prepare(ArgReduce(LESS, dim), _kept(out, input, dim), input)
 
 
@@ -118,7 +118,7 @@ def _without_dim(over_all: Any, of_two: Any, input: Any, dim: Any, out: Any) -> 
 
 @kernel(**EXTREME, otherwise=lambda input, dim, keepdim, out: _without_dim(amax, maximum, input, dim, out))
 def max(backend, values, indices, input: Tensor, dim: DimOrOther = None, keepdim: Flag = False):
-    """Largest of all elements; with an int `dim`, (values, indices) along it; with a second tensor, `maximum`.
+    """Return the largest element; with an int `dim`, (values, indices) along it; with a second tensor, `maximum`.
 
     Gradient: to the first of ties for a dim; shared evenly without one.
     """
@@ -128,6 +128,6 @@ def max(backend, values, indices, input: Tensor, dim: DimOrOther = None, keepdim
 
 @kernel(**EXTREME, otherwise=lambda input, dim, keepdim, out: _without_dim(amin, minimum, input, dim, out))
 def min(backend, values, indices, input: Tensor, dim: DimOrOther = None, keepdim: Flag = False):
-    """Smallest of all elements; with an int `dim`, (values, indices) along it; with a second tensor, `minimum`."""
+    """Return the smallest element; with an int `dim`, (values, indices) along it; with a second tensor, `minimum`."""
     kept = (_kept(values, input, dim), _kept(indices, input, dim))
     return backend.prepare(Extreme(LESS, dim), kept, input)

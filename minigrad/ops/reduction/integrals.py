@@ -18,7 +18,7 @@ from minigrad.runtime.tensor import Tensor, describe
 
 @composed(method=False, out=False)
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: Dim = -1) -> Tensor:
-    """The integral along `dim` by the trapezoidal rule; x: where the values stand, else they are dx apart."""
+    """Return the integral along `dim` by the trapezoidal rule; x: the sample points, by default dx apart."""
     empty = y.ndim > 0 and not y.shape[dim]  # the integral is 0, whatever x is
     if x is not None or y.dtype.kind == "bool" or not y.ndim or empty:
         return sum(areas("trapezoid", y, None if empty else x, 1 if empty else dx, dim), dim)
@@ -29,18 +29,18 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: Dim = -1)
 
 @composed(method=False, out=False)
 def trapz(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: Dim = -1) -> Tensor:
-    """Another name of `trapezoid`."""
+    """Call `trapezoid`; this is another name."""
     return trapezoid(y, x, dx=dx, dim=dim)
 
 
 @composed(method=False, out=False)
 def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: Dim = -1) -> Tensor:
-    """The integrals up to each value but the first: see `trapezoid`."""
+    """Return the integrals up to each value but the first: see `trapezoid`."""
     return cumsum(areas("cumulative_trapezoid", y, x, dx, dim), dim)
 
 
 def areas(name: str, y: Tensor, x: Tensor | None, dx: Any, dim: int) -> Tensor:
-    """What lies below each pair of neighbours."""
+    """Return the area below each pair of neighbours."""
     if not y.ndim or y.dtype.kind == "bool":
         raise ShapeError(f"{name}: expected numbers along a dim, got {describe(y)}", op=name)
     later, before = pair(as_float(name, y), dim)
@@ -70,7 +70,7 @@ def diff_along(x: Tensor, dim: int) -> Tensor:
 
 @composed(method=False, out=False)
 def gradient(input: Tensor, *, spacing: Any = 1, dim: ViewDims = None, edge_order: Int = 1) -> Any:
-    """The slopes along each dim, a tensor each: central differences, of `edge_order` 1 or 2 at both ends.
+    """Return the derivatives along each dim, one tensor each: central differences, of `edge_order` 1 or 2 at both ends.
 
     spacing: how far neighbours are apart, a number for all or one for each dim, or a vector of places for each dim.
     """
@@ -89,7 +89,7 @@ def gradient(input: Tensor, *, spacing: Any = 1, dim: ViewDims = None, edge_orde
 
 
 def differences_along(x: Tensor, dim: int, step: Any, edge_order: int) -> Tensor:
-    """The slopes along one dim, where neighbours are a number apart, or stand at the places that a vector has."""
+    """Return the derivatives along one dim; step is the distance of neighbours, or a vector of sample points."""
     n = x.shape[dim]
     shape = (n - 1, *(1,) * (x.ndim - dim - 1))
     if isinstance(step, Tensor) and step.ndim:

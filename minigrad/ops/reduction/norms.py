@@ -36,12 +36,11 @@ def norm(
 ) -> Tensor:  # fmt: skip
     """Return the norm of order `p` of the elements over `dim`, `sum(abs(x)**p)**(1/p)`.
 
-    p: "fro" (or None), which is 2; 1, the sum of magnitudes; inf and -inf, the largest and the smallest magnitude; 0,
-    how many elements are not zero; any other number; "nuc" of matrices the sum of singular values.  dtype: input is
-    cast to it first; integers give the default float.
-    Gradient: g*x/norm for 2 and g*sign(x) for 1, 0 at an element of 0; 0 where the norm is 0; shared evenly by the
-    elements that attain an infinite order; 0 for the order 0.
-    Raises ArgumentError for another p, ShapeError for an infinite order of nothing.
+    p: any number. "fro" (or None) is 2; 1 is the sum of magnitudes; inf and -inf are the largest and smallest
+    magnitude.  0 is the number of nonzero elements. "nuc" is the sum of the singular values of matrices.  dtype: input
+    is cast to it first; integers become the default float.  Gradient: g*x/norm for 2 and g*sign(x) for 1, 0 at an
+    element of 0; 0 where the norm is 0.  For inf and -inf the elements that attain the norm share g evenly. 0 for the
+    order 0.  Raises ArgumentError for another p, ShapeError for an infinite order of nothing.
     """
     x = as_float("norm", input, dtype)
     if isinstance(p, str) and p in OF_MATRICES:
@@ -52,7 +51,7 @@ def norm(
 
 
 def read_order(x: Tensor, p: Any) -> float:
-    """The order of a norm as a number.  Raises ArgumentError for what is none."""
+    """Return the order of a norm as a number.  Raises ArgumentError if p is not an order."""
     if p is None or (isinstance(p, str) and p == "fro"):
         return 2.0
     if isinstance(p, bool) or not isinstance(p, (int, float, np.number)) or math.isnan(p):
@@ -61,7 +60,7 @@ def read_order(x: Tensor, p: Any) -> float:
 
 
 def of_order(x: Tensor, order: float, dims: tuple[int, ...], keepdim: bool) -> Tensor:
-    """The norm in a dtype that has room for sums."""
+    """Return the norm in a dtype that is wide enough for sums."""
     if (math.isinf(order) or order < 0) and any(x.shape[d] == 0 for d in dims):
         raise ShapeError(f"norm: {describe(x)} has no element along dims {dims}, and p is {order}", op="norm")
     if math.isinf(order):
@@ -71,7 +70,7 @@ def of_order(x: Tensor, order: float, dims: tuple[int, ...], keepdim: bool) -> T
 
 
 def squared(x):
-    """What the length is a sum of."""
+    """Return the term of the squared norm."""
     return x * x
 
 
@@ -99,7 +98,7 @@ def direction(x: Tensor, y: Tensor, dims: tuple[int, ...]) -> Tensor:
     jvp=lambda dx, x, y, *, dims, keepdim: sum(dx * direction(x, y, dims), dims, keepdim),
 )  # fmt: skip
 def length(acc, x):
-    """The root of the sum of squares over `dim`.  Gradient: g*x/length, 0 where that is 0."""
+    """Return the root of the sum of squares over `dim`.  Gradient: g*x/length, 0 where that is 0."""
     return acc + x
 
 
@@ -109,7 +108,7 @@ def length(acc, x):
     jvp=lambda dx, x, *, dims, keepdim: sum(dx * x.sign(), dims, keepdim),
 )  # fmt: skip
 def sum_of_magnitudes(acc, x):
-    """The sum of magnitudes over `dim`.  Gradient: g*sign(x), 0 at 0."""
+    """Return the sum of magnitudes over `dim`.  Gradient: g*sign(x), 0 at 0."""
     return acc + x
 
 
@@ -118,7 +117,7 @@ def sum_of_magnitudes(acc, x):
     vjp=(lambda g, x: zeros_like(x),), jvp=lambda dx, y: zeros_like(y),
 )  # fmt: skip
 def number_present(acc, x):
-    """How many elements over `dim` are not zero, as a float; nan is not zero.  Gradient: 0."""
+    """Return how many elements over `dim` are not zero, as a float; nan is not zero.  Gradient: 0."""
     return acc + x
 
 

@@ -1,6 +1,6 @@
-"""Elements at a position in order: quantile, nanquantile, nanmedian, and mode, the most frequent one.
+"""Elements at a sorted position: quantile, nanquantile, nanmedian, and mode, the most frequent element.
 
-All sort along one dim; a gradient goes to where the values stood.
+All sort along one dim; a gradient goes to the original positions of the values.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 def quantile(
     input: Tensor, q: Tensor | float, dim: OneDim = None, keepdim: Flag = False, *, interpolation: str = "linear"
 ) -> Tensor:
-    """The element at the share q, 0 to 1, in order along `dim`, or of all; several q are a dim in front.
+    """Return the quantile q, 0 to 1, along `dim` or of all elements; several q are a new first dim.
 
     interpolation: between two elements "linear", "midpoint", or one of them: "lower", "higher", "nearest".
-    A row with nan gives nan.
+    A row with nan produces nan.
     """
     return at_shares("quantile", input, q, dim, keepdim, interpolation, False)
 
@@ -47,7 +47,7 @@ def quantile(
 def nanquantile(
     input: Tensor, q: Tensor | float, dim: OneDim = None, keepdim: Flag = False, *, interpolation: str = "linear"
 ) -> Tensor:
-    """`quantile` of the elements that are not nan; nan where there is none."""
+    """Return `quantile` of the elements that are not nan; nan if there is none."""
     return at_shares("nanquantile", input, q, dim, keepdim, interpolation, True)
 
 
@@ -82,7 +82,7 @@ def at_shares(name: str, x: Tensor, q: Any, dim: int | None, keepdim: bool, how:
 
 @composed()
 def nanmedian(input: Tensor, dim: OneDim = None, keepdim: Flag = False) -> Any:
-    """`median` of the elements that are not nan; nan where there is none."""
+    """Return `median` of the elements that are not nan; nan if there is none."""
     if dim is None:
         return nanmedian(reshape(input, (input.numel(),)), 0).values
     row = input if input.ndim else reshape(input, (1,))
@@ -95,7 +95,7 @@ def nanmedian(input: Tensor, dim: OneDim = None, keepdim: Flag = False) -> Any:
 
 @composed()
 def mode(input: Tensor, dim: Dim = -1, keepdim: Flag = False) -> Any:
-    """The most frequent element along `dim`, of several the smallest, and the last position where it stands."""
+    """Return the most frequent element along `dim`, the smallest of several, and its last position."""
     row = input if input.ndim else reshape(input, (1,))
     if not row.shape[dim]:
         raise ShapeError(f"mode: {describe(input)} has no element along dim {dim}", op="mode")

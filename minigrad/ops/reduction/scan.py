@@ -1,8 +1,8 @@
-"""Scans: running sums, products, extremes and log-sums along one dim.
+"""Scans: running sums, products, minima, maxima and log-sums along one dim.
 
-Sums accumulate as reductions do: integers in int64, float32 in float64, halves in float32.  `recurrence` is the scan
-of the derivatives: with it the gradients of products and of log-sums take one pass each, and are right at zeros and for
-any spread of exponents.
+Sums accumulate as reductions do: integers in int64, float32 in float64, float16 and bfloat16 in float32.  `recurrence`
+is the scan of the derivatives: with it the gradients of products and of log-sums take one pass each, and are right at
+zeros and for any spread of exponents.
 """
 
 from __future__ import annotations
@@ -88,9 +88,9 @@ LINE = declared(running_line, "zero", order="sequential")
     in_place=True,
 )
 def cumsum(backend, out, input: Tensor, dim: Dim, *, dtype: Cast = None):
-    """Sums of all elements up to each along `dim`.
+    """Return the sums of all elements up to each along `dim`.
 
-    DTypes: bool and integers give int64; with `dtype` the input is converted first, and the result has it.
+    DTypes: bool and integers become int64; with `dtype` the input is converted first, and the result has it.
     Gradient: the sums of g from each on.
     """
     return backend.prepare(Scan(SUM, np.dtype(input.dtype.accumulator), dim), out, input)
@@ -105,13 +105,13 @@ def cumsum(backend, out, input: Tensor, dim: Dim, *, dtype: Cast = None):
     namespace=(),
 )
 def reversed_cumsum(backend, out, input: Tensor, dim: Dim):
-    """Sums of all elements from each on along `dim`.  Gradient: the sums of g up to each."""
+    """Return the sums of all elements from each on along `dim`.  Gradient: the sums of g up to each."""
     compute = np.dtype(input.dtype.accumulator)
     return backend.prepare(Scan(SUM, compute, dim), _flipped(out, dim, True), _flipped(input, dim, True))
 
 
 def _recurrence_gradient(g: Tensor, factor: Tensor, dim: int, reverse: bool) -> Tensor:
-    """What reaches each x: g and, through the factors of those after it, their g."""
+    """Return the gradient of each x: its g, and the g of later elements through the factors between."""
     return recurrence(g, _moved(factor, dim, reverse, 0.0), dim, not reverse)
 
 
@@ -132,7 +132,7 @@ def _recurrence_gradient(g: Tensor, factor: Tensor, dim: int, reverse: bool) -> 
     batch="along",
 )
 def recurrence(backend, out, x: Tensor, factor: Tensor, dim: Dim, reverse: Flag = False):
-    """y[i] = x[i] + factor[i] * y[i - 1] along `dim`, from 0; with reverse, from the end."""
+    """Return y[i] = x[i] + factor[i] * y[i - 1] along `dim`, from 0; with reverse, from the end."""
     rows = [_flipped(s, dim, reverse) for s in (x, factor)]
     return backend.prepare(Scan(LINE, np.dtype(out.dtype.accumulator), dim), _flipped(out, dim, reverse), *rows)
 
@@ -153,7 +153,7 @@ def _cumprod_rule(g: Tensor, x: Tensor, y: Tensor, dim: int) -> Tensor:
     in_place=True,
 )
 def cumprod(backend, out, input: Tensor, dim: Dim, *, dtype: Cast = None):
-    """Products of all elements up to each along `dim`; dtypes as `cumsum`.  Gradient: exact with zeros too."""
+    """Return products of all elements up to each along `dim`; dtypes as `cumsum`.  Gradient: exact with zeros too."""
     return backend.prepare(Scan(PRODUCT, np.dtype(input.dtype.accumulator), dim), out, input)
 
 
@@ -174,7 +174,7 @@ def _logcumsumexp_rule(g: Tensor, x: Tensor, y: Tensor, dim: int) -> Tensor:
     method=True,
 )
 def logcumsumexp(backend, out, input: Tensor, dim: Dim):
-    """log(cumsum(exp(input))) along `dim`, without overflow.  Floats only."""
+    """Return log(cumsum(exp(input))) along `dim`, without overflow.  Floats only."""
     return backend.prepare(Scan(LOG, out.dtype.compute, dim), out, input)
 
 
@@ -212,17 +212,17 @@ RUNNING: dict[str, Any] = {
 
 @kernel(**RUNNING)
 def cummax(backend, values, indices, input: Tensor, dim: Dim):
-    """The largest of all elements up to each along `dim`, and where it is: (values, indices).
+    """Return the largest of all elements up to each along `dim`, and its position: (values, indices).
 
-    Ties give the last position; nan wins.  Gradient: g added where the value was read.
+    The last position of ties; nan wins.  Gradient: g added where the value was read.
     """
     return backend.prepare(RunningExtreme(NOT_LESS, dim), (values, indices), input)
 
 
 @kernel(**RUNNING)
 def cummin(backend, values, indices, input: Tensor, dim: Dim):
-    """The smallest of all elements up to each along `dim`, and where it is: (values, indices).
+    """Return the smallest of all elements up to each along `dim`, and its position: (values, indices).
 
-    Ties give the last position; nan wins.  Gradient: g added where the value was read.
+    The last position of ties; nan wins.  Gradient: g added where the value was read.
     """
     return backend.prepare(RunningExtreme(NOT_GREATER, dim), (values, indices), input)

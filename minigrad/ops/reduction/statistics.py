@@ -17,7 +17,7 @@ from minigrad.runtime.tensor import Tensor, describe
 
 @scalar
 def number_or_zero(x):
-    """x, or 0 for nan."""
+    """Return x, or 0 for nan."""
     return 0 if x != x else x
 
 
@@ -27,13 +27,13 @@ def number_or_zero(x):
     jvp=lambda dx, x, *, dims, keepdim: sum(where(isnan(x), 0.0, dx), dims, keepdim),
 )  # fmt: skip
 def nansum(acc, x):
-    """Sum over `dim` of the elements that are not nan; 0 where there is none.  Gradient: g for each of them."""
+    """Return the sum over `dim` of the elements that are not nan; 0 without any.  Gradient: g for each of them."""
     return acc + x
 
 
 @composed()
 def nanmean(input: Tensor, dim: Dims = None, keepdim: Flag = False, *, dtype: Cast = None) -> Tensor:
-    """Mean over `dim` of the elements that are not nan; nan where there is none.  Gradient: g/count for each."""
+    """Return the mean over `dim` of the elements that are not nan; nan without any.  Gradient: g/count for each."""
     x = input if dtype is None else input.to(dtype)
     if not x.dtype.is_float:
         raise DTypeError(f"nanmean: {describe(x)} needs a floating dtype; convert with .to(mg.float32)", op="nanmean")
@@ -46,7 +46,7 @@ def nanmean(input: Tensor, dim: Dims = None, keepdim: Flag = False, *, dtype: Ca
 def cov(
     input: Tensor, *, correction: Int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
 ) -> Tensor:
-    """The covariances of the rows of input, whose columns are observations; of one row its variance.
+    """Return the covariances of the rows of input, whose columns are observations; of one row its variance.
 
     fweights: how often each observation counts, integers.  aweights: how much, floats.
     """
@@ -74,7 +74,7 @@ def cov(
 
 @composed(out=False)
 def corrcoef(input: Tensor) -> Tensor:
-    """The correlations of the rows of input: `cov` over the deviations of both, not outside of -1 to 1."""
+    """Return the correlations of the rows of input: `cov` over the deviations of both, not outside of -1 to 1."""
     c = cov(input)
     if not c.ndim:
         return c / c

@@ -69,13 +69,13 @@ def _tied_tangent(dx: Tensor, x: Tensor, y: Tensor, dims: tuple[int, ...], keepd
     linear=True,
 )
 def sum(acc, x):
-    """Sum over `dim`.
+    """Return the sum over `dim`.
 
-    DTypes: bool and integers give int64; float16 and bfloat16 accumulate in float32, float32 in float64.
-    Order: floats are re-associated, in a way that depends on the shape, the layout and the processor alone.
-    Error: of a float32 sum before it is rounded at most 8 * 2**-24 times the sum of magnitudes, whatever the length:
-    up to eight elements are added as float32 before float64 goes on, and none where that would overflow.
-    Gradient: g for every element.  The sum of nothing is 0.
+    DTypes: bool and integers become int64; float16 and bfloat16 accumulate in float32, float32 in float64.
+    Order: floats are re-associated; the order depends only on the shape, the layout and the processor.
+    Error: a float32 sum before its rounding is off by at most 8 * 2**-24 times the sum of magnitudes, for any length.
+    Up to eight elements are added in float32, unless that would overflow, then float64 continues.  Gradient: g for
+    every element.  The sum of nothing is 0.
     """
     return acc + x
 
@@ -89,7 +89,7 @@ def sum(acc, x):
     linear=True,
 )
 def mean(acc, x):
-    """Mean over `dim`, floats only, accumulated and re-associated as `sum` is.
+    """Return the mean over `dim`, floats only, accumulated and re-associated as `sum` is.
 
     Gradient: g/n for every element.  The mean of nothing is nan.
     """
@@ -104,7 +104,7 @@ def mean(acc, x):
     jvp=lambda dx, x, y, *, dims, keepdim: _tied_tangent(dx, x, y, dims, keepdim),
 )
 def amax(acc, x):
-    """Largest element over `dim`; nan wins.  Gradient: shared evenly by ties."""
+    """Return the largest element over `dim`; nan wins.  Gradient: shared evenly by ties."""
     return x if x > acc or x != x else acc
 
 
@@ -116,7 +116,7 @@ def amax(acc, x):
     jvp=lambda dx, x, y, *, dims, keepdim: _tied_tangent(dx, x, y, dims, keepdim),
 )
 def amin(acc, x):
-    """Smallest element over `dim`; nan wins.  Gradient: shared evenly by ties."""
+    """Return the smallest element over `dim`; nan wins.  Gradient: shared evenly by ties."""
     return x if x < acc or x != x else acc
 
 
@@ -157,13 +157,13 @@ def both(acc, x):
 
 @reduction(dtype=logical, identity="zero", combine=either)
 def any(acc, x):
-    """Whether some element over `dim` is not zero; False of nothing."""
+    """Return whether an element over `dim` is not zero; False without elements."""
     return acc != 0 or x != 0
 
 
 @reduction(dtype=logical, identity="one", combine=both)
 def all(acc, x):
-    """Whether every element over `dim` is not zero; True of nothing."""
+    """Return whether every element over `dim` is not zero; True without elements."""
     return acc != 0 and x != 0
 
 
@@ -203,7 +203,7 @@ def _product_before(x: Tensor) -> Tensor:
 
 @reduction(dtype=widen, identity="one", order="sum", vjp=(_prod_rule,))
 def prod(acc, x):
-    """Product over `dim`.  Gradient: g times the product of the other elements, exact with zeros too.
+    """Return the product over `dim`.  Gradient: g times the product of the other elements, exact with zeros too.
 
     DTypes, order: as `sum`.  The product of nothing is 1.
     """
@@ -211,13 +211,13 @@ def prod(acc, x):
 
 
 def present(x):
-    """1 of what is not zero, nan included."""
+    """Return 1 for an element that is not zero, nan included."""
     return x != 0
 
 
 @reduction(dtype=counted, identity="zero", order="sum", map=present, namespace=(), method=False, label="count_nonzero")
 def count(acc, x):
-    """How many elements over `dim` are not zero, in int64.  Gradient: none."""
+    """Return how many elements over `dim` are not zero, in int64.  Gradient: none."""
     return acc + x
 
 
@@ -237,14 +237,14 @@ def log_of_sum(backend, out, x: Tensor, *, dims: Dims, keepdim: Flag):
 
 @composed(out=False, namespace=())
 def sum_to(input: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """Sum over the dims along which `shape` was broadcast to x's shape: the adjoint of `expand`."""
+    """Return the sum over the dims along which `shape` was broadcast to x's shape: the adjoint of `expand`."""
     x = input
     if x.shape == tuple(shape):
         return x
     dims = stretched_dims(x.shape, tuple(shape))
     if dims is None:
         raise ShapeError(
-            f"sum_to: {describe(x)} is no broadcast of {tuple(shape)}; from the right, each size must be equal or 1",
+            f"sum_to: {describe(x)} is not a broadcast of {tuple(shape)}; from the right, each size must be equal or 1",
             op="sum_to",
         )
     lead, kept = dims
@@ -256,8 +256,7 @@ def sum_to(input: Tensor, shape: tuple[int, ...]) -> Tensor:
 
 @lru_cache(maxsize=4096)
 def stretched_dims(whole: tuple[int, ...], shape: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-    """The dims that `whole` has before those of `shape`, and those of 1 there that it stretches; None if it is no
-    broadcast of it."""
+    """Return the new first dims of `whole` and the dims of 1 that it expands; None if it is not a broadcast."""
     if stretched_strides(shape, (0,) * len(shape), whole) is None:
         return None
     lead = len(whole) - len(shape)
@@ -269,13 +268,13 @@ def stretched_dims(whole: tuple[int, ...], shape: tuple[int, ...]) -> tuple[tupl
 
 @composed(out=False)
 def count_nonzero(input: Tensor, dim: Dims = None) -> Tensor:
-    """How many elements over `dim` are not zero, in int64; nan is not zero."""
+    """Return how many elements over `dim` are not zero, in int64; nan is not zero."""
     return count(input, dim)
 
 
 @composed(floats=True)
 def logsumexp(input: Tensor, dim: Dims, keepdim: Flag = False) -> Tensor:
-    """log(sum(exp(x))) over `dim`; nothing overflows.  Gradient: g times the softmax."""
+    """Return log(sum(exp(x))) over `dim`; nothing overflows.  Gradient: g times the softmax."""
     if _count(input.shape, dim) == 0:
         raise ShapeError(
             f"logsumexp: {describe(input)} has no element along dims {dim}, and the logarithm of nothing is undefined"

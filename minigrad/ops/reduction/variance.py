@@ -1,7 +1,7 @@
-"""Variances and standard deviations over any set of dims, and what their gradients are made of.
+"""Variances and standard deviations over any set of dims, and the terms of their gradients.
 
-The mean is found first and kept in the dtype of the accumulator, so a large one costs no digits of the deviations: both
-passes are requests of one op, and the second has two operands, the elements and their mean.
+The mean is computed first and stored in the dtype of the accumulator, so a large mean costs no digits of the
+deviations.  Both passes are requests of one op; the second has two operands, the elements and their mean.
 """
 
 # The bodies of scalar functions are data, which the specialiser reads; they carry no types.
@@ -72,7 +72,7 @@ DIFFERENCE, VARIANCE, DEVIATION = parse(difference), parse(mean_of_squares), par
 
 @lru_cache(maxsize=64)
 def squares_of(correction: float, last: ScalarFn) -> Reducer:
-    """The reduction of elements and their mean to a variance, or to its root."""
+    """Return the reduction of elements and their mean to a variance, or to its root."""
     return declared(total, "zero", order="sum", map=squared_deviation, finish=bound(last, correction))
 
 
@@ -97,7 +97,7 @@ def center(backend: Any, outs: tuple[Spec, ...], x: Any, dims: Ints) -> tuple[St
     namespace=(),
 )
 def centered(backend: Any, out: Spec, input: Tensor, *, dims: Dims):
-    """How far each element is from the mean over `dims`.  Gradient: the same of g."""
+    """Return how far each element is from the mean over `dims`.  Gradient: the same of g."""
     steps, mean, compute = center(backend, (out,), input, dims)
     steps.ask(Elementwise(DIFFERENCE, compute), steps.outs[0], steps.operands[0], mean)
     return steps.launch
@@ -135,7 +135,7 @@ def from_mean(backend: Any, outs: tuple[Spec, ...], x: Any, dims: Ints, correcti
     jvp=lambda dx, x, *, dims, keepdim, correction: sum(dx * variance_gradient(x, dims, correction), dims, keepdim),
 )  # fmt: skip
 def variance(backend: Any, out: Spec, x: Tensor, *, dims: Dims, keepdim: Flag, correction: Scalar):
-    """The variance over `dims`.  Gradient: 2*g*(x - mean)/(n - correction)."""
+    """Return the variance over `dims`.  Gradient: 2*g*(x - mean)/(n - correction)."""
     return from_mean(backend, (out,), x, dims, correction, VARIANCE)
 
 
@@ -147,7 +147,7 @@ def variance(backend: Any, out: Spec, x: Tensor, *, dims: Dims, keepdim: Flag, c
     ),
 )  # fmt: skip
 def deviation(backend: Any, out: Spec, x: Tensor, *, dims: Dims, keepdim: Flag, correction: Scalar):
-    """The standard deviation over `dims`.  Gradient: g*(x - mean)/((n - correction)*y), 0 where y is 0."""
+    """Return the standard deviation over `dims`.  Gradient: g*(x - mean)/((n - correction)*y), 0 where y is 0."""
     return from_mean(backend, (out,), x, dims, correction, DEVIATION)
 
 
@@ -170,7 +170,7 @@ def with_mean(g0: Tensor | None, g1: Tensor | None, x: Tensor, gradient: Callabl
     ),
 )  # fmt: skip
 def variance_and_mean(backend: Any, var: Spec, mean: Spec, x: Tensor, *, dims: Dims, keepdim: Flag, correction: Scalar):
-    """The variance and the mean over `dims`.  Gradient: 2*g0*(x - mean)/(n - correction) + g1/n."""
+    """Return the variance and the mean over `dims`.  Gradient: 2*g0*(x - mean)/(n - correction) + g1/n."""
     return from_mean(backend, (var, mean), x, dims, correction, VARIANCE)
 
 
@@ -192,7 +192,7 @@ def deviation_and_mean(
 
 
 def spread_dims(value: Any, op: str, name: str, operands: Sequence[Any]) -> Any:
-    """The dims of a spread, or a truth value, which stands for unbiased."""
+    """Return the dims of a variance, or a boolean, which is the argument `unbiased`."""
     return value if isinstance(value, bool) else DIMS.read(value, op, name, operands)
 
 
@@ -228,7 +228,7 @@ def var(
     *,
     unbiased: bool | None = None,
 ) -> Tensor:
-    """Variance over `dim`, in two passes: the mean of squared deviations times n / (n - correction).
+    """Return the variance over `dim`, in two passes: the mean of squared deviations times n / (n - correction).
 
     unbiased: PyTorch's older name of correction, True for 1 and False for 0.
     """
@@ -244,7 +244,7 @@ def std(
     *,
     unbiased: bool | None = None,
 ) -> Tensor:
-    """Standard deviation over `dim`: the square root of `var`.  Gradient: 0 where all elements are equal."""
+    """Return the standard deviation over `dim`: the square root of `var`.  Gradient: 0 where all elements are equal."""
     return spread_of(deviation, input, dim, correction, unbiased, keepdim)
 
 

@@ -1,4 +1,4 @@
-"""The copies of what views see: `narrow_copy` is `narrow` with memory of its own, and so on for all views."""
+"""View ops that copy: `narrow_copy` is `narrow` with memory of its own, and so on for all views."""
 
 from __future__ import annotations
 
@@ -43,19 +43,19 @@ globals().update(COPIES)  # where pickle looks for them
 
 @composed(method=False)
 def alias_copy(input: Tensor) -> Tensor:
-    """A copy, as `clone`."""
+    """Return a copy, as `clone`."""
     return clone(input)
 
 
 @composed(method=False)
 def expand_copy(input: Tensor, size: StretchedShape, *, implicit: Flag = False) -> Tensor:
-    """A copy of what `expand` sees, in memory of its own.  implicit: has no effect."""
+    """Return a copy of the result of `expand`, in memory of its own. implicit: has no effect."""
     return clone(views.expand(input, as_shape((size,), "expand_copy", hole=True)))
 
 
 @composed(method=False)
 def view_copy(input: Tensor, size: StretchedShape) -> Tensor:
-    """A copy in another shape."""
+    """Return a copy in another shape."""
     return clone(views.reshape(input, as_shape((size,), "view_copy", hole=True)))
 
 
@@ -63,31 +63,31 @@ def view_copy(input: Tensor, size: StretchedShape) -> Tensor:
 def slice_copy(
     input: Tensor, dim: Along = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> Tensor:
-    """A copy of input[start:end:step] along `dim`."""
+    """Return a copy of input[start:end:step] along `dim`."""
     d = normalize_dim(dim, input.ndim, "slice_copy", input)
     return clone(input[(*(slice(None),) * d, slice(start, end, step))])
 
 
 @composed(method=False)
 def as_strided_copy(input: Tensor, size: Ints, stride: Ints, storage_offset: int | None = None) -> Tensor:
-    """A copy of what any shape and strides see of the storage; see `Tensor.as_strided`."""
+    """Return a copy of the view of the storage with any shape and strides; see `Tensor.as_strided`."""
     return clone(views.strided_view(input, size, stride, storage_offset))
 
 
 @composed(method=False)
 def split_copy(input: Tensor, split_size: int, dim: Along = 0) -> tuple[Tensor, ...]:
-    """Copies of the parts that `split` sees."""
+    """Return copies of the parts that `split` sees."""
     return tuple([clone(part) for part in split(input, split_size, dim)])
 
 
 @composed(method=False)
 def split_with_sizes_copy(input: Tensor, split_sizes: Sequence[int], dim: Along = 0) -> tuple[Tensor, ...]:
-    """Copies of the parts that `split_with_sizes` sees."""
+    """Return copies of the parts that `split_with_sizes` sees."""
     return tuple([clone(part) for part in split(input, list(split_sizes), dim)])
 
 
 @composed(method=False)
 def unbind_copy(input: Tensor, dim: Along = 0) -> tuple[Tensor, ...]:
-    """Copies of all positions along `dim`, which goes."""
+    """Return copies of all positions along `dim`, which is removed."""
     d = normalize_dim(dim, input.ndim, "unbind_copy", input)
     return tuple([clone(views.select(input, dim=d, index=k)) for k in range(input.shape[d])])

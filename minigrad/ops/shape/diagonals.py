@@ -19,7 +19,7 @@ from minigrad.runtime.tensor import Tensor, describe
 
 @composed(out=False)
 def diag_embed(input: Tensor, offset: Int = 0, dim1: Int = -2, dim2: Int = -1) -> Tensor:
-    """Matrices with the last dim as a diagonal, and zeros.  Gradient: the diagonal of g."""
+    """Return matrices with the last dim as a diagonal, and zeros.  Gradient: the diagonal of g."""
     if not input.ndim:
         raise ShapeError(f"diag_embed: expected at least 1 dim, got {describe(input)}", op="diag_embed")
     ndim, n = input.ndim + 1, input.shape[-1] + abs(offset)
@@ -32,7 +32,7 @@ def diag_embed(input: Tensor, offset: Int = 0, dim1: Int = -2, dim2: Int = -1) -
 
 @composed()
 def diag(input: Tensor, diagonal: Int = 0) -> Tensor:
-    """A vector as a diagonal of a matrix of zeros, or a copy of a diagonal of a matrix."""
+    """Return a vector as a diagonal of a matrix of zeros, or a copy of a diagonal of a matrix."""
     if input.ndim not in (1, 2):
         raise ShapeError(f"diag: expected 1 or 2 dims, got {describe(input)}; diagonal takes more", op="diag")
     return diag_embed(input, diagonal) if input.ndim == 1 else clone(input.diagonal(diagonal))
@@ -40,7 +40,7 @@ def diag(input: Tensor, diagonal: Int = 0) -> Tensor:
 
 @composed(out=False)
 def diagflat(input: Tensor, offset: Int = 0) -> Tensor:
-    """All elements as a diagonal of a matrix of zeros."""
+    """Return a matrix of zeros with all elements as a diagonal."""
     return diag_embed(reshape(input, -1), offset)
 
 

@@ -13,7 +13,7 @@ from minigrad.runtime.tensor import Tensor
 def diff(
     input: Tensor, n: Size = 1, dim: Dim = -1, prepend: Tensor | None = None, append: Tensor | None = None
 ) -> Tensor:
-    """The n-th difference along `dim`: each element minus the one before it, n times."""
+    """Return the n-th difference along `dim`: each element minus the one before it, n times."""
     if n == 0:
         return input
     parts = [part for part in (prepend, input, append) if part is not None]

@@ -23,22 +23,22 @@ from minigrad.runtime.tensor import Tensor, describe
 
 @public(namespace=MG)
 def broadcast_shapes(*shapes: int | Sequence[int]) -> tuple[int, ...]:
-    """The shape to which all of them stretch.  Raises ShapeError where two sizes differ and neither is 1."""
+    """Return the shape to which all shapes broadcast.  Raises ShapeError where two sizes differ and neither is 1."""
     return broadcast("broadcast_shapes", *[as_shape((shape,), "broadcast_shapes") for shape in shapes])
 
 
 @composed(out=False, method=False)
 def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
-    """Views of all tensors in the shape to which they stretch.  Gradient: summed over what was stretched."""
+    """Return views of all tensors in their broadcast shape.  Gradient: g summed over the expanded dims."""
     shape = broadcast("broadcast_tensors", *[x.shape for x in tensors])
     return tuple([expand(x, shape=shape) for x in tensors])
 
 
 @composed(out=False, method=False)
 def meshgrid(*tensors: Tensor, indexing: Choice | None = None) -> tuple[Tensor, ...]:
-    """Views of rows, each along a dim of its own and stretched along the others.
+    """Return views of vectors, each along a dim of its own and expanded along the others.
 
-    indexing: "ij", the default, gives the dims in the order of the rows, "xy" swaps the first two.
+    indexing: "ij", the default, has the dims in the order of the vectors; "xy" swaps the first two.
     """
     if indexing not in (None, "ij", "xy"):
         raise ArgumentError(f"meshgrid: indexing is 'ij' or 'xy', not {indexing!r}", op="meshgrid")
@@ -54,7 +54,7 @@ def meshgrid(*tensors: Tensor, indexing: Choice | None = None) -> tuple[Tensor, 
 
 @composed(out=False, method=False)
 def cartesian_prod(*tensors: Tensor) -> Tensor:
-    """Every choice of one element of each row, as rows of a matrix; a single row as it is."""
+    """Return every choice of one element of each vector, as rows of a matrix; a single vector is unchanged."""
     for x in tensors:
         if x.ndim != 1:
             raise ShapeError(f"cartesian_prod: expected rows, got {describe(x)}", op="cartesian_prod")

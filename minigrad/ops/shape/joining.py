@@ -65,7 +65,7 @@ def _without_empty(tensors: Any, dim: int, out: Tensor | None) -> Tensor | None:
     otherwise=lambda *call: _without_empty(*call),
 )
 def cat(backend, out, tensors: Sequence[Tensor], dim: Dim = 0):
-    """Tensors joined along an existing dim; their dtypes promote.  Gradient: each gets its part of g.
+    """Join tensors along an existing dim; their dtypes promote.  Gradient: each tensor gets its part of g.
 
     Among tensors of more dims an empty vector is skipped, as in PyTorch, so that a loop may begin with `mg.tensor([])`.
     Raises ArgumentError for none, ShapeError where shapes differ beyond `dim`.
@@ -92,13 +92,13 @@ def _stack_shape(op: Op, *specs: Spec, dim: int) -> tuple[int, ...]:
     batch=lambda *tensors, dim: stack(tensors, dim + 1),
 )
 def stack(backend, out, tensors: Sequence[Tensor], dim: NewDim = 0):
-    """Tensors of one shape joined along a new dim.  Gradient: each gets its part of g."""
+    """Join tensors of one shape along a new dim.  Gradient: each tensor gets its part of g."""
     return backend.prepare(Join(dim), out, *[Spec(x.layout.unsqueeze(dim), x.dtype) for x in tensors])
 
 
 @composed(out=False)
 def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: Along = 0) -> tuple[Tensor, ...]:
-    """Views of consecutive parts along `dim`: of a given size (the last may be smaller), or of the given sizes."""
+    """Return views of parts along `dim`: of a given size (the last may be smaller), or of the given sizes."""
     x, d = tensor, normalize_dim(dim, tensor.ndim, "split", tensor)
     n = x.shape[d]
     if not isinstance(split_size_or_sections, (list, tuple)):
@@ -116,7 +116,7 @@ def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: Alon
 
 @composed(out=False)
 def chunk(input: Tensor, chunks: Along, dim: Along = 0) -> tuple[Tensor, ...]:
-    """At most `chunks` views of equal size along `dim`; the last may be smaller.  Of nothing, `chunks` empty ones."""
+    """Return at most `chunks` equal views along `dim`; the last may be smaller.  Of nothing, `chunks` empty views."""
     x = input
     if as_int(chunks, "the number of chunks", "chunk") <= 0:
         raise ArgumentError(f"chunk: the number of chunks of {describe(x)} must be positive, got {chunks}", op="chunk")
@@ -126,7 +126,7 @@ def chunk(input: Tensor, chunks: Along, dim: Along = 0) -> tuple[Tensor, ...]:
 
 @composed(out=False)
 def repeat(input: Tensor, repeats: ViewShape) -> Tensor:
-    """The tensor repeated repeats[d] times along each dim; more counts than dims add dims in front."""
+    """Repeat the tensor repeats[d] times along each dim; more counts than dims add first dims."""
     x, counts = input, as_shape((repeats,), "repeat")
     if len(counts) < x.ndim:
         raise ShapeError(f"repeat: {len(counts)} counts for {describe(x)}; give one for each dim", op="repeat")

@@ -31,7 +31,7 @@ Pairs = tuple[tuple[int, int], ...]  # of each dim: how many elements before and
 
 @composed(out=False, method=False)
 def constant_pad_nd(input: Tensor, pad: Ints, value: Scalar = 0) -> Tensor:
-    """The tensor with pad[0] and pad[1] elements of one value before and behind the last dim, and so on.
+    """Return the tensor with pad[0] and pad[1] elements of one value before and behind the last dim, and so on.
 
     Negative counts take elements away.  Gradient: the part of g where the tensor is.
     """
@@ -54,7 +54,7 @@ def constant_pad_nd(input: Tensor, pad: Ints, value: Scalar = 0) -> Tensor:
 
 @composed(namespace=FUNCTIONAL, out=False, method=False)
 def pad(input: Tensor, pad: Ints, mode: Choice = "constant", value: float | None = None) -> Tensor:
-    """The tensor with elements around it: pad[0] and pad[1] before and behind the last dim, and so on.
+    """Return the tensor with elements around it: pad[0] and pad[1] before and behind the last dim, and so on.
 
     mode: "constant" takes `value`, "reflect" mirrors at the last element, "replicate" repeats it, "circular" goes on
     at the other end; these take images with one or two dims in front.
@@ -89,7 +89,7 @@ def filled_shape(op: Op, input: Spec, *, counts: Pairs, mode: str) -> tuple[int,
     batch=lambda input, *, counts, mode, batch: surrounded(input, counts=((0, 0), *counts), mode=mode),
 )  # fmt: skip
 def surrounded(backend, out, input: Tensor, *, counts, mode):
-    """A copy of input with `counts` of its elements before and behind each dim, by one of the modes of `pad`.
+    """Return a copy of input with `counts` of its elements before and behind each dim, by one of the modes of `pad`.
 
     The strips along a dim are copied from the result, so the corners are there when the next dim is reached.
     Gradient: each element of g, to where it is from.

@@ -43,7 +43,7 @@ def _dense(x: Tensor) -> Tensor:
     ),
 )
 def put(backend, out, whole, part, *, size, stride, storage_offset):
-    """A copy of `whole` with the elements of `part` in the place that size, strides and offset say of it, dense.
+    """Return a copy of `whole` with the elements of `part` in the place that size, strides and offset say of it, dense.
 
     No two elements of the place are one.  Gradient: g with zeros in the place, and the place of g.
     """

@@ -27,7 +27,7 @@ from minigrad.runtime.tensor import Tensor, describe
 
 @composed(out=False)
 def unflatten(input: Tensor, dim: Dim, sizes: StretchedShape) -> Tensor:
-    """A view with one dim as several, of the given sizes; one of them may be -1."""
+    """Return a view with one dim as several, of the given sizes; one of them may be -1."""
     if not as_shape((sizes,), "unflatten", hole=True):
         raise ShapeError(f"unflatten: dim {dim} of {describe(input)} needs one size at least", op="unflatten")
     parts = infer_hole(as_shape((sizes,), "unflatten", hole=True), input.shape[dim], "unflatten", (input.shape[dim],))
@@ -36,7 +36,7 @@ def unflatten(input: Tensor, dim: Dim, sizes: StretchedShape) -> Tensor:
 
 @composed(out=False)
 def movedim(input: Tensor, source: Ints, destination: Ints) -> Tensor:
-    """A view with some dims moved to other positions; the others keep their order."""
+    """Return a view with some dims moved to other positions; the others keep their order."""
     if len(source) != len(destination):
         raise ArgumentError(
             f"movedim: the dims {source} of {describe(input)} go to {destination}; give one position for each",
@@ -53,25 +53,25 @@ def movedim(input: Tensor, source: Ints, destination: Ints) -> Tensor:
 
 @public(namespace=MG)
 def moveaxis(input: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
-    """`movedim` under NumPy's name."""
+    """Return `movedim` under NumPy's name."""
     return movedim(input, source, destination)
 
 
 @public(namespace=MG)
 def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
-    """`transpose` under NumPy's name."""
+    """Return `transpose` under NumPy's name."""
     return transpose(input, axis0, axis1)
 
 
 @public(namespace=MG)
 def swapdims(input: Tensor, dim0: int, dim1: int) -> Tensor:
-    """`transpose` under another name."""
+    """Return `transpose` under another name."""
     return transpose(input, dim0, dim1)
 
 
 @composed(out=False)
 def adjoint(input: Tensor) -> Tensor:
-    """A view with the last two dims swapped; of complex numbers, which there are not, the conjugates."""
+    """Return a view with the last two dims swapped; of complex numbers, which there are not, the conjugates."""
     if input.ndim < 2:
         raise ShapeError(f"adjoint: expected at least 2 dims, got {describe(input)}", op="adjoint")
     return transpose(input, -2, -1)
@@ -79,17 +79,17 @@ def adjoint(input: Tensor) -> Tensor:
 
 @public(namespace=MG)
 def ravel(input: Tensor) -> Tensor:
-    """All elements as one dim, `flatten` under NumPy's name."""
+    """Return all elements as one dim, `flatten` under NumPy's name."""
     return flatten(input)
 
 
 @public(namespace=MG)
 def broadcast_to(input: Tensor, size: int | Sequence[int]) -> Tensor:
-    """`expand` with the sizes as one argument."""
+    """Return `expand` with the sizes as one argument."""
     return expand(input, as_shape((size,), "broadcast_to", hole=True))
 
 
-# What indexes a tensor of fewer dims so that it has as many.
+# The index that adds dims to a tensor of fewer dims.
 NEW_DIMS: dict[int, dict[int, Any]] = {
     1: {0: None},
     2: {0: (None, None), 1: (None, ...)},
@@ -106,13 +106,13 @@ def at_least(ndim: int, tensors: tuple[Tensor, ...]) -> Tensor | tuple[Tensor, .
 
 @composed(out=False, method=False)
 def atleast_1d(*tensors: Tensor) -> Tensor | tuple[Tensor, ...]:
-    """Views with one dim at least: a number becomes a row of one.  Of several tensors a tuple."""
+    """Return views with one dim at least: a number becomes a row of one.  Of several tensors a tuple."""
     return at_least(1, tensors)
 
 
 @composed(out=False, method=False)
 def atleast_2d(*tensors: Tensor) -> Tensor | tuple[Tensor, ...]:
-    """Views with two dims at least: a row of n becomes (1, n).  Of several tensors a tuple."""
+    """Return views with two dims at least: a row of n becomes (1, n).  Of several tensors a tuple."""
     return at_least(2, tensors)
 
 
@@ -127,21 +127,21 @@ def atleast_3d(*tensors: Tensor) -> Tensor | tuple[Tensor, ...]:
 
 @composed(out=False)
 def fliplr(input: Tensor) -> Tensor:
-    """A view with the columns, the second dim, in reverse order."""
+    """Return a view with the columns, the second dim, in reverse order."""
     expect_dims("fliplr", input, 2)
     return flip(input, dims=(1,))
 
 
 @composed(out=False)
 def flipud(input: Tensor) -> Tensor:
-    """A view with the rows, the first dim, in reverse order."""
+    """Return a view with the rows, the first dim, in reverse order."""
     expect_dims("flipud", input, 1)
     return flip(input, dims=(0,))
 
 
 @composed(out=False)
 def rot90(input: Tensor, k: Int = 1, dims: Ints = (0, 1)) -> Tensor:
-    """A view turned k times by 90 degrees in the plane of two dims, from the first towards the second."""
+    """Return a view rotated k times by 90 degrees in the plane of two dims, from the first towards the second."""
     if len(dims) != 2 or len(normalize_dims(dims, input.ndim, "rot90", input)) != 2:
         raise ArgumentError(f"rot90: a plane of {describe(input)} has two dims, got {dims}", op="rot90")
     turned = flip(input, dims=((), (dims[1],), dims, (dims[0],))[k % 4])
@@ -150,7 +150,7 @@ def rot90(input: Tensor, k: Int = 1, dims: Ints = (0, 1)) -> Tensor:
 
 @composed(out=False)
 def roll(input: Tensor, shifts: Ints, dims: Ints = ()) -> Tensor:
-    """The tensor moved by `shifts` along `dims`; what falls off one end comes in at the other.
+    """Shift the elements by `shifts` along `dims`; elements beyond one end come in at the other.
 
     Without dims it is moved as one row of all its elements.
     """
@@ -176,7 +176,7 @@ def roll(input: Tensor, shifts: Ints, dims: Ints = ()) -> Tensor:
     batch=lambda input, *, batch, shifts, dims: rolled(input, shifts=shifts, dims=tuple([d + 1 for d in dims])),
 )  # fmt: skip
 def rolled(backend, out, input: Tensor, *, shifts, dims):
-    """The tensor moved up by `shifts`, from 1 to below the length of each dim.  Gradient: g moved back."""
+    """Return the tensor moved up by `shifts`, from 1 to below the length of each dim.  Gradient: g moved back."""
     steps = Steps(backend, (out,), (input,))
     sizes = [input.shape[d] for d in dims]
     # Of each dim two parts: from, to, length.
@@ -190,7 +190,7 @@ def rolled(backend, out, input: Tensor, *, shifts, dims):
 
 @composed(out=False)
 def tile(input: Tensor, dims: ViewShape) -> Tensor:
-    """The tensor repeated dims[d] times along each dim; counts or dims that are missing in front are 1."""
+    """Return the tensor repeated dims[d] times along each dim; counts or dims that are missing in front are 1."""
     counts = as_shape((dims,), "tile")
     return repeat(input, (1,) * (input.ndim - len(counts)) + counts)
 

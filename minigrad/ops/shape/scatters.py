@@ -24,13 +24,13 @@ def scattered(name: str, x: Tensor, src: Tensor, part: Layout) -> Tensor:
 
 @composed(out=False)
 def diagonal_scatter(input: Tensor, src: Tensor, offset: Int = 0, dim1: Along = 0, dim2: Along = 1) -> Tensor:
-    """The tensor with src instead of `diagonal(input, offset, dim1, dim2)`; both are differentiated."""
+    """Return the tensor with src instead of `diagonal(input, offset, dim1, dim2)`; both are differentiated."""
     return scattered("diagonal_scatter", input, src, Layout.contiguous(input.shape).diagonal(offset, dim1, dim2))
 
 
 @composed(out=False)
 def select_scatter(input: Tensor, src: Tensor, dim: Along, index: Int) -> Tensor:
-    """The tensor with src instead of `select(input, dim, index)`; both are differentiated."""
+    """Return the tensor with src instead of `select(input, dim, index)`; both are differentiated."""
     return scattered("select_scatter", input, src, Layout.contiguous(input.shape).select(dim, index))
 
 
@@ -38,7 +38,7 @@ def select_scatter(input: Tensor, src: Tensor, dim: Along, index: Int) -> Tensor
 def slice_scatter(
     input: Tensor, src: Tensor, dim: Dim = 0, start: int | None = None, end: int | None = None, step: Int = 1
 ) -> Tensor:
-    """The tensor with src instead of input[start:end:step] along `dim`; both are differentiated.
+    """Return the tensor with src instead of input[start:end:step] along `dim`; both are differentiated.
 
     Without an end, src says how many positions there are.
     """
@@ -62,7 +62,7 @@ def slice_scatter(
 def as_strided_scatter(
     input: Tensor, src: Tensor, size: Shape, stride: Shape, storage_offset: int | None = None
 ) -> Tensor:
-    """The tensor with src in the part that strides over its elements, row by row, see; both are differentiated.
+    """Return the tensor with src in the part that strides over its elements, row by row, see; both are differentiated.
 
     Raises StorageError for strides that leave the tensor, or by which two elements of src go to one position.
     """

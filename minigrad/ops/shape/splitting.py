@@ -51,41 +51,41 @@ def split_along(name: str, x: Tensor, dim: int, ndim: int, sections: Any) -> tup
 
 @composed(out=False)
 def hsplit(input: Tensor, sections: Sections) -> tuple[Tensor, ...]:
-    """Views of parts of one size, or up to indices, along the second dim; of a row along its own."""
+    """Return views of parts of one size, or up to indices, along the second dim; of a row along its own."""
     return split_along("hsplit", input, min(input.ndim - 1, 1), 1, sections)
 
 
 @composed(out=False)
 def vsplit(input: Tensor, sections: Sections) -> tuple[Tensor, ...]:
-    """Views of parts of one size, or up to indices, along the first dim."""
+    """Return views of parts of one size, or up to indices, along the first dim."""
     return split_along("vsplit", input, 0, 2, sections)
 
 
 @composed(out=False)
 def dsplit(input: Tensor, sections: Sections) -> tuple[Tensor, ...]:
-    """Views of parts of one size, or up to indices, along the third dim."""
+    """Return views of parts of one size, or up to indices, along the third dim."""
     return split_along("dsplit", input, 2, 3, sections)
 
 
 @composed(out=False)
 def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: Along = 0) -> tuple[Tensor, ...]:
-    """`split` by a sequence of sizes."""
+    """Return `split` by a sequence of sizes."""
     return split(input, list(split_sizes), dim)
 
 
 @composed(out=False)
 def unsafe_split(input: Tensor, split_size: int, dim: Along = 0) -> tuple[Tensor, ...]:
-    """`split`; writes into its parts are recorded here too."""
+    """Return `split`; writes into its parts are recorded here too."""
     return split(input, split_size, dim)
 
 
 @composed(out=False)
 def unsafe_split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: Along = 0) -> tuple[Tensor, ...]:
-    """`split_with_sizes`; writes into its parts are recorded here too."""
+    """Return `split_with_sizes`; writes into its parts are recorded here too."""
     return split(input, list(split_sizes), dim)
 
 
 @composed(out=False)
 def unsafe_chunk(input: Tensor, chunks: Along, dim: Along = 0) -> tuple[Tensor, ...]:
-    """`chunk`; writes into its parts are recorded here too."""
+    """Return `chunk`; writes into its parts are recorded here too."""
     return chunk(input, chunks, dim)

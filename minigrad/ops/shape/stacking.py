@@ -19,14 +19,14 @@ from minigrad.runtime.tensor import Tensor, describe
 
 @composed(method=False)
 def hstack(tensors: Sequence[Tensor]) -> Tensor:
-    """Tensors side by side: rows end to end, others along the second dim."""
+    """Join tensors along the second dim; vectors are joined end to end."""
     parts = with_dims(1, tensors)
     return cat(parts, 0 if parts[0].ndim == 1 else 1)
 
 
 @composed(method=False)
 def vstack(tensors: Sequence[Tensor]) -> Tensor:
-    """Tensors one below the other, along the first dim; a row of n counts as (1, n)."""
+    """Join tensors along the first dim; a vector of n counts as (1, n)."""
     return cat(with_dims(2, tensors), 0)
 
 
@@ -35,19 +35,19 @@ namespaces[MG]["row_stack"] = vstack
 
 @composed(method=False)
 def dstack(tensors: Sequence[Tensor]) -> Tensor:
-    """Tensors along the third dim; a row of n counts as (1, n, 1), a matrix as (n, m, 1)."""
+    """Join tensors along the third dim; a vector of n counts as (1, n, 1), a matrix as (n, m, 1)."""
     return cat(with_dims(3, tensors), 2)
 
 
 @composed(method=False)
 def column_stack(tensors: Sequence[Tensor]) -> Tensor:
-    """Tensors along the second dim; a number or a row counts as a column."""
+    """Join tensors along the second dim; a number or a vector counts as a column."""
     return cat([x if x.ndim > 1 else reshape(x, -1, 1) for x in tensors], 1)
 
 
 @composed(out=False, method=False)
 def block_diag(*tensors: Tensor) -> Tensor:
-    """A matrix with matrices along its diagonal, and zeros; a row of n counts as (1, n)."""
+    """Return a matrix with matrices along its diagonal, and zeros; a row of n counts as (1, n)."""
     parts = with_dims(2, tensors)
     for x in parts:
         if x.ndim > 2:
@@ -73,7 +73,7 @@ def block_of(g: Tensor, shapes: Sequence[tuple[int, ...]], position: int) -> Ten
     batch=lambda *tensors: blocks_joined(tensors),
 )  # fmt: skip
 def blocks_joined(backend, out, tensors: Sequence[Tensor]):
-    """Zeros with matrices along their diagonal.  Gradient: each gets its block of g."""
+    """Return zeros with matrices along their diagonal.  Gradient: each gets its block of g."""
     steps = Steps(backend, (out,), tensors)
     (result,) = steps.outs
     steps.fill(result, 0)

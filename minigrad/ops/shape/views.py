@@ -41,7 +41,7 @@ from minigrad.runtime.tracers import Tracer
 
 
 def _look(shape: tuple[int, ...], view: Op, params: tuple[tuple[str, Any], ...]) -> Layout:
-    """What a view sees of a contiguous tensor of `shape`."""
+    """Return the layout of a view of a contiguous tensor of `shape`."""
     layout: Layout = view.prepare(Layout.contiguous(shape), **dict(params))  # type: ignore[misc]
     return layout
 
@@ -59,7 +59,7 @@ def _put_back_shape(op: Op, g: Spec, *, shape: tuple[int, ...], view: Op, params
     batch=lambda g, *, shape, view, params, batch: _put_back_batch(g, shape, view, dict(params), batch),
 )
 def put_back(backend, out, g, *, shape, view, params):
-    """Zeros of `shape` with g added through a view: the adjoint of that view.
+    """Return zeros of `shape` with g added through a view: the adjoint of that view.
 
     Gradient: the view of g.
     """
@@ -109,7 +109,7 @@ def adjoint_of(view: Any, x: Tensor, shape: tuple[int, ...], **params: Any) -> T
 
 @view(vjp=(lambda g, *, dims: permute(g, dims=inverse_permutation(dims)),))
 def permute(input: Layout, dims: Order):
-    """The dims in another order.  Gradient: the inverse order."""
+    """Return a view with the dims in another order.  Gradient: the inverse order."""
     return input.permute(dims)
 
 
@@ -136,19 +136,19 @@ def inverse_permutation(dims: tuple[int, ...]) -> tuple[int, ...]:
 
 @view(vjp=(lambda g, *, dim0, dim1: transpose(g, dim0=dim0, dim1=dim1),))
 def transpose(input: Layout, dim0: SwappedDim, dim1: SwappedDim):
-    """Two dims swapped.  Gradient: swapped back."""
+    """Return a view with two dims swapped.  Gradient: swapped back."""
     return input.transpose(dim0, dim1)
 
 
 @view(vjp=(lambda g, *, in_shape: reshape(g, in_shape),))
 def squeeze(input: Layout, dim: SqueezedDims = None):
-    """Without dims of length 1: all of them, or those named that have it."""
+    """Return a view without dims of length 1: all of them, or the named dims that have this length."""
     return input.squeeze(dim)
 
 
 @view(vjp=(lambda g, *, in_shape: reshape(g, in_shape),))
 def unsqueeze(input: Layout, dim: ViewDim):
-    """With a dim of length 1 at position `dim`."""
+    """Return a view with a new dim of length 1 at position `dim`."""
     return input.unsqueeze(dim)
 
 
@@ -161,7 +161,7 @@ def unsqueeze(input: Layout, dim: ViewDim):
     batch=lambda input, *, shape, batch: reshape(input, (batch, *Layout.contiguous(input.shape[1:]).view(shape).shape)),
 )
 def as_view(input: Layout, shape: ViewShape):
-    """Another shape over the same memory; raises ShapeError when the strides do not allow it."""
+    """Return another shape over the same memory; raises ShapeError if the strides do not allow it."""
     return input.view(shape)
 
 
@@ -170,7 +170,7 @@ AS_VIEW = as_view.op  # type: ignore[attr-defined]
 
 @view(vjp=(lambda g, *, dims: flip(g, dims=dims),))
 def flip(input: Layout, dims: ManyDims):
-    """Reversed along each of `dims`, by negative strides."""
+    """Return a view reversed along each of `dims`, by negative strides."""
     return input.flip(dims)
 
 
@@ -179,13 +179,13 @@ def flip(input: Layout, dims: ManyDims):
     batch=lambda input, *, shape, batch: _expanded_batch(input, shape, batch),
 )
 def expand(input: Layout, shape: ViewShape):
-    """Dims of length 1 stretched, new ones in front, by strides of 0.  Gradient: summed over what was stretched."""
+    """Return a view with dims of length 1 expanded and new first dims.  Gradient: g summed over the expanded dims."""
     return input.expand(shape)
 
 
 @view(vjp=(lambda g, *, in_shape, dims: g.sum(dims).reshape(in_shape),), namespace=(), method=False)
 def stretch(input: Layout, dims: ViewDims, shape: StretchedShape):
-    """A reduced tensor over the shape that it was reduced from, by strides of 0 along `dims`.
+    """Return a reduced tensor expanded to the shape before the reduction, by strides of 0 along `dims`.
 
     Gradient: summed over `dims`.
     """
@@ -196,7 +196,7 @@ def stretch(input: Layout, dims: ViewDims, shape: StretchedShape):
 
 
 def _expanded_batch(x: Tensor, shape: Any, size: int) -> Tensor:
-    """What `expand` gives of each of a batch: new dims come behind the batch's."""
+    """Return `expand` of each sample of a batch: new dims come after the batch's."""
     each = Layout.contiguous(x.shape[1:]).expand(shape).shape
     new = (1,) * (len(each) + 1 - x.ndim)
     return expand(reshape(x, (size, *new, *x.shape[1:])), shape=(size, *each))
@@ -207,13 +207,13 @@ def _expanded_batch(x: Tensor, shape: Any, size: int) -> Tensor:
 
 @view(vjp=(lambda g, *, in_shape, **params: _adjoint(g, narrow, in_shape, **params),))
 def narrow(input: Layout, dim: ViewDim, start: Along, length: Along):
-    """`length` elements along `dim` from `start`.  Gradient: zeros around g."""
+    """Return a view of `length` elements along `dim` from `start`.  Gradient: zeros around g."""
     return input.narrow(dim, start, length)
 
 
 @view(vjp=(lambda g, *, in_shape, **params: _adjoint(g, select, in_shape, **params),))
 def select(input: Layout, dim: ViewDim, index: Along):
-    """One position along `dim`, which goes.  Gradient: zeros around g."""
+    """Return a view of one position along `dim`, which is removed.  Gradient: zeros around g."""
     return input.select(dim, index)
 
 
@@ -224,7 +224,7 @@ def select(input: Layout, dim: ViewDim, index: Along):
     method=False,
 )
 def basic_index(input: Layout, index: Index):
-    """What ints, slices and None say of the dims, from the first: `x[1, :, None, ::2]`.  Gradient: zeros around g."""
+    """Return a view by ints, slices and None from the first dim on: `x[1, :, None, ::2]`.  Gradient: zeros around g."""
     dim = 0
     for item in index:
         if item.__class__ is int:
@@ -241,7 +241,7 @@ def basic_index(input: Layout, index: Index):
 
 @view(vjp=(lambda g, *, in_shape, **params: _adjoint(g, diagonal, in_shape, **params),))
 def diagonal(input: Layout, offset: Along = 0, dim1: ViewDim = 0, dim2: ViewDim = 1):
-    """The diagonal of two dims as the last dim.  Gradient: g on the diagonal of zeros."""
+    """Return the diagonal of two dims as the last dim.  Gradient: g on the diagonal of zeros."""
     return input.diagonal(offset, dim1, dim2)
 
 
@@ -267,7 +267,7 @@ def unfold(input: Layout, dimension: ViewDim, size: Along, step: Along):
     ),
 )
 def as_strided(input: Layout, size, stride, storage_offset=0):
-    """Any shape and strides over the storage.  Gradient: added into zeros through the same strides."""
+    """Return any shape and strides over the storage.  Gradient: added into zeros through the same strides."""
     return input.as_strided(size, stride, storage_offset)
 
 
@@ -275,7 +275,7 @@ def as_strided(input: Layout, size, stride, storage_offset=0):
 
 
 def reshape(input: Tensor, *shape: int | Sequence[int]) -> Tensor:
-    """x in another shape of as many elements (one -1 is inferred): a view if the strides allow, else of a copy."""
+    """Return x in another shape of the same size (one -1 is inferred): a view if the strides allow it, or a copy."""
     x = input
     expect_tensors("reshape", x)
     if len(shape) == 1 and isinstance(shape[0], tuple):
@@ -318,7 +318,7 @@ def remembered(x: Tensor, shape: tuple[Any, ...], wanted: tuple[int, ...]) -> Te
 
 @composed(out=False)
 def flatten(input: Tensor, start_dim: Along = 0, end_dim: Along = -1) -> Tensor:
-    """The dims from start_dim to end_dim (included) as one; a tensor of shape () becomes (1,)."""
+    """Return the dims from start_dim to end_dim (included) as one; a tensor of shape () becomes (1,)."""
     x = input
     whole = start_dim.__class__ is end_dim.__class__ is int and start_dim == 0 and end_dim == -1
     if whole and x.numel():
@@ -336,7 +336,7 @@ def flatten(input: Tensor, start_dim: Along = 0, end_dim: Along = -1) -> Tensor:
 
 @composed(out=False)
 def t(input: Tensor) -> Tensor:
-    """The transpose of a matrix, as a view; a tensor with fewer dims as it is."""
+    """Return the transpose of a matrix, as a view; a tensor with fewer dims as it is."""
     if input.ndim > 2:
         raise ShapeError(f"t: expected at most 2 dims, got {describe(input)}; use .mT or transpose", op="t")
     return full_transpose(input)
