@@ -591,7 +591,7 @@ def test_the_length_of_a_scalar_is_a_type_error() -> None:
 def test_a_walk_over_a_scalar_is_a_type_error_as_python_says_of_a_number() -> None:
     x = mg.tensor(1.0)
     for walk in (iter, list, lambda x: [*x], lambda x: zip(x, x), lambda x: dict.fromkeys(x), lambda x: max(x)):
-        with pytest.raises(TypeError, match=r"iter: float32\(\) has no dim to walk over; use item\(\)"):
+        with pytest.raises(TypeError, match=r"iter: float32\(\) has no dim to iterate over; use item\(\)"):
             walk(x)
     assert not np.iterable(x) and np.iterable(x.reshape(1))
 
@@ -608,5 +608,5 @@ def test_writing_through_overlapping_windows_is_refused() -> None:
 
 def test_the_class_takes_lengths_or_data_and_names_what_is_neither() -> None:
     assert mg.Tensor([1.0, 2.0]).tolist() == [1.0, 2.0] and mg.Tensor(2, 3).shape == (2, 3)
-    with pytest.raises(DTypeError, match="tensor: str 'a' is no number"):
+    with pytest.raises(DTypeError, match="tensor: str 'a' is not a number"):
         mg.Tensor("abc")

@@ -1,4 +1,4 @@
-"""Names that other libraries have and minigrad has not: what to write instead.
+"""Names that other libraries have and minigrad does not, each with its replacement.
 
 `mg.concat` raises AttributeError, as any name that is not there; for those that somebody who comes from PyTorch or JAX
 is likely to try, the message goes on with the way that there is.  Looked up only where a name was not found.
@@ -48,7 +48,7 @@ INSTEAD: Final = {
 
 
 def absent(module: str, name: str) -> AttributeError:
-    """The error for a name that a module does not have."""
+    """Return the error for a name that a module does not have."""
     instead = INSTEAD.get(name)
     return AttributeError(f"module {module!r} has no attribute {name!r}" + (f": {instead}" if instead else ""))
 
