@@ -76,7 +76,7 @@ def test_what_is_wrong_is_named() -> None:
     x = leaf(1.0, 2.0)
     f = mg.custom_vjp(lambda x: x * 2.0)
     f.defvjp(lambda x: x * 2.0, lambda _, g: (g,))
-    with pytest.raises(GradientError, match=r"fwd returned float64\(2,\); expected a pair"):
+    with pytest.raises(GradientError, match=r"fwd returned float64\(2,\); expected the pair"):
         f(x)
     f.defvjp(lambda x: (x * 2.0, ()), lambda _, g: (g, g))
     with pytest.raises(GradientError, match="returned 2 gradients; expected 1"):

@@ -54,7 +54,7 @@ def test_products() -> None:
         assert out.item() == 23.0 and a.tolist() == [6.0, 104.0] and b.tolist() == [2.0, 40.0]
         assert product(lambda x: (x * x * x).sum(), x, v)[1].tolist() == [6.0, 120.0]
     for missing in (functional.vjp, functional.jvp):
-        with pytest.raises(GradientError, match="v is needed"):
+        with pytest.raises(GradientError, match="v is required"):
             missing(lambda x: x * x, x)
 
 

@@ -180,7 +180,7 @@ def test_a_hessian_and_its_products() -> None:
 def test_bad_use_is_answered_in_a_sentence() -> None:
     ints = mg.tensor([1, 2], device="reference")
     bad: list[tuple[Any, type[Exception], str]] = [
-        (lambda: f.grad(lambda x: x)(X), GradientError, r"grad: the function .* must give one scalar float, of shape"),
+        (lambda: f.grad(lambda x: x)(X), GradientError, r"grad: the function .* must return a scalar float of shape"),
         (lambda: f.grad(lambda x: 3.0)(X), GradientError, r"must return a scalar float.*got float 3.0"),
         (lambda: f.grad(lambda x: (squares(x), 1))(X), GradientError, r"has_aux=True for more values"),
         (lambda: f.grad(squares, has_aux=True)(X), ArgumentError, r"with has_aux=True .* must give \(output, aux\)"),
