@@ -110,7 +110,9 @@ def tangents(name: str, inputs: Any, xs: tuple[Tensor, ...], v: Any) -> tuple[Te
     """Return a tangent for each input."""
     if v is None:
         if len(xs) != 1 or xs[0].numel() != 1:
-            raise GradientError(f"{name}: v is needed, of the shape of the inputs, unless there is one of one element")
+            raise GradientError(
+                f"{name}: v is required, of the shape of the inputs, unless there is one of one element"
+            )
         return (ones_like(xs[0]),)
     return (v,) if isinstance(v, Tensor) else tuple(v)
 
