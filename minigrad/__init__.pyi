@@ -138,7 +138,7 @@ def arange(start: builtins.float, end: builtins.float | None = ..., step: builti
     """Return start, start+step, ... below end (above it for a negative step); arange(n) starts at 0."""
 
 def arange_step(start: builtins.float, end: builtins.float, step: builtins.float, *, dtype: Any = ..., device: Any = ...) -> Tensor:
-    """candle's `arange` with a step."""
+    """Return candle's `arange` with a step."""
 
 def arccos(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the arc cosine, nan outside [-1, 1].  Gradient: -g/sqrt(1 - x**2)."""
@@ -177,7 +177,7 @@ def argwhere(input: Tensor) -> Tensor:
     """Return the indices of all nonzero elements, one row for each: `nonzero`."""
 
 def as_dtype(obj: builtins.object) -> DType:
-    """The DType that `obj` means: a DType, a name, a NumPy dtype or scalar type, or Python's bool, int, float."""
+    """Return the DType for `obj`: a DType, a name, a NumPy dtype or scalar type, or Python's bool, int, float."""
 
 def as_strided_copy(input: Tensor, size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int], storage_offset: builtins.int | None = ..., *, out: Tensor | None = ...) -> Tensor:
     """Return a copy of the view of the storage with any shape and strides; see `Tensor.as_strided`."""
@@ -216,7 +216,7 @@ def avg_pool1d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int]
     """Return the mean of each window along the last dim: see `avg_pool2d`."""
 
 def backward(y: Tensor, gradient: Tensor | None = ..., retain_graph: builtins.bool | None = ..., create_graph: builtins.bool = ..., inputs: Tensor | Sequence[Tensor] | None = ...) -> GradStore:
-    """Gradients of y with respect to every Var that it depends on; also added to each Var's `.grad`."""
+    """Compute the gradients of y with respect to every Var that it depends on, and add each to the Var's `.grad`."""
 
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
     """Return beta * input + alpha * batch1 @ batch2 for batches of matrices: see `addmm` and `bmm`."""
@@ -291,7 +291,7 @@ channels_last: Any
 channels_last_3d: Any
 
 def checkpoint(fn: Any, *args: Any, preserve_rng_state: builtins.bool = ..., use_reentrant: builtins.bool | None = ..., **kwargs: Any) -> Any:
-    """`fn(*args, **kwargs)`, which keeps nothing for its gradient but its arguments and is run again for it."""
+    """Call `fn(*args, **kwargs)`, save only its arguments, and run it again in the backward pass."""
 
 def cholesky(input: Tensor, upper: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
     """`mg.linalg.cholesky`: the triangle whose product with its transpose is a positive definite matrix."""
@@ -403,10 +403,10 @@ def debug(enabled: builtins.bool = ...) -> Any:
     """A `with` block in which every recorded op keeps the user's line: errors and pictures then name it."""
 
 def default_device() -> Any:
-    """The device of tensors that are made without naming one."""
+    """Return the device of tensors that are made without naming one."""
 
 def default_float() -> DType:
-    """The dtype of Python floats and of tensors made without naming one."""
+    """Return the dtype for floats from Python and for tensors made without naming one."""
 default_generator: Any
 
 def deg2rad(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
@@ -416,7 +416,7 @@ def det(input: Tensor) -> Tensor:
     """Return `mg.linalg.det`: the determinants of square matrices."""
 
 def device(device: Any) -> Any:
-    """The device of that name: "cpu", "reference", "cuda" (which is "cuda:0"), "cuda:1", ..."""
+    """Return the device of that name: "cpu", "reference", "cuda" (which is "cuda:0"), "cuda:1", ..."""
 
 def diag(input: Tensor, diagonal: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
     """Return a vector as a diagonal of a matrix of zeros, or a copy of a diagonal of a matrix."""
@@ -473,7 +473,7 @@ def empty(*size: builtins.int | Sequence[builtins.int], dtype: Any = ..., device
     """Return uninitialised memory; read it only after writing it."""
 
 def empty_cache(device: builtins.str = ...) -> None:
-    """Give the device's cached blocks back to the system; what is in use stays."""
+    """Return the device's cached blocks to the system; memory in use stays."""
 
 def empty_like(input: Tensor, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: Any = ...) -> Tensor:
     """Return `empty` with the shape, dtype and device of x."""
@@ -509,7 +509,7 @@ def expand_copy(input: Tensor, size: builtins.int | Sequence[builtins.int], *, i
     """Return a copy of the result of `expand`, in memory of its own. implicit: has no effect."""
 
 def explain(y: Tensor, limit: builtins.int = ...) -> None:
-    """Print how y came to be: its memory, then each recorded op from the first to the last."""
+    """Print how y was computed: its memory, then each recorded op from the first to the last."""
 
 def expm1(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return exp(x) - 1 without cancellation near 0.  Gradient: g*exp(x)."""
@@ -524,7 +524,7 @@ def fill(input: Tensor, value: Tensor | builtins.float) -> Tensor:
     """Return a tensor of `value`, a number or a tensor of one, with the shape and dtype of input."""
 
 def finfo(type: Any = ...) -> Any:
-    """The limits of a float dtype, that of a tensor, or the default one."""
+    """Return the limits of a float dtype, that of a tensor, or the default one."""
 
 def fix(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return x without its fraction.  Gradient: 0."""
@@ -533,10 +533,10 @@ def flatten(input: Tensor, start_dim: builtins.int = ..., end_dim: builtins.int 
     """Return the dims from start_dim to end_dim (included) as one; a tensor of shape () becomes (1,)."""
 
 def flatten_from(x: Tensor, start_dim: builtins.int) -> Tensor:
-    """The dims from start_dim on as one."""
+    """Join the dims from start_dim on to one."""
 
 def flatten_to(x: Tensor, end_dim: builtins.int) -> Tensor:
-    """The dims up to end_dim (included) as one."""
+    """Join the dims up to end_dim (included) to one."""
 
 def flip(input: Tensor, *dims: builtins.int | Sequence[builtins.int]) -> Tensor:
     """Return a view reversed along each of `dims`, by negative strides."""
@@ -576,7 +576,7 @@ def frexp(input: Tensor, *, out: Tensor | None = ...) -> Any:
     """Return the mantissa and the exponent of each element: input = mantissa * 2**exponent."""
 
 def from_dlpack(ext_tensor: Any, *, device: Any = ..., copy: builtins.bool | None = ...) -> Tensor:
-    """A tensor that shares memory with an object of another library, which has `__dlpack__`."""
+    """Return a tensor that shares memory with an object of another library, which has `__dlpack__`."""
 
 def from_numpy(ndarray: Any) -> Tensor:
     """Return a CPU tensor that shares the array's memory: a write to either is visible in both."""
@@ -603,10 +603,10 @@ def ger(input: Tensor, vec2: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the product of every element of a vector with every element of another."""
 
 def get_allocator(kind: builtins.str) -> Any:
-    """The allocator of a kind of device."""
+    """Return the allocator of a kind of device."""
 
 def get_default_dtype() -> DType:
-    """The dtype of Python floats and of tensors made without naming one."""
+    """Return the dtype for floats from Python and for tensors made without naming one."""
 
 def get_float32_matmul_precision() -> builtins.str:
     """Return "highest": see `set_float32_matmul_precision`."""
@@ -618,7 +618,7 @@ def get_rng_state() -> Tensor:
     """Return the state of the default generator."""
 
 def grad(outputs: Tensor | Sequence[Tensor], inputs: Tensor | Sequence[Tensor], grad_outputs: Tensor | Sequence[Tensor | None] | None = ..., retain_graph: builtins.bool | None = ..., create_graph: builtins.bool = ..., allow_unused: builtins.bool = ...) -> Any:
-    """Gradients of outputs with respect to inputs, which may be Vars or values in between; `.grad` is not touched."""
+    """Compute gradients of outputs with respect to inputs, Vars or values in between; `.grad` does not change."""
 
 def gradient(input: Tensor, *, spacing: Any = ..., dim: builtins.int | Sequence[builtins.int] | None = ..., edge_order: builtins.int = ...) -> Any:
     """Return the derivatives along each dim, one tensor each: central differences, of `edge_order` 1 or 2 at both ends."""
@@ -674,7 +674,7 @@ i64: DType
 i8: DType
 
 def iinfo(type: Any) -> Any:
-    """The limits of an integer dtype, or that of a tensor: bits, max, min and dtype."""
+    """Return the limits of an integer dtype, or that of a tensor: bits, max, min and dtype."""
 
 def index_add(input: Tensor, dim: builtins.int, index: Tensor, source: Tensor, *, alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
     """Return input with alpha * source added along `dim` at the 1-d `index`; repeated positions add up."""
@@ -710,22 +710,22 @@ def inverse(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return `mg.linalg.inv`: the inverses of square matrices."""
 
 def is_complex(input: Tensor) -> builtins.bool:
-    """False: there are no complex numbers."""
+    """Return False: there are no complex numbers."""
 
 def is_floating_point(input: Tensor) -> builtins.bool:
     """Return whether the dtype is a float."""
 
 def is_grad_enabled() -> builtins.bool:
-    """Whether ops are recorded now, in this thread or task."""
+    """Return whether ops are recorded now, in this thread or task."""
 
 def is_inference_mode_enabled() -> builtins.bool:
-    """Whether this thread or task is in such a block."""
+    """Return whether this thread or task is in such a block."""
 
 def is_nonzero(input: Tensor) -> builtins.bool:
-    """Whether the only element is not zero; raises ArgumentError for another number of elements."""
+    """Return whether the only element is not zero; raises ArgumentError for another number of elements."""
 
 def is_same_size(input: Tensor, other: Tensor) -> builtins.bool:
-    """Whether two tensors have one shape."""
+    """Return whether two tensors have one shape."""
 
 def is_tensor(obj: Any) -> builtins.bool:
     """Return whether it is a tensor."""
@@ -891,7 +891,7 @@ def median(input: Tensor, dim: builtins.int | None = ..., keepdim: builtins.bool
     """Return the median of all elements, or (values, indices) along `dim`; the lower of two; nan if there is a nan."""
 
 def memory_stats(device: builtins.str = ...) -> Any:
-    """What the allocator of a device has counted: bytes in use, cached and at the peak, allocations, frees, hits."""
+    """Return the counters of a device's allocator: bytes in use, cached and at the peak, allocations, frees, hits."""
 
 def meshgrid(*tensors: Tensor, indexing: Any = ...) -> builtins.tuple[Tensor, ...]:
     """Return views of vectors, each along a dim of its own and expanded along the others."""
@@ -986,7 +986,7 @@ def not_equal(input: Tensor | builtins.float, other: Tensor | builtins.float, *,
     """Return input != other."""
 
 def numel(input: Tensor) -> builtins.int:
-    """The number of elements."""
+    """Return the number of elements."""
 
 def ones(*size: builtins.int | Sequence[builtins.int], dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
     """Return ones, of the default float unless a dtype is given."""
@@ -1036,16 +1036,16 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
 preserve_format: Any
 
 def printoptions(precision: builtins.int | None = ..., threshold: builtins.float | None = ..., edgeitems: builtins.int | None = ..., linewidth: builtins.int | None = ..., profile: builtins.str | None = ..., sci_mode: builtins.bool | None = ...) -> Iterator[None]:
-    """`set_printoptions` for a `with` block, in this thread or task."""
+    """Set print options as `set_printoptions` for a `with` block, in this thread or task."""
 
 def prod(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
     """Return the product over `dim`.  Gradient: g times the product of the other elements, exact with zeros too."""
 
 def promote(a: DType, b: DType) -> DType:
-    """The dtype that two operands meet in."""
+    """Return the dtype that two operands promote to."""
 
 def promote_types(a: DType, b: DType) -> DType:
-    """The dtype that two operands meet in."""
+    """Return the dtype that two operands promote to."""
 
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
     """Return input with the elements of source at positions among all its elements, row-major."""
@@ -1138,7 +1138,7 @@ def save(obj: Any, f: Any) -> None:
     """Write tensors, and dicts, lists and tuples of them, of numbers and of texts, to a file."""
 
 def scalar(function: Any) -> Any:
-    """A helper that other scalar functions may call; it is expanded in place."""
+    """Declare a helper that other scalar functions may call; it is expanded in place."""
 
 def scalar_tensor(s: builtins.float, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
     """Return a tensor of shape () with one number, of the default float unless a dtype is given."""
@@ -1178,10 +1178,10 @@ def set_default_device(device: Any) -> None:
     """Make `device` the one that new tensors live on."""
 
 def set_default_dtype(d: Any) -> None:
-    """Set the dtype of Python floats and of tensors that are made without a dtype; see `mg.set_default_float`."""
+    """Set the default float dtype; see `mg.set_default_float`."""
 
 def set_default_float(dtype: Any) -> None:
-    """Make `dtype` the one that Python floats become."""
+    """Set the dtype that Python floats become."""
 
 def set_default_tensor_type(t: Any) -> None:
     """Set the default float to the dtype of an old constructor, such as `mg.DoubleTensor` or its name."""
@@ -1190,13 +1190,13 @@ def set_float32_matmul_precision(precision: builtins.str) -> None:
     """Accept PyTorch's switch: products of float32 always have float32's precision."""
 
 def set_grad_enabled(enabled: builtins.bool) -> Any:
-    """`enable_grad()` or `no_grad()`, by a flag."""
+    """Record or do not record, by a flag: `enable_grad()` or `no_grad()`."""
 
 def set_num_threads(num: builtins.int) -> None:
     """Share kernels between `num` threads from this Python thread on.  Raises ArgumentError out of range."""
 
 def set_printoptions(precision: builtins.int | None = ..., threshold: builtins.float | None = ..., edgeitems: builtins.int | None = ..., linewidth: builtins.int | None = ..., profile: builtins.str | None = ..., sci_mode: builtins.bool | None = ...) -> None:
-    """Set how tensors are printed in this process; what is left out stays, but for sci_mode."""
+    """Set how tensors are printed in this process; omitted options do not change, except sci_mode."""
 
 def set_rng_state(new_state: Tensor) -> None:
     """Set the default generator to a state of `get_rng_state`."""
@@ -1315,7 +1315,7 @@ def tanh(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the hyperbolic tangent.  Gradient: g*(1 - tanh(x)**2)."""
 
 def tape(y: Tensor, timed: builtins.bool = ...) -> Any:
-    """The recorded ops under y, the oldest first, with what each saved."""
+    """Return the recorded ops under y, the oldest first, with the bytes that each saved."""
 
 def tensor(data: Any, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
     """Return a tensor that copies numbers, nested lists, an array or a tensor."""
@@ -1380,7 +1380,7 @@ uint64: DType
 uint8: DType
 
 def unbind(input: Tensor, dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
-    """Views of all positions along `dim`, which goes."""
+    """Return views of all positions along `dim`, which is removed."""
 
 def unbind_copy(input: Tensor, dim: builtins.int = ..., *, out: Tensor | None = ...) -> builtins.tuple[Tensor, ...]:
     """Return copies of all positions along `dim`, which is removed."""
@@ -1434,7 +1434,7 @@ def vdot(input: Tensor, other: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the inner product of two vectors of one length: `dot`, for there are no complex numbers."""
 
 def view(x: Tensor, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
-    """x in another shape over the same memory; raises ShapeError where only a copy could do it (use reshape)."""
+    """Return x in another shape over the same memory; raises ShapeError where only a copy could (use reshape)."""
 
 def view_copy(input: Tensor, size: builtins.int | Sequence[builtins.int], *, out: Tensor | None = ...) -> Tensor:
     """Return a copy in another shape."""
@@ -1449,7 +1449,7 @@ def where(condition: Tensor | builtins.float, input: Tensor | builtins.float, ot
     """Return input where the condition is True, otherwise other; the condition must be bool.  All three broadcast."""
 
 def where_cond(condition: Tensor, a: Any, b: Any) -> Tensor:
-    """candle's order of `where`: the condition first."""
+    """Select by a condition, in candle's order of `where`: the condition first."""
 
 def xlogy(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """Return input*log(other), 0 where input is 0 unless other is nan."""

@@ -1,4 +1,4 @@
-"""What a user may set: thresholds, folders, debug switches.
+"""Settings of the user: thresholds, folders, debug switches.
 
 Every value starts from an environment variable `MINIGRAD_<NAME>`, so that a test run or a job script can set it
 without touching code.  `settings` is the one instance; `override` changes it for the length of a `with` block.

@@ -1,4 +1,4 @@
-"""What can go wrong, as types.
+"""Errors, as types.
 
 Every error of minigrad is a `MinigradError` and also the built-in exception that a Python programmer would expect.
 The message is one sentence; the facts in it (op, shapes, dim, ...) are attributes too, so a program can read them.
@@ -82,7 +82,7 @@ class WorkerError(MinigradError, RuntimeError):
 
 
 class StorageError(MinigradError, RuntimeError):
-    """Memory is used in a way that would give wrong numbers: overlap, a stale version, a foreign buffer."""
+    """Memory is used in a way that would produce wrong numbers: overlap, a stale version, a foreign buffer."""
 
 
 def check(condition: object, error_type: type[MinigradError], *parts: object, **facts: Any) -> None:

@@ -6,7 +6,7 @@ Nothing is computed here: each name is an op of `minigrad/ops`, and most are in 
 from minigrad.api.absent import present
 from minigrad.declare.names import MG, SPECIAL, namespaces
 
-# The names of torch.special for what is in `mg`, and what that is called there.
+# The names of torch.special for functions of `mg`, and their names there.
 SAME = {name: name for name in "digamma erf erfc erfinv exp2 expm1 i0 log1p log_softmax logit logsumexp ndtr "
           "polygamma round sinc softmax xlogy".split()}  # fmt: skip
 SAME |= {"expit": "sigmoid", "gammaln": "lgamma", "multigammaln": "mvlgamma", "psi": "digamma"}

@@ -63,8 +63,8 @@ CREATION: list[Row] = [
     ("ragged", lambda o: mg.tensor([[1, 2], [3]]), ShapeError, "tensor: item 0 (2,) item 1 (1,) must agree"),
     ("ragged-below", lambda o: mg.tensor([[[1], [2]], [[3], 4]]), ShapeError, "tensor: ragged (1,) ()"),
     ("ragged-Var", lambda o: mg.Var([[1.0], []]), ShapeError, "ragged (1,) (0,)"),
-    ("text", lambda o: mg.tensor("abc"), DTypeError, "tensor: str 'abc' give bool, int or float"),
-    ("text-inside", lambda o: mg.tensor([1, "a"]), DTypeError, "tensor: str 'a' give bool, int or float"),
+    ("text", lambda o: mg.tensor("abc"), DTypeError, "tensor: str 'abc' expected bool, int or float"),
+    ("text-inside", lambda o: mg.tensor([1, "a"]), DTypeError, "tensor: str 'a' expected bool, int or float"),
     ("None-inside", lambda o: mg.tensor([1.0, None]), DTypeError, "tensor: NoneType None"),
     ("complex", lambda o: mg.tensor(1j), DTypeError, "tensor: complex 1j"),
     ("set", lambda o: mg.tensor({1, 2}), DTypeError, "tensor: set {1, 2}"),
@@ -300,7 +300,7 @@ INDEXING: list[Row] = [
     ("set-list", lambda o: o.x.__setitem__(0, [1.0, 2.0]), ShapeError,
      "index: list of shape (2,) float32(3,) equal or 1"),
     ("set-ragged", lambda o: o.x.__setitem__(0, [[1.0], [2.0, 3.0]]), ShapeError, "ragged (1,) (2,)"),
-    ("set-text", lambda o: o.x.__setitem__(0, "a"), DTypeError, "tensor: str 'a' give bool, int or float"),
+    ("set-text", lambda o: o.x.__setitem__(0, "a"), DTypeError, "tensor: str 'a' expected bool, int or float"),
     ("set-tensor-range", lambda o: o.x.__setitem__(o.i5, 0.0), IndexOutOfRange,
      f"index_copy: index 5 dim 0 size 2 {F}"),
     ("set-tensor-shape", lambda o: o.x.__setitem__(o.i, o.four), ShapeError, f"index: {G} (2, 3) {F} equal or 1"),
@@ -591,7 +591,7 @@ def test_the_length_of_a_scalar_is_a_type_error() -> None:
 def test_a_walk_over_a_scalar_is_a_type_error_as_python_says_of_a_number() -> None:
     x = mg.tensor(1.0)
     for walk in (iter, list, lambda x: [*x], lambda x: zip(x, x), lambda x: dict.fromkeys(x), lambda x: max(x)):
-        with pytest.raises(TypeError, match=r"iter: float32\(\) has no dim to walk over; use item\(\)"):
+        with pytest.raises(TypeError, match=r"iter: float32\(\) has no dim to iterate over; use item\(\)"):
             walk(x)
     assert not np.iterable(x) and np.iterable(x.reshape(1))
 
@@ -608,5 +608,5 @@ def test_writing_through_overlapping_windows_is_refused() -> None:
 
 def test_the_class_takes_lengths_or_data_and_names_what_is_neither() -> None:
     assert mg.Tensor([1.0, 2.0]).tolist() == [1.0, 2.0] and mg.Tensor(2, 3).shape == (2, 3)
-    with pytest.raises(DTypeError, match="tensor: str 'a' is no number"):
+    with pytest.raises(DTypeError, match="tensor: str 'a' is not a number"):
         mg.Tensor("abc")

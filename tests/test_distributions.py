@@ -252,7 +252,7 @@ def test_values_of_a_stretched_base_are_drawn_for_each_position() -> None:
     y.sum().backward()
     assert base.loc.grad.tolist() == [[60.0], [60.0]]
     one = D.Independent(D.Normal(mg.zeros(1), 1.0), 1)
-    with pytest.raises(ArgumentError, match="stretch a value"):
+    with pytest.raises(ArgumentError, match="expand a value"):
         D.TransformedDistribution(one, D.AffineTransform(mg.zeros(3), 1.0))
 
 

@@ -1,1 +1,1 @@
-"""How tensors look to Python, NumPy and the reader: methods, other libraries' names, exchange of memory, printing."""
+"""The Python interface of tensors: methods, other libraries' names, exchange of memory, printing."""

@@ -1,4 +1,4 @@
-"""Names that other libraries have and minigrad does not: what to write instead.
+"""Names that other libraries have and minigrad does not, each with its replacement.
 
 An AttributeError for a missing name ends with advice: what replaces a name of PyTorch or JAX, the namespace of minigrad
 that has the name, or the nearest names of the same namespace.  Nothing here runs before a name was missed.

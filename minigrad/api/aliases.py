@@ -1,4 +1,4 @@
-"""candle's and NumPy's names for what has another name here, so that code and habits carry over.
+"""candle's and NumPy's names for functions that have another name here, so that code and habits carry over.
 
 `ALIASES` are the same objects under two names; the functions below differ in arguments.  `docs/names.md` is the
 table for readers.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from minigrad.api import methods as _methods  # noqa: F401  what gets a second name is attached there first
+from minigrad.api import methods as _methods  # noqa: F401  attaches the methods that get a second name here
 from minigrad.api.in_place import copy_, fill_
 from minigrad.declare.decorators import public
 from minigrad.declare.names import MG
@@ -38,35 +38,35 @@ ALIASES |= {f"broadcast_{n}": n for n in "add sub mul div maximum minimum pow eq
 
 @public(namespace=MG)
 def flatten_to(x: Tensor, end_dim: int) -> Tensor:
-    """The dims up to end_dim (included) as one."""
+    """Join the dims up to end_dim (included) to one."""
     return views.flatten(x, 0, end_dim)
 
 
 @public(namespace=MG)
 def flatten_from(x: Tensor, start_dim: int) -> Tensor:
-    """The dims from start_dim on as one."""
+    """Join the dims from start_dim on to one."""
     return views.flatten(x, start_dim, -1)
 
 
 def get(x: Tensor, index: int) -> Tensor:
-    """x[index] along the first dim."""
+    """Return x[index] along the first dim."""
     return views.select(x, dim=0, index=index)
 
 
 @public(namespace=MG)
 def where_cond(condition: Tensor, a: Any, b: Any) -> Tensor:
-    """candle's order of `where`: the condition first."""
+    """Select by a condition, in candle's order of `where`: the condition first."""
     return compare.where(condition, a, b)
 
 
 @public(namespace=MG)
 def arange_step(start: float, end: float, step: float, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """candle's `arange` with a step."""
+    """Return candle's `arange` with a step."""
     return creation.arange(start, end, step, dtype=dtype, device=device)
 
 
 def one_set(x: Tensor) -> Tensor:
-    """Every element becomes 1, in place."""
+    """Set every element to 1, in place."""
     return fill_(x, 1)
 
 
@@ -76,7 +76,7 @@ def slice_set(x: Tensor, source: Tensor, dim: int, offset: int) -> Tensor:
 
 
 def keeping(name: str) -> Callable[..., Any]:
-    """candle's `sum_keepdim(dim)` and its like: the reduction with keepdim=True."""
+    """Return the reduction with keepdim=True: candle's `sum_keepdim(dim)` and similar names."""
     reducer = getattr(Tensor, name)
 
     def method(x: Tensor, dim: Any = None) -> Any:
@@ -88,7 +88,7 @@ def keeping(name: str) -> Callable[..., Any]:
 
 
 def attach() -> None:
-    """Give Tensor the other names."""
+    """Attach the other names to Tensor."""
     for alias, name in ALIASES.items():
         setattr(Tensor, alias, getattr(Tensor, name))
         if hasattr(Tensor, f"{name}_") and not hasattr(Tensor, f"{alias}_"):

@@ -150,7 +150,7 @@ def spelled(lines: str, **others: Any) -> dict[str, Any]:
 
 
 def meeting(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """A function of two operands, of which one without dims counts as any other for the dtype."""
+    """Return a function of two operands, of which one without dims counts as any other for the dtype."""
 
     def call(x1: Any, x2: Any, /) -> Tensor:
         return function(*standard.joined(x1, x2))

@@ -182,12 +182,12 @@ class Checkpoint:
         return values
 
     def _numbers(self) -> list[int]:
-        """The numbers of the files, from the oldest to the newest."""
+        """Return the numbers of the files, from the oldest to the newest."""
         names = os.listdir(self.folder) if os.path.isdir(self.folder) else []
         return sorted(int(match[1]) for match in map(NAME.fullmatch, names) if match)
 
     def _path(self, number: int) -> str:
-        """The path of the checkpoint of a number."""
+        """Return the path of the checkpoint of a number."""
         return os.path.join(self.folder, f"checkpoint-{number:08d}.safetensors")
 
 

@@ -65,7 +65,7 @@ def reduced(x: Tensor) -> tuple[Any, ...]:
 
 
 def is_sole(x: Tensor) -> bool:
-    """Whether no other tensor that a program can reach shows the memory of x; its base may be held by x only."""
+    """Return whether no other tensor that a program can reach shows the memory of x; its base may be held by x only."""
     others = stored(x) - STORED
     return others == 0 or (others == 1 and isinstance(x.base, Tensor) and held(x, "base") == HELD)
 
@@ -74,7 +74,7 @@ def on_storage(
     kind: type[Tensor], storage: Storage, shape: tuple[int, ...], strides: tuple[int, ...], offset: int,
     name: str | None,
 ) -> Tensor:  # fmt: skip
-    """The tensor of a pickle whose memory others share."""
+    """Return the tensor of a pickle whose memory others share."""
     twin: Any = kind.__new__(kind)
     Tensor.__init__(twin, storage, Layout.make(shape, strides, offset))
     if issubclass(kind, Var):
@@ -90,7 +90,7 @@ def reduced_storage(storage: Storage) -> tuple[Any, ...]:
 
 
 def storage_from_pickle(values: np.ndarray[Any, Any], dtype: DType, device: str) -> Storage:
-    """The memory of a pickle."""
+    """Return the memory of a pickle."""
     where = as_device(device)
     return backend_of(where).from_host(values, dtype, where)
 

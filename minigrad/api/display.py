@@ -1,7 +1,7 @@
-"""How a tensor prints: the numbers as PyTorch lays them out, then what it is.
+"""How a tensor prints: the numbers in PyTorch's format, then dtype, device, name and op.
 
-All elements have one width: whole numbers as `3.`, others with `precision` digits behind the point, or with an exponent
-where the largest is 1000 times the smallest or more than 1e8, or the smallest less than 1e-4.
+All elements have one width: integers as `3.`, others with `precision` digits behind the point.  They have an exponent
+if the largest is 1000 times the smallest or more than 1e8, or if the smallest is less than 1e-4.
 Source: these thresholds and the breaks of lines are those of PyTorch's `_tensor_str.py`.
 """
 
@@ -34,11 +34,11 @@ def set_printoptions(
     precision: int | None = None, threshold: float | None = None, edgeitems: int | None = None,
     linewidth: int | None = None, profile: str | None = None, sci_mode: bool | None = None,
 ) -> None:  # fmt: skip
-    """Set how tensors are printed in this process; what is left out stays, but for sci_mode.
+    """Set how tensors are printed in this process; omitted options do not change, except sci_mode.
 
     precision: digits after the point; threshold: elements from which the middle is left out; edgeitems: how many are
-    shown at each end then; linewidth: characters of a line; sci_mode: True for exponents, False for none, None where
-    the numbers need them; profile: "default", "short" or "full", which the others then change.
+    then shown at each end; linewidth: characters of a line; sci_mode: True for exponents, False for none, None where
+    the numbers need them; profile: "default", "short" or "full", which the other options then modify.
     Raises ArgumentError for another profile.
     """
     _options.update(changed(precision, threshold, edgeitems, linewidth, profile) | {"sci_mode": sci_mode})
@@ -49,7 +49,7 @@ def printoptions(
     precision: int | None = None, threshold: float | None = None, edgeitems: int | None = None,
     linewidth: int | None = None, profile: str | None = None, sci_mode: bool | None = None,
 ) -> Iterator[None]:  # fmt: skip
-    """`set_printoptions` for a `with` block, in this thread or task."""
+    """Set print options as `set_printoptions` for a `with` block, in this thread or task."""
     own = changed(precision, threshold, edgeitems, linewidth, profile)
     block = _blocks.begin(own if sci_mode is None else own | {"sci_mode": sci_mode})
     try:
@@ -59,7 +59,7 @@ def printoptions(
 
 
 def changed(precision: Any, threshold: Any, edgeitems: Any, linewidth: Any, profile: str | None) -> dict[str, Any]:
-    """The options that a call names, on top of a profile."""
+    """Return the options that a call names, on top of a profile."""
     if profile is not None and profile not in PROFILES:
         raise ArgumentError(f"set_printoptions: profile must be one of {', '.join(PROFILES)}, got {profile!r}")
     own = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
@@ -67,12 +67,12 @@ def changed(precision: Any, threshold: Any, edgeitems: Any, linewidth: Any, prof
 
 
 def option(name: str) -> Any:
-    """An option in this thread or task: that of the newest block that sets it, else that of the process."""
+    """Return an option in this thread or task: that of the newest block that sets it, otherwise that of the process."""
     return next((block.value[name] for block in reversed(_blocks.blocks) if name in block.value), _options[name])
 
 
 def number_format(array: Any) -> Callable[[Any], str]:
-    """How all elements of an array are written, which depends on the smallest and the largest of them."""
+    """Return the format of all elements of an array, which depends on the smallest and the largest of them."""
     precision, mode = option("precision"), option("sci_mode")
     if array.dtype.kind != "f":
         return lambda value: str(value.item())
@@ -89,7 +89,7 @@ def number_format(array: Any) -> Callable[[Any], str]:
 
 
 def shown_part(array: Any, edge: int) -> Any:
-    """The elements that are shown of a long array: those at both ends of each dim."""
+    """Return the elements that are shown of a long array: those at both ends of each dim."""
     for dim, length in enumerate(array.shape):
         if length > 2 * edge:
             array = np.take(array, [*range(edge), *range(length - edge, length)], dim)
@@ -97,20 +97,20 @@ def shown_part(array: Any, edge: int) -> Any:
 
 
 def laid_out(array: Any, indent: int) -> str:
-    """The elements in nested brackets, lines broken behind a comma; `indent`: characters in front of the first."""
+    """Return the elements in nested brackets, lines broken after a comma; `indent`: characters before the first."""
     if not array.size:
         return "[]"
     edge = option("edgeitems") if array.size > option("threshold") else None
     seen = array if edge is None else shown_part(array, edge)
     written = number_format(seen)
-    # Of numbers that are all 0 or not finite the width is that of one digit, as in PyTorch.
+    # If all numbers are 0 or not finite, the width is that of one digit, as in PyTorch.
     counted = seen[np.isfinite(seen) & (seen != 0)] if seen.dtype.kind == "f" else seen
     width = max([len(written(value)) for value in counted.reshape(-1)], default=1)
     return nested(array, lambda value: written(value).rjust(width), width, indent, edge)
 
 
 def nested(array: Any, written: Callable[[Any], str], width: int, indent: int, edge: int | None) -> str:
-    """The elements of one dim after the other; edge: how many are shown at each end, None for all."""
+    """Return the elements of one dim after the other; edge: how many are shown at each end, None for all."""
     if array.ndim == 0:
         return written(array[()])
     cut = edge is not None and len(array) > 2 * edge
@@ -129,13 +129,13 @@ def nested(array: Any, written: Callable[[Any], str], width: int, indent: int, e
 
 
 def represent(x: Tensor) -> str:
-    """`tensor([3., 1., 4.])`, with dtype, device, name and op where they are not the usual ones."""
+    """Return `tensor([3., 1., 4.])`, with dtype, device, name and op where they are not the defaults."""
     if isinstance(x, Tracer):
         return f"{type(x).__name__}({x.dtype}, shape={x.shape}, in a transform)"
     kind = "Var" if x.is_variable else "tensor"
     array = host_array(x)
     if x.dtype.itemsize == 2 and x.dtype.is_float:
-        array = array.astype(np.float32)  # Python formats no bfloat16
+        array = array.astype(np.float32)  # Python cannot format bfloat16
     indent = len(kind) + 1
     text = laid_out(array, indent)
     notes = []
@@ -158,14 +158,14 @@ def represent(x: Tensor) -> str:
 
 
 def as_html(x: Tensor) -> str:
-    """In a notebook: the text, and where there are many numbers an image of them."""
+    """Return the HTML for a notebook: the text, and an image if there are many numbers."""
     from minigrad.diagnostics import shown
 
     return shown.tensor_html(x, represent(x))
 
 
 def grads_as_html(grads: GradStore) -> str:
-    """In a notebook: a row for each Var."""
+    """Return the HTML for a notebook: a row for each Var."""
     from minigrad.diagnostics import shown
 
     return shown.grads_html({getattr(x, "name", None) or f"Var #{x.id}": g for x, g in grads.items()})

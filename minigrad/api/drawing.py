@@ -1,4 +1,4 @@
-"""Random numbers written into a tensor: `x.normal_()` and its kin.  What x held gets the gradient 0."""
+"""Random numbers written into a tensor: `x.normal_()` and similar methods.  The old elements get the gradient 0."""
 
 from __future__ import annotations
 
@@ -16,51 +16,52 @@ from minigrad.runtime.tensor import Tensor, describe
 
 
 def write(name: str, x: Tensor, values: Tensor) -> Tensor:
-    """x, whose elements are the values from now on."""
+    """Replace the elements of x by the values, and return x."""
     assignment.copy_into(x, casting.cast(values, dtype=x.dtype), name, x)
     return x
 
 
 def wide(name: str, x: Tensor) -> DType:
-    """The dtype in which numbers for x are drawn: its own, float32 for halves."""
+    """Return the dtype in which numbers for x are drawn: its own, float32 for float16 and bfloat16."""
     if not x.dtype.is_float:
         raise DTypeError(f"{name}: {describe(x)} needs a floating dtype; convert with .to(mg.float32)", op=name)
     return x.dtype if x.dtype.itemsize > 2 else float32
 
 
 def share(x: Tensor, dtype: DType, generator: Any) -> Tensor:
-    """Uniform numbers between 0 and 1, both excluded, one for each element of x."""
+    """Return uniform numbers between 0 and 1, both excluded, one for each element of x."""
     return clamp(random.rand(x.shape, dtype=dtype, device=x.device, generator=generator), 2.0**-25)
 
 
 def expect(name: str, fits: bool, text: str, value: float) -> None:
-    """Raise ArgumentError for a parameter that no distribution has."""
+    """Raise ArgumentError for an invalid parameter of a distribution."""
     if not fits:
         raise ArgumentError(f"{name}: {text}, got {value}", op=name)
 
 
 def normal_(x: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any = None) -> Tensor:
-    """Normal numbers, in place."""
+    """Fill with normal numbers, in place."""
     return write("normal_", x, random.normal(mean, std, x.shape, dtype=x.dtype, device=x.device, generator=generator))
 
 
 def uniform_(x: Tensor, low: float = 0.0, to: float = 1.0, *, generator: Any = None) -> Tensor:
-    """Uniform numbers in [low, to), in place.  PyTorch's name of `low`, `from`, is a keyword of Python."""
+    """Fill with uniform numbers in [low, to), in place.  PyTorch's name of `low`, `from`, is a Python keyword."""
     drawn = random.uniform(x.shape, low, to, dtype=x.dtype, device=x.device, generator=generator)
     return write("uniform_", x, drawn)
 
 
 def bernoulli_(x: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
-    """1 with probability p, a number or a tensor that broadcasts, else 0; in place."""
+    """Fill with 1 with probability p, a number or a tensor that broadcasts, otherwise 0; in place."""
     if isinstance(p, Tensor):
         return write("bernoulli_", x, sampling.bernoulli(p.expand(x.shape), generator=generator))
     return write("bernoulli_", x, sampling.bernoulli(x, p, generator=generator))
 
 
 def random_(x: Tensor, low: int | None = None, to: Any = ..., *, generator: Any = None) -> Tensor:
-    """Integers in [low, to), in place; random_(to) starts at 0, random_(low, None) ends where the dtype is not exact.
+    """Fill with integers in [low, to), in place.
 
-    Without numbers: from 0 to that end.  Raises ArgumentError for integers that the dtype does not hold.
+    random_(to) starts at 0; random_(low, None) ends where the dtype is not exact.  Without numbers: from 0 to that end.
+    Raises ArgumentError for integers that the dtype cannot store.
     """
     low, to = (0, low) if to is ... else (low or 0, to)
     digits = {2: 2**8 if "bfloat" in x.dtype.name else 2**11, 4: 2**24, 8: 2**53}
@@ -76,26 +77,26 @@ def random_(x: Tensor, low: int | None = None, to: Any = ..., *, generator: Any 
 
 
 def exponential_(x: Tensor, lambd: float = 1.0, *, generator: Any = None) -> Tensor:
-    """Exponential numbers with the rate lambd, in place: -log(1 - u)/lambd for uniform u."""
+    """Fill with exponential numbers with the rate lambd, in place: -log(1 - u)/lambd for uniform u."""
     expect("exponential_", lambd > 0, "the rate must be positive", lambd)
     return write("exponential_", x, (-share(x, wide("exponential_", x), generator)).log1p() / -lambd)
 
 
 def cauchy_(x: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Any = None) -> Tensor:
-    """Cauchy numbers, in place: median + sigma*tan(pi*(u - 0.5)) for uniform u."""
+    """Fill with Cauchy numbers, in place: median + sigma*tan(pi*(u - 0.5)) for uniform u."""
     expect("cauchy_", sigma > 0, "sigma must be positive", sigma)
     turn = share(x, wide("cauchy_", x), generator)
     return write("cauchy_", x, ((turn - 0.5) * math.pi).tan() * sigma + median)
 
 
 def geometric_(x: Tensor, p: float, *, generator: Any = None) -> Tensor:
-    """The number of trials up to the first success, each with probability p; in place."""
+    """Fill with numbers of trials up to the first success, each with probability p; in place."""
     expect("geometric_", 0.0 < p < 1.0, "p must lie between 0 and 1", p)
     return write("geometric_", x, rounding.ceil(share(x, float64, generator).log() / math.log1p(-p)))
 
 
 def log_normal_(x: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Any = None) -> Tensor:
-    """Exponentials of normal numbers with this mean and deviation, in place."""
+    """Fill with exponentials of normal numbers with this mean and deviation, in place."""
     expect("log_normal_", std > 0, "std must be positive", std)
     drawn = random.randn(x.shape, dtype=wide("log_normal_", x), device=x.device, generator=generator)
     return write("log_normal_", x, (drawn * std + mean).exp())

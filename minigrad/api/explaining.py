@@ -1,4 +1,4 @@
-"""What a tensor says of its gradient: `x.explain_grad()`.  The explanations are imported when one is asked for."""
+"""Explanations of a tensor's gradient: `x.explain_grad()`.  The explanations are imported at the first call."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def explain_grad(x: Tensor, y: Tensor | None = None) -> Explanation:
-    """Why the gradient of y with respect to x is None, zero, nan or inf, or by which ops it flows.
+    """Explain why the gradient of y with respect to x is None, zero, nan or inf, or by which ops it flows.
 
     y may be left out under `mg.debug()`, where it is the newest result of x.
     """

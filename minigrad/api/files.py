@@ -108,7 +108,7 @@ class Packer:
         self.names: dict[Any, str] = {}  # by storage and layout
 
     def packed(self, value: Any, path: str) -> Any:
-        """A part of the tree as JSON: a list for each container and tensor, with its kind first."""
+        """Return a part of the tree as JSON: a list for each container and tensor, with its kind first."""
         if isinstance(value, np.ndarray):
             with suppress(DTypeError):  # an array of texts or objects is named below
                 value = tensor(value, device="cpu")
@@ -148,7 +148,7 @@ class Packer:
 
 
 def joined(path: str, key: Any) -> str:
-    """The name of a part."""
+    """Return the name of a part."""
     return f"{path}.{key}" if path else str(key)
 
 
@@ -201,7 +201,7 @@ def replaced(path: str) -> Iterator[Any]:
 
 
 def umask() -> int:
-    """The rights that new files do not have; Python can read it only by setting it."""
+    """Return the rights that new files do not have; Python can read it only by setting it."""
     mask = os.umask(0)
     os.umask(mask)
     return mask
@@ -211,7 +211,7 @@ def umask() -> int:
 
 
 def read(file: BinaryIO, path: str, device: Any) -> Any:
-    """The tree of a file on a device.  Raises FileError, which names the file."""
+    """Return the tree of a file on a device.  Raises FileError, which names the file."""
     names: dict[str, str] = {}
     begin = file.tell()
     start = file.read(9)
@@ -243,14 +243,14 @@ def tensors_on(device: Device, arrays: dict[str, Any]) -> dict[str, Tensor]:
 
 
 def native(array: Any) -> Any:
-    """An array in the byte order of this machine; each byte of a bool is 0 or 1, as no kernel checks it."""
+    """Return an array in the byte order of this machine; each byte of a bool is 0 or 1, as no kernel checks it."""
     if array.dtype == np.bool_:
         return np.ascontiguousarray(array).reshape(array.shape).view(np.uint8) != 0
     return array.astype(array.dtype.newbyteorder("=")) if not array.dtype.isnative else array
 
 
 def read_npz(file: BinaryIO) -> tuple[dict[str, Any], Any]:
-    """The arrays of NumPy's format and their structure, or None.  Raises FileError for a file of torch.save."""
+    """Return the arrays of NumPy's format and their structure, or None.  Raises FileError for a file of torch.save."""
     arrays = {}
     with zipfile.ZipFile(file) as archive:
         names = archive.namelist()
@@ -271,7 +271,7 @@ def read_npz(file: BinaryIO) -> tuple[dict[str, Any], Any]:
 
 
 def unpacked(value: Any, tensors: dict[str, Tensor]) -> Any:
-    """The part of a tree that its JSON describes."""
+    """Return the part of a tree that its JSON describes."""
     if not isinstance(value, list):
         return value
     kind, parts = value

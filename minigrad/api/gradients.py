@@ -1,4 +1,4 @@
-"""What a tensor is asked about its gradient: hooks, and keeping it.
+"""Methods for a tensor's gradient: hooks, and `retain_grad`.
 
 PyTorch's names and meanings; hooks of nodes, before and after their rules, are methods of `BackpropOp`.
 """
@@ -17,10 +17,11 @@ from minigrad.runtime.var import Var
 
 
 def register_hook(x: Tensor, hook: Hook) -> HookHandle:
-    """Call `hook(gradient)` when the gradient of x is complete, once a walk; what it returns takes its place.
+    """Call `hook(gradient)` when the gradient of x is complete, once per backward pass; its result replaces it.
 
-    Several run in order.  It belongs to the value that x is now, and counts where x is an input of `mg.grad` too.
-    Raises GradientError where no gradient comes; in a walk also for a hook that gives another shape, dtype or device.
+    Several run in order.  A hook belongs to the current value of x, and also runs where x is an input of `mg.grad`.
+    Raises GradientError where x requires no gradient; in a pass also for a hook that returns another shape, dtype or
+    device.
     """
     if not x.requires_grad:
         raise GradientError(f"register_hook: {describe(x)} does not require a gradient; make it a mg.Var")
@@ -33,16 +34,16 @@ def register_hook(x: Tensor, hook: Hook) -> HookHandle:
 def register_post_accumulate_grad_hook(x: Tensor, hook: Hook) -> HookHandle:
     """Call `hook(x)` when a backward has added to `x.grad`.
 
-    Several run in order; `mg.grad` calls none.  Raises GradientError for what is no leaf."""
+    Several run in order; `mg.grad` calls none.  Raises GradientError for a tensor that is not a leaf."""
     if not x.is_variable:
         raise GradientError(
-            f"register_post_accumulate_grad_hook: {describe(x)} is no leaf that requires a gradient; use register_hook"
+            f"register_post_accumulate_grad_hook: {describe(x)} is not a leaf with a gradient; use register_hook"
         )
     return add_leaf_hook(late_hooks, "register_post_accumulate_grad_hook", x, hook)
 
 
 def retain_grad(x: Tensor) -> None:
-    """Keep the gradient of a value in between, as it is after all hooks: `x.grad` then has it.  A Var does anyway."""
+    """Keep the gradient of a value in between, as it is after all hooks: `x.grad` then has it.  A Var always does."""
     if not x.requires_grad:
         raise GradientError(f"retain_grad: {describe(x)} does not require a gradient; make it a mg.Var")
     if not x.is_variable:
@@ -50,12 +51,12 @@ def retain_grad(x: Tensor) -> None:
 
 
 def retains_grad(x: Tensor) -> bool:
-    """Whether `retain_grad` was asked for."""
+    """Return whether `retain_grad` was called."""
     return not x.is_variable and x.id in retained
 
 
 def grad(x: Tensor) -> Tensor | None:
-    """The gradient that `retain_grad` has kept, or that a Var had when it was frozen, else None; a Var has its own."""
+    """The gradient for `retain_grad`, or that of a frozen Var, otherwise None; a Var has its own."""
     if hasattr(x, "_grad"):
         kept: Tensor | None = x._grad
         return kept
@@ -64,21 +65,21 @@ def grad(x: Tensor) -> Tensor | None:
 
 
 def set_grad(x: Any, value: Tensor | None) -> None:
-    """x.grad = None starts again.  Raises GradientError for anything else: only a Var can be given a gradient, and a
-    Var that was frozen."""
+    """Reset the gradient with x.grad = None.  Raises GradientError for another value: only a Var, and a Var that was
+    frozen, accepts a gradient."""
     if hasattr(x, "_grad"):
         if value is not None:
             Var._check_gradient(x, value)
         x._grad = value
         return
     if value is not None:
-        raise GradientError(f"grad: {describe(x)} is no Var, so its gradient can be set to None only")
+        raise GradientError(f"grad: {describe(x)} is not a Var; its .grad can only be set to None")
     if x.id in retained:
         retained[x.id].grad = None
 
 
 def is_inference(x: Tensor) -> bool:
-    """Whether it was computed under `inference_mode`."""
+    """Return whether it was computed under `inference_mode`."""
     return isinstance(x.storage, InferenceStorage)
 
 

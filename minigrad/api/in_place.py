@@ -1,7 +1,7 @@
-"""What writes into a tensor: `x.name_(...)` for every function that has `out=`, and fill_, zero_, copy_.
+"""In-place methods: `x.name_(...)` for every function that has `out=`, and fill_, zero_, copy_.
 
-`x.clamp_(0, 1)` is `mg.clamp(x, 0, 1, out=x)`: arguments, defaults and derivation are the function's own, and what may
-be written is asked in one place, `runtime/writing.py`.
+`x.clamp_(0, 1)` is `mg.clamp(x, 0, 1, out=x)`: arguments, defaults and derivation are the function's own.
+`runtime/writing.py` has the checks of all writes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FILL = creation.fill.op  # type: ignore[attr-defined]
 
 
 def in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """The `name_` form of a function with `out=`: the result goes into the first argument."""
+    """Return the `name_` form of a function with `out=`: the result goes into the first argument."""
     name = function.__name__ + "_"
 
     def method(x: Tensor, *others: Any, **more: Any) -> Tensor:
@@ -45,7 +45,7 @@ def in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
 
 def replaced(name: str, x: Any, y: Tensor) -> Tensor:
-    """x, a value of a transform, which is y from now on."""
+    """Return x, a value of a transform, after its value was replaced by y."""
     if (y.shape, y.dtype, y.device) != (x.shape, x.dtype, x.device):
         raise ShapeError(
             f"{name}: the result is {describe(y)}, x is {describe(x)}; shapes, dtypes and devices must agree", op=name
@@ -55,7 +55,7 @@ def replaced(name: str, x: Any, y: Tensor) -> Tensor:
 
 
 def fill_(x: Tensor, value: float) -> Tensor:
-    """Every element becomes `value`, in place."""
+    """Set every element to `value`, in place."""
     if isinstance(value, Tensor) and value.requires_grad and value.ndim == 0:
         assignment.copy_into(x, value, "fill_", x)
         return x
@@ -71,14 +71,14 @@ def fill_(x: Tensor, value: float) -> Tensor:
 
 
 def zero_(x: Tensor) -> Tensor:
-    """Every element becomes 0, in place."""
+    """Set every element to 0, in place."""
     return fill_(x, 0)
 
 
 def copy_(x: Tensor, source: Any, non_blocking: bool = False) -> Tensor:
-    """The elements of source, broadcast and cast, in place.
+    """Copy the elements of source, broadcast and cast, in place.
 
-    A tensor on another device is brought to that of x first; non_blocking: as that of `to`, then.
+    A tensor on another device is moved to that of x first, with the non_blocking of `to`.
     """
     if isinstance(source, Tensor) and source.device is not x.device:
         source = casting.to(source, device=x.device, non_blocking=non_blocking)

@@ -1,4 +1,4 @@
-"""To and from NumPy and whoever speaks DLPack or the array protocol."""
+"""Conversion to and from NumPy and other libraries that use DLPack or the array protocol."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from minigrad.runtime.tensor import Tensor, describe
 
 
 def numpy(x: Tensor) -> Any:
-    """The elements as a NumPy array that shares memory: a write to either shows in both.
+    """Return the elements as a NumPy array that shares memory: a write to either shows in both.
 
     bfloat16 comes as ml_dtypes.bfloat16.  Raises GradientError for a tensor that requires a gradient; detach() it
     first.  The array is read-only where gradients flow through others on the same memory, as after detach(): a graph
-    would not notice a write; x.detach().clone().numpy() can be written.
+    would not detect a write; x.detach().clone().numpy() can be written.
     """
     refuse_tracked(x, "numpy")
     note_left(x, "numpy")
@@ -35,7 +35,7 @@ def refuse_tracked(x: Tensor, name: str) -> None:
 
 
 def shared_array(x: Tensor) -> Any:
-    """The memory as an array, which may be written only if no graph can have saved what is there."""
+    """Return the memory as an array, which may be written only if no graph can have saved its elements."""
     array = host_array(x)
     if x.storage.tracked is True:
         array.flags.writeable = False
@@ -43,10 +43,10 @@ def shared_array(x: Tensor) -> Any:
 
 
 def to_array(x: Tensor, dtype: Any = None, copy: bool | None = None) -> Any:
-    """What np.asarray(x) calls: a copy for tensors that require a gradient, shared memory otherwise.
+    """Serve np.asarray(x): a copy for tensors that require a gradient, shared memory otherwise.
 
     copy=False shares or raises: GradientError for a tensor that requires a gradient, ArgumentError (a ValueError, as
-    NumPy wants it) for another dtype.
+    NumPy requires) for another dtype.
     """
     array = numpy(x) if copy is False else shared_array(x)
     if dtype is not None and array.dtype != dtype:
@@ -59,11 +59,11 @@ def to_array(x: Tensor, dtype: Any = None, copy: bool | None = None) -> Any:
 def dlpack(
     x: Tensor, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
 ) -> Any:
-    """The DLPack capsule; x must not require a gradient, and on the CPU bfloat16 has no NumPy type to travel as.
+    """Return the DLPack capsule; x must not require a gradient, and NumPy has no type for bfloat16 on the CPU.
 
-    The arguments are the protocol's; for memory of the host they go to NumPy as they come.  As with numpy(), memory
-    that gradients flow through is read-only, to who asks for a version that can say so; PyTorch asks, and writes all
-    the same, unnoticed.  Negative strides are refused: PyTorch 2.13 aborts the process when it is given one.
+    The arguments are those of the protocol; for host memory they go to NumPy unchanged.  As with numpy(), memory that
+    gradients flow through is read-only if the consumer requests a version with that flag.  PyTorch requests it, and
+    still writes, undetected.  Negative strides are refused: PyTorch 2.13 aborts the process for them.
     """
     if any(s < 0 for s in x.strides):
         raise ShapeError(f"dlpack: {describe(x)} has strides {x.strides}; export x.contiguous()", op="dlpack")
@@ -81,22 +81,22 @@ def dlpack(
     if x.dtype.name == "bfloat16":
         raise DTypeError(f"dlpack: NumPy cannot export {describe(x)}; convert with .to(mg.float32)", op="dlpack")
     arguments = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
-    # Version 1 of the protocol can say that an array is read-only; those who speak an older one get what there is.
+    # Version 1 of the protocol has a read-only flag; a consumer of an older version gets the memory without one.
     array = shared_array(x) if versioned else host_array(x)
     return array.__dlpack__(**{name: value for name, value in arguments.items() if value is not None})
 
 
 def dlpack_device(x: Tensor) -> tuple[int, int]:
-    """DLPack's name of the device: 1 is the CPU, 2 CUDA; and which one."""
+    """Return DLPack's id of the device: 1 is the CPU, 2 CUDA; and its index."""
     return backend_of(x.device).dlpack_device, x.device.index
 
 
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
-    """A tensor that shares memory with an object of another library, which has `__dlpack__`.
+    """Return a tensor that shares memory with an object of another library, which has `__dlpack__`.
 
-    It may be on the CPU, or on a device that takes such memory; `__cuda_array_interface__` will do too.  Work of the
-    other library so far comes before ours on that memory.
-    device: where the tensor is to be.  copy: True for memory of its own, False to raise where a copy would be needed.
+    It may be on the CPU, or on a device that takes such memory; `__cuda_array_interface__` is accepted too.  Earlier
+    work of the other library on that memory completes before minigrad's.
+    device: the device of the tensor.  copy: True for memory of its own, False to raise where a copy would be needed.
     Raises DTypeError for other objects, DeviceError for a device that takes none, or that only a copy would reach,
     StorageError for read-only memory of a device.
     """
@@ -111,7 +111,7 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
 
 
 def shared_by_dlpack(source: Any) -> Tensor:
-    """A tensor over the memory of an object of another library."""
+    """Return a tensor over the memory of an object of another library."""
     refuse_masked("from_dlpack", source)
     if hasattr(source, "__dlpack__"):
         number, index = source.__dlpack_device__() if hasattr(source, "__dlpack_device__") else (HOST, 0)
@@ -126,7 +126,7 @@ def shared_by_dlpack(source: Any) -> Tensor:
 
 
 def array_namespace(x: Tensor, *, api_version: str | None = None) -> Any:
-    """The module with the functions of the array API standard: `mg.array_api`.
+    """Return the module with the functions of the array API standard: `mg.array_api`.
 
     Raises ArgumentError, a ValueError, for a version that it does not have.
     """
@@ -138,7 +138,7 @@ def array_namespace(x: Tensor, *, api_version: str | None = None) -> Any:
 
 
 def to_device(x: Tensor, device: Any, /, *, stream: None = None) -> Tensor:
-    """x on a device, as the array API standard spells it; x itself where it is there.
+    """Return x on a device, as the array API standard spells it; x itself where it is there.
 
     Raises ArgumentError for a stream: work on a device is in order here.
     """
@@ -148,10 +148,10 @@ def to_device(x: Tensor, device: Any, /, *, stream: None = None) -> Tensor:
 
 
 def array_interface(x: Tensor) -> dict[str, Any]:
-    """The description that CuPy, Numba and others read of a tensor in a CUDA device's memory, which they share.
+    """Return the description that CuPy, Numba and others read to share a tensor's memory on a CUDA device.
 
-    Raises AttributeError for one elsewhere and for bfloat16, which has no name there: hasattr tells; GradientError for
-    one that requires a gradient.
+    Raises AttributeError for a tensor elsewhere and for bfloat16, which has no name there, so hasattr works.  Raises
+    GradientError for one that requires a gradient.
     """
     result = backend_of(x.device).array_interface(x.storage, x.layout)
     if result is None:
@@ -161,17 +161,17 @@ def array_interface(x: Tensor) -> dict[str, Any]:
 
 
 def array_function(x: Tensor, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-    """Serve a function of NumPy that is called on tensors: see `numpy_calls.py`."""
+    """Serve a NumPy function that is called on tensors: see `numpy_calls.py`."""
     from minigrad.api import numpy_calls
 
     return numpy_calls.array_function(x, function, types, args, kwargs)
 
 
 class ArrayUfunc:
-    """`__array_ufunc__`: of the class, where ufuncs look for it, a function; of a tensor None.
+    """`__array_ufunc__`: of the class, where ufuncs search for it, a function; of a tensor None.
 
-    Masked arrays look at the tensor; with a function there they would convert it and lose its gradient, with None they
-    let the tensor's own operator refuse them.
+    Masked arrays read it from the tensor.  With a function there they would convert the tensor and lose its gradient;
+    with None the tensor's own operator refuses them.
     """
 
     def __get__(self, x: Tensor | None, kind: type) -> Any:
@@ -185,7 +185,7 @@ class ArrayUfunc:
         raise AttributeError("__array_ufunc__ cannot be set")
 
 
-HOST = 1  # DLPack's number of the CPU
+HOST = 1  # DLPack's id of the CPU
 NAMES: dict[str, Any] = {
     "numpy": numpy, "__array__": to_array, "__dlpack__": dlpack, "__dlpack_device__": dlpack_device,
     "__cuda_array_interface__": property(array_interface), "__array_namespace__": array_namespace,

@@ -1,4 +1,4 @@
-"""What scripts ask of a tensor that may be of a kind which minigrad does not have: complex, sparse, quantized, shared.
+"""Methods about kinds of tensors that minigrad does not have: complex, sparse, quantized, shared.
 
 Every tensor here is dense and real, so most answers are False, and most conversions return the tensor itself.
 """
@@ -18,13 +18,13 @@ from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
 @public(namespace=MG)
 def is_complex(input: Tensor) -> bool:
-    """False: there are no complex numbers."""
+    """Return False: there are no complex numbers."""
     return False
 
 
 @public(namespace=MG)
 def is_nonzero(input: Tensor) -> bool:
-    """Whether the only element is not zero; raises ArgumentError for another number of elements."""
+    """Return whether the only element is not zero; raises ArgumentError for another number of elements."""
     expect_tensors("is_nonzero", input)
     if input.numel() != 1:
         raise ArgumentError(f"is_nonzero: expected one element, got {describe(input)}; use any() or all()")
@@ -33,18 +33,18 @@ def is_nonzero(input: Tensor) -> bool:
 
 @public(namespace=MG)
 def is_same_size(input: Tensor, other: Tensor) -> bool:
-    """Whether two tensors have one shape."""
+    """Return whether two tensors have one shape."""
     expect_tensors("is_same_size", input, other)
     return input.shape == other.shape
 
 
 def is_signed(x: Tensor) -> bool:
-    """Whether the dtype has negative numbers."""
+    """Return whether the dtype has negative numbers."""
     return x.dtype.kind in ("int", "float")
 
 
 def is_set_to(x: Tensor, tensor: Tensor) -> bool:
-    """Whether another tensor shows the same memory in the same layout."""
+    """Return whether another tensor shows the same memory in the same layout."""
     return x.storage is tensor.storage and x.layout == tensor.layout
 
 
@@ -71,7 +71,7 @@ def never(name: str) -> Callable[[Tensor], bool]:
 
 
 def itemsize(x: Tensor) -> int:
-    """Bytes of an element."""
+    """The number of bytes of an element."""
     return x.dtype.itemsize
 
 
@@ -81,7 +81,7 @@ def real(x: Tensor) -> Tensor:
 
 
 def output_nr(x: Tensor) -> int:
-    """Which result of its node a tensor is."""
+    """The index of the tensor among the results of its node."""
     return getattr(x.op, "index", 0)
 
 
@@ -91,9 +91,9 @@ def dist(x: Tensor, other: Tensor, p: float = 2) -> Tensor:
 
 
 def fill_diagonal_(x: Tensor, fill_value: float, wrap: bool = False) -> Tensor:
-    """Write a number to the diagonal, in place; of more than two dims, which must be equal, to x[i, i, ..., i].
+    """Write a number to the diagonal, in place; for more than two dims, which must be equal, to x[i, i, ..., i].
 
-    wrap: whether the diagonal of a matrix with more rows than columns begins again, with a row in between.
+    wrap: whether the diagonal of a matrix with more rows than columns restarts after one row in between.
     """
     if x.ndim < 2 or (x.ndim > 2 and len(set(x.shape)) > 1):
         raise ShapeError(f"fill_diagonal_: expected a matrix, or dims of one length, got {describe(x)}")

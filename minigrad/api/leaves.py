@@ -1,4 +1,4 @@
-"""What makes a tensor a leaf and takes it back, the object staying the same: requires_grad_, detach_, .data.
+"""Convert a tensor to a leaf and back, in place: requires_grad_, detach_, .data.
 
 A Var is a Tensor of another class, so a tensor without history becomes one where it is, as in PyTorch:
 `(mg.randn(3) * 0.1).requires_grad_()`.
@@ -20,7 +20,7 @@ from minigrad.runtime.var import Var
 
 
 def requires_grad_(x: Tensor, requires_grad: bool = True) -> Tensor:
-    """Make x a leaf that gradients flow to, or with False a constant again; gives x.
+    """Make x a leaf that gradients flow to, or with False a constant again; return x.
 
     Views of x that were made before stay constants.  Raises DTypeError for another dtype than a float, GradientError
     for False on the result of a recorded op.
@@ -29,7 +29,7 @@ def requires_grad_(x: Tensor, requires_grad: bool = True) -> Tensor:
         return x
     if isinstance(x, Tracer):
         raise GradientError(
-            f"requires_grad_: {describe(x)} belongs to a transform, which says itself what is differentiated",
+            f"requires_grad_: {describe(x)} belongs to a transform, which determines its derivatives itself",
             op="requires_grad_",
         )
     if requires_grad:
@@ -47,7 +47,7 @@ def requires_grad_(x: Tensor, requires_grad: bool = True) -> Tensor:
 
 
 def become_leaf(x: Any) -> None:
-    """A tensor without history becomes a Var, with the gradient and the name that it had if it was one before."""
+    """Make a tensor without history a Var, with its gradient and name if it was one before."""
     if not x.dtype.is_float:
         raise DTypeError(
             f"requires_grad_: {describe(x)} can have no gradient, which needs a floating dtype; convert with "
@@ -67,12 +67,12 @@ def become_leaf(x: Any) -> None:
 
 
 def set_requires_grad(x: Tensor, requires_grad: bool) -> None:
-    """x.requires_grad = True says the same as `requires_grad_`."""
+    """Set x.requires_grad, with the same effect as `requires_grad_`."""
     requires_grad_(x, requires_grad)
 
 
 def detach_(x: Tensor) -> Tensor:
-    """Cut x off from its history, in place: what is computed from it from now on passes no gradient to it; gives x.
+    """Cut x off from its history, in place, and return x: later results computed from it pass no gradient to it.
 
     Raises GradientError for a view: it would show the memory of a tensor that still has a history.
     """
@@ -87,15 +87,15 @@ def detach_(x: Tensor) -> Tensor:
 def data(x: Tensor) -> Tensor:
     """The values without history, in the same memory, as `detach()`; `x.data = value` writes them, unrecorded.
 
-    A graph that saved the old values says so at backward, where PyTorch takes the new ones without a word.
+    A graph that saved the old values raises at backward, where PyTorch silently uses the new ones.
     """
     return x.detach()
 
 
 def set_data(x: Tensor, value: Any) -> None:
-    """x.data = value: written into the memory of x; the shape must agree, the dtype is cast.
+    """Write a value into the memory of x (x.data = value); the shape must agree, the dtype is cast.
 
-    `x.data -= step` writes in place and assigns the same memory, which is done by then.
+    `x.data -= step` writes in place first and then assigns the same memory, which has no effect.
     """
     if isinstance(value, Tensor) and value.storage is x.storage and value.layout == x.layout:
         return

@@ -1,6 +1,6 @@
 """PyTorch's old names that scripts use every day: `LongTensor`, `set_default_dtype`, `inf`, `Size`.
 
-Each name stands for a function of `creation`, a dtype or a constant of `math`.  The file is imported at the first use
+Each name is a function of `creation`, a dtype or a constant of `math`.  The file is imported at the first use
 of one of its names.
 """
 
@@ -53,7 +53,7 @@ get_default_dtype = default_float
 
 
 class TensorType(type):
-    """The class of `FloatTensor` and its like, which are a dtype and a kind of device."""
+    """The class of `FloatTensor` and similar names, which are a dtype and a kind of device."""
 
     dtype: DType
     device: str
@@ -63,7 +63,7 @@ class TensorType(type):
         return legacy(sizes, cls.dtype, cls.device or None)
 
     def __instancecheck__(cls, instance: object) -> bool:
-        """Whether it is a tensor of the dtype on such a device."""
+        """Return whether it is a tensor of the dtype on such a device."""
         if not isinstance(instance, Tensor) or instance.dtype is not cls.dtype:
             return False
         return instance.device.kind == cls.device if cls.device else instance.device.kind != "cuda"
@@ -134,7 +134,7 @@ def get_float32_matmul_precision() -> str:
 
 
 def set_default_dtype(d: Any) -> None:
-    """Set the dtype of Python floats and of tensors that are made without a dtype; see `mg.set_default_float`."""
+    """Set the default float dtype; see `mg.set_default_float`."""
     set_default_float(d)
 
 

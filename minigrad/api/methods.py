@@ -1,8 +1,8 @@
-"""Which op is which method: the table that gives Tensor its operators, methods, in-place forms and aliases.
+"""The table of ops and methods: it attaches Tensor's operators, methods, in-place forms and aliases.
 
-Tensor itself knows no op; here, above both, they meet.  A name in `METHODS` is a method with the op's own signature
-and, if that has `out=`, also gets its in-place `name_`.  What Python itself asks for is in `python.py`, what PyTorch's
-users ask for daily in `pytorch.py`, other libraries' names are in `aliases.py`.
+The Tensor class does not refer to ops; this module depends on both.  A name in `METHODS` is a method with the op's own
+signature and, if that has `out=`, also gets its in-place `name_`.  Python's protocols are in `python.py`, PyTorch's
+everyday methods in `pytorch.py`, other libraries' names in `aliases.py`.
 """
 
 from __future__ import annotations
@@ -50,15 +50,15 @@ OPERATORS = {
     "and": compare.bitwise_and, "or": compare.bitwise_or, "xor": compare.bitwise_xor,
 }  # fmt: skip
 
-# == and != are in `python.py`: they may be asked about what is no number.
+# == and != are in `python.py`: their operand may be an object that is not a number.
 COMPARISONS = {"__lt__": compare.lt, "__le__": compare.le, "__gt__": compare.gt, "__ge__": compare.ge}
 
-# ---- methods that are no functions of mg ----------------------------------------------------------------------------
+# ---- methods that are not functions of mg ---------------------------------------------------------------------------
 
 
 @public(namespace=names.MG)
 def view(x: Tensor, *shape: int | Sequence[int]) -> Tensor:
-    """x in another shape over the same memory; raises ShapeError where only a copy could do it (use reshape)."""
+    """Return x in another shape over the same memory; raises ShapeError where only a copy could (use reshape)."""
     if len(shape) == 1 and isinstance(shape[0], tuple):
         shape = shape[0]
     result = views.seen(x, shape)
@@ -72,12 +72,12 @@ def view(x: Tensor, *shape: int | Sequence[int]) -> Tensor:
 
 
 def where(x: Tensor, condition: Tensor, other: Any) -> Tensor:
-    """x where the condition holds, else other.  `mg.where(condition, input, other)` has the condition first."""
+    """Return x where the condition holds, otherwise other.  `mg.where` has the condition first."""
     return compare.where(condition, x, other)
 
 
 def polygamma(x: Tensor, n: int) -> Tensor:
-    """The n-th derivative of digamma.  `mg.polygamma(n, input)` has the order first."""
+    """Return the n-th derivative of digamma.  `mg.polygamma(n, input)` has the order first."""
     return gamma.polygamma(n, x)
 
 
@@ -89,7 +89,7 @@ def matrix_transpose(x: Tensor) -> Tensor:
 
 
 def matrix_adjoint(x: Tensor) -> Tensor:
-    """A view of a matrix with its dims swapped; of complex numbers, which there are not, the conjugates."""
+    """A view of a matrix with its dims swapped; there are no complex numbers to conjugate."""
     if x.ndim != 2:
         raise ShapeError(f"H: expected a matrix, got {describe(x)}; mH swaps the last two dims", op="H")
     return views.full_transpose(x)
@@ -99,7 +99,7 @@ def matrix_adjoint(x: Tensor) -> Tensor:
 
 
 def swapped(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """The reflected operator: 2 - x is sub(2, x)."""
+    """Return the reflected operator: 2 - x is sub(2, x)."""
 
     def method(x: Tensor, other: Any) -> Tensor:
         return function(other, x)
@@ -110,7 +110,7 @@ def swapped(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
 
 def caster(name: str, dtype: DType) -> Callable[..., Tensor]:
-    """x.float(), x.long() ...: PyTorch's short casts."""
+    """Return one of PyTorch's short casts: x.float(), x.long() ..."""
 
     def method(x: Tensor, memory_format: Any = None) -> Tensor:
         return in_format(name, casting.to(x, dtype), memory_format)
@@ -127,7 +127,7 @@ CASTS = {
 
 
 def attach() -> None:
-    """Give Tensor everything above."""
+    """Attach everything above to Tensor."""
     for name, function in names.methods.items():
         setattr(Tensor, name, function)
     for name, function in names.in_place.items():

@@ -29,7 +29,7 @@ UFUNCS = ALIASES | {
     "right_shift": "bitwise_right_shift", "degrees": "rad2deg", "radians": "deg2rad", "equal": "eq", "fabs": "abs",
     "conjugate": "positive",
 }  # fmt: skip
-# What a method of a ufunc is as a function of its own.
+# The function of its own for each method of a ufunc.
 METHODS = {
     "reduce": {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_and": "all",
                "logical_or": "any"},
@@ -110,34 +110,34 @@ linalg.norm(x, ord=None, axis=None, keepdims=False): lin.norm(x, ord, axis, keep
 
 
 def floats(x: Tensor, dtype: Any = None) -> Tensor:
-    """A tensor of floats: in `dtype`, or integers in float64, as in NumPy."""
+    """Return a tensor of floats: in `dtype`, or integers in float64, as in NumPy."""
     return x.to(dtype) if dtype is not None else x if x.dtype.is_float else x.double()
 
 
 def flat(x: Tensor, axis: int | None) -> Tensor:
-    """x in one dim where no axis is named."""
+    """Return x in one dim where no axis is named."""
     return x if axis is not None else x.reshape(-1)
 
 
 def first(value: Any, other: Any) -> Any:
-    """The value that was given, of two names for one argument."""
+    """Return the value that was passed, of two names for one argument."""
     return other if value is None else value
 
 
 def array(x: Any) -> Any:
-    """A tensor as an array, for answers that have no gradient."""
+    """Return a tensor as an array, for answers that have no gradient."""
     return shared_array(x.detach()) if isinstance(x, Tensor) else x
 
 
 def even(x: Tensor, sections: Any, axis: int) -> Any:
-    """Sections of one length, or positions: only `np.array_split` takes others."""
+    """Return sections of one length, or positions: only `np.array_split` takes others."""
     if isinstance(sections, int) and sections > 0 and x.shape[axis] % sections:
         raise ArgumentError(f"split: {sections} equal parts along axis {axis} do not make up {describe(x)}", op="split")
     return sections
 
 
 def rows(x: Tensor, order: str) -> Tensor:
-    """x, in row-major order only; "A" and "K" follow the order in memory."""
+    """Return x, in row-major order only; "A" and "K" follow the order in memory."""
     if order != "C" and not (order in ("A", "K") and x.is_contiguous()):
         raise ArgumentError(f"reshape: expected order='C', got {order!r}; transpose {describe(x)} first", op="reshape")
     return x
@@ -173,7 +173,7 @@ def ufunc(x: Tensor, function: Any, method: str, *inputs: Any, **named: Any) -> 
 
 
 def array_function(x: Tensor, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-    """Serve a call of another function of NumPy.  Raises as `ufunc`."""
+    """Serve a call of another NumPy function.  Raises as `ufunc`."""
     name = f"{function.__module__}.{function.__name__}".removeprefix("numpy.")
     ours = FUNCTIONS.get(name) or (array_api.NAMES.get(name) if function.__module__ == "numpy" else None)
     if name == "broadcast_arrays":  # plotting calls it on numbers, lists and None as well
@@ -184,7 +184,7 @@ def array_function(x: Tensor, function: Any, types: Any, args: Any, kwargs: Any)
 
 
 def tried(function: Any, ours: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
-    """Call a function of ours.  Raises ArgumentError for arguments that only NumPy's takes."""
+    """Call a function of this package.  Raises ArgumentError for arguments that only NumPy's takes."""
     out = kwargs.pop("out", None) if "out" in kwargs and kwargs["out"] is None else kwargs.get("out")
     try:
         inspect.signature(ours).bind(*args, **kwargs)
@@ -196,7 +196,7 @@ def tried(function: Any, ours: Callable[..., Any], args: Any, kwargs: dict[str, 
 
 
 def unserved(name: str, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    """NumPy's own result, of tensors that have no gradient.
+    """Return NumPy's own result, of tensors that have no gradient.
 
     Raises GradientError for others; ArgumentError for a tensor as out=, whose memory NumPy may not have.
     """
@@ -216,7 +216,7 @@ def unserved(name: str, function: Callable[..., Any], args: Any, kwargs: Any) ->
             )
         if isinstance(value, Tensor):
             value = array(value).view()
-            value.flags.writeable = False  # a graph would not notice what np.copyto writes
+            value.flags.writeable = False  # a graph would not detect writes by np.copyto
         return value
 
     return function(*map(converted, args), **{key: converted(value) for key, value in kwargs.items()})

@@ -1,6 +1,6 @@
-"""A tensor where Python wants a number, a sequence, a truth or a text.
+"""A tensor where Python expects a number, a sequence, a boolean or a text.
 
-Where one element is meant, a tensor of one element will do, of whatever shape; more of them raise.
+Where one element is expected, a tensor of one element is accepted, of any shape; more elements raise.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from minigrad.runtime.tracers import with_elements
 
 
 def only(x: Tensor, name: str) -> Any:
-    """The only element as a Python number; `name` is what asked for it."""
+    """Return the only element as a Python number; `name`: of the calling function."""
     if x.numel() != 1:
         raise ShapeError(f"{name}: expected one element, got {describe(x)} of {x.numel()}; use tolist()", op=name)
     value = host_array(x if x.__class__ in PLAIN else handed_out(x, name)).reshape(()).item()
@@ -29,92 +29,92 @@ def only(x: Tensor, name: str) -> Any:
 
 
 def item(x: Tensor) -> Any:
-    """The only element as a Python number.  Raises ShapeError for more or fewer."""
+    """Return the only element as a Python number.  Raises ShapeError for more or fewer."""
     return only(x, "item")
 
 
 def tolist(x: Tensor) -> Any:
-    """The elements as nested Python lists; a number for shape ()."""
+    """Return the elements as nested Python lists; a number for shape ()."""
     array = host_array(x if x.__class__ in PLAIN else handed_out(x, "tolist"))
     return array.astype(np.float64).tolist() if x.dtype.is_float else array.tolist()
 
 
 def handed_out(x: Tensor, name: str) -> Tensor:
-    """A tensor with the elements of x, inside of a transform; under debug it is written down that they leave."""
+    """Return a tensor with the elements of x, also inside a transform; under debug the journal records the exit."""
     note_left(x, name)
     return with_elements(x)
 
 
 def as_float(x: Tensor) -> float:
-    """float(x) for one element."""
+    """Return float(x) for one element."""
     return float(only(x, "float"))
 
 
 def as_complex(x: Tensor) -> complex:
-    """complex(x) for one element."""
+    """Return complex(x) for one element."""
     return complex(only(x, "complex"))
 
 
 def as_int(x: Tensor) -> int:
-    """int(x) for one element, towards zero."""
+    """Return int(x) for one element, towards zero."""
     return int(only(x, "int"))
 
 
 def as_index(x: Tensor) -> int:
-    """A one-element integer tensor where Python wants an index, as in range(x)."""
+    """Return a one-element integer tensor as a Python index, as in range(x)."""
     if not x.dtype.is_int:
         raise DTypeError(f"index: expected an integer dtype, got {describe(x)}", op="index")
     return int(only(x, "index"))
 
 
 def rounded(x: Tensor, ndigits: int | None = None) -> Any:
-    """round(x) and round(x, digits) for one element: a Python number.  `x.round()` rounds all elements."""
+    """Return round(x) and round(x, digits) for one element: a Python number.  `x.round()` rounds all elements."""
     return round(only(x, "round"), ndigits)
 
 
 def truth(x: Tensor) -> bool:
-    """bool(x) for one element.  Raises ShapeError for more, where it is unclear which is meant."""
+    """Return bool(x) for one element.  Raises ShapeError for more, where the meaning is ambiguous."""
     if x.numel() != 1:
         raise ShapeError(f"bool: the truth of {describe(x)} is ambiguous; use .any() or .all()", op="bool")
     return bool(only(x, "bool"))
 
 
 def length(x: Tensor) -> int:
-    """The length of the first dim.  Raises TypeError for a scalar, as Python does for what has none."""
+    """Return the length of the first dim.  Raises TypeError for a scalar, as Python does for an object without one."""
     if not x.layout.shape:
         raise TypeError("len(): a tensor of shape () has no length")
     return x.layout.shape[0]
 
 
 def iterate(x: Tensor) -> Iterator[Tensor]:
-    """The slices along the first dim.  Raises TypeError for a scalar: whoever asks whether it has any expects that."""
+    """Iterate over the slices along the first dim.  Raises TypeError for a scalar, which callers rely on."""
     if x.ndim == 0:
-        raise TypeError(f"iter: {describe(x)} has no dim to walk over; use item()")
+        raise TypeError(f"iter: {describe(x)} has no dim to iterate over; use item()")
     return (views.select(x, dim=0, index=k) for k in range(x.shape[0]))
 
 
 def equal_or_not(x: Tensor, other: Any) -> Any:
-    """x == other.  What is no number falls back to Python's identity, so that `x in list` works."""
+    """Return x == other.  Objects that are not numbers are compared by identity, so that `x in list` works."""
     return compare.eq(x, other) if is_comparable(other) else NotImplemented
 
 
 def different_or_not(x: Tensor, other: Any) -> Any:
-    """x != other.  What is no number falls back to Python's identity, as for `==`."""
+    """Return x != other.  Objects that are not numbers are compared by identity, as for `==`."""
     return compare.ne(x, other) if is_comparable(other) else NotImplemented
 
 
 def is_comparable(other: Any) -> bool:
-    """Whether `==` compares it element by element; an array may raise there: False would look like an answer."""
+    """Return whether `==` compares it element by element; an array may raise there, where False would be misleading."""
     return isinstance(other, (Tensor, bool, int, float, np.generic, np.ndarray))
 
 
 def contains(x: Tensor, element: Any) -> bool:
-    """Whether `element`, which broadcasts, equals some element of x, as in NumPy; False for what is no number."""
+    """Return whether `element`, which broadcasts, equals some element of x, as in NumPy; False if not a number."""
     return is_comparable(element) and truth(reduce.any(compare.eq(x, element)))
 
 
 def formatted(x: Tensor, spec: str) -> str:
-    """f"{x:.3f}" for one element, which is written as its number; without a spec it is str(x)."""
+    """Return f"{x:.3f}" for one element, which is written as its number; without a spec it is str(x)."""
     if not spec:
         return str(x)
     if x.numel() != 1:

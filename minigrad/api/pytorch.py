@@ -1,6 +1,6 @@
-"""What those who come from PyTorch ask of a tensor daily: sizes and kinds, "as that other one", "a new one like this".
+"""Everyday methods of PyTorch: sizes and kinds, conversion to another tensor's form, new tensors of the same form.
 
-Nothing is computed here: each is a word for what `Tensor`, views or creation have.
+Nothing is computed here: each is a name for a function of `Tensor`, views or creation.
 """
 
 from __future__ import annotations
@@ -26,41 +26,41 @@ from minigrad.ops.reduction import sums
 from minigrad.ops.shape import views
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors, old_constructor
 
-# ---- what it is -----------------------------------------------------------------------------------------------------
+# ---- sizes and kinds ------------------------------------------------------------------------------------------------
 
 
 def size(x: Tensor, dim: int | None = None) -> Any:
-    """The shape, or the length of one dim."""
+    """Return the shape, or the length of one dim."""
     return x.shape if dim is None else x.shape[normalize_dim(dim, x.ndim, "size", x)]
 
 
 def dim(x: Tensor, dim: int | None = None) -> int:
-    """The number of dims; with an argument, as in candle, the length of that dim."""
+    """Return the number of dims; with an argument, as in candle, the length of that dim."""
     return x.ndim if dim is None else int(x.shape[normalize_dim(dim, x.ndim, "dim", x)])
 
 
 def stride(x: Tensor, dim: int | None = None) -> Any:
-    """The steps of all dims in elements, or that of one."""
+    """Return the steps of all dims in elements, or that of one."""
     return x.strides if dim is None else x.strides[normalize_dim(dim, x.ndim, "stride", x)]
 
 
 def storage_offset(x: Tensor) -> int:
-    """Position of the first element in the storage."""
+    """Return the position of the first element in the storage."""
     return x.offset
 
 
 def element_size(x: Tensor) -> int:
-    """Bytes of an element."""
+    """Return the number of bytes of an element."""
     return x.dtype.itemsize
 
 
 def nbytes(x: Tensor) -> int:
-    """Bytes of all elements that the tensor shows."""
+    """The number of bytes of all elements that the tensor shows."""
     return x.numel() * x.dtype.itemsize
 
 
 def is_floating_point(x: Tensor) -> bool:
-    """Whether the dtype is a float."""
+    """Return whether the dtype is a float."""
     return x.dtype.is_float
 
 
@@ -75,7 +75,7 @@ def is_cpu(x: Tensor) -> bool:
 
 
 def on_other(name: str) -> Callable[[Tensor], bool]:
-    """The property for a kind of device that minigrad does not have."""
+    """Return the property for a kind of device that minigrad does not have."""
 
     def absent(x: Tensor) -> bool:
         return False
@@ -86,7 +86,7 @@ def on_other(name: str) -> Callable[[Tensor], bool]:
 
 
 def volatile(x: Tensor) -> bool:
-    """False: PyTorch's word of before `no_grad`, which has no effect; scripts that assign it get a warning."""
+    """Always False: PyTorch's name from before `no_grad`, without effect; scripts that assign it get a warning."""
     return False
 
 
@@ -96,7 +96,7 @@ def set_volatile(x: Tensor, value: bool) -> None:
 
 
 def get_device(x: Tensor) -> int:
-    """The index of its CUDA device, -1 for a tensor on the CPU."""
+    """Return the index of its CUDA device, -1 for a tensor on the CPU."""
     return x.device.index if x.device.kind == "cuda" else -1
 
 
@@ -104,9 +104,9 @@ def get_device(x: Tensor) -> int:
 
 
 def type(x: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
-    """x in another dtype, as `to`; without one the name of its own, "float32".
+    """Return x in another dtype, as `to`; without one the name of its own, "float32".
 
-    dtype: also one of PyTorch's old constructors, as `mg.LongTensor`, or its name.
+    dtype: also one of PyTorch's old constructors, such as `mg.LongTensor`, or its name.
     """
     if dtype is None:
         return x.dtype.name
@@ -117,23 +117,23 @@ def type(x: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
 
 
 def type_as(x: Tensor, other: Tensor) -> Tensor:
-    """x in the dtype of other, and on its device."""
+    """Return x in the dtype of other, and on its device."""
     expect_tensors("type_as", x, other)
     return casting.to(x, other)
 
 
 def cpu(x: Tensor) -> Tensor:
-    """x on the CPU; x itself where it is there."""
+    """Return x on the CPU; x itself where it is there."""
     return casting.to(x, device="cpu")
 
 
 def cuda(x: Tensor, device: Any = None, non_blocking: bool = False) -> Tensor:
-    """x on a CUDA device, the first one; x itself where it is there.  non_blocking: as that of `to`."""
+    """Return x on a CUDA device, the first one; x itself where it is there.  non_blocking: as that of `to`."""
     return casting.to(x, device="cuda" if device is None else device, non_blocking=non_blocking)
 
 
 def pin_memory(x: Tensor, device: Any = None) -> Tensor:
-    """A copy in pinned memory of the host, which the device reads by itself: `to` with non_blocking does not wait then.
+    """Return a copy in pinned host memory, which the device reads itself: `to` with non_blocking then does not wait.
 
     Returns x itself where it is pinned.  Raises DeviceError for a tensor that is not on the CPU, or where the device
     cannot be used; GradientError for one that requires a gradient.
@@ -151,61 +151,61 @@ def pin_memory(x: Tensor, device: Any = None) -> Tensor:
 
 
 def is_pinned(x: Tensor, device: Any = None) -> bool:
-    """Whether it is in pinned memory of the host, for copies to a device."""
+    """Return whether it is in pinned memory of the host, for copies to a device."""
     backend = started(as_device(device or ACCELERATOR).kind)
     return backend is not None and backend.is_pinned(x.storage)
 
 
 def view_as(x: Tensor, other: Tensor) -> Tensor:
-    """A view in the shape of other; see `view`."""
+    """Return a view in the shape of other; see `view`."""
     expect_tensors("view_as", x, other)
     y: Tensor = x.view(other.shape)
     return y
 
 
 def reshape_as(x: Tensor, other: Tensor) -> Tensor:
-    """x in the shape of other; see `reshape`."""
+    """Return x in the shape of other; see `reshape`."""
     expect_tensors("reshape_as", x, other)
     return views.reshape(x, other.shape)
 
 
 def expand_as(x: Tensor, other: Tensor) -> Tensor:
-    """A view stretched to the shape of other; see `expand`."""
+    """Return a view expanded to the shape of other; see `expand`."""
     expect_tensors("expand_as", x, other)
     return views.expand(x, shape=other.shape)
 
 
 @public(namespace=MG)
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
-    """Views of all positions along `dim`, which goes."""
+    """Return views of all positions along `dim`, which is removed."""
     expect_tensors("unbind", input)
     d = normalize_dim(dim, input.ndim, "unbind", input)
     return tuple([views.select(input, dim=d, index=k) for k in range(input.shape[d])])
 
 
 def sum_to_size(x: Tensor, *size: int | Sequence[int]) -> Tensor:
-    """The sum over the dims along which a tensor of that size was stretched to the shape of x; see `expand`."""
+    """Return the sum over the dims along which a tensor of that size was expanded to the shape of x; see `expand`."""
     expect_tensors("sum_to_size", x)
     return sums.sum_to(x, as_shape(size, "sum_to_size"))
 
 
 @public(namespace=MG)
 def numel(input: Tensor) -> int:
-    """The number of elements."""
+    """Return the number of elements."""
     expect_tensors("numel", input)
     return input.numel()
 
 
-# ---- a new one like this --------------------------------------------------------------------------------------------
+# ---- new tensors of the same form -----------------------------------------------------------------------------------
 
 
 def new_tensor(x: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """A copy of data in the dtype and on the device of x; see `mg.tensor`."""
+    """Return a copy of data in the dtype and on the device of x; see `mg.tensor`."""
     return creation.tensor(data, dtype or x.dtype, device or x.device, requires_grad)
 
 
 def newly(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """x.new_zeros(...) and its like: what a function makes of a size, in the dtype and on the device of x."""
+    """Return x.new_zeros(...) and similar methods: a function of a size, in the dtype and on the device of x."""
 
     def method(
         x: Tensor, *size: int | Sequence[int], dtype: Any = None, device: Any = None, requires_grad: bool = False
@@ -220,7 +220,7 @@ def newly(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
 def new_full(
     x: Tensor, size: Any, fill_value: float, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """One value, of the dtype and on the device of x; see `mg.full`."""
+    """Return a tensor of one value, of the dtype and on the device of x; see `mg.full`."""
     kind, where = dtype or x.dtype, device or x.device
     return creation.full(
         as_shape((size,), "new_full"), fill_value, dtype=kind, device=where, requires_grad=requires_grad
@@ -228,14 +228,15 @@ def new_full(
 
 
 def new(x: Tensor, *sizes: Any) -> Tensor:
-    """A tensor of lengths or data, of the dtype and on the device of x; `new_empty` and `new_tensor` say which."""
+    """Return a tensor of lengths or data, of the dtype and on the device of x, as `new_empty` or `new_tensor`."""
     return legacy(sizes, x.dtype, x.device)
 
 
 def legacy(args: Sequence[Any], dtype: Any, device: Any = None) -> Tensor:
-    """What PyTorch's old constructors make: undefined values of some lengths, or a copy of one list, array or tensor.
+    """Return the result of PyTorch's old constructors: undefined values of some lengths, or a copy of a list, array or
+    tensor.
 
-    Raises ArgumentError for several arguments that are no lengths.
+    Raises ArgumentError for several arguments that are not lengths.
     """
     if len(args) == 1 and not isinstance(args[0], (int, np.integer)):
         data = args[0].detach() if isinstance(args[0], Tensor) else args[0]
@@ -248,13 +249,13 @@ def legacy(args: Sequence[Any], dtype: Any, device: Any = None) -> Tensor:
 
 
 def constructed(args: Sequence[Any]) -> tuple[Layout, Storage]:
-    """The layout and the storage of `mg.Tensor(...)` of lengths or data, which has the default float."""
+    """Return the layout and the storage of `mg.Tensor(...)` of lengths or data, which has the default float."""
     x = legacy(args, default_float())
     return x.layout, x.storage
 
 
 def resize_(x: Tensor, *size: int | Sequence[int], memory_format: Any = None) -> Tensor:
-    """Give x another shape, in place: the elements in memory order, and undefined ones where there are more; gives x.
+    """Give x another shape, in place, and return x: the elements in memory order, and undefined ones at the end.
 
     Where there are more elements, x moves to new memory, and its views stay on the old one.  It counts as a write, so
     a graph that saved x reports it.  Raises GradientError for a tensor that requires a gradient.
@@ -281,11 +282,11 @@ def resize_as_(x: Tensor, other: Tensor, *, memory_format: Any = None) -> Tensor
 
 
 def share_memory_(x: Tensor) -> Tensor:
-    """x itself: processes share gradients through `mg.dist`, and loaders through memory of their own."""
+    """Return x itself: processes share gradients through `mg.dist`, and loaders through memory of their own."""
     return x
 
 
-# ---- how long it is -------------------------------------------------------------------------------------------------
+# ---- norms ----------------------------------------------------------------------------------------------------------
 
 
 def norm(

@@ -24,7 +24,7 @@ LETTERS = {"float": "F", "int": "I", "uint": "U"}
 
 
 def code_of(dtype: DType) -> str:
-    """A dtype as the format names it: F32, BF16, BOOL."""
+    """Return a dtype as the format names it: F32, BF16, BOOL."""
     if dtype.name in ("bool", "bfloat16"):
         return "BOOL" if dtype.kind == "bool" else "BF16"
     return f"{LETTERS[dtype.kind]}{8 * dtype.itemsize}"
@@ -71,7 +71,7 @@ def reserve(file: BinaryIO, size: int) -> None:
 
 
 def begins(start: bytes) -> bool:
-    """Whether the first nine bytes of a file are the length of a header and the brace that it begins with."""
+    """Return whether the first nine bytes of a file are the length of a header and the brace that it begins with."""
     return start[8:9] == b"{" and int.from_bytes(start[:8], "little") <= LIMIT
 
 
@@ -104,7 +104,7 @@ def read(file: BinaryIO, size: int) -> tuple[dict[str, Any], dict[str, str]]:
 
 
 def without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A JSON object.  Raises ValueError for a name that is there twice."""
+    """Return a JSON object.  Raises ValueError for a name that is there twice."""
     result = dict(pairs)
     if len(result) < len(pairs):
         raise ValueError("a name is there twice")
@@ -112,7 +112,7 @@ def without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def checked(name: str, entry: Any, available: int) -> tuple[DType, tuple[int, ...], int, int]:
-    """The dtype, shape and bytes of a tensor.  Raises FileError unless they agree."""
+    """Return the dtype, shape and bytes of a tensor.  Raises FileError unless they agree."""
     try:
         code, shape, (begin, end) = entry["dtype"], tuple(entry["shape"]), entry["data_offsets"]
         whole = all(type(number) is int and number >= 0 for number in (*shape, begin, end))

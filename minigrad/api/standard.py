@@ -1,6 +1,6 @@
 """Functions of the array API standard that need more than another name: `mg.array_api` has them and the others.
 
-The meanings that differ from those of `mg`: a tensor without dims counts for the dtype as any other, sums of unsigned
+Meanings that differ from those of `mg`: a tensor without dims counts for the dtype as any other, sums of unsigned
 integers are unsigned, an axis may be left out for one dim only, and a copy is made or refused on request.
 """
 
@@ -29,7 +29,7 @@ KINDS = {
 
 
 def joined(*operands: Any) -> tuple[Any, ...]:
-    """The operands, a tensor without dims in the dtype of all: in the standard it counts as any other."""
+    """Return the operands, a tensor without dims in the dtype of all: in the standard it counts as any other."""
     tensors = [x for x in operands if isinstance(x, Tensor)]
     if len({x.dtype for x in tensors}) < 2 or all(x.ndim for x in tensors):
         return operands
@@ -38,23 +38,23 @@ def joined(*operands: Any) -> tuple[Any, ...]:
 
 
 def wide(x: Tensor, dtype: Any) -> Any:
-    """The dtype of a sum or product: that which is named, or uint64 for unsigned integers."""
+    """Return the dtype of a sum or product: the named one, or uint64 for unsigned integers."""
     return engine.uint64 if dtype is None and x.dtype.kind == "uint" else dtype
 
 
 def total(x: Tensor, dtype: Any) -> Tensor:
-    """The sums along the last dim."""
+    """Return the sums along the last dim."""
     result: Tensor = x.sum(-1, dtype=wide(x, dtype))
     return result
 
 
 def axes(x: Tensor, axis: Any) -> Any:
-    """One axis, several, or all as a tuple."""
+    """Return one axis, several, or all as a tuple."""
     return range(x.ndim) if axis is None else axis if isinstance(axis, (tuple, list)) else (axis,)
 
 
 def only_axis(name: str, x: Tensor, axis: int | None) -> int:
-    """An axis that may be left out for a tensor of one dim."""
+    """Return an axis that may be left out for a tensor of one dim."""
     if axis is None and x.ndim > 1:
         raise ArgumentError(
             f"{name}: {describe(x)} needs axis=; only a tensor of one dim at most does without", op=name
@@ -63,7 +63,7 @@ def only_axis(name: str, x: Tensor, axis: int | None) -> int:
 
 
 def only_ones(x: Tensor, axis: Any) -> tuple[int, ...]:
-    """Axes whose length is 1.  Raises ShapeError, a ValueError, for others."""
+    """Return axes whose length is 1.  Raises ShapeError, a ValueError, for others."""
     results = tuple(axes(x, axis))
     if any(-x.ndim <= d < x.ndim and x.shape[d] != 1 for d in results):
         raise ShapeError(f"squeeze: {describe(x)} is not of length 1 along {axis}", op="squeeze")
@@ -71,7 +71,7 @@ def only_ones(x: Tensor, axis: Any) -> tuple[int, ...]:
 
 
 def scan(first: int, x: Tensor, axis: int | None, dtype: Any, initial: Any) -> Tensor:
-    """A cumulative sum or product, which begins with 0 or 1; that comes first if `initial` is true."""
+    """Return a cumulative sum or product; if `initial` is true, it begins with 0 or 1."""
     function = OURS["cumprod" if first else "cumsum"]
     axis = only_axis(function.__name__, x, axis)
     y: Tensor = function(x, axis, dtype=wide(x, dtype))
@@ -82,7 +82,7 @@ def scan(first: int, x: Tensor, axis: int | None, dtype: Any, initial: Any) -> T
 
 
 def grouped(x: Tensor, fields: str) -> Any:
-    """The distinct elements with what the fields name; `indices` are those of the first of each."""
+    """Return the distinct elements with the named fields; `indices` are those of the first of each."""
     kind = RESULTS[fields]
     values, inverse, counts = OURS["unique"](x, return_inverse=True, return_counts=True)
     results = {"values": values, "inverse_indices": inverse, "counts": counts}
@@ -99,18 +99,18 @@ RESULTS: dict[str, Any] = {
 
 
 def made(dtype: Any, device: Any) -> dict[str, Any]:
-    """The keywords of a function that makes a tensor."""
+    """Return the keywords of a function that makes a tensor."""
     return {"dtype": dtype, "device": device}
 
 
 def diagonal_ones(rows: int, columns: int | None, k: int, dtype: Any, device: Any) -> Tensor:
-    """Ones on the k-th diagonal."""
+    """Return ones on the k-th diagonal."""
     values = np.eye(rows, columns, k)
     return creation.tensor(values, dtype or engine.default_float(), device)
 
 
 def row(start: float, stop: float, num: int, endpoint: Any, dtype: Any, device: Any) -> Tensor:
-    """`num` values from start to stop, with or without the last."""
+    """Return `num` values from start to stop, with or without the last."""
     values = np.linspace(start, stop, num, endpoint=bool(endpoint))
     return creation.tensor(values, dtype or engine.default_float(), device)
 
@@ -119,7 +119,7 @@ def row(start: float, stop: float, num: int, endpoint: Any, dtype: Any, device: 
 
 
 def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: Any = None) -> Tensor:
-    """A tensor of numbers, nested lists, an array, or a tensor, which is shared where that is possible.
+    """Return a tensor of numbers, nested lists, an array, or a tensor, which is shared where that is possible.
 
     copy: True for memory of its own; False raises ArgumentError, a ValueError, where only a copy would do.
     """
@@ -137,20 +137,20 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: Any = N
 
 
 def astype(x: Tensor, dtype: Any, /, *, copy: Any = True, device: Any = None) -> Tensor:
-    """x in another dtype; a copy also where nothing changes, unless copy=False."""
+    """Return x in another dtype; a copy also where nothing changes, unless copy=False."""
     expect_tensors("astype", x)
     return casting.to(x, dtype, device or x.device, copy=bool(copy))
 
 
 def nonzero(x: Tensor, /) -> Any:
-    """The positions of elements that are not 0, a tensor for each dim.  Raises ShapeError for a tensor without dims."""
+    """Return the positions of nonzero elements, a tensor per dim.  Raises ShapeError for a tensor without dims."""
     if not x.ndim:
         raise ShapeError(f"nonzero: {describe(x)} has no dim that a position could count along", op="nonzero")
     return OURS["nonzero"](x, as_tuple=True)
 
 
 def result_type(*arrays_and_dtypes: Any) -> DType:
-    """The dtype in which tensors, dtypes and Python numbers meet; a tensor without dims counts as any other."""
+    """Return the promoted dtype of tensors, dtypes and Python numbers; a tensor without dims counts as any other."""
     dtypes = [x if isinstance(x, DType) else x.dtype for x in arrays_and_dtypes if isinstance(x, (Tensor, DType))]
     if not dtypes:
         raise ArgumentError("result_type: expected one tensor or dtype at least", op="result_type")
@@ -164,7 +164,7 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
 
 
 def can_cast(from_: Any, to: DType, /) -> bool:
-    """Whether every value of a dtype, or of that of a tensor, can be of another one of the same kind."""
+    """Return whether a dtype, or that of a tensor, fits another one of the same kind without loss."""
     dtype: DType = getattr(from_, "dtype", from_)
     try:
         return dtype is to or (engine.category(dtype) == engine.category(to) and engine.promote(dtype, to) is to)
@@ -173,7 +173,7 @@ def can_cast(from_: Any, to: DType, /) -> bool:
 
 
 def isdtype(dtype: DType, kind: Any) -> bool:
-    """Whether a dtype is another one, of a kind such as "real floating", or one of several."""
+    """Return whether a dtype is another one, of a kind such as "real floating", or one of several."""
     if isinstance(kind, tuple):
         return any(isdtype(dtype, each) for each in kind)
     if isinstance(kind, str) and kind not in KINDS:
@@ -182,7 +182,7 @@ def isdtype(dtype: DType, kind: Any) -> bool:
 
 
 def namespace_info() -> SimpleNamespace:
-    """What the standard lets a library ask: capabilities, devices, dtypes and defaults."""
+    """Return the properties of the library that the standard defines: capabilities, devices, dtypes and defaults."""
 
     def dtypes(*, device: Any = None, kind: Any = None) -> dict[str, DType]:
         return {each.name: each for each in DTYPES if kind is None or isdtype(each, kind)}

@@ -1,7 +1,7 @@
-"""Errors in a notebook: the user's lines and the one that raised, not the way between them through this package.
+"""Errors in a notebook: the user's lines and the line that raised, without the frames of this package in between.
 
-It is IPython that shows them, so this is told to it, where one is running when minigrad is imported.  What is raised is
-the same; `settings.short_errors = False`, or MINIGRAD_SHORT_ERRORS=0, shows all.
+IPython displays errors, so `install` registers a handler with it, if IPython is running when minigrad is imported.  The
+error itself does not change; `settings.short_errors = False`, or MINIGRAD_SHORT_ERRORS=0, shows all frames.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from typing import Any
 from minigrad.config import settings
 from minigrad.errors import MinigradError
 
-PACKAGE = os.path.dirname(os.path.dirname(__file__))  # as frames name it, which is not where a link leads to
+PACKAGE = os.path.dirname(os.path.dirname(__file__))  # as in frames, which do not follow links
 OURS = (os.path.join(PACKAGE, ""), "<minigrad ")
 
 
 def shortened(tb: TracebackType | None) -> TracebackType | None:
-    """A traceback without this package's frames but for the last of all."""
+    """Return a traceback without this package's frames, except the last frame of all."""
     frames = []
     while tb is not None:
         if tb.tb_next is None or not tb.tb_frame.f_code.co_filename.startswith(OURS):
@@ -32,7 +32,7 @@ def shortened(tb: TracebackType | None) -> TracebackType | None:
 
 
 def show(shell: Any, kind: type[BaseException], error: BaseException, tb: TracebackType, tb_offset: Any = None) -> Any:
-    """What IPython calls in place of its own display, which would keep the error for %debug and %tb."""
+    """Display an error instead of IPython's own display, and keep it for %debug and %tb."""
     sys.last_type, sys.last_value, sys.last_traceback = kind, error, tb
     if sys.version_info >= (3, 12):
         sys.last_exc = error
@@ -51,7 +51,7 @@ def show(shell: Any, kind: type[BaseException], error: BaseException, tb: Traceb
 
 
 def led_to(error: BaseException) -> list[BaseException]:
-    """The errors that are told before this one: its cause, or what was being handled, and theirs."""
+    """Return the errors that are shown before this one: its cause, or the error being handled, and theirs."""
     result: list[BaseException] = []
     here = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     while here is not None and here is not error and here not in result:
@@ -61,7 +61,7 @@ def led_to(error: BaseException) -> list[BaseException]:
 
 
 def install() -> None:
-    """Tell the IPython that is running, if one is; a handler that the user has set stays."""
+    """Register with IPython, if it is running; a handler that the user has set stays."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None and hasattr(ipython, "get_ipython") else None
     if shell is not None and not getattr(shell, "custom_exceptions", ()):

@@ -1,7 +1,7 @@
-"""Looking at every gradient of a walk: the first one that is not finite is named, with its rule and the user's line.
+"""Anomaly detection: find the first gradient that is not finite, and name its derivative rule and the user's line.
 
-While this is on, records keep the line of their call, and each node of a walk is replaced by one that looks at what its
-rules gave.  It is for the whole process, as in PyTorch, and slow.
+While it is on, a record stores the line of its call.  Each node of a backward pass is replaced by an `Inspected` node,
+which checks the gradients that its rules return.  The mode applies to the whole process, as in PyTorch, and is slow.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from minigrad.runtime.tracers import Tracer
 
 
 class Inspected(Around):
-    """A node whose gradients are looked at."""
+    """A node whose gradients are checked."""
 
     __slots__ = ()
 
     def pull(self, gradients: Sequence[Tensor | None], wanted: set[int] | None, create: bool) -> Pairs:
-        """The node's pull.  Raises GradientError if it gives a gradient that is not finite."""
+        """Run the node's pull.  Raises GradientError if it returns a gradient that is not finite."""
         pairs: Pairs = self.node.pull(gradients, wanted, create)
         for k, (_, partial) in zip(operands_of(self.node, pairs), pairs, strict=True):
             if wrong := how_many(partial):
@@ -40,7 +40,7 @@ class Inspected(Around):
         return pairs
 
     def sentence(self, k: int, partial: Tensor, wrong: int, gradients: Sequence[Tensor | None]) -> str:
-        """What is wrong with the gradient of operand k, and where it was made."""
+        """Return the message: the error in the gradient of operand k, and the rule that computed it."""
         node = self.node
         op = node.op
         made = op.cls.backward if op.kind == "function" else (op.joint or op.rules[0 if op.variadic else k]).fn
@@ -55,19 +55,19 @@ class Inspected(Around):
 
 
 def how_many(g: Tensor) -> int:
-    """How many elements are nan or infinite."""
+    """Return the number of elements that are nan or infinite."""
     return 0 if isinstance(g, Tracer) else int(np.count_nonzero(~np.isfinite(host_array(g))))
 
 
 class Lines(Observer):
-    """Lets each node keep the user's line."""
+    """Let each node store the user's line."""
 
     def recorded(self, node: BackpropOp, operands: Sequence[Tensor]) -> str | None:
         return user_line()
 
 
 class Inspecting(Observer):
-    """Lets each node of a backward pass be inspected."""
+    """Let each node of a backward pass be inspected."""
 
     def pulling(self, node: Any) -> Inspected:
         return Inspected(node)
@@ -80,7 +80,7 @@ chosen = OfProcess((False, True))  # whether gradients are looked at, and whethe
 
 
 def follow() -> None:
-    """Look at gradients, or do not, as the newest block that has not ended says."""
+    """Apply the setting of the newest block that has not ended."""
     with chosen.changing:
         before, now = (anomaly.on, anomaly.check_nan), chosen.value
         anomaly.on, anomaly.check_nan = now
@@ -90,7 +90,7 @@ def follow() -> None:
 
 
 class set_detect_anomaly:
-    """Look at every gradient from now on, or do not; in a `with` block for as long as that lasts."""
+    """Switch the check of every gradient on or off; in a `with` block, until the block ends."""
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
         self.before = chosen.value
@@ -98,7 +98,7 @@ class set_detect_anomaly:
         follow()
 
     def __enter__(self) -> None:
-        """What it does is done already."""
+        """Do nothing: the constructor has already switched the check."""
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -110,8 +110,8 @@ class set_detect_anomaly:
 class detect_anomaly:
     """A `with` block, or a decorated function, in which the first gradient that is not finite raises GradientError.
 
-    The sentence names the op, the line that called it, the operand and the rule.  Both the computation and its gradient
-    belong into the block.  check_nan=False notes lines only.
+    The message names the op, the line that called it, the operand and the rule.  Put both the computation and its
+    gradient into the block.  check_nan=False stores the lines only.
 
     Example:
         >>> import minigrad as mg
@@ -143,5 +143,5 @@ class detect_anomaly:
 
 
 def is_anomaly_enabled() -> bool:
-    """Whether gradients are looked at."""
+    """Return whether gradients are checked."""
     return anomaly.on

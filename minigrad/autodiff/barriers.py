@@ -1,7 +1,7 @@
-"""Where a derivative would be silently wrong: nodes that no gradient passes, and that say why.
+"""Barriers: nodes that no gradient can pass, where the derivative would otherwise be silently wrong.
 
-A gradient that was computed as a plain value has lost its connection to what it was computed from.  PyTorch goes on
-with a derivative that lacks a part; here a barrier stands in the graph, and raises once a gradient must pass it.
+A gradient that was computed as a plain value has lost its connection to its inputs.  PyTorch continues with a
+derivative that lacks a part; here the graph has a barrier, which raises once a gradient must pass it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from minigrad.runtime.tracers import Tracer
 
 
 def refusal(name: str, reason: str) -> Op:
-    """An op that no gradient passes: `reason` is the sentence to raise where one must."""
+    """Return an op that no gradient passes: `reason` is the message to raise where one must."""
     op = Op(name, "refusal", ("x",), {}, f"{__file__}:1")
     op.doc = reason
     op.variadic, op.rules, op.saves = True, (None,), ((),)
@@ -28,7 +28,7 @@ def refusal(name: str, reason: str) -> Op:
 
 
 def barred(x: Tensor, parents: Iterable[Any], name: str, reason: str) -> Tensor:
-    """The same values, as if computed from `parents` by something that has no derivative."""
+    """Return the same values, as if computed from `parents` by an op that has no derivative."""
     if isinstance(x, Tracer):
         twin: Tensor = rewrapped(x, lambda inner: barred(inner, parents, name, reason))
         return twin
@@ -48,14 +48,14 @@ ALIAS.prepare = lambda layout: layout
 
 
 def beneath(x: Any) -> Any:
-    """The plain tensor that a value of transforms wraps in the end."""
+    """Return the innermost plain tensor of a value of transforms."""
     while isinstance(x, Tracer) and x.transform.inside is not None:
         x = getattr(x, x.transform.inside)
     return x
 
 
 def rewrapped(x: Any, change: Callable[[Tensor], Tensor]) -> Any:
-    """A value of transforms that wraps `change` of what x wraps in the end."""
+    """Return a value with the same transforms as x, whose innermost plain tensor was passed through `change`."""
     if not isinstance(x, Tracer):
         return change(x)
     twin: Any = alike(x)
@@ -65,7 +65,7 @@ def rewrapped(x: Any, change: Callable[[Tensor], Tensor]) -> Any:
 
 
 def alias(x: Tensor) -> Tensor:
-    """The same values under a new node, also where x has none: then the new one leads nowhere."""
+    """Return the same values under a new node, also where x has none: then the new node leads nowhere."""
     if isinstance(x, Tracer):
         twin: Tensor = rewrapped(x, alias)
         return twin
@@ -75,7 +75,7 @@ def alias(x: Tensor) -> Tensor:
 
 
 def depends(y: Tensor, xs: Sequence[Tensor | None]) -> bool:
-    """Whether y was computed from one of the aliases xs, by the graph."""
+    """Return whether y was computed from one of the aliases xs, by the graph."""
     y = beneath(y)
     ids = {x.op.id for x in map(beneath, xs) if x is not None and x.op is not None}
     if y.op is None or not ids:

@@ -1,4 +1,4 @@
-"""Batching as a transform: a value that is many at once, each call on all of them by `batching.py`."""
+"""Batching as a transform: a value is a whole batch, and `batching.py` runs each call on all samples."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from minigrad.runtime.plans import plan_for
 from minigrad.runtime.tensor import PLAIN, Tensor
 from minigrad.runtime.tracers import Tracer, derives
 
-BATCH = object()  # in the key of a plan: its parameters are those of one of a batch
+BATCH = object()  # in the key of a plan: its parameters are those of one sample of the batch
 
 
 @lru_cache(maxsize=4096)
 def behind(layout: Layout) -> Layout:
-    """The layout of one of a batch, which is the first dim."""
+    """Return the layout of one sample of a batch, whose first dim is the batch dim."""
     return layout.select(0, 0) if layout.shape[0] else Layout.contiguous(layout.shape[1:])
 
 
 class Batched(Tracer):
-    """One of a batch, to the eyes of the function.  value: all of them, outside of the transform, batch dim first."""
+    """One sample of a batch, as the function sees it.  value: the batch outside the transform, batch dim first."""
 
     __slots__ = ("value",)
 
     def __init__(self, value: Tensor, transform: BatchTransform) -> None:
-        # Field by field, as many are made.
+        # Assigned field by field, because a call makes many of these.
         self.id = next(ids)
         self.transform, self.value = transform, value
         self.layout, self.dtype, self.device = behind(value.layout), value.dtype, value.device
@@ -42,7 +42,7 @@ class Batched(Tracer):
 
 
 class BatchTransform(ReplacingTransform):
-    """`vmap` at work.  size: of the batch.  randomness: what random functions do, "error", "same" or "different"."""
+    """`vmap` as a transform.  size: of the batch.  randomness: for random functions, "error", "same" or "different"."""
 
     differentiates = False
 
@@ -58,7 +58,7 @@ class BatchTransform(ReplacingTransform):
         return behind(x.value.layout)
 
     def call(self, op: Op, operands: tuple[Tensor, ...], params: dict[str, Any]) -> Any:
-        # What programs are full of takes the fast paths; all else is in `batching.py`.
+        # The most common ops take the fast paths; `batching.py` handles all others.
         if op.kind == "elementwise" and op.batch is None:
             return self.elementwise(op, operands)
         if op.kind == "view":
@@ -68,7 +68,7 @@ class BatchTransform(ReplacingTransform):
                 key = (whole.layout, whole.dtype, whole.device, BATCH, *[keyed(v) for v in params.values()])
                 plan = op.plans.get(key)
                 if plan is None and batch_kind(op) == "view":
-                    # A plan is found by the parameters as they were before they were shifted.
+                    # The key of a plan has the parameters as they were before they were shifted.
                     shifted = Batch(op, params, (whole,), (True,), self.size).shifted()
                     plan = plan_for(op, (whole,), shifted, key)
                 if plan is not None:
@@ -85,7 +85,7 @@ class BatchTransform(ReplacingTransform):
         return op.result(*[Batched(y, self) for y in result])
 
     def elementwise(self, op: Op, operands: tuple[Tensor, ...]) -> Any:
-        """An elementwise op: a batch of lower rank than another operand gets dims of 1 behind the batch dim."""
+        """Run an elementwise op: an operand of lower rank than another gets dims of 1 behind its batch dim."""
         inner: list[Any] = []
         rank, alike, mixed, dtype = operands[0].layout.ndim, True, False, operands[0].dtype
         for x in operands:
@@ -101,7 +101,7 @@ class BatchTransform(ReplacingTransform):
         return Batched(result, self) if op.result is None else op.result(*[Batched(y, self) for y in result])
 
     def whole(self, y: Any) -> Tensor | None:
-        """All of a result, batch dim first; None for one that is the same for all."""
+        """Return the whole batch of a result, batch dim first; None for one that is the same for all samples."""
         return y.value if isinstance(y, Batched) and y.transform is self else None
 
     def detached(self, x: Any) -> Tensor:

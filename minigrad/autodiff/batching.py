@@ -1,17 +1,17 @@
-"""How an op takes a batch: operands with one more dim in front, and results that have it.
+"""Batching of an op: its operands have one more dim in front, and so do its results.
 
-Most ops need no rule for it.  What they do to a batch follows from their kind and from the roles of their parameters:
+Most ops need no batching rule.  Their kind and the roles of their parameters determine the call on the batch:
 
 elementwise  operands broadcast, with dims of 1 between the batch and the dims of those of lower rank
 reduction    the dims that are reduced move by one
-view         parameters change as their roles say: a dim moves by one, a shape gets the batch in front
+view         parameters change by their roles: a dim moves by one, a shape gets the batch in front
 product      batch dims broadcast, vectors are rows and columns
 along        an op along one dim, of operands of one rank: the dim moves by one
-rule         what the declaration says: `batch=`
-function     what a call of a `mg.Function` says
-loop         one call for each of the batch, the results stacked; said so, once an op
+rule         the batching rule of the declaration: `batch=`
+function     a call of a `mg.Function`
+loop         one call for each sample, the results stacked; a warning reports this once per op
 
-The batch dim of an operand is its first, always.  `vmap` is what will keep track of which operands have one.
+The batch dim of an operand is always its first dim.  `vmap` records which operands have one.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _looped: set[Op] = set()
 
 
 def batch_kind(op: Op) -> str:
-    """How an op takes a batch, one of KINDS: as declared, else by the kind of the op, else by a loop."""
+    """Return how an op takes a batch, one of KINDS: the declared one, then that of its kind, then "loop"."""
     if op.batch is not None:
         return op.batch if isinstance(op.batch, str) else "rule"
     if op.kind == "view":
@@ -45,7 +45,7 @@ def batch_kind(op: Op) -> str:
     return op.kind if op.kind in ("elementwise", "reduction") else "loop"
 
 
-@dataclass(slots=True)  # not frozen, for those take three times as long to make
+@dataclass(slots=True)  # not frozen, since a frozen object takes three times as long to make
 class Batch:
     """A call of an op on a batch of `size`.  flags: which of the operands have the batch dim, at least one."""
 
@@ -57,11 +57,11 @@ class Batch:
 
     @property
     def shapes(self) -> tuple[tuple[int, ...], ...]:
-        """The shapes of the operands without the batch."""
+        """Return the shapes of the operands without the batch."""
         return tuple(x.shape[1:] if flag else x.shape for x, flag in zip(self.operands, self.flags))
 
     def shifted(self) -> dict[str, Any]:
-        """The parameters as they are for the whole batch, by their roles."""
+        """Return the parameters for the whole batch, by their roles."""
         roles, shape = self.op.roles, self.shapes[0]
         return {
             name: roles[name].shift(value, shape, self.size) if name in roles and roles[name].shift else value
@@ -69,19 +69,20 @@ class Batch:
         }
 
     def ranked(self, rank: int) -> list[Tensor]:
-        """The operands, those with a batch in `rank` dims behind it: theirs are the last."""
+        """Return the operands, those with a batch in `rank` dims behind it: their own dims are the last."""
         xs = promoted([len(shape) for shape in self.shapes], self.operands)
         return [ranked(x, flag, rank, self.size) for x, flag in zip(xs, self.flags)]
 
     def stretched(self) -> list[Tensor]:
-        """The operands, each with the batch, by a view where it has none."""
+        """Return the operands, each with the batch, through a view where it has none."""
         return [stretched(x, flag, self.size) for x, flag in zip(self.operands, self.flags)]
 
 
 def batched(op: Op, params: dict[str, Any], operands: Sequence[Tensor], flags: Sequence[bool]) -> Any:
-    """What the op gives of each of a batch, stacked along a first dim; a named tuple for several results.
+    """Run an op on each sample of a batch and stack the results along the first dim.
 
-    flags: which operands have a batch, in their first dim; the others are the same for all.
+    Several results are a named tuple.  flags: whether an operand has a batch, as its first dim.  An operand without
+    one is the same for all samples.
     """
     size = next(x.shape[0] for x, flag in zip(operands, flags, strict=True) if flag)
     call = Batch(op, params, tuple(operands), tuple(flags), size)
@@ -89,18 +90,18 @@ def batched(op: Op, params: dict[str, Any], operands: Sequence[Tensor], flags: S
 
 
 def by_broadcasting(call: Batch) -> Any:
-    """An elementwise op."""
+    """Run an elementwise op."""
     rank = max(len(shape) for shape in call.shapes)
     return apply(call.op, tuple(call.ranked(rank)), call.params)
 
 
 def by_roles(call: Batch) -> Any:
-    """A reduction or a view."""
+    """Run a reduction or a view."""
     return apply(call.op, tuple(call.stretched()), call.shifted())
 
 
 def by_product(call: Batch) -> Any:
-    """A product of matrices; a vector becomes a row or a column, whose dim goes again."""
+    """Run a product of matrices; a vector becomes a row or a column, whose dim is removed again."""
     a, b = call.operands
 
     def multiply(left: Tensor, right: Tensor) -> Any:
@@ -110,7 +111,7 @@ def by_product(call: Batch) -> Any:
 
 
 def by_moving(call: Batch) -> Any:
-    """An op along a dim; a scalar is a row of one, and so are the results then."""
+    """Run an op along a dim; a scalar is a row of one element, and then so are the results."""
     scalar = not call.shapes[0]
     xs = [reshape(x, (call.size, 1)) if scalar and x.ndim == 1 else x for x in call.stretched()]
     result = apply(call.op, tuple(xs), call.shifted())
@@ -121,7 +122,7 @@ def by_moving(call: Batch) -> Any:
 
 
 def by_rule(call: Batch) -> Any:
-    """The declared rule, which is given operands that all have the batch, or flags that say which have."""
+    """Call the declared rule.  All its operands have the batch, unless it takes flags, which mark those that have."""
     rule: Any = call.op.batch
     known = {**call.params, "batch": call.size, "flags": call.flags}
     named = keyword_names(rule)
@@ -132,19 +133,19 @@ def by_rule(call: Batch) -> Any:
 
 @cache
 def keyword_names(rule: Callable[..., Any]) -> tuple[str, ...]:
-    """What a rule asks for by keyword."""
+    """Return the names of a rule's keyword-only parameters."""
     parameters = inspect.signature(rule).parameters.values()
     return tuple(p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY)
 
 
 def by_function(call: Batch) -> Any:
-    """A call of a `mg.Function`, which knows: see `user_op.py`."""
+    """Call the batching of a `mg.Function`: see `user_op.py`."""
     op: Any = call.op
     return op.batched(call)
 
 
 def by_looping(call: Batch) -> Any:
-    """One call for each of the batch."""
+    """Call the op once for each sample of the batch."""
     op = call.op
     if op not in _looped:
         _looped.add(op)

@@ -1,6 +1,6 @@
 """One plain call of a `mg.Function`: it runs forward, and is recorded as a `FunctionNode`, which runs backward.
 
-A call on values of transforms goes to their level like that of any op, by the rules of `user_op.py`.
+A call on values of transforms goes to their transform like that of any op, by the rules of `user_op.py`.
 """
 
 from __future__ import annotations
@@ -30,14 +30,16 @@ from minigrad.runtime.tensor import Tensor, describe
 
 
 class Call(UserOp):
-    """One call.  context: what the user kept in ctx, without the saved tensors; places: where these stand among the
-    values of the node.  first: the first id that forward could give.  placeholders: one for each operand.
+    """One call of a Function.
+
+    context: the values that the user stored in ctx, without the saved tensors; places: their indices among the saved
+    values of the node.  first: the first id that forward could assign.  placeholders: one for each operand.
     """
 
     __slots__ = ("context", "first", "placeholders", "positions")
 
     def value_name(self, k: int) -> str:
-        """The name of a saved value: an operand, a result, or something that forward made in between."""
+        """Return the name of a saved value: an operand, a result, or a value that forward made in between."""
         if k >= len(self.operands):
             return f"a value between, {k - len(self.operands)}"
         return super().value_name(k)
@@ -88,13 +90,13 @@ class Call(UserOp):
         for name, x, then, now in zip(self.operands, operands, before, versions(operands), strict=True):
             if now != then and mode.enabled and x.requires_grad and not among(x, ctx._dirty):
                 raise GradientError(
-                    f"{self.name}: forward wrote into its argument {name!r}, {describe(x)}, which a gradient is asked "
-                    f"of; compute a new tensor, or say ctx.mark_dirty({name}) and return it",
+                    f"{self.name}: forward wrote into its argument {name!r}, {describe(x)}, which requires a gradient; "
+                    f"compute a new tensor, or call ctx.mark_dirty({name}) and return it",
                     op=self.name,
                 )
 
     def record(self, ctx: Context, operands: Any, results: Any, edges: tuple[Any, ...]) -> BackpropOp:
-        """The node of a plain call.  Under a transform it saves everything, and is passed by the rules of the op."""
+        """Return the node of a plain call.  Under a transform it saves everything and uses the rules of the op."""
         kept = [*operands, *[y.detach() for y in results]] if self.over else self.keep(ctx, operands, results)
         device = operands[0].device
         specs = tuple([Spec(x.layout, x.dtype) for x in operands])
@@ -108,7 +110,7 @@ class Call(UserOp):
         return node
 
     def keep(self, ctx: Context, operands: Any, results: Any) -> list[Tensor]:
-        """What backward asked to have saved: operands as they are, results without their op, other tensors."""
+        """Return the tensors to save for backward: operands as they are, results without their op, other tensors."""
         codes: list[int] = []
         kept: list[Tensor] = []
         positions: list[int | None] = []
@@ -122,7 +124,7 @@ class Call(UserOp):
             made_here = x.id >= self.first if code is None else code < 0
             kept.append(x.detach() if made_here else x)
         for k, y in enumerate(results):
-            if among(y, ctx._dirty) and -1 - k not in codes:  # by its version the graph knows its memory
+            if among(y, ctx._dirty) and -1 - k not in codes:  # its version identifies its memory in the graph
                 codes.append(-1 - k)
                 kept.append(y.detach())
         ctx._kept = ()
@@ -133,7 +135,7 @@ class Call(UserOp):
     def handed_out(
         self, ctx: Context, node: BackpropOp, operands: Any, results: list[Tensor], carries: list[bool]
     ) -> Any:
-        """The results as parts of the graph."""
+        """Return the results as parts of the graph."""
         storages = [x.storage for x in operands]
         parts = []
         for k, (y, carry) in enumerate(zip(results, carries, strict=True)):
@@ -143,17 +145,17 @@ class Call(UserOp):
             if carry and not dirty and any(part.storage is memory for memory in storages):
                 part.base = RETURNED
             parts.append(part)
-        ctx._dirty = ctx._constant = ()  # a result that its own node keeps would keep the graph
+        ctx._dirty = ctx._constant = ()  # a result that its own node stores would keep the graph alive
         return parts[0] if self.result is None else self.result(*parts)
 
 
 class FunctionNode(BackpropOp):
-    """A recorded plain call, which calls backward with what the user saved.  Its op is the `Call`."""
+    """A recorded plain call, which calls the user's backward with the saved values.  Its op is the `Call`."""
 
     __slots__ = ()
 
     def pull(self, gradients: Any, wanted: set[int] | None, create: bool) -> list[tuple[Any, Any]]:
-        """(parent, partial gradient) of each operand that requires one, by the user's backward."""
+        """Return (parent, partial gradient) of each operand that requires one, by the user's backward."""
         call: Any = self.op
         asked = tuple([parent is not None and (wanted is None or parent.id in wanted) for parent in self.parents])
         heads = heads_for(self, call.joint, gradients)
@@ -185,7 +187,7 @@ class FunctionNode(BackpropOp):
         return [g if g is None or depends(g, heads) or not nonzero(g) else self.ended(g, heads) for g in partials]
 
     def guarded(self, x: Tensor) -> Tensor:
-        """A value that forward made in between: how it depends on the inputs, nobody knows."""
+        """Return a barrier for a value that forward made in between: its dependence on the inputs is unknown."""
         call: Any = self.op
         if x.id < call.first or x.requires_grad or not x.dtype.is_float:
             return x
@@ -197,7 +199,7 @@ class FunctionNode(BackpropOp):
         )  # fmt: skip
 
     def ended(self, g: Tensor, heads: Sequence[Tensor | None]) -> Tensor:
-        """A gradient that was computed as a plain value."""
+        """Return a barrier for a gradient that was computed as a plain value."""
         above = [beneath(head).op for head in heads if head is not None]
         return barred(
             g.detach(), (*self.parents, *above), self.name,
@@ -207,14 +209,14 @@ class FunctionNode(BackpropOp):
 
 
 def edge(x: Tensor) -> Any:
-    """Where a gradient of an operand goes: its op, the Var itself, or None."""
+    """Return the target of a gradient of an operand: its op, the Var itself, or None."""
     if x.op is None:
         return current(x) if x.storage.tracked else None
     return current(x) if x.storage.version else x.op
 
 
 def with_edge(y: Tensor, node: Any, dirty: bool) -> Tensor:
-    """A result as a part of the graph: an argument that was written stays the object that it is."""
+    """Return a result as a part of the graph: an argument that was written remains the same object."""
     if dirty:
         y.op = Tensor(y.storage, y.layout, node).op
         return y

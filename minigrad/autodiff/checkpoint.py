@@ -1,11 +1,11 @@
-"""Checkpoints: what a function saves for its gradient is dropped, and computed again when it is asked for.
+"""Checkpoints: drop the values that a function saves for its gradient, and compute them again when they are needed.
 
 While the function runs, each value that an op saves is replaced by an empty holder, counted by the frame of the call.
-The first holder that is asked runs the function again; the values that its ops save then, in the same order, fill the
-holders, each compared with what stood there by op, shape, dtype and device.  It stops when the last one that is still
-wanted is filled.  The graph itself stays what it was, so Vars that the function has caught get their gradients, and
-every order of derivative works.  In nested checkpoints the inner one owns what is saved in it, and what it was called
-with is a value that the outer one keeps.
+The first holder that is read runs the function again.  The values that its ops save then fill the holders in the same
+order.  Each value must match its holder in op, shape, dtype and device.  The run stops when the last holder that is
+still needed is filled.  The graph itself does not change, so Vars that the function has caught get their gradients,
+and every order of derivative works.  Of nested checkpoints the inner one owns the values that are saved in it, and
+the outer one saves the arguments of the inner one.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ def checkpoint(
     fn: Callable[..., Any], *args: Any, preserve_rng_state: bool = True, use_reentrant: bool | None = None,
     **kwargs: Any,
 ) -> Any:  # fmt: skip
-    """`fn(*args, **kwargs)`, which keeps nothing for its gradient but its arguments and is run again for it.
+    """Call `fn(*args, **kwargs)`, save only its arguments, and run it again in the backward pass.
 
-    Costs one more run, and saves the memory of everything in between.  Checkpoints may be nested, and differentiated to
-    any order.  In the second run random numbers are those of the first (preserve_rng_state), of every generator.
-    use_reentrant is PyTorch's, and makes no difference.
-    Raises, when the gradient is computed, GradientError for a function that computes something else the second time,
-    and StorageError for arguments, tensors that the function caught, and values that were changed in place since.
+    Costs one more run, and saves the memory of all values in between.  Checkpoints may be nested, and differentiated
+    to any order.  With preserve_rng_state, the second run draws the same random numbers, from every generator.
+    use_reentrant is accepted as in PyTorch, and has no effect.
+    Raises GradientError, when the gradient is computed, if the function computes something else in the second run.
+    Raises StorageError if an argument, a tensor that the function caught, or a saved value was changed in place since.
 
     Example:
         >>> import minigrad as mg
@@ -56,13 +56,13 @@ def checkpoint(
 
 
 class Filled(BaseException):
-    """Ends a second run when the last value that is wanted is there; no user's `except Exception` may take it."""
+    """Ends a second run when the last value that is needed is there; no user's `except Exception` may catch it."""
 
 
 class Dropped(Holder):
-    """A value of a checkpoint: computed again when it is asked for.
+    """A value of a checkpoint that was dropped, and is computed again when it is needed.
 
-    filled: by thread, what a second run found, and its version then.
+    filled: by thread, the value of a second run, and its version then.
     """
 
     __slots__ = ("filled", "frame", "name", "position")
@@ -75,22 +75,22 @@ class Dropped(Holder):
 
     @property
     def storage(self) -> Any:  # type: ignore[override]
-        """The value's memory while it lives, else itself.  Raises StorageError where an argument of the checkpoint was
-        changed: what would be computed again is another value."""
+        """The value's memory while it lives, otherwise the holder itself.  Raises StorageError where an argument of the
+        checkpoint was changed: a second run would compute another value."""
         self.frame.check_unchanged()
         memory = self.memory()
         return self if memory is None else memory
 
     def keeps(self) -> list[Tensor]:
-        """What the checkpoint was called with, but for Vars, which are there anyway."""
+        """Return the arguments of the checkpoint except Vars, which live anyway."""
         return self.frame.keeps()
 
     def given(self) -> list[tuple[Tensor, int | None]]:
         return self.frame.given()
 
     def value(self) -> Tensor:
-        """The value, from a second run that begins now if it is not there.  Raises StorageError if that run went on to
-        write into it, as the first did where nobody could see it any more."""
+        """Return the value, from a second run that begins now if necessary.  Raises StorageError if that run wrote
+        into it later, as the first run did when nothing else used it any more."""
         thread = threading.get_ident()
         if thread not in self.filled:
             self.frame.run_again(thread)
@@ -104,10 +104,10 @@ class Dropped(Holder):
 
 
 class Frame:
-    """One call of `checkpoint`: what is needed to run it again, and the holders of what it has dropped.
+    """One call of `checkpoint`: the arguments to run it again with, and the holders of the dropped values.
 
-    first: an id below those of all tensors that the function makes.  caught: by the memory of a tensor from outside
-    that the function used its version, and how messages name it.
+    first: an id below those of all tensors that the function makes.  caught: for each tensor from outside that the
+    function used, by its memory, the version and the name in messages.
     """
 
     def __init__(self, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], preserve: bool) -> None:
@@ -123,7 +123,7 @@ class Frame:
         self.kwargs = {name: kept(x, outer) for name, x in kwargs.items()}
 
     def keep(self, node: BackpropOp, operands: Sequence[Tensor]) -> None:
-        """Drop what a node has saved."""
+        """Drop the values that a node has saved."""
         for x in operands:
             if x.id < self.first and x.storage not in self.caught:
                 self.caught[x.storage] = x.storage.version, describe(x), node.name
@@ -134,11 +134,11 @@ class Frame:
         return Dropped(x, name, self)
 
     def keeps(self) -> list[Tensor]:
-        """The tensors that it was called with and holds; of one that an outer saver keeps, what that holds."""
+        """Return the tensors that it was called with and holds; for one of an outer saver, the saver's tensors."""
         return [x for x, _ in self.given()]
 
     def given(self) -> list[tuple[Tensor, int | None]]:
-        """Those tensors, each with the id of the edge of the graph that it came by."""
+        """Return those tensors, each with the id of the edge of the graph that it came by."""
         kept = [x for x in (*self.args, *self.kwargs.values()) if isinstance(x, Kept)]
         pairs = [pair for x in kept for pair in (x.x.given() if isinstance(x.x, Holder) else [(x.x, x.edge)])]
         return [(x, edge) for x, edge in pairs if not x.is_variable]
@@ -185,9 +185,9 @@ class Frame:
 
 
 class Again:
-    """The saver of a second run: it hands each value to the holder that counts as many.
+    """The saver of a second run: it hands each value to the holder with the same count.
 
-    repeats: what an op writes into its operands, such as running statistics, the first run has written.
+    repeats: an op does not update its operands, such as running statistics; the first run has done so.
     """
 
     repeats = True
@@ -196,7 +196,7 @@ class Again:
         self.frame, self.thread, self.last, self.count = frame, thread, last, 0
 
     def keep(self, node: BackpropOp, operands: Sequence[Tensor]) -> None:
-        """Hand on what a node saved; it is needed nowhere else."""
+        """Hand on the values that a node saved; nothing else needs them."""
         for x in node.saved or ():
             self.keep_value(x, node.name)
 
@@ -225,13 +225,13 @@ class Kept:
         self.edge: int | None = None if x.op is None else x.op.id
 
     def restored(self) -> Tensor:
-        """The tensor for a second run, which is recorded where the first was."""
+        """Return the tensor for a second run, which is recorded where the first was."""
         x: Tensor = self.x.value() if isinstance(self.x, Holder) else self.x
         return alias(x) if self.tracks and not x.is_variable else x
 
 
 class KeptStream:
-    """A generator that a checkpoint was called with: the numbers that it was about to give."""
+    """The state of a generator that a checkpoint was called with: it determines the next random numbers."""
 
     __slots__ = ("offset", "seed")
 
@@ -239,19 +239,19 @@ class KeptStream:
         self.seed, self.offset = generator.seed, generator.offset
 
     def restored(self) -> Generator:
-        """A generator that gives them."""
+        """Return a generator in that state."""
         generator = Generator(self.seed)
         generator.offset = self.offset
         return generator
 
 
 def kept(x: Any, outer: Any) -> Any:
-    """An argument as a frame keeps it."""
+    """Return an argument as a frame stores it."""
     return Kept(x, outer) if isinstance(x, Tensor) else KeptStream(x) if isinstance(x, Generator) else x
 
 
 def restored(x: Any) -> Any:
-    """An argument for a second run."""
+    """Return an argument for a second run."""
     return x.restored() if isinstance(x, (Kept, KeptStream)) else x
 
 

@@ -1,6 +1,6 @@
-"""May this graph be walked?  Every check of a backward pass, made before anything is computed or freed.
+"""Checks of a backward pass, made before anything is computed or freed.
 
-Each raises in one sentence that names the op, what it was given and what would be right.  `engine.py` walks.
+Each check raises an error that names the op, the value and the remedy.  `engine.py` runs the backward pass.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from minigrad.runtime.graph import BackpropOp
 from minigrad.runtime.rebasing import WRITE, current
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
-Node = Any  # BackpropOp, or a Var where a graph ends; tables know them by their ids, which no two share
+Node = Any  # BackpropOp, or a Var where a graph ends; tables have their ids as keys, which are unique
 
 
 def node_of(x: Tensor) -> Node:
-    """Where a gradient of x arrives: its BackpropOp, or the Var itself."""
+    """Return the target of a gradient of x: its BackpropOp, or the Var itself."""
     return x.op if x.op is not None else x
 
 
 def end_of(y: Tensor) -> Node:
-    """Where a walk back from y begins: at its node as its memory is now, or at the Var itself."""
+    """Return where a backward pass from y begins: the node of its memory as it is now, or the Var itself."""
     result = current(y)
     return y if result is None else result
 
 
 def check_seed(y: Tensor, gradient: Tensor | None, name: str) -> None:
-    """Raise unless y can be differentiated, and the gradient is one for it."""
+    """Raise unless y can be differentiated and the gradient fits it."""
     expect_tensors(name, y)
     if not y.dtype.is_float:
         raise GradientError(f"{name}: {describe(y)} carries no gradient; convert with .to(mg.float32) before the op")
@@ -57,7 +57,7 @@ def check_seed(y: Tensor, gradient: Tensor | None, name: str) -> None:
 
 
 def chosen(name: str, inputs: Tensor | Sequence[Tensor]) -> list[Any]:
-    """The tensors that gradients are asked of.  Raises GradientError for one that has none."""
+    """Return the tensors to compute gradients for.  Raises GradientError for one that does not require a gradient."""
     xs: list[Any] = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
     expect_tensors(name, *xs)
     if not xs and name == "backward":
@@ -69,7 +69,7 @@ def chosen(name: str, inputs: Tensor | Sequence[Tensor]) -> list[Any]:
 
 
 def check_reached(inputs: Sequence[Tensor], nodes: list[BackpropOp], leaves: list[Tensor]) -> None:
-    """Raise for an input that the walk would not come to."""
+    """Raise for an input that the backward pass would not reach."""
     reached = {key for node in nodes for key in node.ids or (node.id,)} | {leaf.id for leaf in leaves}
     for x in inputs:
         if node_of(x).id not in reached:
@@ -79,8 +79,8 @@ def check_reached(inputs: Sequence[Tensor], nodes: list[BackpropOp], leaves: lis
 
 
 def check(nodes: list[BackpropOp], wanted: set[int] | None, name: str) -> None:
-    """Before anything is computed or freed: every saved value is there and is the one that was saved, and every
-    operand that a gradient must pass has a rule."""
+    """Check before anything is computed or freed: each saved value is there and unchanged, and each operand that a
+    gradient must pass has a rule."""
     for node in nodes:
         saved = node.saved
         if saved is None:
@@ -88,7 +88,7 @@ def check(nodes: list[BackpropOp], wanted: set[int] | None, name: str) -> None:
                 f"{name}: the graph of {describe_node(node)} was freed by an earlier backward; "
                 f"pass retain_graph=True to the first one"
             )
-        if len(saved) == 1:  # as most have: no loop
+        if len(saved) == 1:  # the most common case, without a loop
             if saved[0].storage.version != node.versions[0]:
                 raise stale(node, name)
         elif saved:
@@ -100,7 +100,7 @@ def check(nodes: list[BackpropOp], wanted: set[int] | None, name: str) -> None:
 
 
 def stale(node: BackpropOp, name: str) -> StorageError:
-    """The error for a saved value that was changed since."""
+    """Return the error for a saved value that was changed since."""
     for k, value, version in zip(node.op.saves[node.mask], node.saved or (), node.versions):
         if value.storage.version != version:
             named = "output" if node.ids is None else f"result {node.op.value_name(k)!r}"
@@ -113,7 +113,7 @@ def stale(node: BackpropOp, name: str) -> StorageError:
 
 
 def check_rules(node: BackpropOp, wanted: set[int] | None, name: str) -> None:
-    """Raise for an operand that a gradient must pass and that has no rule."""
+    """Raise for an operand without a rule that a gradient must pass."""
     op = node.op
     for k, parent in enumerate(node.parents):
         if op.rules[0 if op.variadic else k] is not None or parent is None:
@@ -130,7 +130,7 @@ def check_rules(node: BackpropOp, wanted: set[int] | None, name: str) -> None:
 
 
 def written(node: BackpropOp, name: str) -> GradientError:
-    """The error for a result that was changed, and then used as if it were what `node` computed."""
+    """Return the error for a result that was changed, and then used as if it were the value that `node` computed."""
     while node.op.kind == "view":
         node = node.parents[0]
     return GradientError(
@@ -141,12 +141,12 @@ def written(node: BackpropOp, name: str) -> GradientError:
 
 
 def describe_node(node: BackpropOp) -> str:
-    """A node as messages name it, with the user's line under `mg.debug()`."""
+    """Describe a node for messages, with the user's line under `mg.debug()`."""
     return f"{node.name}{node.shape}" + (f" of {node.source}" if node.source else "")
 
 
 def seed(y: Tensor, gradient: Tensor | None) -> Tensor:
-    """The cotangent of y: ones, or the given one in the dtype of y."""
+    """Return the cotangent of y: ones, or the given one in the dtype of y."""
     if gradient is None:
         one = number(1.0, y.dtype, y.device)
         return one if y.layout is SCALAR else fill(one, shape=y.layout.shape)

@@ -1,6 +1,6 @@
-"""What the methods of a `mg.Function` are given, and how its arguments are taken apart.
+"""The arguments of the methods of a `mg.Function`, and the functions that split the arguments of its call.
 
-`function.py` is what a user subclasses, `calling.py` makes an op of each call.
+`function.py` is the class that a user subclasses, `calling.py` makes an op of each call.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from minigrad.runtime.tracers import Tracer
 
 
 class Context:
-    """What a forward keeps for its backward: `save_for_backward`, and any attribute.
+    """The values that a forward stores for its backward: `save_for_backward`, and any attribute.
 
-    needs_input_grad: for each argument, whether a gradient is asked of it; in backward, in this pass.
+    needs_input_grad: for each argument, whether it requires a gradient; in backward, whether this pass computes one.
     """
 
     def __init__(self, needs: tuple[bool, ...]) -> None:
@@ -32,7 +32,7 @@ class Context:
         self._zeros = True
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
-        """Keep tensors for backward, which finds them in `saved_tensors`.  A change in place in between is noticed."""
+        """Save tensors for backward, which reads them in `saved_tensors`.  A change in place in between is detected."""
         for x in tensors:
             if x is not None and not isinstance(x, Tensor):
                 raise GradientError(
@@ -44,38 +44,38 @@ class Context:
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
-        """What `save_for_backward` was given."""
+        """The tensors that `save_for_backward` received."""
         return self._kept
 
     def mark_dirty(self, *tensors: Tensor) -> None:
-        """Say which arguments forward has written into; it must return them."""
+        """Mark the arguments that forward has written into; it must return them."""
         self._dirty = tensors
 
     def mark_non_differentiable(self, *tensors: Tensor) -> None:
-        """Say which outputs carry no gradient."""
+        """Mark the outputs that carry no gradient."""
         self._constant = tensors
 
     def set_materialize_grads(self, value: bool) -> None:
-        """Whether backward is given zeros for an output that nothing used, which is the default, or None."""
+        """Choose whether backward receives zeros for an output that nothing used, which is the default, or None."""
         self._zeros = bool(value)
 
 
 class VmapInfo(NamedTuple):
-    """What `Function.vmap` is told of the batch."""
+    """Information about the batch that `Function.vmap` receives."""
 
     batch_size: int
     randomness: str
 
 
 class Hole(NamedTuple):
-    """Where a tensor stands among arguments or results: its name, and the how many-th tensor it is."""
+    """The position of a tensor among arguments or results: its name, and its index among the tensors."""
 
     name: str
     k: int
 
 
 class Placeholder(NamedTuple):
-    """What a gradient of an operand must fit."""
+    """Shape, dtype and device that a gradient of an operand must fit."""
 
     shape: tuple[int, ...]
     dtype: Any
@@ -88,7 +88,7 @@ def together(*results: Any) -> tuple[Any, ...]:
 
 
 def has(cls: Any, method: str) -> bool:
-    """Whether a class defines a method of `mg.Function`, itself or by another base."""
+    """Return whether a class or one of its other bases defines a method of `mg.Function`."""
     for base in cls.__mro__:
         if method in vars(base):
             return not base.__module__.startswith("minigrad.autodiff.function")
@@ -97,7 +97,7 @@ def has(cls: Any, method: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def argument_names(cls: Any, count: int) -> tuple[str, ...]:
-    """The names of `count` arguments of forward, without ctx."""
+    """Return the names of `count` arguments of forward, without ctx."""
     parameters = list(inspect.signature(cls.forward).parameters.values())
     if not has(cls, "setup_context"):
         parameters = parameters[1:]
@@ -111,18 +111,18 @@ def argument_names(cls: Any, count: int) -> tuple[str, ...]:
 
 
 def position_of(function: Callable[..., Any]) -> str:
-    """File and line of a function."""
+    """Return file and line of a function."""
     code = getattr(inspect.unwrap(function), "__code__", None)
     return "?" if code is None else f"{code.co_filename}:{code.co_firstlineno}"
 
 
 def among(x: Tensor, others: Sequence[Tensor]) -> bool:
-    """Whether x is one of them; `in` would compare elements."""
+    """Return whether x is one of them; `in` would compare elements."""
     return any(x is other for other in others)
 
 
 def tensors_in(value: Any) -> Iterator[Tensor]:
-    """The tensors in nested lists, tuples and dicts."""
+    """Return the tensors in nested lists, tuples and dicts."""
     if isinstance(value, Tensor):
         yield value
     elif isinstance(value, (list, tuple)):
@@ -138,14 +138,14 @@ def check_flat(name: str, parts: Sequence[Any]) -> None:
     for x in parts:
         if not isinstance(x, Tensor) and any(True for _ in tensors_in(x)):
             raise GradientError(
-                f"{name}: forward gave a {type(x).__name__} with tensors in it, which no gradient would reach; give "
-                f"each as a result of its own",
+                f"{name}: forward returned a {type(x).__name__} with tensors in it, which no gradient would reach; "
+                f"return each as a result of its own",
                 op=name,
             )
 
 
 def code_of(x: Tensor, operands: Sequence[Tensor], results: Sequence[Tensor]) -> int | None:
-    """The number of the operand, or of the result as a negative one, that x is."""
+    """Return the index of the operand that x is, or that of the result as a negative number."""
     for k, each in enumerate(operands):
         if x is each:
             return k
@@ -156,7 +156,7 @@ def code_of(x: Tensor, operands: Sequence[Tensor], results: Sequence[Tensor]) ->
 
 
 def in_front(y: Tensor, dim: int | None, size: int) -> Tensor:
-    """A result with its batch dim first, stretched where it has none."""
+    """Return a result with its batch dim first, expanded where it has none."""
     if dim is None:
         return expand(y, shape=(size, *y.shape))
     order = list(range(y.ndim))
@@ -179,10 +179,11 @@ def check_gradient(whose: str, name: str, g: Any, like: Any) -> None:
         return
     where = f" on {g.device}" if error is DeviceError else ""
     raise error(
-        f"{whose} gave {describe(g)}{where} for {name!r}; expected a gradient {like.dtype}{like.shape} on {like.device}"
+        f"{whose} returned {describe(g)}{where} for {name!r}; expected a gradient {like.dtype}{like.shape} "
+        f"on {like.device}"
     )
 
 
 def nonzero(g: Tensor) -> bool:
-    """Whether there is anything in a gradient."""
+    """Return whether a gradient has an element other than zero."""
     return isinstance(g, Tracer) or bool(host_array(g).any())

@@ -1,7 +1,7 @@
-"""`mg.custom_vjp`: a function with a derivative of its own, in JAX's shape.
+"""`mg.custom_vjp`: a function with its own derivative rule, with JAX's interface.
 
-Each call is one of a `mg.Function`, so what holds for these holds here.  Where a second derivative is asked for and
-`fwd` has left values of its own making, `fwd` is run again as a part of the graph: it is a pure function.
+Each call is a call of a `mg.Function`, so the properties of these apply here.  If a second derivative is requested and
+`fwd` saved intermediate values, `fwd` is run again as a part of the graph: it is a pure function.
 """
 
 from __future__ import annotations
@@ -18,14 +18,15 @@ from minigrad.runtime.tensor import Tensor, describe
 
 
 class custom_vjp:
-    """A function whose derivative `defvjp(fwd, bwd)` says.
+    """A function with the derivative that `defvjp(fwd, bwd)` defines.
 
-    fwd(*args) gives (what the function gives, residuals), which may be nested tuples, lists and dicts;
-    bwd(residuals, g) gives a tuple with a gradient for each argument, None for zero.  nondiff_argnums: arguments that
-    are no tensors, a negative one counted from the last; bwd is given them first, and gives no gradient for them.
-    Raises GradientError where no rule was given, for a tensor among these, for a result that holds tensors in lists or
-    dicts, or where bwd gives another number or shape of gradients; ArgumentError for a nondiff_argnums that is not
-    there.
+    fwd(*args) returns the pair (result, residuals); residuals may be nested tuples, lists and dicts.
+    bwd(residuals, g) returns a tuple with one gradient per argument, None for zero.
+    nondiff_argnums: indices of the arguments that are not tensors, a negative one counted from the last.  bwd receives
+    these arguments first, and returns no gradient for them.
+    Raises GradientError if no rule was defined, for a tensor among the nondiff_argnums, for a result that has tensors
+    in lists or dicts, and if bwd returns gradients of another count or shape.  Raises ArgumentError for an index in
+    nondiff_argnums that is out of range.
 
     Example:
         >>> import minigrad as mg
@@ -49,7 +50,7 @@ class custom_vjp:
         self.bwd: Callable[..., Any] | None = None
 
     def defvjp(self, fwd: Callable[..., Any], bwd: Callable[..., Any]) -> None:
-        """Say how it is computed where a gradient is asked for, and how gradients pass it."""
+        """Set how it is computed where a gradient is required, and how gradients pass it."""
         self.fwd, self.bwd = fwd, bwd
         self.rule = rule_of(self)
 
@@ -63,12 +64,12 @@ class custom_vjp:
             if isinstance(args[k], Tensor):
                 raise GradientError(
                     f"{self.__name__}: argument {k} is {describe(args[k])}, and nondiff_argnums={self.nondiff} says "
-                    f"that it is no tensor; leave it out there, and let bwd give None for it"
+                    f"that it is not a tensor; leave it out there, and let bwd return None for it"
                 )
         return self.rule.apply(*args)
 
     def run_fwd(self, args: tuple[Any, ...]) -> tuple[Any, Any]:
-        """Run fwd, in which a call of the function is one of what it is made of."""
+        """Run fwd; a call of the function inside it is recorded as the function's own ops."""
         assert self.fwd is not None
         self.within.fwd = True
         try:
@@ -77,7 +78,7 @@ class custom_vjp:
             self.within.fwd = False
 
     def positions(self, count: int) -> list[int]:
-        """The arguments of nondiff_argnums among `count`, from the front.  Raises ArgumentError for one too few."""
+        """Return nondiff_argnums counted from the front.  Raises ArgumentError for one beyond `count` arguments."""
         for k in self.nondiff:
             if isinstance(k, bool) or not isinstance(k, int) or not -count <= k < count:
                 raise ArgumentError(
@@ -90,10 +91,10 @@ class custom_vjp:
 
 
 def rule_of(custom: custom_vjp) -> type[Function]:
-    """The Function that a call of it is."""
+    """Return the Function that each call of it runs."""
     fwd, bwd = custom.fwd, custom.bwd
     assert fwd is not None and bwd is not None
-    left = threading.local()  # what forward hands on to setup_context, so that fwd runs once
+    left = threading.local()  # the values that forward hands on to setup_context, so that fwd runs once
 
     def forward(*args: Any) -> Any:
         if not any(isinstance(x, Tensor) and x.requires_grad for x in args):
@@ -142,10 +143,10 @@ def rule_of(custom: custom_vjp) -> type[Function]:
 
 
 def expect_pair(custom: custom_vjp, returned: Any) -> tuple[Any, Any]:
-    """What fwd gave.  Raises GradientError unless it is a result and residuals."""
+    """Check and return the result of fwd.  Raises GradientError unless it is a pair of result and residuals."""
     if not isinstance(returned, tuple) or len(returned) != 2:
         raise GradientError(
-            f"{custom.__name__}: fwd gave {describe(returned)}; expected a pair of its result and what bwd is given"
+            f"{custom.__name__}: fwd returned {describe(returned)}; expected the pair (result, residuals)"
         )
     return returned
 

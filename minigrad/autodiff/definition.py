@@ -1,4 +1,4 @@
-"""An op by its definition, and walked back through it over values of transforms.
+"""An op by its definition, and the backward pass through the definition over values of transforms.
 
 `pulling.py` does so for plain tensors, where the graph of the backward pass of an op of kernels is wanted.
 """
@@ -30,7 +30,7 @@ def by_definition_over(
 
 
 def defined(op: Op, params: dict[str, Any], out: Spec, operands: Sequence[Tensor]) -> Tensor:
-    """An op by its definition, in the dtype that its kernel computes in."""
+    """Return an op by its definition, in the dtype that its kernel computes in."""
     assert op.composed is not None
     dtype = as_dtype(out.dtype.compute)
     wide = [cast(x, dtype=dtype) if x.dtype.is_float and x.dtype is not dtype else x for x in operands]
@@ -38,7 +38,7 @@ def defined(op: Op, params: dict[str, Any], out: Spec, operands: Sequence[Tensor
 
 
 def fitted(partial: Tensor, spec: Spec) -> Tensor:
-    """A partial gradient in the shape and dtype of its operand: broadcast axes are summed."""
+    """Return a partial gradient in the shape and dtype of its operand: broadcast axes are summed."""
     if partial.layout.shape != spec.layout.shape:
         partial = sum_to(partial, spec.layout.shape)
     return partial if partial.dtype is spec.dtype else cast(partial, dtype=spec.dtype)

@@ -16,12 +16,12 @@ from minigrad.runtime.tracers import Tracer, Transform
 
 
 class Dual(Tracer):
-    """A primal and its tangent, of one shape and dtype; both are values outside of the transform."""
+    """A primal and its tangent, of one shape and dtype; both are values outside the transform."""
 
     __slots__ = ("primal", "tangent")
 
     def __init__(self, primal: Tensor, tangent: Tensor, transform: Transform) -> None:
-        # Field by field, as many are made.
+        # Assigned field by field, because a call makes many of these.
         self.id = next(ids)
         self.transform, self.primal, self.tangent = transform, primal, tangent
         self.layout, self.dtype, self.device = primal.layout, primal.dtype, primal.device
@@ -29,7 +29,7 @@ class Dual(Tracer):
 
 
 class DualTransform(ReplacingTransform):
-    """Forward mode at work.  What has no tangent is not wrapped: a constant, and a result that is no float."""
+    """Forward mode as a transform.  A value without a tangent is not wrapped: a constant, or a result of integers."""
 
     inside = "primal"
 
@@ -56,7 +56,7 @@ class DualTransform(ReplacingTransform):
         return duals[0] if op.result is None else op.result(*duals)
 
     def parts(self, y: Any) -> tuple[Tensor, Tensor | None]:
-        """A result of the function as it is outside, and its tangent, None where that is zero."""
+        """Return a result of the function outside the transform, and its tangent, None where that is zero."""
         return (y.primal, y.tangent) if isinstance(y, Dual) and y.transform is self else (y, None)
 
     def detached(self, x: Any) -> Tensor:

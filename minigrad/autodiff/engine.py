@@ -32,13 +32,13 @@ def backward(
     y: Tensor, gradient: Tensor | None = None, retain_graph: bool | None = None, create_graph: bool = False,
     inputs: Tensor | Sequence[Tensor] | None = None,
 ) -> GradStore:  # fmt: skip
-    """Gradients of y with respect to every Var that it depends on; also added to each Var's `.grad`.
+    """Compute the gradients of y with respect to every Var that it depends on, and add each to the Var's `.grad`.
 
-    gradient: the cotangent of y, same shape; ones when omitted, also for a y that is no scalar.
+    gradient: the incoming gradient of y, same shape; ones when omitted, also if y is not a scalar.
     retain_graph: keep the saved values for another backward (default: as create_graph).
-    create_graph: record the walk, for higher orders.
+    create_graph: record the backward pass, for derivatives of higher order.
     inputs: the only tensors whose `.grad` is added to, Vars or values in between; nothing else is computed.
-    A first `.grad` is the tensor that the store holds.  A later backward adds to it in place where nobody else holds
+    A first `.grad` is the tensor in the store.  A later backward adds to it in place where nothing else holds
     it; what you have kept of it stays as it is.
     Raises GradientError when y does not require a gradient, or its graph has been freed.
     """
@@ -57,10 +57,10 @@ def grad(
     create_graph: bool = False,
     allow_unused: bool = False,
 ) -> Any:
-    """Gradients of outputs with respect to inputs, which may be Vars or values in between; `.grad` is not touched.
+    """Compute gradients of outputs with respect to inputs, Vars or values in between; `.grad` does not change.
 
-    grad_outputs: one cotangent an output (ones when omitted).  Returns a Tensor for a single input, else a tuple.
-    Raises GradientError for an input that no output depends on, unless allow_unused, which gives None for it.
+    grad_outputs: one incoming gradient per output (default: ones).  Returns a Tensor for a single input, or a tuple.
+    Raises GradientError for an input that no output depends on; with allow_unused, its gradient is None.
     """
     ys: list[Any] = list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]
     expect_tensors("grad", *ys)
@@ -125,11 +125,11 @@ def pull_back(
     """Push gradients from the seeds through `nodes`, which come by falling ids; with `wanted`, only to those ids.
 
     It is the only traversal of a graph: the engine, transforms and pictures choose the nodes, or objects with the
-    same `pull`.  A gradient is complete when its node's turn has come: then the hooks of the node see it first.
+    same `pull`.  A gradient is complete when its node is visited; then the hooks of the node receive it first.
 
     seeds: nodes or leaves with their cotangents; the list is emptied, so that it holds no memory.  owned: the ids of
-    sums that the engine may grow in place.  early: hands out the gradient of a leaf after its last use.  Returns the
-    gradients of `targets` among the nodes, and the table of gradients by id, in which those of the leaves remain.
+    sums that the engine may grow in place.  early: hands out the gradient of a leaf after its last use.
+    Returns the gradients of `targets` among the nodes, and the table of gradients by id, which still has the leaves'.
     """
     table: dict[int, Tensor] = {}
     owned = set() if owned is None else owned
@@ -171,9 +171,9 @@ def pull_back(
 def reachable(
     roots: Iterable[Node], first: int = 0, older: list[Any] | None = None
 ) -> tuple[list[BackpropOp], list[Tensor]]:
-    """Return every BackpropOp under the roots by falling id, and the leaves; none that is older than the id `first`.
+    """Return every BackpropOp under the roots by falling id, and the leaves, without those older than the id `first`.
 
-    older: takes the nodes and leaves at which it stops because they are older.
+    older: a list that receives the nodes and leaves at which the search stops because they are older.
     """
     nodes: dict[int, BackpropOp] = {}
     leaves: dict[int, Tensor] = {}
@@ -210,11 +210,11 @@ def leading_to(nodes: list[BackpropOp], targets: Mapping[int, Node]) -> tuple[li
 
 
 def accumulate(table: dict[int, Tensor], owned: set[int], key: int, g: Tensor, create: bool) -> None:
-    """Add a partial gradient to a node's.  A sum is the engine's own, and grows in place as what nobody else has."""
+    """Add a partial gradient to a node's gradient.  The engine adds in place where it is the only holder of the sum."""
     if key not in table:
         table[key] = g
     elif not create and (key in owned or (owned.__class__ is set and sole(table, key))):
-        add(table[key], g, out=table[key])  # nobody else knows the sum: no new buffer
+        add(table[key], g, out=table[key])  # nothing else holds the sum, so no new buffer is needed
     else:
         table[key] = add(table[key], g)
         owned.add(key)

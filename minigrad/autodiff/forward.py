@@ -1,15 +1,15 @@
 """Forward mode for one call of an op: from tangents of its operands to tangents of its results.
 
-A tangent has the shape, dtype and device of what it is the tangent of; None is a zero that costs nothing.  Integers and
-truth values have none.  What an operand contributes is found by the first of four ways that knows it, and added up:
+A tangent has the shape, dtype and device of its primal; None is a zero that costs nothing.  Integers and booleans have
+no tangents.  The first method that applies computes the contribution of an operand, and the contributions are added:
 
 1. the declared rule, `jvp=`;
-2. `linear=`: the op itself, on tangents in place of a group of operands and zeros for those of it that have none;
+2. `linear=`: the op itself, with tangents instead of a group of operands, and zeros where an operand has no tangent;
 3. elementwise ops: the derivative rule with the tangent for g, since a diagonal Jacobian is its own transpose;
-4. the derivative of the derivative: a rule is linear in g, so its own derivative in g is its transpose, and a transpose
-   of a transpose is what was wanted.
+4. the derivative of the derivative: a rule is linear in g, so its own derivative with respect to g is its transpose.
+   The rule is the transposed Jacobian, and the transpose of a transpose is the Jacobian itself.
 
-All of it is tensor code on the funnel, so it can be differentiated, by this mode too.
+All of it is tensor code that runs through dispatch, so it can be differentiated, also in forward mode.
 """
 
 from __future__ import annotations
@@ -45,17 +45,17 @@ Way = Callable[[Call, set[int]], tuple[set[int], Tangents]]
 def pushforward(
     op: Op, params: dict[str, Any], primals: Sequence[Tensor], tangents: Tangents, results: Sequence[Tensor]
 ) -> tuple[Tensor | None, ...]:
-    """The tangents of an op's results, one a result; None for a zero, and for a result that is no float.
+    """Return the tangents of an op's results, one per result; None for a zero and for a result that is not a float.
 
-    params: the static arguments.  primals, tangents: one an operand.  results: what the op gave for the primals; they
-    are read by rules that ask for them, so where they are tracked, so is what this gives.
+    params: the static arguments.  primals, tangents: one for each operand.  results: those of the op for the primals.
+    Rules read the results by name, so a tangent requires a gradient where the results that it uses require one.
     Raises GradientError for an operand that has a tangent and no rule, or that can have none.
     """
     return checked(Call(op, canonical(op, tuple(primals), params), tuple(primals), tuple(tangents), tuple(results)))
 
 
 def checked(call: Call) -> tuple[Tensor | None, ...]:
-    """`pushforward` of a call whose parameters are canonical."""
+    """Run `pushforward` for a call whose parameters are canonical."""
     for k, t in enumerate(call.tangents):
         if t is not None:
             check_tangent(call, k)
@@ -63,7 +63,7 @@ def checked(call: Call) -> tuple[Tensor | None, ...]:
 
 
 def pushed(call: Call) -> tuple[Tensor | None, ...]:
-    """`pushforward` of a call whose parameters are canonical, and whose tangents are known to be some."""
+    """Run `pushforward` for a call whose parameters are canonical and that has at least one tangent."""
     left = {k for k, t in enumerate(call.tangents) if t is not None}
     total: list[Tensor | None] = [None] * len(call.results)
     if not any([y.dtype.is_float for y in call.results]):  # noqa: C419  a generator takes twice as long
@@ -78,11 +78,11 @@ def pushed(call: Call) -> tuple[Tensor | None, ...]:
     return tuple(total)
 
 
-# ---- the four ways: each gives the operands that it has covered, and what they contribute ---------------------------
+# ---- the four methods: each returns the operands that it has covered, and their contributions -----------------------
 
 
 def by_rule(call: Call, left: set[int]) -> tuple[set[int], Tangents]:
-    """The declared rule."""
+    """Apply the declared rule."""
     jvp: Any = call.op.jvp
     covered = left.intersection(jvp.tangents)
     if not covered:
@@ -97,7 +97,7 @@ def by_rule(call: Call, left: set[int]) -> tuple[set[int], Tangents]:
 
 
 def by_linearity(call: Call, left: set[int]) -> tuple[set[int], Tangents]:
-    """The op on tangents, for the group of operands that covers most of what is left."""
+    """Run the op on tangents, for the group of operands that covers most of the remaining operands."""
     op = call.op
     group = linear_group(op, len(call.primals), frozenset(left))
     covered = left & group
@@ -110,16 +110,16 @@ def by_linearity(call: Call, left: set[int]) -> tuple[set[int], Tangents]:
 
 
 def by_diagonal(call: Call, left: set[int]) -> tuple[set[int], Tangents]:
-    """The derivative rule of an elementwise op, with the tangent for g."""
+    """Apply the derivative rule of an elementwise op, with the tangent for g."""
     k = min(left)
     if call.op.result is not None:
         return {k}, [diagonal_part(call, k, i) for i in range(len(call.results))]
     rule, (y,) = call.rule(k), call.results
-    # A rule counts on a g of the shape and dtype of the result.
+    # A rule relies on a g of the shape and dtype of the result.
     g = as_result(call, call.tangents[k], y)
     values = [g, *[call.value(name) for name in rule.saves]]
     if not rule.facts and not any(x is not None and derives(x, is_grad_enabled()) for x in values):
-        # Of its one kernel no derivative could be asked.
+        # A fused kernel cannot be differentiated again.
         try:
             return {k}, ((rule.fused or fuse(call.op, k))(*values),)
         except Unfusable:
@@ -128,7 +128,7 @@ def by_diagonal(call: Call, left: set[int]) -> tuple[set[int], Tangents]:
 
 
 def diagonal_part(call: Call, k: int, i: int) -> Tensor | None:
-    """What operand k contributes to result i of several: its rule, with the tangent for the gradient of this result."""
+    """Return the contribution of operand k to result i of several: its rule, with the tangent for this gradient."""
     rule, y = call.rule(k), call.results[i]
     if i not in rule.gradients or not y.dtype.is_float:
         return None
@@ -140,14 +140,14 @@ def diagonal_part(call: Call, k: int, i: int) -> Tensor | None:
 
 
 def by_transposing(call: Call, left: set[int]) -> tuple[set[int], Tangents]:
-    """The derivative of <rule(u), tangent> in u, for all operands at once: right for every op, at about three times
-    the cost of its rules."""
+    """Differentiate <rule(u), tangent> with respect to u, for all operands at once: right for every op, at about three
+    times the cost of its rules."""
     values = (*call.primals, *call.results, *[call.tangents[k] for k in left])
     if any(isinstance(x, Tracer) for x in values):
         return set(left), transposed_over(call, left)
     create = is_grad_enabled() and any(x is not None and x.requires_grad for x in values)
     held = call if create else call.without_history()
-    # What a rule gives is linear in g, so which g it is does not matter; one that is not cut off shows in ones.
+    # A rule is linear in g, so any g will do.  If a rule drops its g, ones reveal that.
     heads = [
         ones(y.shape, dtype=y.dtype, device=y.device, requires_grad=True) if y.dtype.is_float else None
         for y in call.results
@@ -158,7 +158,7 @@ def by_transposing(call: Call, left: set[int]) -> tuple[set[int], Tangents]:
 
 
 def transposed_over(call: Call, left: set[int]) -> Tangents:
-    """What `by_transposing` contributes where a tracer takes part: reverse mode is then a transform over it."""
+    """Run `by_transposing` where a tracer takes part: reverse mode is then a transform over it."""
     with TrackedTransform() as transform, set_grad_enabled(True):
         heads: list[Any] = [
             transform.leaf(ones(y.shape, dtype=y.dtype, device=y.device)) if y.dtype.is_float else None
@@ -172,7 +172,7 @@ def transposed_over(call: Call, left: set[int]) -> Tangents:
 
 
 def ways_for(op: Op) -> tuple[Way, ...]:
-    """Those of the four that may know something of an op."""
+    """Return those of the four methods that may apply to an op."""
     return WAYS[op.jvp is not None, op.linear is not None, op.kind == "elementwise"]
 
 
@@ -186,9 +186,9 @@ WAYS: dict[tuple[bool, bool, bool], tuple[Way, ...]] = {
 
 
 def pulled_back(call: Call, k: int, heads: Sequence[Tensor | None]) -> Tensor | None:
-    """What the rule of operand k makes of `heads`, in the shape of the operand; None if that is zero whatever they are.
+    """Return the gradient of operand k by its rule for `heads`, in its shape; None if it is zero for all heads.
 
-    Raises GradientError for a rule that gives something, and not by way of g.
+    Raises GradientError for a rule that returns a gradient which does not depend on g.
     """
     rule, x = call.rule(k), call.primals[k]
     picked = [heads[i] for i in rule.gradients]
@@ -219,7 +219,7 @@ def pulled_back(call: Call, k: int, heads: Sequence[Tensor | None]) -> Tensor | 
 
 
 def leads_back(partial: Tensor, u: Tensor) -> bool:
-    """Whether a gradient depends on u, by the graph."""
+    """Return whether a gradient depends on u, by the graph."""
     _, leaves = reachable([node_of(partial)], u.id)
     return any(leaf is u for leaf in leaves)
 
@@ -227,7 +227,7 @@ def leads_back(partial: Tensor, u: Tensor) -> bool:
 def transposed(
     call: Call, pulled: Iterable[tuple[Tensor | None, Tensor]], heads: Sequence[Tensor | None], create: bool
 ) -> Tangents:
-    """The gradients in `heads` of what was pulled back, each with its cotangent."""
+    """Return the gradients of the partial gradients with respect to `heads`, each seeded with its cotangent."""
     targets: dict[int, Any] = {u.id: u for u in heads if u is not None}
     pairs = [(node_of(partial), t) for partial, t in pulled if partial is not None]
     nodes, _ = reachable([node for node, _ in pairs], min(targets))
@@ -240,7 +240,7 @@ def transposed(
 
 @lru_cache(maxsize=4096)
 def linear_group(op: Op, count: int, left: frozenset[int]) -> frozenset[int]:
-    """Of the groups of operands in which an op is linear the one that covers most of `left`, by their numbers."""
+    """Return the group of operands in which an op is linear that covers most of `left`, by their indices."""
     assert op.linear is not None
     groups = [
         frozenset(range(count) if op.variadic else [op.operands.index(name) for name in group])

@@ -1,8 +1,8 @@
 """A derivative rule as one kernel: `g * (1 - y * y)` is one loop, not three.
 
 The rule of an elementwise op is traced to a scalar function (`declare/tracing.py`).  The engine uses its kernel
-wherever the graph of the backward pass is not wanted.  A rule that does anything else than elementwise ops, or only one
-of them, runs as it is, and so does any rule over operands of several dtypes.
+wherever the graph of the backward pass is not required.  A rule runs as it is if it consists of one elementwise op, if
+it does anything other than elementwise ops, or if its operands have several dtypes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from minigrad.runtime.dispatch import fast_path
 
 
 def only_call(scalar: ScalarFn) -> Callable[..., Any] | None:
-    """The op that a traced rule consists of, if it is one, called with the same operands in the same order."""
+    """Return the op that a traced rule consists of, if it is one, called with the same operands in the same order."""
     first = scalar.node.body[0]
     if len(scalar.node.body) != 2 or not (isinstance(first, ast.Assign) and isinstance(first.value, ast.Call)):
         return None
@@ -28,9 +28,9 @@ def only_call(scalar: ScalarFn) -> Callable[..., Any] | None:
 
 
 def fuse(op: Op, operand: int) -> Callable[..., Any]:
-    """What the engine calls for the rule of one operand: a fused kernel, or the rule itself.  Kept with the rule.
+    """Return the function that the engine calls for the rule of one operand: a fused kernel, or the rule itself.
 
-    A kernel raises Unfusable where it would not do what the rule does; then the rule is to be called.
+    The rule caches it.  A kernel raises Unfusable where its result would differ from the rule's; then call the rule.
     """
     rule = op.rules[operand]
     assert rule is not None
@@ -39,7 +39,7 @@ def fuse(op: Op, operand: int) -> Callable[..., Any]:
     if scalar is None:
         rule.fused = rule.fn
     elif len(scalar.node.body) == 2:
-        # One op needs no kernel of its own, and no lambda around it where its operands are the rule's.
+        # One op needs no fused kernel, and no lambda around it where its operands are the rule's.
         rule.fused = only_call(scalar) or rule.fn
     else:
         rule.fused = kernel_of(op, scalar)
@@ -47,7 +47,7 @@ def fuse(op: Op, operand: int) -> Callable[..., Any]:
 
 
 def kernel_of(op: Op, scalar: ScalarFn) -> Callable[..., Any]:
-    """The public function of an op that nobody declared: a rule of `op`, as one loop."""
+    """Return the public function of an undeclared op: a rule of `op`, as one loop."""
     hidden = Op(scalar.name, "elementwise", scalar.args, {}, op.where)
     hidden.doc, hidden.scalar, hidden.dtype_rule = f"The derivative of {op.name}, as one loop.", scalar, one_dtype
     hidden.saves = ((),) * (1 << len(scalar.args))
@@ -56,8 +56,8 @@ def kernel_of(op: Op, scalar: ScalarFn) -> Callable[..., Any]:
 
 
 def one_dtype(op: Op, specs: Sequence[Spec]) -> tuple[Any, DType]:
-    """The dtype that all operands have.  Raises Unfusable for several: in a loop, an inner step would have the widest,
-    and as tensor code the one that its own operands promote to."""
+    """Return the dtype of all operands.  Raises Unfusable for several: in a loop, an inner step would have the widest
+    dtype, and as tensor code the one that its own operands promote to."""
     dtype = specs[0].dtype
     if any(spec.dtype is not dtype for spec in specs):
         raise Unfusable("operands of several dtypes")

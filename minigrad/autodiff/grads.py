@@ -1,5 +1,5 @@
-"""Where gradients end: the `.grad` of leaves, what `retain_grad` keeps, and the GradStore that `backward()` returns, a
-mapping from leaves to gradients that explains a miss."""
+"""Where gradients end: the `.grad` of leaves, the gradients for `retain_grad`, and the GradStore that `backward()`
+returns, a mapping from leaves to gradients that explains a miss."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _adding = threading.Lock()  # two threads may add to one `.grad`
 class GradStore:
     """Gradients of one backward, by tensor.
 
-    `grads[x]` raises GradientError with the reason when there is none, `grads.get(x)` gives None instead.
-    Iterating gives the tensors that have one.
+    `grads[x]` raises GradientError with the reason when there is none; `grads.get(x)` returns None instead.
+    Iterating yields the tensors that have one.
     """
 
     def __init__(self) -> None:
@@ -36,12 +36,12 @@ class GradStore:
         self._grads[x.id] = (x, gradient)
 
     def get(self, x: Tensor, default: Any = None) -> Any:
-        """The gradient of x, or the default."""
+        """Return the gradient of x, or the default."""
         entry = self._grads.get(x.id) if isinstance(x, Tensor) else None
         return default if entry is None else entry[1]
 
     def __getitem__(self, x: Tensor) -> Tensor:
-        """The gradient of x.  Raises GradientError, with the reason, where there is none."""
+        """Return the gradient of x.  Raises GradientError, with the reason, where there is none."""
         entry = self._grads.get(x.id) if isinstance(x, Tensor) else None
         if entry is None:
             raise GradientError(f"grads[...]: {self._reason(x)}")
@@ -62,23 +62,23 @@ class GradStore:
         return f"{who} was not reached: the result that was differentiated does not depend on it"
 
     def __contains__(self, x: Tensor) -> bool:
-        """Whether x has a gradient here."""
+        """Return whether x has a gradient here."""
         return isinstance(x, Tensor) and x.id in self._grads
 
     def __iter__(self) -> Iterator[Tensor]:
-        """The tensors that have gradients."""
+        """Iterate over the tensors that have gradients."""
         return (x for x, _ in self._grads.values())
 
     def items(self) -> Iterator[tuple[Tensor, Tensor]]:
-        """Pairs of tensor and gradient."""
+        """Iterate over pairs of tensor and gradient."""
         return iter(self._grads.values())
 
     def __len__(self) -> int:
-        """How many tensors have gradients."""
+        """Return the number of tensors that have gradients."""
         return len(self._grads)
 
     def __repr__(self) -> str:
-        """A line for each: the name, and the gradient itself."""
+        """Return a line for each tensor: the name, and the gradient itself."""
         lines = [f"{getattr(x, 'name', None) or f'Var #{x.id}'} = {g!r}" for x, g in self.items()]
         return (
             f"GradStore({', '.join(lines)})"
@@ -87,7 +87,7 @@ class GradStore:
         )
 
 
-# ---- where they go --------------------------------------------------------------------------------------------------
+# ---- where gradients end --------------------------------------------------------------------------------------------
 
 
 def collected(pairs: Pairs, inputs: Sequence[Any] | None, create: bool, store: GradStore) -> GradStore:
@@ -108,7 +108,7 @@ def collected(pairs: Pairs, inputs: Sequence[Any] | None, create: bool, store: G
 
 def add_all(pairs: Pairs, store: GradStore, create: bool, leaves: bool) -> None:
     """Add gradients to `.grad` and to a store.  leaves: all were leaves that required a gradient when the graph was
-    made; those that do not any more are passed over."""
+    made; those that no longer do are skipped."""
     with _adding:
         for x, g in pairs:
             if leaves and not x.is_variable:
@@ -125,7 +125,7 @@ def call_late_hooks(x: Tensor) -> None:
     for hook in tuple(late_hooks.get(x.id, {}).values()):
         if hook(x) is not None:
             name = "register_post_accumulate_grad_hook"
-            raise GradientError(f"{who(name, hook, f'the Var {describe(x)}')} gave a value; expected None")
+            raise GradientError(f"{who(name, hook, f'the Var {describe(x)}')} returned a value; expected None")
 
 
 class Early:
@@ -155,7 +155,7 @@ class Early:
 
 
 def add_to(x: Tensor, g: Tensor, create: bool) -> None:
-    """Add g to the gradient that x keeps; in place where nobody else holds it."""
+    """Add g to the `.grad` of x; in place where nothing else holds it."""
     owner, name = (x, "_grad") if x.is_variable else (retain(x), "grad")
     if getattr(owner, name) is None:
         setattr(owner, name, g)
@@ -166,14 +166,14 @@ def add_to(x: Tensor, g: Tensor, create: bool) -> None:
 
 
 def kept_nodes(nodes: list[BackpropOp]) -> dict[int, Any]:
-    """Among these nodes those of tensors that retain their gradient."""
+    """Return those of these nodes whose tensors retain their gradient."""
     ids = {key for node in nodes for key in node.ids or (node.id,)}
     alive = [entry.tensor() for entry in tuple(retained.values())]
     return {node_of(x).id: node_of(x) for x in alive if x is not None and x.op is not None and node_of(x).id in ids}
 
 
 def keep(pairs: Pairs, targets: dict[int, Any], create: bool) -> Pairs:
-    """Give tensors that retain their gradient a copy; what remains is what came to `targets`."""
+    """Copy the gradients of tensors that retain them; return the pairs for `targets`."""
     arrived = {target.id: g for target, g in pairs}
     for entry in tuple(retained.values()):
         x = entry.tensor()

@@ -1,8 +1,8 @@
-"""Saved values that are kept in another form: holders, which give the value back when a rule asks for it.
+"""Saved values in another form: holders, which return the value when a derivative rule reads it.
 
-A saver (`runtime/noting.py`) puts holders in the place of what a node saved: `saved_tensors_hooks` packs each value by
-a user's function, a checkpoint drops it and computes it again.  The node's pull asks them, and puts what they give back
-into the graph, so every order of derivative works.  A holder is checked as the value would be: by its version.
+A saver (`runtime/noting.py`) replaces the saved values of a node by holders.  `saved_tensors_hooks` packs each value
+with a user's function; a checkpoint drops it and computes it again.  The node's pull reads the holders and connects
+their values to the graph, so every order of derivative works.  A holder's version is checked as that of a value is.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from minigrad.runtime.tensor import Tensor, describe
 
 
 class Holder(Tensor, ABC):
-    """What stands for a saved value.  version: that of its memory when it was saved.
+    """A placeholder for a saved value.  version: that of its memory when it was saved.
 
-    Its storage is the value's as long as that lives, so that a write shows; afterwards nobody can write it.
+    Its storage is the value's while that lives, so that a write is detected; afterwards nothing can write it.
     """
 
     __slots__ = ("memory", "version")
@@ -45,14 +45,14 @@ class Holder(Tensor, ABC):
 
     @abstractmethod
     def value(self) -> Tensor:
-        """The value, without history."""
+        """Return the value, without history."""
 
     def keeps(self) -> list[Tensor]:
-        """The tensors whose memory it holds instead of the value's."""
+        """Return the tensors whose memory it holds instead of the value's."""
         return []
 
     def given(self) -> list[tuple[Tensor, int | None]]:
-        """Those tensors, each with the id of the edge of the graph that it came by."""
+        """Return those tensors, each with the id of the edge of the graph that it came by."""
         return [(x, None) for x in self.keeps()]
 
 
@@ -62,7 +62,7 @@ class HeldNode(BackpropOp):
     __slots__ = ()
 
     def pull(self, gradients: Any, wanted: set[int] | None, create: bool) -> list[tuple[Any, Any]]:
-        """`pull` with the values that the holders give."""
+        """Run `pull` with the values of the holders."""
         if wanted is not None and not any(p is not None and p.id in wanted for p in self.parents):
             return []
         return pull(self, gradients, wanted, create, saved_values(self, create))
@@ -77,20 +77,20 @@ def saved_values(node: BackpropOp, create: bool) -> Sequence[Tensor]:
 
 
 def values_of(node: BackpropOp) -> list[Tensor]:
-    """What a node saved, as values without history; none where they have been freed."""
+    """Return the saved values of a node, without history; none where they have been freed."""
     with no_grad():
         return [x.value() if isinstance(x, Holder) else x for x in node.saved or ()]
 
 
 def in_graph(node: BackpropOp, values: Sequence[Tensor]) -> list[Tensor]:
-    """What a node saved as parts of the graph again: operands by its edges, results by its own."""
+    """Connect the saved values of a node to the graph: operands by its edges, results by its own."""
     codes = node.op.saves[node.mask]
     return [joined(x, node.parents[k] if 0 <= k < len(node.parents) else edge_of(node, -1 - k) if k < 0 else None)
             for k, x in zip(codes, values, strict=True)]  # fmt: skip
 
 
 def joined(x: Tensor, parent: Any) -> Tensor:
-    """A value under an edge of the graph."""
+    """Return a value under an edge of the graph."""
     if parent is None:
         return x
     if not isinstance(parent, Tensor):
@@ -101,7 +101,7 @@ def joined(x: Tensor, parent: Any) -> Tensor:
 
 
 def hold(node: BackpropOp, make: Callable[[Tensor], Holder]) -> None:
-    """Put holders in the place of what a node saved."""
+    """Replace the saved values of a node by holders."""
     if node.saved:
         node.saved = tuple([make(x) for x in node.saved])
         if node.__class__ is BackpropOp:  # the pull of other nodes reads holders itself
@@ -112,7 +112,7 @@ def hold(node: BackpropOp, make: Callable[[Tensor], Holder]) -> None:
 
 
 class Packed(Holder):
-    """A value as `pack` gave it.  shown: the memory of the value, where what pack gave is a way to look at it."""
+    """A value as `pack` returned it.  shown: the memory of the value, where the packed value is a view of it."""
 
     __slots__ = ("name", "packed", "shown", "unpack")
 
@@ -123,39 +123,39 @@ class Packed(Holder):
         before = getrefcount(storage.buffer)
         with no_grad():
             self.packed = hooks.pack(x.detach())
-        # A NumPy array on the memory would show a write and not keep the count of writes alive.
+        # A NumPy array on the memory would reveal a write, but would not keep the count of writes alive.
         self.shown = storage if getrefcount(storage.buffer) != before else None
         if x.storage.version != self.version:
             raise GradientError(
-                f"saved_tensors_hooks: pack wrote into {describe(x)}, which {name} saves; let it give a new value"
+                f"saved_tensors_hooks: pack wrote into {describe(x)}, which {name} saves; return a new value from it"
             )
 
     def keeps(self) -> list[Tensor]:
-        """What `pack` gave, where that is a tensor; of other things nobody knows the size."""
+        """Return the packed value if it is a tensor; the size of other objects is unknown."""
         return [self.packed] if isinstance(self.packed, Tensor) else []
 
     def value(self) -> Tensor:
-        """What `unpack` gives for it.  Raises GradientError, ShapeError, DTypeError or DeviceError for another kind of
-        value than was packed."""
+        """Return the result of `unpack`.  Raises GradientError, ShapeError, DTypeError or DeviceError if it does
+        not match the value that was packed."""
         result = self.unpack(self.packed)
         wrong = unlike(result, self)
         if wrong is not None:
             error, got = wrong
             raise error(
-                f"saved_tensors_hooks: unpack gave {got} for a value that {self.name} saved; expected {describe(self)} "
-                f"on {self.device}, as pack was given"
+                f"saved_tensors_hooks: unpack returned {got} for a value that {self.name} saved; expected "
+                f"{describe(self)} on {self.device}, as pack received"
             )
         return result.detach()
 
 
 class PackHooks:
-    """A saver that keeps each value by two functions."""
+    """A saver that stores each value with two functions."""
 
     def __init__(self, pack: Callable[[Tensor], Any], unpack: Callable[[Any], Tensor]) -> None:
         self.pack, self.unpack = pack, unpack
 
     def keep(self, node: BackpropOp, operands: Sequence[Tensor]) -> None:
-        """Pack what the node saved."""
+        """Pack the saved values of a node."""
         with saving(None):
             hold(node, lambda x: Packed(x, node.name, self))
 
@@ -167,14 +167,13 @@ class PackHooks:
 
 @contextmanager
 def saved_tensors_hooks(pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]) -> Iterator[None]:
-    """A block in which each value that an op saves for its gradient is kept as `pack_hook(value)`, from which
-    `unpack_hook` makes it again, once for each use.
+    """A block that stores each saved value as `pack_hook(value)`; `unpack_hook` restores it at each use.
 
-    Of nested blocks the innermost counts.  The version of the value is checked as ever, so a write that would have been
-    noticed is noticed.  Raises GradientError for a pack that writes, and when the gradient is computed for an unpack
-    that gives another shape, dtype or device.
+    If blocks are nested, only the innermost one applies.  The version of the value is checked as without hooks, so a
+    write in place is still detected.  Raises GradientError for a pack that writes.  When the gradient is computed, it
+    raises GradientError, ShapeError, DTypeError or DeviceError for an unpack that returns another kind of value.
     """
     if not callable(pack_hook) or not callable(unpack_hook):
-        raise ArgumentError("saved_tensors_hooks: give two functions, pack(tensor) and unpack(what pack gave)")
+        raise ArgumentError("saved_tensors_hooks: expected two functions, pack(tensor) and unpack(packed)")
     with saving(PackHooks(pack_hook, unpack_hook)):
         yield

@@ -1,9 +1,9 @@
-"""Runs hooks: each sees what the one before it made of the gradient.
+"""Runs hooks: each receives the gradient that the previous hook returned.
 
-At a result: the hooks of the tensor in order, then what `retain_grad` keeps, then the node's own before its rules, the
-rules, and those after them.  At a leaf: its hooks, the sum into `.grad`, the hooks after that.  A hook gives None to
-leave a gradient as it is, or another of the same shape, dtype and device.  It is called in the grad mode of the walk,
-so with `create_graph=True` what it does is differentiated too.
+At a result: the hooks of the tensor in order, then `retain_grad`, then the node's hooks before its rules, the rules,
+and the hooks after them.  At a leaf: its hooks, the sum into `.grad`, the hooks after that.  A hook returns None to
+leave a gradient as it is, or another of the same shape, dtype and device.  It runs in the grad mode of the backward
+pass, so with `create_graph=True` its ops are differentiated too.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ Pairs = list[tuple[Any, Tensor]]
 
 
 def hooked(node: BackpropOp, k: int, g: Tensor) -> Tensor:
-    """The gradient of the k-th result, which is complete, after the hooks of that result.
+    """Return the complete gradient of the k-th result after the hooks of that result.
 
-    Raises GradientError, ShapeError, DTypeError or DeviceError for a hook that gives what is no such gradient, and
+    Raises GradientError, ShapeError, DTypeError or DeviceError for a hook whose result does not match the gradient, and
     GradientError for one that writes into the gradient: others may share it.
     """
     hooks = (node.hooks or {}).get(k)
@@ -33,7 +33,7 @@ def hooked(node: BackpropOp, k: int, g: Tensor) -> Tensor:
 
 
 def hooked_leaf(leaf: Tensor, g: Tensor) -> Tensor:
-    """The gradient of a leaf after its hooks; raises as `hooked`."""
+    """Return the gradient of a leaf after its hooks; raises as `hooked`."""
     hooks = leaf_hooks.get(leaf.id)
     return run(hooks.values(), g, f"the Var {describe(leaf)}") if hooks else g
 
@@ -50,7 +50,7 @@ def run(hooks: Iterable[Any], g: Tensor, owner: str) -> Tensor:
 
 
 def call(hook: Any, arguments: tuple[Any, ...], gradients: Sequence[Tensor | None], whose: str) -> tuple[Any, ...]:
-    """What a hook gives, in a tuple.  Raises GradientError if it wrote into a gradient."""
+    """Return the result of a hook in a tuple.  Raises GradientError if it wrote into a gradient."""
     before = versions(gradients)
     returned = hook(*arguments)
     for g, then, now in zip(gradients, before, versions(gradients)):
@@ -62,17 +62,17 @@ def call(hook: Any, arguments: tuple[Any, ...], gradients: Sequence[Tensor | Non
 
 
 def check_replacement(whose: str, g: Tensor, replacement: Any) -> None:
-    """Raise unless what a hook gave can take the place of the gradient."""
+    """Raise unless the result of a hook can replace the gradient."""
     wrong = unlike(replacement, g)
     if wrong is not None:
         error, got = wrong
         raise error(
-            f"{whose} gave {got}; expected None, or a gradient {describe(g)} on {g.device} as it was given"
+            f"{whose} returned {got}; expected None, or a gradient {describe(g)} on {g.device} as it was given"
         )  # fmt: skip
 
 
 def who(name: str, hook: Any, owner: str) -> str:
-    """The hook as messages name it, with the line where it was written."""
+    """Describe the hook for messages, with the line where it was written."""
     code = getattr(hook, "__code__", None)
     position = "" if code is None else f" at {code.co_filename}:{code.co_firstlineno}"
     return f"{name}: the hook{position} on {owner}"
@@ -82,7 +82,7 @@ def who(name: str, hook: Any, owner: str) -> str:
 
 
 class Around:
-    """A node as a walk sees it whose pull does something before and after: what stands in for it in the list."""
+    """A replacement for a node in a backward pass, whose pull does more before and after the node's."""
 
     __slots__ = ("node",)
 
@@ -91,7 +91,7 @@ class Around:
 
     @property
     def saved(self) -> Any:
-        """The node's own."""
+        """The node's own saved values."""
         return self.node.saved
 
     @saved.setter
@@ -103,12 +103,12 @@ class Around:
 
 
 class Hooked(Around):
-    """A node with hooks of its own.  They do not run where a walk ends at it."""
+    """A node with hooks of its own.  They do not run where a backward pass ends at it."""
 
     __slots__ = ()
 
     def pull(self, gradients: Sequence[Tensor | None], wanted: set[int] | None, create: bool) -> Pairs:
-        """The node's pull between its hooks."""
+        """Run the node's pull between its hooks."""
         node = self.node
         if wanted is not None and not any(p is not None and p.id in wanted for p in node.parents):
             return []
@@ -131,24 +131,24 @@ class Hooked(Around):
 def replaced(
     hook: Any, arguments: tuple[Any, ...], gradients: Sequence[Tensor | None], old: Sequence[Tensor | None], whose: str
 ) -> Sequence[Tensor | None]:
-    """What a hook of a node makes of the gradients `old`; None keeps all, or one of them."""
+    """Return the gradients `old` as a hook of a node replaces them; None leaves all of them, or one of them."""
     (returned,) = call(hook, arguments, gradients, whose)
     if returned is None:
         return old
     new = (returned,) if isinstance(returned, Tensor) else returned
     if not isinstance(new, (tuple, list)) or len(new) != len(old):
         got = f"{len(new)} gradients" if isinstance(new, (tuple, list)) else describe(returned)
-        raise GradientError(f"{whose} gave {got}; expected None, or a tuple of {len(old)} gradients")
+        raise GradientError(f"{whose} returned {got}; expected None, or a tuple of {len(old)} gradients")
     for g, each in zip(old, new):
         if each is not None:
             if g is None:
-                raise GradientError(f"{whose} gave {describe(each)} where there is no gradient; expected None there")
+                raise GradientError(f"{whose} returned {describe(each)}; expected None, since there is no gradient")
             check_replacement(whose, g, each)
     return [g if each is None else each for g, each in zip(old, new)]
 
 
 def operands_of(node: Any, pairs: Pairs) -> list[int]:
-    """Which operand each pair of a pull belongs to; they come in order."""
+    """Return the operand that each pair of a pull belongs to; the pairs come in order."""
     result, k = [], 0
     for parent, _ in pairs:
         while node.parents[k] is not parent:
@@ -159,7 +159,7 @@ def operands_of(node: Any, pairs: Pairs) -> list[int]:
 
 
 def looked_at(nodes: list[BackpropOp]) -> list[Any]:
-    """The nodes of a walk, those that somebody wants to see with what stands in for them."""
+    """Return the nodes of a backward pass, with replacements for those that have hooks or observers."""
     result: list[Any] = [Hooked(node) if node.hooks and {BEFORE, AFTER} & node.hooks.keys() else node for node in nodes]
     for pull in observed.pulling:
         result = [pull(node) for node in result]

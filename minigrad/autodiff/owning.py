@@ -1,8 +1,8 @@
-"""Whose memory is this gradient?  What the engine hands out belongs to nobody else, whoever wrote the rules.
+"""Ownership of gradients: the engine returns each gradient in memory that nothing else holds, for any rule.
 
-A rule may give back what it was given: its g, which another operand or the caller's `gradient=` shares, or a saved
-value; or a tensor that it keeps somewhere.  Nothing in the result tells, but the count of references does: memory that
-only the gradient holds is its own, and is handed out without a copy.
+A rule may return its own argument: its g, which another operand or the caller's `gradient=` shares, or a saved value.
+It may also return a tensor that it stores elsewhere.  The result does not reveal this, but the reference count does:
+memory that only the gradient holds is its own, and is handed out without a copy.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ Pairs = list[tuple[Any, Tensor]]  # targets and their gradients
 
 
 def holders(pairs: Pairs) -> int:
-    """How many references there are to the last gradient."""
+    """Return the number of references to the last gradient."""
     return getrefcount(pairs[-1][1])
 
 
 def storage_holders(pairs: Pairs) -> int:
-    """How many references there are to the storage of the last gradient."""
+    """Return the number of references to the storage of the last gradient."""
     return getrefcount(pairs[-1][1].storage)
 
 
-# What an expression itself adds to the counts depends on the Python version, so it is seen once, at work.
+# The references that an expression itself adds depend on the Python version, so they are measured once here.
 SOLE_PAIR = [(None, Tensor(Storage.of(0.0), Layout.contiguous(())))]
 SOLE_HOLDERS, SOLE_STORAGE_HOLDERS = holders(SOLE_PAIR), storage_holders(SOLE_PAIR)
 
 
 def held_elsewhere(pairs: Pairs) -> bool:
-    """Whether anybody else holds the last gradient or its memory."""
+    """Return whether anything else holds the last gradient or its memory."""
     if holders(pairs) != SOLE_HOLDERS:
         return True
     if pairs[-1][1].op is None or pairs[-1][1].layout.is_contiguous:
-        pairs[-1][1].base = None  # of which it may be a view, and which nobody else may know
+        pairs[-1][1].base = None  # it may be a view of it, and nothing else may use that base
     return storage_holders(pairs) != SOLE_STORAGE_HOLDERS
 
 
@@ -53,7 +53,7 @@ class _Owner:
 
 
 def kept(owner: Any, name: str) -> tuple[int, int]:
-    """How many references there are to a gradient that is an attribute, and to its storage."""
+    """Return the number of references to a gradient that is an attribute, and to its storage."""
     return getrefcount(getattr(owner, name)), getrefcount(getattr(owner, name).storage)
 
 
@@ -61,7 +61,7 @@ KEPT = kept(_Owner(Tensor(Storage.of(0.0), Layout.contiguous(()))), "grad")
 
 
 def is_sole_holder(owner: Any, name: str) -> bool:
-    """Whether an attribute holds a gradient that nobody else knows, in memory that may be written."""
+    """Return whether an attribute is the only holder of a gradient, in memory that may be written."""
     if kept(owner, name) != KEPT:
         return False
     g = getattr(owner, name)
@@ -70,7 +70,7 @@ def is_sole_holder(owner: Any, name: str) -> bool:
 
 
 def entry(table: dict[int, Tensor], key: int) -> tuple[int, int]:
-    """How many references there are to a gradient in a table, and to its storage."""
+    """Return the number of references to a gradient in a table, and to its storage."""
     return getrefcount(table[key]), getrefcount(table[key].storage)
 
 
@@ -78,7 +78,7 @@ ENTRY = entry({0: Tensor(Storage.of(0.0), Layout.contiguous(()))}, 0)
 
 
 def sole(table: dict[int, Tensor], key: int) -> bool:
-    """Whether a gradient in the table of a walk is in memory that nobody else knows, and may be written."""
+    """Return whether the table is the only holder of a gradient, in memory that may be written."""
     g = table[key]
     if g.__class__ is not Tensor or g.storage.allocator is None or not g.layout.is_contiguous:
         return False
@@ -88,7 +88,7 @@ def sole(table: dict[int, Tensor], key: int) -> bool:
 
 
 def handed_out(pairs: Pairs, dense: bool, create: bool) -> Pairs:
-    """The same pairs, each gradient in memory that it alone holds; `pairs` is used up.
+    """Return the same pairs, each gradient in memory that it alone holds; `pairs` is used up.
 
     dense: contiguous as well.  If not, a view of memory of its own may stay one, unless its elements share memory.
     create: a copy is recorded.
@@ -97,9 +97,9 @@ def handed_out(pairs: Pairs, dense: bool, create: bool) -> Pairs:
     result: Pairs = []
     while pairs:
         borrowed = held_elsewhere(pairs)
-        target, g = pairs.pop()  # of two targets with one gradient, the second finds it its own
+        target, g = pairs.pop()  # of two targets with one gradient, the second is its only holder
         storage = g.storage
-        # Without an allocator the memory is somebody else's, such as a NumPy array's.
+        # Without an allocator the memory belongs to another owner, such as a NumPy array.
         if borrowed or storage.allocator is None or storage.__class__ is ConstantStorage or not tidy(g.layout, dense):
             g = copied(g, create)
         result.append((target, g))
@@ -107,7 +107,7 @@ def handed_out(pairs: Pairs, dense: bool, create: bool) -> Pairs:
 
 
 def apart(gradients: list[Tensor | None], create: bool) -> list[Tensor | None]:
-    """The same gradients, one that comes again as a copy."""
+    """Return the same gradients; one that occurs twice is copied the second time."""
     result: list[Tensor | None] = []
     seen: set[int] = set()
     for g in gradients:
@@ -117,13 +117,13 @@ def apart(gradients: list[Tensor | None], create: bool) -> list[Tensor | None]:
 
 
 def copied(g: Tensor, create: bool) -> Tensor:
-    """A contiguous copy."""
-    if g.__class__ is Tensor and not g.storage.tracked:  # nothing to record, so the switch would cost for nothing
+    """Return a contiguous copy."""
+    if g.__class__ is Tensor and not g.storage.tracked:  # nothing to record, so the switch would be wasted time
         return clone(g)
     with set_grad_enabled(create):
         return clone(g)
 
 
 def tidy(layout: Layout, dense: bool) -> bool:
-    """Whether a gradient may have this layout."""
+    """Return whether a gradient may have this layout."""
     return layout.is_contiguous or not (dense or layout.may_overlap_itself())

@@ -28,10 +28,10 @@ from minigrad.runtime.var import Var
 def pull(
     node: BackpropOp, gradients: Gradients, wanted: set[int] | None, create: bool, saved: Any = None
 ) -> list[tuple[Node, Tensor]]:
-    """The one way through a node: from the gradients of its results to (parent, partial gradient) of each operand.
+    """Return (parent, partial gradient) of each operand of a node, from the gradients of its results.
 
-    gradients: one a result, None where nothing used it.  wanted: ids of the parents that are asked for, or None.
-    saved: what the node saved, where that is known better than by the node itself.
+    gradients: one per result, None where nothing used it.  wanted: the ids of the parents to compute, or None for all.
+    saved: the saved values, where the caller has better ones than the node.
     """
     op, specs, parents = node.op, node.plan.specs, node.parents
     if saved is None:
@@ -79,7 +79,7 @@ BackpropOp.pull = pull  # type: ignore[assignment,method-assign]
 
 
 def heads_for(node: BackpropOp, rule: Rule, gradients: Gradients) -> list[Tensor | None] | None:
-    """The gradients that a rule takes; None where none of them came.  With zeros, none is missing."""
+    """Return the gradients that a rule takes; None where none of them came.  With zeros, none is missing."""
     heads = [gradients[i] for i in rule.gradients]
     if all(g is None for g in heads):
         return None
@@ -93,8 +93,8 @@ def heads_for(node: BackpropOp, rule: Rule, gradients: Gradients) -> list[Tensor
 def at_once(
     node: BackpropOp, rule: Rule, saved: Any, gradients: Gradients, wanted: set[int] | None, create: bool
 ) -> Sequence[Any] | None:
-    """The gradients of a node by its op's joint rule, or where their graph is wanted by its definition; None unless
-    every operand wants one, or those that do can be said."""
+    """Return the gradients by the op's joint rule, or by its definition where their graph is recorded.  Return None
+    unless every operand requires one, or the rule or the definition can leave operands out."""
     op = node.op
     asked = tuple([parent is not None and (wanted is None or parent.id in wanted) for parent in node.parents])
     composed = create and op.composed is not None and not rule.smooth
@@ -119,10 +119,10 @@ def at_once(
 def by_definition(
     op: Op, params: dict[str, Any], out: Spec, operands: Sequence[Tensor], head: Tensor, asked: Sequence[bool]
 ) -> list[Tensor | None]:
-    """The gradients that are asked for, as parts of the graph: a walk back through what the op is composed of.
+    """Return the requested gradients as parts of the graph, by a backward pass through the definition of the op.
 
-    It ends at views that stand in for the operands: so it goes no further, and one tensor may be several operands.
-    Floats are computed in as the op's own kernel would.
+    The pass ends at views that replace the operands, so it goes no further, and one tensor may be several operands.
+    It computes floats in the precision of the op's own kernel.
     """
     if any(isinstance(x, Tracer) for x in operands):
         return by_definition_over(op, params, out, operands, head, asked)
@@ -139,23 +139,23 @@ def by_definition(
 
 
 def every_operand(node: BackpropOp) -> list[tuple[int, tuple[int, ...]]]:
-    """What `Op.picks` says, for an op over any number of operands."""
+    """Return the entries of `Op.picks` for an op over any number of operands."""
     return [(k, ()) for k, parent in enumerate(node.parents) if parent is not None]
 
 
 def facts(node: BackpropOp, rule: Any, operand: int) -> dict[str, Any]:
-    """The parameters and static facts that a rule asks for."""
+    """Return the parameters and static facts that a rule requires."""
     params, plan, op = node.params, node.plan, node.op
     return {name: params[name] if name in params else plan.fact(name, op, operand) for name in rule.facts}
 
 
 def saved_in_graph(node: BackpropOp) -> tuple[Tensor, ...]:
-    """What a node saved, as parts of the graph again: for higher orders."""
+    """Return the saved values of a node as parts of the graph again, for higher orders."""
     if node.__class__ is Record:  # an outer transform wraps its saved values
         return node.saved or ()
     return tuple(
         value
-        if k >= len(node.parents)  # what a Function made in between
+        if k >= len(node.parents)  # a value that a Function made in between
         else operand_in_graph(value, node.parents[k])
         if k >= 0
         else Tensor(value.storage, value.layout, edge_of(node, -1 - k))
@@ -164,14 +164,14 @@ def saved_in_graph(node: BackpropOp) -> tuple[Tensor, ...]:
 
 
 def operand_in_graph(value: Tensor, parent: Any) -> Tensor:
-    """A saved operand with the history that it had: it may have been detached since, or have become a leaf."""
+    """Return a saved operand with the history that it had: it may be detached since, or be a leaf."""
     if parent is value.op:  # None for a constant
         return value.detach() if parent is None and value.is_variable else value
     return value if parent is value else Tensor(value.storage, value.layout, parent)
 
 
 def edge_of(node: BackpropOp, k: int) -> Any:
-    """What the tensor of a node's k-th result has for `op`."""
+    """Return the `op` of the tensor of a node's k-th result."""
     if node.ids is None:
         return node
     return Output(node, k) if node.plan.outs[k].dtype.is_float else None

@@ -1,9 +1,9 @@
-"""Writes into values of transforms: what a value wraps is replaced by what the write gives as a function.
+"""Writes into values of transforms: the result of the functional op replaces the inner value.
 
-A value of a transform has no memory of its own, so a write into one is the functional call, whose result takes the
-place of what the value wraps; derivatives and batches follow from that call.  That is the same as a write as long as
-nobody else sees the memory, or has kept it for a rule, which the counts of references tell.  Anybody else's value is
-refused: a clone() of it may be written.
+A value of a transform has no memory of its own.  A write into one is the functional call, and its result replaces the
+inner value; derivatives and batches follow from that call.  That equals a write as long as nothing else sees the
+memory, or has saved it for a rule, which the reference counts reveal.  A write into a value that is shared raises an
+error: write into a clone() of it.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ class ReplacingTransform(Transform):
     inside: str = "value"
 
     def begin_write(self, name: str, x: Any) -> None:
-        """Raise GradientError unless x may be written: nobody else sees it."""
+        """Raise GradientError unless x may be written: nothing else sees it."""
         why = refused(self, x)
         if why:
             raise GradientError(f"{name}: {describe(x)} {why}", op=name)
 
     def end_write(self, name: str, x: Any, y: Tensor) -> None:
-        """x is what y is from now on.  Raises GradientError for a y that belongs to a transform inside of x's."""
+        """Replace x by y from now on.  Raises GradientError if the transform of y is inside that of x."""
         if isinstance(y, Tracer) and y.transform.depth > self.depth:
             raise GradientError(
                 f"{name}: {describe(x)} belongs to a transform around the one that the value written into it belongs "
@@ -42,20 +42,20 @@ class ReplacingTransform(Transform):
             )
         self.replace(x, y)
         x.layout = self.layout_of(x)
-        x.id = next(ids)  # by which those know that have kept it
+        x.id = next(ids)  # a new id, by which those that have saved x detect the write
 
     def replace(self, x: Any, y: Tensor) -> None:
-        """Give x what y wraps, or y itself where it is a constant here."""
+        """Give x the inner value of y, or y itself where it is a constant here."""
         raise NotImplementedError
 
     def layout_of(self, x: Any) -> Layout:
-        """The layout that x shows."""
+        """Return the layout of x."""
         layout: Layout = getattr(x, self.inside).layout
         return layout
 
 
 def refused(transform: ReplacingTransform, x: Any) -> str:
-    """Why a value may not be written, or nothing."""
+    """Return why a value may not be written, or nothing."""
     if not transform.alive:
         return "belongs to a transform that has ended; return it from the function that is transformed"
     if x.base is INPUT:
@@ -73,7 +73,7 @@ def refused(transform: ReplacingTransform, x: Any) -> str:
 
 
 def only_seen_here(x: Any) -> bool:
-    """Whether what x wraps, all the way down, is held by nobody else."""
+    """Return whether nothing else holds the inner values of x, down to the last."""
     while isinstance(x, Tracer):
         name = x.transform.inside
         if name is None or held(x, name) != HELD:
@@ -83,12 +83,12 @@ def only_seen_here(x: Any) -> bool:
 
 
 def held(owner: Any, name: str) -> int:
-    """How many references there are to what an attribute holds."""
+    """Return the number of references to the value of an attribute."""
     return getrefcount(getattr(owner, name))
 
 
 def stored(x: Tensor) -> int:
-    """How many references there are to the storage of a tensor."""
+    """Return the number of references to the storage of a tensor."""
     return getrefcount(x.storage)
 
 
@@ -104,7 +104,7 @@ STORED = stored(Tensor(Storage.of(0.0), Layout.contiguous(())))
 
 
 def alike(x: Any) -> Any:
-    """Another object for the same value, so that a write into one of them is refused, or not seen by the other."""
+    """Return another object for the same value, so that a write into one is refused, or does not affect the other."""
     if not isinstance(x, Tracer):
         return x
     result = x.__class__.__new__(x.__class__)

@@ -1,6 +1,6 @@
-"""One call of an op with tangents, and what counts as a tangent of a result.
+"""One call of an op with tangents, and the checks of the tangents of its results.
 
-`forward.py` says where tangents come from.
+`forward.py` computes the tangents.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from minigrad.runtime.tracers import Tracer
 Tangents = Sequence[Tensor | None]
 
 
-@dataclass(slots=True)  # not frozen, for those take three times as long to make
+@dataclass(slots=True)  # not frozen, since a frozen object takes three times as long to make
 class Call:
-    """One call of an op: what went in, with tangents, and what came out.  params: canonical, by name."""
+    """One call of an op: operands with their tangents, and results.  params: canonical, by name."""
 
     op: Op
     params: dict[str, Any]
@@ -34,7 +34,7 @@ class Call:
     results: tuple[Tensor, ...]
 
     def fact(self, name: str, operand: int) -> Any:
-        """A parameter or a static fact that a rule asks for by keyword: `dim`, `in_shape`, `a_dtype`, `y_shape` ..."""
+        """Return a parameter or static fact by the name in a rule: `dim`, `in_shape`, `a_dtype`, `y_shape` ..."""
         if name in self.params:
             return self.params[name]
         if name == "position":
@@ -47,39 +47,39 @@ class Call:
         return getattr(self.primals[0 if owner == "in" else self.op.operands.index(owner)], what)
 
     def facts(self, names: Iterable[str], operand: int = 0) -> dict[str, Any]:
-        """Several of them, by name."""
+        """Return several of them, by name."""
         return {name: self.fact(name, operand) for name in names}
 
     def value(self, name: str) -> Tensor:
-        """An operand or a result, by the name under which rules ask for it."""
+        """Return an operand or a result, by its name in the arguments of rules."""
         if name in self.op.outputs:
             return self.result(self.op.outputs.index(name))
         return self.primal(self.op.operands.index(name))
 
     def primal(self, k: int) -> Tensor:
-        """Operand k, whose elements are about to be read; shape and dtype are read of `primals`."""
+        """Return operand k to read its elements; shape and dtype are read from `primals`."""
         return self.primals[k]
 
     def result(self, k: int) -> Tensor:
-        """Result k, whose elements are about to be read."""
+        """Return result k to read its elements."""
         return self.results[k]
 
     def without_history(self) -> Call:
-        """The same call of values that no derivative is asked of."""
+        """Return the same call on values that do not require a gradient."""
         primals, results = [x.detach() for x in self.primals], [y.detach() for y in self.results]
         return Call(self.op, self.params, tuple(primals), self.tangents, tuple(results))
 
     def tangent(self, k: int) -> Tensor:
-        """The tangent of operand k, a zero without memory of its own where it has none."""
+        """Return the tangent of operand k, a zero without memory of its own where it has none."""
         tangent = self.tangents[k]
         return zeros_of(self.primals[k].shape, self.primals[k]) if tangent is None else tangent
 
     def wanted(self, kind: str, k: int) -> Tensor:
-        """What stands for an argument of a jvp rule: see `Jvp.wants`."""
+        """Return the value of an argument of a jvp rule: see `Jvp.wants`."""
         return self.tangent(k) if kind == "tangent" else self.primal(k) if kind == "value" else self.result(k)
 
     def rule(self, k: int) -> Rule:
-        """The derivative rule of operand k.  Raises GradientError where it has none."""
+        """Return the derivative rule of operand k.  Raises GradientError where it has none."""
         rule = self.op.rules[0 if self.op.variadic else k]
         if rule is None:
             raise GradientError(
@@ -91,7 +91,7 @@ class Call:
 
 
 class KeptCall(Call):
-    """A call whose tangents are pushed later: a value that was written since is refused where it is read.
+    """A call whose tangents are pushed later: reading a value that was written since raises an error.
 
     versions: those of the primals and the results when the call was made.
     """
@@ -101,20 +101,20 @@ class KeptCall(Call):
 
     @classmethod
     def of(cls, name: str, call: Call) -> KeptCall:
-        """A call, kept for the function that messages call `name`."""
+        """Store a call for the function that messages call `name`."""
         kept = cls(call.op, call.params, call.primals, call.tangents, call.results)
         kept.name, kept.versions = name, versions((*call.primals, *call.results))
         return kept
 
     def along(self, tangents: Tangents) -> KeptCall:
-        """The call with tangents for its operands."""
+        """Return the call with tangents for its operands."""
         return self.remade(self.primals, tangents, self.results)
 
     def without_history(self) -> KeptCall:
         return self.remade([x.detach() for x in self.primals], self.tangents, [y.detach() for y in self.results])
 
     def remade(self, primals: Sequence[Tensor], tangents: Tangents, results: Sequence[Tensor]) -> KeptCall:
-        """The same kept call with other objects for the same values."""
+        """Return the same stored call with other objects for the same values."""
         kept = KeptCall(self.op, self.params, tuple(primals), tuple(tangents), tuple(results))
         kept.name, kept.versions = self.name, self.versions
         return kept
@@ -126,7 +126,7 @@ class KeptCall(Call):
         return self.unwritten(len(self.primals) + k, self.results[k], lambda: f"result {self.op.value_name(-1 - k)!r}")
 
     def unwritten(self, at: int, x: Tensor, named: Callable[[], str]) -> Tensor:
-        """A value.  Raises StorageError if it was written since the call."""
+        """Return a value.  Raises StorageError if it was written since the call."""
         (now,), then = versions([x]), self.versions[at]
         if now != then:
             before, after = ("", "") if isinstance(x, Tracer) else (f", at version {then}", f" and is at version {now}")
@@ -139,21 +139,21 @@ class KeptCall(Call):
 
 
 def as_parts(call: Call, result: Any) -> Tangents:
-    """What a rule or an op gave, one a result.  Raises GradientError for another number of them."""
+    """Return the results of a rule or an op as a tuple.  Raises GradientError unless there is one per result."""
     parts = (result,) if call.op.result is None else result
     if not isinstance(parts, tuple) or len(parts) != len(call.results):
         got = f"{len(parts)} tangents" if isinstance(parts, tuple) else describe(parts)
         raise GradientError(
-            f"{call.op.label}: its jvp rule gave {got}; expected a tuple of {len(call.results)}, one for each result",
+            f"{call.op.label}: its jvp rule returned {got}; expected a tuple of {len(call.results)}, one per result",
             op=call.op.label,
         )
     return parts
 
 
 def as_result(call: Call, part: Any, y: Tensor) -> Tensor | None:
-    """A contribution in the shape and dtype of a result, over which it is stretched; None for one that is no float.
+    """Return a contribution, broadcast to a result and in its dtype; None for a result that is not a float.
 
-    Raises GradientError, ShapeError or DeviceError for what is no tangent of it.
+    Raises GradientError, ShapeError or DeviceError for a value that is not a tangent of it.
     """
     if part is None or not y.dtype.is_float:
         return None
@@ -167,8 +167,8 @@ def as_result(call: Call, part: Any, y: Tensor) -> Tensor | None:
     if error is not None:
         where = f" on {part.device}" if error is DeviceError else ""
         raise error(
-            f"{call.op.label}: its rule of forward mode gave {describe(part)}{where}; expected a tangent of the result "
-            f"{describe(y)}{f' on {y.device}' if where else ''}",
+            f"{call.op.label}: its rule of forward mode returned {describe(part)}{where}; expected a tangent of the "
+            f"result {describe(y)}{f' on {y.device}' if where else ''}",
             op=call.op.label,
         )
     result: Tensor = part if part.shape == y.shape else expand(part, shape=y.shape)
@@ -176,7 +176,7 @@ def as_result(call: Call, part: Any, y: Tensor) -> Tensor | None:
 
 
 def stretches(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
-    """Whether a shape broadcasts to another."""
+    """Return whether a shape broadcasts to another."""
     try:
         return shape == target or broadcast_shapes("tangent", shape, target) == target
     except ShapeError:
@@ -184,7 +184,7 @@ def stretches(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
 
 
 def plus(total: Tensor | None, part: Tensor | None) -> Tensor | None:
-    """The sum of two contributions, None being zero."""
+    """Return the sum of two contributions, None being zero."""
     if total is None or part is None:
         return part if total is None else total
     both: Tensor = add(total, part)
@@ -192,7 +192,7 @@ def plus(total: Tensor | None, part: Tensor | None) -> Tensor | None:
 
 
 def check_tangent(call: Call, k: int) -> None:
-    """Raise unless the tangent of operand k is one of it: its shape, dtype and device, which is a float."""
+    """Raise unless operand k is a float and its tangent has its shape, dtype and device."""
     x, t = call.primals[k], call.tangents[k]
     assert t is not None
     if not x.dtype.is_float:

@@ -1,7 +1,7 @@
-"""Reverse mode as a transform: what records calls over values that carry another transform.
+"""Reverse mode as a transform: records calls over values that carry another transform.
 
-Plain tensors are recorded by the road itself, which is fast.  Under `vmap` or forward mode there are no plain tensors,
-so a `Tracked` notes the call and hands it on to the value inside it.  The engine traverses its nodes like any other:
+Dispatch records plain tensors itself, which is fast.  Under `vmap` or forward mode there are no plain tensors, so a
+`Tracked` records the call and hands it on to the value inside it.  The engine traverses its nodes like any other:
 the saved values belong to the outer transforms, so each rule runs there, and the outer transforms record higher orders.
 """
 
@@ -27,7 +27,7 @@ from minigrad.runtime.tracers import Tracer, Transform, derives
 
 
 class Tracked(Tracer):
-    """A value that a gradient of this transform may be asked of.  value: what it is outside of the transform."""
+    """A value that may require a gradient of this transform.  value: its value outside the transform."""
 
     __slots__ = ("value",)
 
@@ -37,19 +37,19 @@ class Tracked(Tracer):
 
     @property
     def requires_grad(self) -> bool:
-        """Always: what is not recorded is not wrapped."""
+        """Always True: a value that is not recorded is not wrapped."""
         return True
 
 
 class NeverOwned(set[int]):
-    """Sums that the engine may not grow in place, for values of a transform are not written into: all of them."""
+    """Sums that the engine may not grow in place: all of them, since values of a transform are not written."""
 
     def __contains__(self, key: object) -> bool:
         return False
 
 
 class Facts:
-    """What a node tells of its call, as a plan does: layouts, dtypes and devices of operands and results."""
+    """The layouts, dtypes and devices of operands and results that a node needs of its call, as a plan stores them."""
 
     __slots__ = ("device", "layout", "outs", "source", "specs")
 
@@ -63,7 +63,7 @@ class Facts:
 
 
 class Record(BackpropOp):
-    """A call on tracked values.  saved: what they are outside of the transform, where rules run."""
+    """A call on tracked values.  saved: these values outside the transform, where rules run."""
 
     __slots__ = ()
 
@@ -83,7 +83,7 @@ class Record(BackpropOp):
 
 
 class NotingTransform(Transform):
-    """A transform that notes calls, and whose values are what they wrap, `value`, but for that."""
+    """A transform that records calls, and whose values otherwise behave as their inner `value`."""
 
     inside: str = "value"
 
@@ -97,10 +97,10 @@ class NotingTransform(Transform):
 
 
 class TrackedTransform(NotingTransform, ReplacingTransform):
-    """Reverse mode at work over other transforms.
+    """Reverse mode as a transform over other transforms.
 
-    below: whether calls are recorded outside of the transform as well: not where it was entered under `no_grad`.
-    higher: whether a derivative may be asked of the gradients, because something that was computed with carries one.
+    below: whether calls are also recorded outside the transform: not where it was entered under `no_grad`.
+    higher: whether the gradients may be differentiated, because a value in the computation carries a derivative.
     """
 
     def __init__(self) -> None:
@@ -109,7 +109,7 @@ class TrackedTransform(NotingTransform, ReplacingTransform):
         self.higher = False
 
     def leaf(self, x: Tensor) -> Tracked:
-        """x, from where on calls are recorded."""
+        """Return x as a value of this transform: calls on it are recorded."""
         self.higher = self.higher or derives(x, self.below)
         result = Tracked(x, self)
         result.base = INPUT
@@ -146,7 +146,7 @@ class TrackedTransform(NotingTransform, ReplacingTransform):
         )  # fmt: skip
 
     def outside(self, op: Op, operands: tuple[Tensor, ...], params: dict[str, Any]) -> Any:
-        """The call without this transform."""
+        """Run the call without this transform."""
         if self.below:
             return apply(op, operands, params)
         mode.enabled = False
@@ -156,16 +156,16 @@ class TrackedTransform(NotingTransform, ReplacingTransform):
             mode.enabled = True
 
     def owns(self, x: Any) -> bool:
-        """Whether x is a value of this transform."""
+        """Return whether x is a value of this transform."""
         return x.__class__ is Tracked and x.transform is self
 
     def pull(
         self, ys: Sequence[Any], cotangents: Sequence[Tensor | None], leaves: Sequence[Tracked], name: str,
         create: bool | None = None,
     ) -> list[Tensor | None]:  # fmt: skip
-        """The gradients of the leaves, from cotangents of results of this transform; None for one that was not reached.
+        """Return the gradients of the leaves, from cotangents of this transform's results; None for a leaf not reached.
 
-        create: whether a derivative may be asked of them; by default, whether anything says so.
+        create: whether the gradients may be differentiated; by default, `higher` and the cotangents decide.
         """
         targets: dict[int, Any] = {leaf.id: leaf for leaf in leaves}
         nodes, _ = reachable([node_of(y) for y in ys])

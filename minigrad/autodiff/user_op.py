@@ -1,7 +1,7 @@
-"""An op whose rules are what a user wrote in a `mg.Function`, given operands and results as any rule is.
+"""An op whose rules are those that a user wrote in a `mg.Function`; they receive operands and results like any rule.
 
-Its operands are the tensors among the arguments.  `setup_context` makes a new context of the values that a rule is
-given, so transforms use it as they use other ops.  `calling.py` is the plain call: it runs forward once and keeps its
+Its operands are the tensors among the arguments.  `setup_context` makes a new context from the operands and results of
+a rule, so transforms treat it as other ops.  `calling.py` is the plain call: it runs forward once and keeps its
 context.
 """
 
@@ -33,9 +33,9 @@ from minigrad.runtime.tracers import derivatives_on
 
 
 class UserOp(Op):
-    """The op that a Function is for these arguments.
+    """The op of a Function for these arguments.
 
-    arguments: those of the call, with a hole for each tensor; slots: what forward returned, likewise.
+    arguments: those of the call, with a hole for each tensor; slots: the returned values of forward, with holes.
     over: it was called with values of a transform.  Its tables have one entry, so the mask of its nodes is 0.
     """
 
@@ -52,7 +52,7 @@ class UserOp(Op):
         self.complete, self.batch = True, "function"
 
     def enter_transform(self) -> None:
-        """Note that operands are values of transforms.  Raises what `needs_setup` raises."""
+        """Record that operands are values of transforms.  Raises the errors of `needs_setup`."""
         self.needs_setup()
         self.over, self.tensors = True, ()
 
@@ -66,21 +66,21 @@ class UserOp(Op):
             )
 
     def filled(self, operands: Sequence[Tensor]) -> tuple[Any, ...]:
-        """The arguments, with these tensors."""
+        """Return the arguments, with these tensors."""
         return tuple([operands[x.k] if x.__class__ is Hole else x for x in self.arguments])
 
     def as_returned(self, results: Any) -> Any:
-        """The results as forward returned them, from a tensor or a tuple of tensors."""
+        """Return the results as forward returned them, from a tensor or a tuple of tensors."""
         if self.result is None:
             return results
         return tuple([results[x.k] if x.__class__ is Hole else x for x in self.slots])
 
     def read(self, output: Any) -> list[Tensor]:
-        """The tensors among what forward returned."""
+        """Return the tensors in the returned value of forward."""
         parts = (output,) if isinstance(output, Tensor) else output
         if not isinstance(parts, (tuple, list)):
             raise GradientError(
-                f"{self.name}: forward gave {describe(output)}; expected a tensor or a tuple of them", op=self.name
+                f"{self.name}: forward returned {describe(output)}; expected a tensor or a tuple of them", op=self.name
             )
         results = [x for x in parts if isinstance(x, Tensor)]
         check_flat(self.name, parts)
@@ -94,13 +94,13 @@ class UserOp(Op):
         return results
 
     def declare(self) -> None:
-        """The rules of this call, when its results are known."""
+        """Set the rules of this call, when its results are known."""
         n, m = len(self.operands), len(self.outputs)
         all_names = (*self.operands, *self.outputs)
         self.saves = ((*range(n), *range(-1, -1 - m, -1)),)
         self.picks = (tuple([(k, ()) for k in range(n)]),)
         each = Rule(self.one_back, all_names, ("position",), tuple(range(m)))
-        each.foreign = True  # whether it leads back to its g is looked at
+        each.foreign = True  # the engine checks whether its result depends on its g
         self.rules = (each,) * n
         self.joint = Rule(self.joint_back, all_names, (), tuple(range(m)), asked=True)
         if has(self.cls, "jvp"):
@@ -110,18 +110,18 @@ class UserOp(Op):
     # ---- backward ----
 
     def joint_back(self, *values: Any, asked: tuple[bool, ...]) -> list[Tensor | None]:
-        """The gradients of all operands, from those of the results, the operands and the results."""
+        """Return the gradients of all operands, from those of the results, the operands and the results."""
         count, n = len(self.outputs), len(self.operands)
         operands = values[count : count + n]
         ctx = self.context_of(operands, values[count + n :])
         return self.call_back(ctx, values[:count], values[count:], operands, asked)
 
     def one_back(self, *values: Any, position: int) -> Tensor | None:
-        """The gradient of one operand, from everything: what forward mode is derived from."""
+        """Return the gradient of one operand, from the same values; forward mode is derived from it."""
         return self.joint_back(*values, asked=tuple([k == position for k in range(len(self.operands))]))[position]
 
     def context_of(self, operands: Sequence[Tensor], results: Sequence[Tensor]) -> Context:
-        """A context as `setup_context` makes it of operands and results."""
+        """Return a context, which `setup_context` makes from operands and results."""
         self.needs_setup()
         args = self.filled(operands)
         ctx = Context(tuple([isinstance(x, Tensor) for x in args]))
@@ -160,37 +160,37 @@ class UserOp(Op):
         carried = set().union(*map(derivatives_on, heads))
         if carried and not carried <= derivatives_on(g) and nonzero(g):
             raise GradientError(
-                f"{self.name} can be differentiated only once: the gradient that its backward gave, {describe(g)}, was "
-                f"not computed from the gradient that it was given by tensor ops that are recorded",
+                f"{self.name} can be differentiated only once: the gradient that its backward returned, {describe(g)}, "
+                f"was not computed from the gradient that it was given by tensor ops that are recorded",
                 op=self.name,
             )
 
     def check_number(self, partials: tuple[Any, ...]) -> None:
-        """Raise GradientError unless there is one gradient an argument; Nones at the end may be too many or too few."""
+        """Raise GradientError unless there is one gradient per argument; trailing Nones may be extra or missing."""
         n, names = len(self.arguments), ", ".join(argument_names(self.cls, len(self.arguments)))
         if any(g is not None for g in partials[n:]) or any(
             x.__class__ is Hole for x in self.arguments[len(partials) :]
         ):
             raise GradientError(
-                f"{self.whose('backward')} gave {quantity(len(partials), 'gradient')}; expected {n}, "
+                f"{self.whose('backward')} returned {quantity(len(partials), 'gradient')}; expected {n}, "
                 f"one for each argument of forward ({names}), None where there is none",
                 op=self.name,
             )
         for x, g, name in zip(self.arguments, partials, argument_names(self.cls, n)):
             if x.__class__ is not Hole and g is not None:
                 raise GradientError(
-                    f"{self.whose('backward')} gave {describe(g)} for {name!r}, which is no tensor; expected None",
+                    f"{self.whose('backward')} returned {describe(g)} for {name!r}, not a tensor; expected None",
                     op=self.name,
                 )
 
     def whose(self, method: str) -> str:
-        """A method of the user's as messages name it, with its line."""
+        """Describe a method of the user's for messages, with its line."""
         return f"{self.name}: {method} at {position_of(getattr(self.cls, method))}"
 
     # ---- transforms ----
 
     def forth(self, *values: Any) -> Any:
-        """The tangents of the results by the user's jvp, from those of the operands, the operands and the results."""
+        """Return the tangents of the results by the user's jvp, from the operands, their tangents and the results."""
         n = len(self.operands)
         tangents, operands, results = values[:n], values[n : 2 * n], values[2 * n :]
         ctx = self.context_of(operands, results)
@@ -201,12 +201,10 @@ class UserOp(Op):
         return tuple([t for t, x in zip(parts, self.slots) if x.__class__ is Hole])
 
     def batched(self, call: Batch) -> Any:
-        """What it gives of each of a batch: by the user's vmap, else by a loop."""
+        """Return the results for a batch: by the user's vmap, or by a loop where it is not defined."""
         if not has(self.cls, "vmap"):
             if call.size == 0:
-                raise GradientError(
-                    f"{self.name}: what it gives of an empty batch is not known; define vmap", op=self.name
-                )
+                raise GradientError(f"{self.name}: its result for an empty batch is unknown; define vmap", op=self.name)
             return by_looping(call)
         dims = tuple([0 if x.__class__ is Hole and call.flags[x.k] else None for x in self.arguments])
         output, at = self.cls.vmap(VmapInfo(call.size, "error"), dims, *self.filled(call.operands))

@@ -1,7 +1,7 @@
-"""Calls a derivative rule that is not this package's own, and looks at what it gives and at what it did.
+"""Calls a derivative rule from outside this package, and checks its result and its side effects.
 
-The rules of `minigrad.ops` are held to their contract by tests.  Those of others are held to it at each call, in one
-sentence that says which op, which operand, the line of the rule, what came and what was expected.
+Tests hold the rules of `minigrad.ops` to their contract.  Other rules are checked at each call.  The message names
+the op, the operand, the line of the rule, the result and the expected result.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ def watched(
     saved: list[Any],
     facts: dict[str, Any],
 ) -> Tensor:
-    """The gradient of operand k by its rule; fn is the rule or what it was fused to.
+    """Return the gradient of operand k by its rule; fn is the rule or its fused form.
 
-    Raises GradientError, ShapeError, DTypeError or DeviceError for anything but a gradient of that operand.
+    Raises GradientError, ShapeError, DTypeError or DeviceError for a result that is not a gradient of that operand.
     """
     partial = without_writing(node.op, rule, k, fn, heads, saved, facts)
     check_partial(node, who(node.op, rule, k), k, partial)
@@ -40,13 +40,13 @@ def watched(
 def watched_joint(
     node: BackpropOp, rule: Rule, heads: list[Any], saved: list[Any], facts: dict[str, Any]
 ) -> tuple[Tensor, ...]:
-    """The gradients of all operands by the joint rule; raises as `watched`, and for another number of them."""
+    """Return the gradients of all operands by the joint rule; raises as `watched`, and for another number of them."""
     partials = without_writing(node.op, rule, None, rule.fn, heads, saved, facts)
     expected = len(node.parents)
     if not isinstance(partials, (tuple, list)) or len(partials) != expected:
         got = f"{len(partials)} gradients" if isinstance(partials, (tuple, list)) else describe(partials)
         raise GradientError(
-            f"{who(node.op, rule, None)} gave {got}; expected a tuple of {expected}, one for each operand",
+            f"{who(node.op, rule, None)} returned {got}; expected a tuple of {expected}, one for each operand",
             op=node.op.label,
         )
     asked = facts.get("asked", (True,) * expected)
@@ -65,7 +65,7 @@ def without_writing(
     saved: list[Any],
     facts: dict[str, Any],
 ) -> Any:
-    """What the rule gives.  Raises GradientError if it wrote into what it was given: others hold that as well."""
+    """Return the result of the rule.  Raises GradientError if it wrote into its arguments: others hold them as well."""
     values = (*heads, *saved)
     before = versions(values)
     try:
@@ -78,14 +78,14 @@ def without_writing(
 
 
 def versions(values: Iterable[Tensor | None]) -> list[int | None]:
-    """How often each value's memory was written; a value of a transform has another id then, a zero has no number."""
+    """Return the version of each value's memory; for a value of a transform its id, for a zero None."""
     return [None if x is None else x.id if isinstance(x, Tracer) else x.storage.version for x in values]
 
 
 def check_unwritten(
     op: Op, whose: str, names: Iterable[str], values: Sequence[Tensor | None], before: list[int | None]
 ) -> None:
-    """Raise GradientError if a value has been written since `versions` gave `before`; whose: the rule that had it."""
+    """Raise GradientError if a value was written after `versions` returned `before`; whose: the rule that had it."""
     for name, x, then, now in zip(names, values, before, versions(values), strict=True):
         if now != then:
             raise GradientError(
@@ -98,7 +98,7 @@ def check_unwritten(
 def check_partial(node: BackpropOp, whose: str, k: int, partial: Any) -> None:
     """Raise unless `partial` is a gradient of operand k: a float tensor on its device that sums to its shape.
 
-    whose: the rule that gave it, as messages name it.
+    whose: the rule that computed it, as messages name it.
     """
     op, plan = node.op, node.plan
     spec, device = plan.specs[k], plan.source
@@ -116,12 +116,12 @@ def check_partial(node: BackpropOp, whose: str, k: int, partial: Any) -> None:
     got = f"{describe(partial)} on {partial.device}" if error is DeviceError else describe(partial)
     hint = "; where there is no gradient, give mg.zeros_like of the operand" if partial is None else ""
     expected = f"expected a tensor {spec!r} on {device}, as the operand"
-    raise error(f"{whose} gave {got}; {expected}{hint}", op=op.label)
+    raise error(f"{whose} returned {got}; {expected}{hint}", op=op.label)
 
 
 def fits(shape: tuple[int, ...], spec: Spec, result: tuple[int, ...] | None) -> bool:
-    """Whether a gradient of this shape is one for an operand: its own shape, or one that it broadcasts to, but no
-    larger than the op's result."""
+    """Return whether a gradient of this shape fits an operand: its own shape, or one that it broadcasts to, not larger
+    than the op's result."""
     if shape == spec.shape:
         return True
     try:
@@ -132,23 +132,23 @@ def fits(shape: tuple[int, ...], spec: Spec, result: tuple[int, ...] | None) -> 
 
 
 def who(op: Op, rule: Rule, k: int | None, joint: bool = False) -> str:
-    """The rule as messages name it, with the line where it was written.  k: the operand, None for all of them."""
+    """Describe the rule for messages, with the line where it was written.  k: the operand, None for all of them."""
     what = "the joint derivative rule" if joint or k is None else "the derivative rule"
     return f"{op.label}: {what}{'' if k is None else f' for {operand_name(op, k)!r}'} at {position(op, rule.fn)}"
 
 
 def position(op: Op, fn: Callable[..., Any]) -> str:
-    """File and line of a rule; those of the declaration for one that has none."""
+    """Return file and line of a rule; those of the declaration for one that has none."""
     code = getattr(fn, "__code__", None)
     return op.where if code is None else f"{code.co_filename}:{code.co_firstlineno}"
 
 
 def position_of(function: Any) -> str:
-    """ " at file:line" of a function, for messages; nothing where it has none."""
+    """Return " at file:line" of a function, for messages; nothing where it has none."""
     code = getattr(function, "__code__", None)
     return "" if code is None else f" at {code.co_filename}:{code.co_firstlineno}"
 
 
 def operand_name(op: Op, k: int) -> str:
-    """The name of an operand; an op over any number of operands has one name for all."""
+    """Return the name of an operand; an op over any number of operands has one name for all."""
     return f"{op.operands[0]}[{k}]" if op.variadic else op.operands[k]

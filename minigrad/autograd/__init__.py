@@ -1,7 +1,7 @@
-"""`mg.autograd`: PyTorch's names for what minigrad has, with PyTorch's meanings, so that ported code finds them.
+"""`mg.autograd`: PyTorch's names with PyTorch's meanings, so that ported code finds them.
 
-`grad` always gives a tuple here, and an output that is no scalar wants its `grad_outputs`; `mg.grad(y, x)` gives a
-tensor for a tensor, and begins with ones.  Everything else is the same object as elsewhere in minigrad.
+`grad` always returns a tuple here, and an output that is not a scalar requires its `grad_outputs`.  `mg.grad(y, x)`
+returns a tensor for a tensor, and begins with ones.  Everything else is the same object as elsewhere in minigrad.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ def grad(
     retain_graph: bool | None = None, create_graph: bool = False, only_inputs: bool = True,
     allow_unused: bool | None = None, is_grads_batched: bool = False, materialize_grads: bool = False,
 ) -> tuple[Any, ...]:  # fmt: skip
-    """The gradients of outputs with respect to inputs, a tuple with one for each input.
+    """Compute the gradients of outputs with respect to inputs, a tuple with one for each input.
 
-    grad_outputs: one cotangent an output; needed for one that is no scalar.  allow_unused: None for an input that the
-    outputs do not depend on, which is zeros with materialize_grads.  is_grads_batched: each cotangent has one more dim
-    in front, and so has each gradient.
-    Raises GradientError for a missing cotangent, and for an unused input that was not allowed.
+    grad_outputs: one incoming gradient per output; required for an output that is not a scalar.  allow_unused: None for
+    an input that the outputs do not depend on, or zeros with materialize_grads.  is_grads_batched: each of grad_outputs
+    has one more dim in front, and so has each gradient.
+    Raises GradientError for missing grad_outputs, and for an unused input that was not allowed.
     """
     if not only_inputs:
         raise ArgumentError("autograd.grad: only_inputs=False is not offered, as in PyTorch; use backward")
@@ -57,7 +57,7 @@ def grad(
     xs = chosen("autograd.grad", inputs)
     unused = materialize_grads if allow_unused is None else allow_unused
     if materialize_grads and not unused:
-        raise ArgumentError("autograd.grad: materialize_grads=True gives zeros for unused inputs, so it allows them")
+        raise ArgumentError("autograd.grad: materialize_grads=True returns zeros for unused inputs, so it allows them")
     if is_grads_batched:
         return in_batches(ys, xs, cotangents, retain_graph, create_graph, unused, materialize_grads)
     gradients = engine.grad(ys, xs, cotangents, retain_graph, create_graph, unused)
@@ -67,7 +67,7 @@ def grad(
 def in_batches(
     ys: list[Any], xs: list[Any], cotangents: list[Any], retain: bool | None, create: bool, unused: bool, zeros: bool
 ) -> tuple[Any, ...]:
-    """The gradients for each of a batch of cotangents, stacked."""
+    """Return the gradients for each of a batch of cotangents, stacked."""
     counts = {g.shape[0] for g in cotangents if g is not None}
     if len(counts) != 1:
         raise GradientError(f"autograd.grad: the cotangents have batches of {sorted(counts)}; give one size")
@@ -86,9 +86,9 @@ def backward(
     tensors: Tensors, grad_tensors: Tensor | Sequence[Tensor | None] | None = None, retain_graph: bool | None = None,
     create_graph: bool = False, grad_variables: Any = None, inputs: Tensors | None = None,
 ) -> None:  # fmt: skip
-    """Add the gradients of tensors to `.grad` of the Vars that they depend on, or of `inputs` alone.
+    """Add the gradients of tensors to `.grad` of the Vars that they depend on, or of `inputs` only.
 
-    grad_tensors: one cotangent a tensor; needed for one that is no scalar.
+    grad_tensors: one incoming gradient per tensor; required for a tensor that is not a scalar.
     """
     if grad_variables is not None:
         raise ArgumentError("autograd.backward: grad_variables is called grad_tensors now, as in PyTorch")
@@ -102,7 +102,7 @@ def backward(
 
 
 def with_cotangents(name: str, outputs: Any, gradients: Any) -> tuple[list[Any], list[Any]]:
-    """The outputs, and a cotangent for each, None where that is one.  Raises GradientError where one is missing."""
+    """Return the outputs, and a cotangent for each, None for ones.  Raises GradientError where one is missing."""
     ys = list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]
     expect_tensors(name, *ys)
     cotangents = [gradients] if isinstance(gradients, Tensor) else list(gradients or [None] * len(ys))
@@ -111,7 +111,7 @@ def with_cotangents(name: str, outputs: Any, gradients: Any) -> tuple[list[Any],
     for y, g in zip(ys, cotangents, strict=True):
         if g is None and y.numel() != 1:
             raise GradientError(
-                f"{name}: {describe(y)} is no scalar, so its gradient needs a cotangent; give one of its shape, as "
-                f"mg.ones_like(y), or differentiate y.sum()"
+                f"{name}: {describe(y)} is not a scalar, so its incoming gradient is required; pass a tensor of its "
+                f"shape, for example mg.ones_like(y), or differentiate y.sum()"
             )
     return ys, cotangents

@@ -1,4 +1,4 @@
-"""`mg.autograd.functional`: the older names of PyTorch for what `mg.func` does.
+"""`mg.autograd.functional`: PyTorch's older names for the transforms of `mg.func`.
 
 inputs is a tensor or a tuple of them; results are nested as in PyTorch, outputs first.  Without create_graph they carry
 no graph.  strict=True is not offered: an input that the function does not depend on has zeros.
@@ -27,9 +27,9 @@ def jacobian(
     func: Fn, inputs: Inputs, create_graph: bool = False, strict: bool = False, vectorize: bool = False,
     strategy: str = "reverse-mode",
 ) -> Any:  # fmt: skip
-    """The derivative of each output by each input, of the shape of the one and the shape of the other.
+    """Compute the derivative of each output with respect to each input, of the shape of output and input.
 
-    strategy: "reverse-mode" or "forward-mode".  It is batched either way; vectorize makes no difference.
+    strategy: "reverse-mode" or "forward-mode".  It is always batched; vectorize has no effect.
     """
     if strategy not in ("reverse-mode", "forward-mode"):
         raise ArgumentError(f"jacobian: strategy is 'reverse-mode' or 'forward-mode', got {strategy!r}")
@@ -43,34 +43,34 @@ def hessian(
     func: Fn, inputs: Inputs, create_graph: bool = False, strict: bool = False, vectorize: bool = False,
     outer_jacobian_strategy: str = "reverse-mode",
 ) -> Any:  # fmt: skip
-    """The second derivative of a function that gives a scalar, by each pair of inputs."""
+    """Compute the second derivative of a scalar-valued function with respect to each pair of inputs."""
     xs = inputs_of("hessian", inputs, strict)
     with set_grad_enabled(create_graph and mode.enabled):
         return transforms.hessian(scalar("hessian", func), which(inputs))(*xs)
 
 
 def vjp(func: Fn, inputs: Inputs, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
-    """What the function gives, and v times its Jacobian; v is ones for a scalar, and needed else."""
+    """Return the output, and v times the Jacobian; v is ones for a scalar output, and otherwise required."""
     xs = inputs_of("vjp", inputs, strict)
     with set_grad_enabled(create_graph and mode.enabled):
         y, pull = transforms.vjp(func, *xs)
         if v is None:
             if not isinstance(y, Tensor) or y.numel() != 1:
-                raise GradientError("vjp: the function gives more than a scalar, so v is needed, of the shape of that")
+                raise GradientError("vjp: the output is not a scalar, so v is required, of the shape of the output")
             v = ones_like(y)
         product = pull(v)
     return y, product[0] if isinstance(inputs, Tensor) else product
 
 
 def jvp(func: Fn, inputs: Inputs, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
-    """What the function gives, and its Jacobian times v; v is a one for an input of one element, and needed else."""
+    """Return the output, and the Jacobian times v; v is one for an input of one element, and otherwise required."""
     xs = inputs_of("jvp", inputs, strict)
     with set_grad_enabled(create_graph and mode.enabled):
         return transforms.jvp(func, xs, tangents("jvp", inputs, xs, v))
 
 
 def hvp(func: Fn, inputs: Inputs, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
-    """What a function that gives a scalar gives, and its second derivative times v: forward mode over reverse mode."""
+    """Return the value of a scalar-valued function, and its Hessian times v: forward over reverse mode."""
     xs = inputs_of("hvp", inputs, strict)
     gradient = transforms.grad_and_value(scalar("hvp", func), which(inputs))
     with set_grad_enabled(create_graph and mode.enabled):
@@ -79,7 +79,7 @@ def hvp(func: Fn, inputs: Inputs, v: Any = None, create_graph: bool = False, str
 
 
 def vhp(func: Fn, inputs: Inputs, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
-    """What a function that gives a scalar gives, and v times its second derivative: reverse mode over reverse mode."""
+    """Return the value of a scalar-valued function, and v times its Hessian: reverse over reverse mode."""
     xs = inputs_of("vhp", inputs, strict)
     ts = tangents("vhp", inputs, xs, v)
     with set_grad_enabled(create_graph and mode.enabled):
@@ -93,7 +93,7 @@ def vhp(func: Fn, inputs: Inputs, v: Any = None, create_graph: bool = False, str
 
 
 def inputs_of(name: str, inputs: Any, strict: bool) -> tuple[Tensor, ...]:
-    """The inputs in a tuple."""
+    """Return the inputs in a tuple."""
     if strict:
         raise ArgumentError(f"{name}: strict=True is not offered; an input that nothing depends on has zeros")
     xs = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
@@ -102,26 +102,28 @@ def inputs_of(name: str, inputs: Any, strict: bool) -> tuple[Tensor, ...]:
 
 
 def which(inputs: Any) -> Any:
-    """The arguments to differentiate by: the one, or all."""
+    """Return the arguments to differentiate with respect to: the one, or all."""
     return 0 if isinstance(inputs, Tensor) else tuple(range(len(inputs)))
 
 
 def tangents(name: str, inputs: Any, xs: tuple[Tensor, ...], v: Any) -> tuple[Tensor, ...]:
-    """A tangent for each input."""
+    """Return a tangent for each input."""
     if v is None:
         if len(xs) != 1 or xs[0].numel() != 1:
-            raise GradientError(f"{name}: v is needed, of the shape of the inputs, unless there is one of one element")
+            raise GradientError(
+                f"{name}: v is required, of the shape of the inputs, unless there is one of one element"
+            )
         return (ones_like(xs[0]),)
     return (v,) if isinstance(v, Tensor) else tuple(v)
 
 
 def scalar(name: str, func: Fn) -> Fn:
-    """The function, which must give one number: of shape () then."""
+    """Return the function with a check that it returns one number, of shape ()."""
 
     def one(*xs: Any) -> Tensor:
         y = func(*xs)
         if not isinstance(y, Tensor) or y.numel() != 1:
-            raise GradientError(f"{name}: the function gave {describe(y)}; expected a scalar")
+            raise GradientError(f"{name}: the function returned {describe(y)}; expected a scalar")
         return y if y.ndim == 0 else y.reshape(())
 
     return one

@@ -12,14 +12,14 @@ class VariableType(type):
     """The class of `Variable`: a call gives a tensor, and every tensor is an instance."""
 
     def __call__(cls, data: Any = None, requires_grad: bool = False, volatile: bool | None = None) -> Tensor:
-        """The values of a tensor without its history, in the same memory."""
+        """Return the values of a tensor without its history, in the same memory."""
         if volatile is not None:
             warn("Variable: volatile has no effect; write `with mg.no_grad():`")
         x = Tensor() if data is None else data.detach()
         return x.requires_grad_() if requires_grad else x
 
     def __instancecheck__(cls, instance: object) -> bool:
-        """Whether it is a tensor."""
+        """Return whether it is a tensor."""
         return isinstance(instance, Tensor)
 
 

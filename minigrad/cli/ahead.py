@@ -1,9 +1,9 @@
-"""The helper process that compiles for another one, which tells it by its standard input what will be wanted next.
+"""The helper process that compiles for another one, which sends its next calls to the helper's standard input.
 
-A message is a call of an op: its name, the operands' layouts and dtypes, whether they track, the parameters; or the
-name of a program of this package.  The call is done, and the way back through it, or the program, with kernels that
-run nothing, so operands of any size cost nothing.  What they asked for is compiled into the kernel cache, the last one
-first, for the other process begins with the first.  `runtime/ahead.py` is the other end.
+A message is a call of an op: its name, the operands' layouts and dtypes, whether they are tracked, the parameters; or
+the name of a program of this package.  The helper runs the call and its backward pass, or the program, with kernels
+that do nothing, so operands of any size cost nothing.  The requested kernels are compiled into the kernel cache, the
+last one first, since the other process begins with the first.  `runtime/ahead.py` is the other end.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from minigrad.runtime.tensor import Tensor
 from minigrad.runtime.var import Var
 
 IDLE = 10.0  # seconds without a message after which the helper ends
-SMALL = 1 << 16  # elements up to which operands are zeros, in case a check looks at them
+SMALL = 1 << 16  # elements up to which operands are zeros, in case a check reads them
 
 Message = tuple[str, list[tuple[Any, ...]], tuple[bool, ...], dict[str, Any]]
 
 
 def serve() -> None:
-    """Do what comes, until nothing comes any more."""
-    import numba  # noqa: F401  # while the process that will tell it something does the same
+    """Process messages until there are no more."""
+    import numba  # noqa: F401  # while the process that will send messages does the same
 
     messages: queue.Queue[Message] = queue.Queue()
     writing = threading.Lock()
@@ -49,7 +49,7 @@ def serve() -> None:
             message = messages.get(timeout=IDLE)
         except queue.Empty:
             return
-        with suppress(Exception):  # the process that wants it will say what is wrong
+        with suppress(Exception):  # the process that needs it will report the error
             call(*message) if message[1] else rehearse(message[0])
         while wanted:
             with suppress(Exception):
@@ -72,7 +72,7 @@ def rehearse(program: str) -> None:
 
 
 def call(name: str, specs: list[tuple[Any, ...]], tracked: tuple[bool, ...], params: dict[str, Any]) -> None:
-    """One call of an op and, if an operand tracks, the way back through it."""
+    """Run one call of an op and, if an operand is tracked, the backward pass through it."""
     op = schema[name]
     operands = tuple(operand(leaf, *spec) for spec, leaf in zip(specs, tracked, strict=True))
     outcome = apply(op, operands, params)
@@ -89,14 +89,14 @@ def call(name: str, specs: list[tuple[Any, ...]], tracked: tuple[bool, ...], par
 def operand(
     leaf: bool, shape: tuple[int, ...], strides: tuple[int, ...], offset: int, dtype: str, device: str
 ) -> Tensor:
-    """A tensor as it was described, without its values; a leaf that wants a gradient, or none."""
+    """Return a tensor of the described layout, without its values; leaf: whether it requires a gradient."""
     layout = Layout.make(shape, strides, offset)
     x = Tensor(memory(layout.span()[1] if layout.numel else 0, dtype, as_device(device)), layout)
     return Var.of(x) if leaf else x
 
 
 def memory(size: int, dtype: str, device: Device) -> Any:
-    """A storage of some elements."""
+    """Return a storage of some elements."""
     storage = backend_of(device).maker(size, as_dtype(dtype), device)()
     if size <= SMALL:
         storage.buffer[:] = 0
@@ -104,7 +104,7 @@ def memory(size: int, dtype: str, device: Device) -> Any:
 
 
 def cotangent(y: Tensor) -> Tensor:
-    """A gradient for a result: as `backward` begins with for a scalar, dense for others."""
+    """Return a gradient for a result: for a scalar the one that `backward` begins with, dense for others."""
     if y.layout is SCALAR:
         return number(1.0, y.dtype, y.device)
     layout = Layout.contiguous(y.shape)

@@ -1,6 +1,6 @@
 """The main job: one gradient, its proof and its picture, then a network trained on handwritten digits.
 
-Written against the public API only, as a user's script would be, but for the bar: `examples/digits_mlp.py` is the same
+Except for the progress bar it uses only the public API, as a user's script would: `examples/digits_mlp.py` is the same
 training with more words.
 """
 
@@ -16,7 +16,7 @@ from minigrad.runtime.ahead import announce
 
 
 def run(epochs: int = 40, picture: str = "simple_grad.svg") -> int:
-    """Everything, in order; returns 1 if the gradient check fails or the network stays under 97 %."""
+    """Run everything, in order; returns 1 if the gradient check fails or the network stays under 97 %."""
     announce("cli.demo:first_epoch")
     print("1. simple_grad: y = x*x + 5x + 4")
     simple_grad(Path(picture))
@@ -26,7 +26,7 @@ def run(epochs: int = 40, picture: str = "simple_grad.svg") -> int:
 
 
 def simple_grad(picture: Path) -> None:
-    """A gradient by backward, held against difference quotients, and drawn."""
+    """Compute a gradient by backward, compare it with difference quotients, and draw it."""
     x = mg.Var([3.0, 1.0, 4.0], name="x")
     y = x * x + x * 5.0 + 4.0
     drawing = mg.viz.graph(y)
@@ -48,7 +48,7 @@ class Perceptron:
 
     @staticmethod
     def weight(inputs: int, outputs: int) -> mg.Var:
-        """Uniform in +-sqrt(6 / inputs).  Source: He et al., arXiv 1502.01852, equation 10."""
+        """Return weights, uniform in +-sqrt(6 / inputs).  Source: He et al., arXiv 1502.01852, equation 10."""
         bound = (6.0 / inputs) ** 0.5
         return mg.Var(mg.uniform((inputs, outputs), -bound, bound))
 
@@ -61,20 +61,20 @@ class Perceptron:
 
 
 def cross_entropy(logits: mg.Tensor, labels: mg.Tensor) -> mg.Tensor:
-    """Mean of -log of the probability of the right class."""
+    """Return the mean of -log of the probability of the right class."""
     return -logits.log_softmax(1).gather(1, labels.unsqueeze(1)).mean()
 
 
 def first_epoch() -> None:
-    """What asks for most of the kernels."""
+    """Train one epoch, which needs most of the kernels."""
     train_digits(1)
 
 
 def train_digits(epochs: int, batch: int = 64, rate: float = 0.1, momentum: float = 0.9, seed: int = 0) -> float:
-    """Train by stochastic gradient descent with momentum; prints and returns the accuracy on the held-out fifth.
+    """Train by stochastic gradient descent with momentum; print and return the accuracy on the held-out fifth.
 
-    Each image is seen with fresh noise of deviation 0.3, which keeps the network from learning single pixels by heart:
-    over five seeds the accuracy was 97.2 to 97.8 % without it and 98.3 to 98.6 % with it.
+    Each image has fresh noise of deviation 0.3, which keeps the network from learning single pixels by heart: over five
+    seeds the accuracy was 97.2 to 97.8 % without it and 98.3 to 98.6 % with it.
     """
     mg.manual_seed(seed)
     images, labels, test_images, test_labels = (mg.tensor(a) for a in load_digits())

@@ -1,4 +1,4 @@
-"""What is this machine, and what does minigrad write for it?  The commands `doctor` and `kernel`."""
+"""Describe this machine and the kernels that minigrad generates for it.  The commands `doctor` and `kernel`."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from minigrad.kernels.objects import settings as settings_of_numba
 from minigrad.kernels.store import cache_folder, loaded, source
 from minigrad.viz.explain import kernel_files
 
-# Where functions are made of ops, and have no kernel of their own.
+# Where functions consist of ops, and have no kernel of their own.
 COMPOSED = ("minigrad.ops.", "minigrad.nn.", "minigrad.api.methods", "minigrad.api.pytorch")
 
 
 def print_report() -> int:
-    """Versions, threads, vector width, cache and CUDA, a line each; returns 1 if no kernel can run."""
+    """Print versions, threads, vector width, cache and CUDA, a line each; returns 1 if no kernel can run."""
     for name, value in report().items():
         print(f"{name:18} {value}")
     return 0 if "kernel" in report() else 1
 
 
 def report() -> dict[str, str]:
-    """The lines of `doctor`.  Runs one parallel kernel, so that the threading layer is the real one."""
+    """Return the lines of `doctor`.  Runs one parallel kernel, so that the threading layer is the real one."""
     lines = {"minigrad": mg.__version__, "python": f"{platform.python_version()} on {platform.platform()}"}
     for package in ("numba", "llvmlite", "numpy", "ml_dtypes", "graphviz"):
         lines[package] = version_of(package)
@@ -57,7 +57,7 @@ def report() -> dict[str, str]:
 
 
 def version_of(package: str) -> str:
-    """An installed version, or "not installed"."""
+    """Return an installed version, or "not installed"."""
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
@@ -65,7 +65,7 @@ def version_of(package: str) -> str:
 
 
 def vector_text() -> str:
-    """The vector registers that kernels are compiled for."""
+    """Return the vector registers that kernels are compiled for."""
     from llvmlite import binding
 
     known = (("avx512f", 512, "AVX-512"), ("avx2", 256, "AVX2"), ("neon", 128, "NEON"), ("sse2", 128, "SSE2"))
@@ -76,7 +76,7 @@ def vector_text() -> str:
 
 
 def cache_text() -> str:
-    """The cache folder, what is in it, and its size."""
+    """Return the cache folder, its contents, and its size."""
     try:
         folder = cache_folder()
     except MinigradError as error:
@@ -87,7 +87,7 @@ def cache_text() -> str:
 
 
 def pack_text() -> str:
-    """The object code that came with the package for this processor, and why not."""
+    """Return the object code that came with the package for this processor, or why there is none."""
     from minigrad.kernels import packs
 
     name = level()
@@ -102,13 +102,13 @@ def pack_text() -> str:
 
 
 def origins() -> Counter[str]:
-    """Where the kernels of this process are from."""
+    """Return the origins of the kernels of this process."""
     words = {"cache": "from the cache", "pack": "from the pack", "python": "as Python"}
     return Counter(words.get(kernel.origin, kernel.origin) for kernel in loaded.values())
 
 
 def cuda_text() -> str:
-    """Whether CUDA can be used, or why not."""
+    """Return whether CUDA can be used, or why not."""
     from minigrad.backends.cuda.presence import INSTEAD, driver, fault
 
     reason = fault()
@@ -119,14 +119,14 @@ def cuda_text() -> str:
 
 
 def compiler_text() -> str:
-    """Whether kernels can be compiled for CUDA, which needs no device, or why not."""
+    """Return whether kernels can be compiled for CUDA, which needs no device, or why not."""
     from minigrad.backends.cuda.compile import made_by, missing
 
     return f"no: {missing()}" if missing() else f"yes, without a device too: {made_by()}"
 
 
 def print_kernel(name: str, dtype: str, layout: str, parallel: bool, device: str = "cpu", show: str = "source") -> int:
-    """Write, compile and print the kernel of an op; returns 2 for an op that has none, or what cannot be shown."""
+    """Write, compile and print the kernel of an op; returns 2 if the op has none, or if it cannot be shown."""
     try:
         shown = (
             cuda_kernels(name, dtype, layout, parallel, show)
@@ -142,14 +142,14 @@ def print_kernel(name: str, dtype: str, layout: str, parallel: bool, device: str
 
 
 def host_kernels(name: str, dtype: str, layout: str, parallel: bool, show: str) -> list[tuple[str, str]]:
-    """The files of a kernel of the CPU, and what is in them."""
+    """Return the files of a kernel of the CPU, and their text."""
     if show != "source":
         raise mg.ArgumentError(f"--show {show} is about kernels of CUDA: add --device cuda")
     return [(path, source(path)) for path in files_of(name, dtype, layout, parallel)]
 
 
 def cuda_kernels(name: str, dtype: str, layout: str, large: bool, show: str) -> list[tuple[str, str]]:
-    """The kernels of CUDA that `name` runs, and their source, PTX or resources; no device is needed."""
+    """Return the kernels of CUDA that `name` runs, and their source, PTX or resources; no device is needed."""
     from minigrad.backends.cuda import compile as compiler
     from minigrad.backends.cuda.runtime import Program
 
@@ -164,7 +164,7 @@ def cuda_kernels(name: str, dtype: str, layout: str, large: bool, show: str) -> 
 
 
 def files_of(name: str, dtype: str, layout: str, parallel: bool, device: Device = CPU) -> list[str]:
-    """The files of the kernels that `name` runs on operands of a sample shape."""
+    """Return the files of the kernels that `name` runs on operands of a sample shape."""
     op = find_op(name)
     if op.kind == "view":
         raise mg.ArgumentError(f"{name} is a view: arithmetic on strides (declared at {op.where}), no kernel runs")
@@ -175,11 +175,11 @@ def files_of(name: str, dtype: str, layout: str, parallel: bool, device: Device 
 
 
 def find_op(name: str) -> Op:
-    """The op of that name, or the one that a public function of that name calls: `softmax` finds what declares it.
+    """Return the op of that name, or the one that a public function of that name calls, for example `softmax`.
 
     Raises ArgumentError for a function that is composed of other ops, and for an unknown name with its neighbours.
     """
-    # Looked at first: the ops of layers are declared when this module is imported.
+    # Read first: the ops of layers are declared when this module is imported.
     function = getattr(mg.nn.functional, name, None) or getattr(mg, name, None)
     result = schema[CALLED[name]] if name in CALLED else getattr(function, "op", None) or schema.get(name)
     if not isinstance(result, Op):  # a class has `op` as a slot

@@ -30,13 +30,13 @@ In Python:
 
 
 def greet() -> int:
-    """Say what there is."""
+    """Print the commands."""
     print(GREETING)
     return 0
 
 
 def tutorial() -> int:
-    """Open the first notebook in Jupyter, or say how it can be had; returns the exit status."""
+    """Open the first notebook in Jupyter, or print how to get it; returns the exit status."""
     first = NOTEBOOKS / "00_tour.ipynb"
     if not first.is_file():
         print("The notebooks come with the checkout and the source distribution of minigrad, not with its wheel:")
@@ -46,8 +46,8 @@ def tutorial() -> int:
         print(f"The first notebook is {first}.")
         print("Jupyter is not installed: `pip install jupyterlab matplotlib`, or `make notebooks` in the checkout.")
         return 1
-    # Two things begin at the checkout, not at the folder of the notebook: links to source files, and what a kernel
-    # imports, for the graders of the exercises are no part of an installed minigrad.
+    # Two things begin at the checkout, not at the folder of the notebook: links to source files, and the imports of a
+    # notebook, since the graders of the exercises are not part of an installed minigrad.
     root = str(NOTEBOOKS.parent)
     path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
     lab = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={root}", str(first)]

@@ -1,8 +1,8 @@
 """`python -m minigrad pack --cpu x86-64-v3 x86-64-v4`: the common kernels' object code, for a wheel to carry.
 
-For each level the kernels are compiled in processes of their own, into a cache of their own, as for a processor of just
-that level; they run there, so this machine must have all that the level has.  What is compiled is what `warmup`
-compiles.  `python -m build` puts packs into the wheel.
+For each level the kernels are compiled in processes of their own, into a cache of their own, as for a processor of only
+that level; they run there, so this machine must have all features of the level.  The kernels are those of `warmup`.
+`python -m build` puts packs into the wheel.
 """
 
 from __future__ import annotations

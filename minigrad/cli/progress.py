@@ -1,4 +1,4 @@
-"""How far is it?  tqdm's bar, also on terminals that do not know their size."""
+"""A progress bar: tqdm's, also on terminals that do not report their size."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Operands that an op can be shown with: `python -m minigrad kernel NAME` prints the kernels of a sample.
+"""Sample operands of ops: `python -m minigrad kernel NAME` prints the kernels of a sample.
 
-Most ops take matrices; those that want something else are in the tables.
+Most ops take matrices; the tables have the operands of the others.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from minigrad.core.op import Op
 from minigrad.core.window import Window
 from minigrad.declare.record import schema
 
-# Sizes by letter, small and large: rows and columns, classes, images of a side, filters, and what is left of them.
+# Sizes by letter, small and large: rows and columns, classes, images of a side, filters, and remaining sizes.
 SMALL = {"r": 8, "c": 8, "n": 2, "k": 4, "s": 8, "t": 3, "o": 6, "h": 4, "1": 1, "2": 2, "3": 3, "4": 4}
 LARGE = {"r": 256, "c": 256, "n": 16, "k": 32, "s": 32, "t": 3, "o": 30, "h": 16, "1": 1, "2": 2, "3": 3, "4": 4}
 ROW = {"weight": "c", "bias": "c"}
@@ -71,14 +71,14 @@ PARAMS: Mapping[str, Mapping[str, object]] = {
     "surrounded": {"counts": ((1, 1), (1, 1)), "mode": "reflect"},
 }
 DTYPES = {"condition": "bool", "mask": "bool", "state": "int64", "index": "int64", "starts": "int64", "target": "int64"}
-# Functions that look at their arguments and call one op.
+# Functions that check their arguments and call one op.
 CALLED = {f"conv{d}d": "conv" for d in (1, 2, 3)} | {f"conv_transpose{d}d": "conv_input" for d in (1, 2, 3)} | {
     f"{kind}_pool{d}d": f"{kind}_pool" for kind in ("max", "avg") for d in (1, 2, 3)
 }  # fmt: skip
 
 
 def operands_of(op: Op, dtype: str, layout: str, large: bool) -> list[tuple[Layout, mg.DType]]:
-    """A layout and a dtype for each operand: conditions are bool, indices int64, all else as asked for."""
+    """Return a layout and a dtype for each operand: conditions are bool, indices int64, all others `dtype`."""
     sizes = LARGE if large else SMALL
     operands = []
     for name in op.operands:
@@ -90,7 +90,7 @@ def operands_of(op: Op, dtype: str, layout: str, large: bool) -> list[tuple[Layo
 
 
 def laid_out(shape: tuple[int, ...], layout: str) -> Layout:
-    """A layout of the kind "dense", "rows", "strided" or "tiled", which a vector cannot be: it is dense there."""
+    """Return a layout of the kind "dense", "rows", "strided" or "tiled"; instead of tiled, a vector is dense."""
     last = len(shape) - 1
     if layout == "dense" or (layout == "tiled" and last < 1):
         return Layout.contiguous(shape)
@@ -101,7 +101,7 @@ def laid_out(shape: tuple[int, ...], layout: str) -> Layout:
 
 
 def params_of(op: Op, device: Device, large: bool) -> dict[str, object]:
-    """Parameters that make sense for such operands, or what they are where nothing is said."""
+    """Return parameters that suit such operands, or the defaults."""
     sizes = LARGE if large else SMALL
     matrix = (sizes["r"], sizes["c"])
     known = {"dims": (1,), "keepdim": False, "dim": 0, "dtype": mg.float64, "device": device, "shape": matrix,

@@ -1,6 +1,6 @@
 """Write type stubs of the names that declarations make: methods of Tensor, `mg` and `mg.nn.functional`.
 
-`python -m minigrad.cli.stubs` writes the files again; a test compares them with the names that there are.
+`python -m minigrad.cli.stubs` writes the files again; a test compares them with the existing names.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def function_entry(name: str, function: Any) -> str:
 
 
 def attached() -> Iterator[tuple[str, Any]]:
-    """What is not in Tensor's own class body, by name."""
+    """Iterate over the attributes outside Tensor's own class body, by name."""
     tree = ast.parse(inspect.getsource(module.Tensor)).body[0]
     assert isinstance(tree, ast.ClassDef)
     own = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)} | set(mg.Tensor.__slots__)
@@ -97,7 +97,7 @@ def attached() -> Iterator[tuple[str, Any]]:
 
 
 def entry(name: str, value: Any) -> str:
-    """One method or property: its signature and the first line of what it says."""
+    """Return one method or property: its signature and the first line of its docstring."""
     function: Any = value.fget if isinstance(value, property) else value
     head = "    @property\n" if isinstance(value, property) else ""
     doc = (inspect.getdoc(function) or "").partition("\n")[0]
@@ -106,13 +106,13 @@ def entry(name: str, value: Any) -> str:
 
 
 def arguments(function: Callable[..., Any], operator: bool) -> str:
-    """The parameters with what may be given for them; the first is the tensor.  operator: Python gives no keywords."""
+    """Return the parameters with their types; the first is the tensor.  operator: Python passes no keywords."""
     parameters = list(inspect.signature(function).parameters.values())[1:]
     return spelled_parameters([p for p in parameters if not (operator and p.kind is p.KEYWORD_ONLY)], ["self"])
 
 
 def spelled_parameters(parameters: list[inspect.Parameter], texts: list[str]) -> str:
-    """Return the text of parameters, behind those that are found already."""
+    """Return the text of parameters, after those in `texts`."""
     star = False
     for p in parameters:
         star |= p.kind is p.VAR_POSITIONAL
@@ -126,7 +126,7 @@ def spelled_parameters(parameters: list[inspect.Parameter], texts: list[str]) ->
 
 
 def returned(function: Callable[..., Any]) -> str:
-    """What it gives; an op, which says nothing of it, gives a tensor."""
+    """Return the return type; an op without an annotation returns a tensor."""
     annotation = inspect.signature(function).return_annotation
     op = getattr(function, "op", None)
     if annotation is inspect.Parameter.empty or annotation == "Tensor":
@@ -135,8 +135,8 @@ def returned(function: Callable[..., Any]) -> str:
 
 
 def spelled(annotation: Any) -> str:
-    """An annotation with builtins by their full name, for `int` and `any` are methods here too; Any for a name that
-    the file does not import."""
+    """Return an annotation with builtins by their full name, since `int` and `any` are methods here too; Any for a name
+    that the file does not import."""
     if annotation is inspect.Parameter.empty:
         return "Any"
     written = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "Any")
@@ -148,7 +148,7 @@ def spelled(annotation: Any) -> str:
 
 
 class Full(ast.NodeTransformer):
-    """Builtins by their full name."""
+    """Replaces builtins by their full name."""
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         if node.id in KNOWN:

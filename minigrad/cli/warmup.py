@@ -1,8 +1,8 @@
-"""Compile what most programs need, before they need it: `python -m minigrad warmup`.
+"""Compile the kernels of most programs before they are needed: `python -m minigrad warmup`.
 
-Kernels are compiled one at a time in a process, so several processes share the list.  What they compile is kept in the
-kernel cache, and a kernel that is there already only gets loaded.  Each piece of work is a short program over the
-public API that runs an op forwards and backwards, small (one thread) and large (all threads).
+Kernels are compiled one at a time in a process, so several processes share the list.  The kernel cache stores the
+results, and a kernel that is already there is only loaded.  Each piece of work is a short program over the public API
+that runs an op forwards and backwards, small (one thread) and large (all threads).
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ SIZES = ((8, 16), (512, 640))  # below and above the threshold from which all th
 
 
 def leaf(dtype: Any, *shape: int) -> mg.Tensor:
-    """Numbers between one half and one that want a gradient."""
+    """Return numbers between 0.5 and 1 that require a gradient."""
     return mg.Var(mg.uniform(shape, 0.5, 1.0, dtype=dtype))
 
 
 def unary(*names: str) -> Work:
-    """Functions of one operand, each with its gradient."""
+    """Run functions of one operand, each with its gradient."""
 
     def work(dtype: Any, shape: tuple[int, int]) -> None:
         for name in names:
@@ -42,7 +42,7 @@ def unary(*names: str) -> Work:
 
 
 def arithmetic(dtype: Any, shape: tuple[int, int]) -> None:
-    """Sums and products of tensors, rows and numbers, and choices between them."""
+    """Run sums and products of tensors, rows and numbers, and choices between them."""
     a, b, row = leaf(dtype, *shape), leaf(dtype, *shape), leaf(dtype, shape[1])
     for y in (a + b, a - b, a * b, a / b, a + row, a * row, a * 2.0, 2.0 * a, a + 1.0, 1.0 - a, a**2.0, -a):
         y.backward()
@@ -51,7 +51,7 @@ def arithmetic(dtype: Any, shape: tuple[int, int]) -> None:
 
 
 def in_place(dtype: Any, shape: tuple[int, int]) -> None:
-    """What an optimizer does to parameters."""
+    """Run the in-place ops of an optimizer."""
     x, g = mg.ones(shape, dtype=dtype), mg.ones(shape, dtype=dtype)
     x.mul_(0.9).add_(g).sub_(g * 0.1)
     x.copy_(g)
@@ -59,7 +59,7 @@ def in_place(dtype: Any, shape: tuple[int, int]) -> None:
 
 
 def optimizers(dtype: Any, shape: tuple[int, int]) -> None:
-    """A step of the optimizers that most programs use, with clipped gradients."""
+    """Run a step of the optimizers that most programs use, with clipped gradients."""
     p: Any = leaf(dtype, *shape)
     p.grad = mg.ones(shape, dtype=dtype)
     mg.optim.lists.scale_([p.grad], 0.5)
@@ -68,7 +68,7 @@ def optimizers(dtype: Any, shape: tuple[int, int]) -> None:
 
 
 def reducers(dtype: Any, shape: tuple[int, int]) -> None:
-    """Sums, means and extremes over everything and along each dim."""
+    """Run sums, means and extrema over everything and along each dim."""
     x = leaf(dtype, *shape)
     for dim in (None, 0, 1):
         for reducer in (mg.sum, mg.mean, mg.amax):
@@ -79,7 +79,7 @@ def reducers(dtype: Any, shape: tuple[int, int]) -> None:
 
 
 def rows(dtype: Any, shape: tuple[int, int]) -> None:
-    """The row functions of classifiers and transformers."""
+    """Run the row functions of classifiers and transformers."""
     x, weight, bias = leaf(dtype, *shape), leaf(dtype, shape[1]), leaf(dtype, shape[1])
     functional = mg.nn.functional
     functional.softmax(x, 1).backward()
@@ -89,7 +89,7 @@ def rows(dtype: Any, shape: tuple[int, int]) -> None:
 
 
 def products(dtype: Any, shape: tuple[int, int]) -> None:
-    """Matrix products, with and without a bias, and with a vector."""
+    """Run matrix products, with and without a bias, and with a vector."""
     x, weight, bias = leaf(dtype, *shape), leaf(dtype, 32, shape[1]), leaf(dtype, 32)
     mg.nn.functional.linear(x, weight, bias).backward()
     (x @ leaf(dtype, shape[1], shape[0])).backward()
@@ -97,7 +97,7 @@ def products(dtype: Any, shape: tuple[int, int]) -> None:
 
 
 def images(dtype: Any, shape: tuple[int, int]) -> None:
-    """A convolution and two ways to pool."""
+    """Run a convolution and two kinds of pooling."""
     x, weight, bias = leaf(dtype, 2, 4, *shape), leaf(dtype, 8, 4, 3, 3), leaf(dtype, 8)
     y = mg.nn.functional.conv2d(x, weight, bias, padding=1)
     mg.nn.functional.max_pool2d(y, 2).backward()
@@ -105,7 +105,7 @@ def images(dtype: Any, shape: tuple[int, int]) -> None:
 
 
 def indexing(dtype: Any, shape: tuple[int, int]) -> None:
-    """Picking, masking, slicing, joining, transposing."""
+    """Run indexing: picking, masking, slicing, joining, transposing."""
     x = leaf(dtype, *shape)
     index = mg.zeros(shape[0], dtype=mg.int64)
     x[index].backward()
@@ -117,7 +117,7 @@ def indexing(dtype: Any, shape: tuple[int, int]) -> None:
 
 
 def order(dtype: Any, shape: tuple[int, int]) -> None:
-    """Sorting, the greatest few, running sums."""
+    """Run sorting, the greatest few, running sums."""
     x = leaf(dtype, *shape)
     x.sort().values.backward()
     x.topk(2).values.backward()
@@ -125,7 +125,7 @@ def order(dtype: Any, shape: tuple[int, int]) -> None:
 
 
 def filling(dtype: Any, shape: tuple[int, int]) -> None:
-    """Constants, random numbers, casts."""
+    """Run constants, random numbers, casts."""
     mg.zeros(shape, dtype=dtype)
     mg.ones(shape, dtype=dtype)
     mg.randn(*shape, dtype=dtype)
@@ -134,7 +134,7 @@ def filling(dtype: Any, shape: tuple[int, int]) -> None:
 
 
 def training(dtype: Any, shape: tuple[int, int]) -> None:
-    """A step of a classifier, and how often it is right: batches in a new order, its guesses, means of what is lost."""
+    """Run a step of a classifier, and its accuracy: batches in a new order, its guesses, means of the loss."""
     images, weight = mg.ones(shape, dtype=dtype), leaf(dtype, shape[1], 10)
     labels = mg.arange(shape[0]) % 10
     batch = mg.randperm(shape[0])[: shape[0] // 2]
@@ -146,7 +146,7 @@ def training(dtype: Any, shape: tuple[int, int]) -> None:
 
 
 def proofs(dtype: Any, shape: tuple[int, int]) -> None:
-    """Gradients held against differences, which is done in float64 whatever the dtype."""
+    """Compare gradients with differences, which runs in float64 for every dtype."""
     x = mg.Var([3.0, 1.0, 4.0], dtype=mg.float64)
     mg.testing.gradcheck(lambda x: x * x + x * 5.0 + 4.0, x)
     mg.testing.gradcheck(lambda x: x * mg.tanh(mg.nn.functional.softplus(x)) * (1.0 - mg.sigmoid(-x)), x)
@@ -178,13 +178,13 @@ WORK: dict[str, Work] = {
 
 
 def one(name: str, dtype: str, shape: tuple[int, int]) -> str:
-    """Run one piece of work; what a worker process does."""
+    """Run one piece of work, in a worker process."""
     WORK[name](mg.as_dtype(dtype), shape)
     return name
 
 
 def quiet() -> None:
-    """What a worker process begins with: others compile beside it as it is."""
+    """Prepare a worker process: others compile at the same time, so it needs no helper."""
     silence()
     settings.compile_ahead = False
 
@@ -193,8 +193,8 @@ def run(dtypes: tuple[str, ...] = ("float32",), jobs: int | None = None) -> int:
     """Compile the common kernels of the given dtypes in `jobs` processes; 1 if a piece of work fails."""
     start, before = time.perf_counter(), kernels()
     tasks = [(name, dtype, shape) for dtype in dtypes for shape in SIZES[::-1] for name in WORK]
-    # A fresh interpreter each: a forked one would inherit threads that do not exist in it.  Each would advise to run
-    # what is running, into the bar.
+    # A fresh interpreter each: a forked one would inherit threads that do not exist in it.  Each would print the advice
+    # to run this command into the bar.
     with ProcessPoolExecutor(jobs or os.cpu_count(), get_context("spawn"), initializer=quiet) as pool:
         pending = {pool.submit(one, *task): task for task in tasks}
         failed = watch(pending, before)
@@ -208,11 +208,11 @@ def run(dtypes: tuple[str, ...] = ("float32",), jobs: int | None = None) -> int:
 
 
 def watch(pending: dict[Future[str], tuple[Any, ...]], before: int) -> list[str]:
-    """Wait for the pieces and show, where somebody sees it, how many are done; what failed, a line each."""
+    """Wait for the pieces and show progress on a terminal; return the failures, a line each."""
     failed, left = [], set(pending)
     with progress(total=len(pending), unit="piece", disable=not watched()) as bar:
         while left:
-            # A first piece takes its time; the clock and the kernels go on meanwhile.
+            # A first piece takes long; the clock and the kernels go on meanwhile.
             done, left = wait(left, timeout=0.5, return_when=FIRST_COMPLETED)
             bar.update(len(done))
             bar.set_postfix_str(f"{kernels() - before} kernels")
@@ -223,5 +223,5 @@ def watch(pending: dict[Future[str], tuple[Any, ...]], before: int) -> list[str]
 
 
 def kernels() -> int:
-    """How many kernels the cache holds."""
+    """Return how many kernels the cache holds."""
     return sum(1 for _ in cache_folder().glob("*.py"))

@@ -1,9 +1,9 @@
 """Where does memory come from, and where does it go?
 
-An `Allocator` hands out flat arrays and takes them back; there is one per kind of device. The one for the CPU keeps
-what it gets back and gives it out again, so a loop over the same shapes asks the system once. It takes no lock: it
+An `Allocator` hands out flat arrays and takes them back; there is one per kind of device. The one for the CPU caches
+returned blocks and hands them out again, so a loop over the same shapes asks the system once. It takes no lock: it
 may be entered by a finalizer at any allocation, where a lock could be held by the very same thread, or by a thread
-that a fork left behind. `storage` is its only regular customer.
+that a fork left behind. `storage` is its only regular caller.
 
 Under the GIL, CPython switches threads at calls and at backward jumps only. Every counter here is updated in a
 statement without either, and lists and dicts are changed by single operations; that is what makes it thread-safe.
@@ -29,24 +29,24 @@ from minigrad.core.dtype import ALL, DType
 from minigrad.errors import ArgumentError, DeviceError, StorageError
 
 ALIGNMENT = 64
-# Blocks of LARGE bytes and more begin at places that take turns in a WINDOW of memory: where operands and result of an
-# op lie a multiple of it apart, their lines meet in the same sets of a cache and banks of memory.  1e6 float32 added
-# on two cores of a Zen 4: 84 us where they meet, 71 where each is a STEP from the one before.  A STEP is a huge page of
-# most systems: a block that began within one would keep all of it in memory.
+# Blocks of LARGE bytes and more begin at positions that take turns in a WINDOW of memory.  If the operands and the
+# result of an op are a multiple of the WINDOW apart, their lines share the same sets of a cache and banks of memory.
+# 1e6 float32 added on two cores of a Zen 4: 84 us where they share them, 71 where each is a STEP from the one before.
+# A STEP is a huge page of most systems: a block that began within one would keep all of it in memory.
 LARGE, WINDOW, STEP = 3 << 20, 8 << 20, 2 << 20
-SLACK = 2 << 20  # bytes of blocks that are kept beyond the peak of what is in use, when a large block is fetched
+SLACK = 2 << 20  # bytes of cached blocks beyond the peak of the memory in use, when a large block is fetched
 
 Buffer = Any
 
 
 @dataclass(frozen=True)
 class MemoryStats:
-    """What an allocator has done. Bytes are counted in whole blocks.
+    """The counters of an allocator. Bytes are counted in whole blocks.
 
     Attributes:
         allocated_bytes, peak_bytes: in use now, and at most so far.
-        cached_bytes: given back and kept for the next allocation.
-        allocations, frees, live: how often, and how many blocks are out now.
+        cached_bytes: returned and cached for the next allocation.
+        allocations, frees, live: number of calls, and number of blocks in use now.
         hits, misses: allocations served from the cache, and from the system.
     """
 
@@ -67,22 +67,22 @@ class Allocator(ABC):
 
     @abstractmethod
     def allocate(self, numel: int, dtype: DType) -> Buffer:
-        """A flat buffer with room for at least `numel` elements of `dtype`, its contents undefined."""
+        """Return a flat buffer of at least `numel` elements of `dtype`, its contents undefined."""
 
     @abstractmethod
     def free(self, buffer: Buffer) -> None:
-        """Take back a buffer that `allocate` gave; called once for each."""
+        """Take back a buffer that `allocate` returned; called once for each."""
 
     def stats(self) -> MemoryStats:
-        """The counters; an allocator that does not count says so."""
+        """Return the counters; an allocator that does not count raises DeviceError."""
         raise DeviceError(f"{type(self).__name__} does not count its allocations")
 
     def empty_cache(self) -> None:
-        """Give kept blocks back to the system; nothing to do for an allocator that keeps none."""
+        """Return cached blocks to the system; do nothing for an allocator without a cache."""
 
 
 class _Probe:
-    """Holds a buffer and frees it as a storage does, to learn how many references such a call sees."""
+    """Holds a buffer and frees it as a storage does, to measure how many references such a call sees."""
 
     __slots__ = ("allocator", "buffer")
 
@@ -106,22 +106,22 @@ _UNSHARED_INSIDE = _Probe(object()).release_inside()
 
 
 class Key(int):
-    """How `CpuAllocator` knows the size of a block, with the number of elements that were asked for."""
+    """The size of a block as `CpuAllocator` stores it, with the number of elements that were requested."""
 
     numel: int
 
     @classmethod
     def of(cls, value: int, numel: int) -> Key:
-        """A key of this value."""
+        """Return a key of this value."""
         key = cls(value)
         key.numel = numel
         return key
 
 
 class Block:
-    """A buffer that goes back to its allocator with its last user: what `Storage` adds a dtype and a device to.
+    """A buffer that returns to its allocator with its last user; `Storage` adds a dtype and a device to it.
 
-    key: how `CpuAllocator.storages` knows the size, or 0 for a buffer of `allocate`, or of nobody.
+    key: the key of its size in `CpuAllocator.storages`, or 0 for a buffer of `allocate`, or one without an allocator.
     """
 
     __slots__ = ("allocator", "buffer", "key")
@@ -160,13 +160,13 @@ class CpuAllocator(Allocator):
     """Caching allocator for host memory: 64-byte aligned, flat arrays in `dtype.storage`.
 
     Sizes are rounded up to whole blocks of 64 bytes and the array has the rounded length, so `buffer.size` may exceed
-    what was asked for. Given-back blocks are kept per dtype and size and reused last in, first out: the next tensor
-    of that size gets the memory that is still warm. A buffer that somebody else refers to, such as a NumPy view, is
-    let go and never reused. An empty buffer is shared and not counted.
+    the requested size. Returned blocks are cached per dtype and size and reused last in, first out: the next tensor
+    of that size gets the memory that is still warm. A buffer that another object refers to, such as a NumPy view, is
+    released and never reused. An empty buffer is shared and not counted.
 
     Attributes:
         fill: None, or "zero" or "junk" to write zeros, or nan and 0xCD, into each buffer; for finding bugs.
-        cache_limit: at most this many bytes are kept; the sizes seen first go first.
+        cache_limit: the most bytes in the cache; the sizes seen first are released first.
     """
 
     __slots__ = (
@@ -180,14 +180,14 @@ class CpuAllocator(Allocator):
         self._live: dict[int, int] = {}
         self._empty = {dtype.storage_code: np.empty(0, dtype.storage) for dtype in ALL}
         self._allocated = self._peak = self._allocations = self._frees = self._misses = 0
-        # What is kept exceeds the limit as soon as what is allocated falls below this: owned bytes minus the limit.
-        # So the test in `free` is one comparison; the slow paths, which change what is owned, move the floor.
+        # The cache exceeds the limit as soon as the allocated bytes fall below this floor: owned bytes minus the limit.
+        # So the test in `free` is one comparison; the slow paths, which change the owned bytes, move the floor.
         self._cache_limit = cache_limit
         self._floor = -cache_limit
 
     @property
     def cache_limit(self) -> int:
-        """At most this many bytes are kept."""
+        """The most bytes in the cache."""
         return self._cache_limit
 
     @cache_limit.setter
@@ -198,7 +198,7 @@ class CpuAllocator(Allocator):
 
     @property
     def fill(self) -> str | None:
-        """What fresh buffers are filled with: None, "zero" or "junk"."""
+        """The contents of fresh buffers: None, "zero" or "junk"."""
         return self._fill
 
     @fill.setter
@@ -208,7 +208,7 @@ class CpuAllocator(Allocator):
         self._fill = fill
 
     def allocate(self, numel: int, dtype: DType) -> np.ndarray[Any, Any]:
-        """A flat array with room for `numel` elements of `dtype`."""
+        """Return a flat array of at least `numel` elements of `dtype`."""
         if numel <= 0:
             return self._nothing(numel, dtype)
         key = self.key(numel, dtype)
@@ -224,14 +224,14 @@ class CpuAllocator(Allocator):
         return buffer
 
     def key(self, numel: int, dtype: DType) -> int:
-        """The block's size, with NumPy's number of the dtype in the six low bits that the rounding clears."""
+        """Return the block's size, with NumPy's id of the dtype in the six low bits that the rounding clears."""
         return (numel * dtype.itemsize + 63) & -64 | dtype.storage_code
 
     def storages(self, numel: int, dtype: DType, device: Any, kind: type[Any]) -> Callable[[], Any]:
-        """A function that makes one storage (a `kind` of Block) after another of that size: what a call plan keeps.
+        """Return a function that makes one storage (a `kind` of Block) of that size per call, for a call plan.
 
-        `allocate` and `Storage.__init__` in one frame, without what is known beforehand: they are a third of the cost
-        of a small op.
+        It is `allocate` and `Storage.__init__` in one frame, without the work that the size determines: that is a third
+        of the cost of a small op.
         """
         key = Key.of(self.key(numel, dtype), numel)
         nbytes = key & -64
@@ -243,7 +243,7 @@ class CpuAllocator(Allocator):
             try:
                 buffer = pop()
             except IndexError:
-                # A trim may have taken the list away, or made way for another.
+                # A trim may have removed the list, or replaced it by another.
                 pop = self._free.setdefault(key, []).pop
                 buffer = self._pop_or_fetch(key, dtype)
             self._allocations += 1
@@ -289,13 +289,13 @@ class CpuAllocator(Allocator):
             self._keep(key, buffer)
 
     def empty_cache(self) -> None:
-        """Give all kept blocks back to the system, and what the C library keeps of them in its heap."""
+        """Return all cached blocks to the system, and the free memory in the C library's heap."""
         self._trim(0)
         if (trim := heap_trimmer()) is not None:
             trim(0)
 
     def stats(self) -> MemoryStats:
-        """The counters at this moment."""
+        """Return the counters at this moment."""
         allocated, allocations, misses = self._allocated, self._allocations, self._misses
         return MemoryStats(
             allocated_bytes=allocated,
@@ -309,7 +309,7 @@ class CpuAllocator(Allocator):
         )
 
     def reset_peak(self) -> None:
-        """Let the peak start again from what is in use now."""
+        """Restart the peak at the memory in use now."""
         self._peak = self._allocated
 
     # ---- the slow paths
@@ -327,15 +327,15 @@ class CpuAllocator(Allocator):
 
     def _fetch(self, nbytes: int, dtype: DType) -> np.ndarray[Any, Any]:
         if nbytes >= LARGE:
-            # Large blocks of other sizes make room, so that the forward and the backward pass, whose sizes differ, take
-            # little more memory than is in use at the peak.
+            # Large blocks of other sizes are released, so that a forward and a backward pass of different sizes take
+            # little more memory than the peak of the memory in use.
             goal = max(self._peak - self._allocated - nbytes, 0) + SLACK
             if self._cached() > goal:
                 self._trim(goal, LARGE)
         try:
             buffer = _aligned(nbytes, dtype.storage)
         except (MemoryError, ValueError):
-            # Blocks of other sizes may be what is missing.
+            # Blocks of other sizes may occupy the missing memory.
             self.empty_cache()
             buffer = _last_try(nbytes, dtype)
         self._misses += 1
@@ -343,7 +343,7 @@ class CpuAllocator(Allocator):
         return buffer
 
     def _lose(self, key: int) -> None:
-        """Somebody else refers to the buffer: it is theirs now."""
+        """Forget the buffer: another object refers to it and owns it now."""
         self._frees += 1
         self._allocated -= key & -64
         self._floor -= key & -64
@@ -370,7 +370,7 @@ class CpuAllocator(Allocator):
         self._trim(self._cache_limit * 3 // 4)
 
     def _trim(self, goal: int, least: int = 0) -> None:
-        """Give blocks of at least some bytes back until those that are kept have `goal` bytes."""
+        """Return blocks of at least some bytes to the system until the cache has `goal` bytes."""
         for key in list(self._free):
             nbytes = key & -64
             while self._cached() > goal and nbytes >= least:
@@ -418,16 +418,16 @@ def _last_try(nbytes: int, dtype: DType) -> np.ndarray[Any, Any]:
 
 @cache
 def heap_trimmer() -> Any:
-    """malloc_trim of the C library, where it has one (glibc); else None.
+    """Return malloc_trim of the C library, where it has one (glibc); otherwise None.
 
-    By itself the heap gives back only what lies above its last block in use: after 12,000 sizes, 452 MB stayed with a
-    process whose cache was empty.
+    By itself the heap returns only the memory above its last block in use: after 12,000 sizes, a process with an empty
+    cache still held 452 MB.
     """
     import ctypes  # at the first use: few programs empty the cache
 
     try:
         return ctypes.CDLL(None).malloc_trim
-    except (AttributeError, OSError, TypeError):  # another C library, no C library to be had, Windows
+    except (AttributeError, OSError, TypeError):  # another C library, no C library available, Windows
         return None
 
 
@@ -435,19 +435,19 @@ _turns = count()
 
 
 def _aligned(nbytes: int, storage: np.dtype[Any], spread: bool = True) -> np.ndarray[Any, Any]:
-    """A buffer that begins at a multiple of ALIGNMENT, or with `spread`, if it is large, at its place in the WINDOW."""
+    """Return a buffer at a multiple of ALIGNMENT, or with `spread`, if it is large, at its position in the WINDOW."""
     large = spread and nbytes >= LARGE
     block: Any = _mapped(nbytes + WINDOW) if large else np.empty(nbytes + ALIGNMENT, np.uint8).data
     first = np.frombuffer(block, np.uint8, 1).ctypes.data
     start = (next(_turns) * STEP - first) % WINDOW if large else -first % ALIGNMENT
     # Through a memoryview or a map, so that NumPy views of the buffer refer to the buffer and not past it to the block:
-    # that is how `free` sees them.
+    # `free` detects them by that.
     return np.frombuffer(block, storage, nbytes // storage.itemsize, start)
 
 
 def _mapped(nbytes: int) -> mmap.mmap:
-    """Memory straight from the system: what nobody touches takes addresses only, which is not so beside the notes that
-    a C library keeps before a block."""
+    """Map memory straight from the system: untouched pages take addresses only, whereas a C library writes notes
+    before each block."""
     try:
         if hasattr(mmap, "MAP_ANONYMOUS"):
             block = mmap.mmap(-1, nbytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
@@ -456,7 +456,7 @@ def _mapped(nbytes: int) -> mmap.mmap:
     except (OSError, OverflowError) as error:
         raise MemoryError(str(error)) from None
     if hasattr(mmap, "MADV_HUGEPAGE"):
-        with suppress(OSError):  # a system built without them
+        with suppress(OSError):  # a system built without huge pages
             block.madvise(mmap.MADV_HUGEPAGE)
     return block
 
@@ -471,7 +471,7 @@ def set_allocator(kind: str, allocator: Allocator) -> None:
 
 
 def get_allocator(kind: str) -> Allocator:
-    """The allocator of a kind of device.
+    """Return the allocator of a kind of device.
 
     Raises:
         DeviceError: there is none.
@@ -484,16 +484,16 @@ def get_allocator(kind: str) -> Allocator:
         ) from None
 
 
-# The reference device is another way to compute in the same memory.
+# The reference device computes in the same memory by other means.
 set_allocator("cpu", CpuAllocator())
 set_allocator("reference", get_allocator("cpu"))
 
 
 def memory_stats(device: str = "cpu") -> MemoryStats:
-    """What the allocator of a device has counted: bytes in use, cached and at the peak, allocations, frees, hits."""
+    """Return the counters of a device's allocator: bytes in use, cached and at the peak, allocations, frees, hits."""
     return get_allocator(as_device(device).kind).stats()
 
 
 def empty_cache(device: str = "cpu") -> None:
-    """Give the device's cached blocks back to the system; what is in use stays."""
+    """Return the device's cached blocks to the system; memory in use stays."""
     get_allocator(as_device(device).kind).empty_cache()

@@ -17,7 +17,7 @@ _known: dict[object, Device] = {}
 
 
 class Device:
-    """A place that holds memory and runs kernels; made by `as_device`, one object per place."""
+    """A memory and the processor that runs kernels on it; made by `as_device`, one object per device."""
 
     __slots__ = ("index", "kind")
     kind: str
@@ -36,7 +36,7 @@ class Device:
         raise AttributeError(f"a Device cannot be changed ({name})")
 
     def __str__(self) -> str:
-        # There may be many cuda devices, so that name always says which one.
+        # There may be many cuda devices, so the name of one always has its index.
         return f"{self.kind}:{self.index}" if self.index or self.kind == "cuda" else self.kind
 
     def __repr__(self) -> str:
@@ -47,7 +47,7 @@ class Device:
 
 
 def as_device(device: str | Device) -> Device:
-    """The device of that name: "cpu", "reference", "cuda" (which is "cuda:0"), "cuda:1", ...
+    """Return the device of that name: "cpu", "reference", "cuda" (which is "cuda:0"), "cuda:1", ...
 
     Raises:
         DeviceError: the text is not a kind with an optional index.
@@ -72,7 +72,7 @@ def _parse(text: object) -> Device:
     kind, index = match[1], int(match[2] or 0)
     if index and kind in _SINGLE:
         raise DeviceError(f"there is one {kind} device, so {text!r} has no meaning; write {kind!r}", device=text)
-    # setdefault is one step, so two threads that ask at once get the same object.
+    # setdefault is one step, so two threads that call this at once get the same object.
     device = _known.setdefault((kind, index), Device(kind, index))
     if len(_known) < 1000:
         _known[text] = device
@@ -86,7 +86,7 @@ _default = [CPU]
 
 
 def default_device() -> Device:
-    """The device of tensors that are made without naming one."""
+    """Return the device of tensors that are made without naming one."""
     return _default[0]
 
 

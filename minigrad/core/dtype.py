@@ -1,8 +1,8 @@
 """What is an element?
 
-One table holds all dtypes; each row becomes one frozen object that the whole program shares. From the table follow how
-an element lies in memory (`storage`), what it is in registers (`compute`), what sums are kept in (`accumulator`), and
-which dtype two operands meet in (`promote`). `cast_array` states how numbers are converted.
+One table holds all dtypes; each row becomes one frozen object that the whole program shares. The table determines the
+form of an element in memory (`storage`) and in registers (`compute`), the dtype of sums (`accumulator`), and the dtype
+that two operands promote to (`promote`). `cast_array` defines how numbers are converted.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ class DType:
         kind: "bool", "uint", "int" or "float".
         code: the row in the table, from bool to float64.
         itemsize: bytes per element in memory.
-        storage: the NumPy dtype of the memory; halves are uint16 there.
+        storage: the NumPy dtype of the memory; float16 and bfloat16 are uint16 there.
         numpy: the NumPy dtype with the same meaning, `ml_dtypes.bfloat16` included.
-        compute: the NumPy dtype in registers; halves are float32 there.
+        compute: the NumPy dtype in registers; float16 and bfloat16 are float32 there.
         sum_dtype: the dtype of a sum: int64 for bools and integers, itself for floats.
-        accumulator: the NumPy dtype that sums are kept in, at least as wide as the result.
-        accumulate: the same width as a DType: int64, float32 for halves, else the dtype itself.
+        accumulator: the NumPy dtype of the running sum, at least as wide as the result.
+        accumulate: the same width as a DType: int64, float32 for float16 and bfloat16, otherwise the dtype itself.
         lowest, highest: the ends of the range as Python numbers, infinities for floats.
     """
 
@@ -63,16 +63,16 @@ class DType:
 
     @property
     def is_floating_point(self) -> bool:
-        """Whether it is a float: PyTorch's name of `is_float`."""
+        """Return whether it is a float: PyTorch's name of `is_float`."""
         return self.is_float
 
     @property
     def is_complex(self) -> bool:
-        """False: there are no complex numbers."""
+        """Return False: there are no complex numbers."""
         return False
 
     def to_real(self) -> DType:
-        """The dtype itself, as PyTorch's for real numbers."""
+        """Return the dtype itself, as PyTorch's for real numbers."""
         return self
 
     def __str__(self) -> str:
@@ -147,7 +147,7 @@ _by_numpy: dict[Any, DType] = {dtype.numpy: dtype for dtype in ALL}
 
 
 def as_dtype(obj: object) -> DType:
-    """The DType that `obj` means: a DType, a name, a NumPy dtype or scalar type, or Python's bool, int, float.
+    """Return the DType for `obj`: a DType, a name, a NumPy dtype or scalar type, or Python's bool, int, float.
 
     Python's float means the default float, its int int64.
 
@@ -181,12 +181,12 @@ def as_dtype(obj: object) -> DType:
 
 
 def default_float() -> DType:
-    """The dtype of Python floats and of tensors made without naming one."""
+    """Return the dtype for floats from Python and for tensors made without naming one."""
     return _default_float[0]
 
 
 def set_default_float(dtype: DTypeLike) -> None:
-    """Make `dtype` the one that Python floats become.
+    """Set the dtype that Python floats become.
 
     Raises:
         DTypeError: it is not a float dtype.
@@ -200,7 +200,7 @@ def set_default_float(dtype: DTypeLike) -> None:
 
 
 def _join(a: DType, b: DType) -> DType | None:
-    """The smallest dtype of the wider kind that holds both: one step of the lattice bool < integers < floats.
+    """Return the smallest dtype of the wider kind that holds both: one step of the lattice bool < integers < floats.
 
     None for uint64 with a signed integer: no integer dtype holds both.
     """
@@ -211,7 +211,7 @@ def _join(a: DType, b: DType) -> DType | None:
     if a.is_float and not b.is_float:
         return a
     if a.is_float:
-        # The two halves do not contain each other: one has the digits, the other the range.
+        # float16 and bfloat16 do not contain each other: one has the digits, the other the range.
         return float32 if a.itemsize == b.itemsize else max(a, b, key=lambda dtype: dtype.itemsize)
     lowest, highest = min(a.lowest, b.lowest), max(a.highest, b.highest)
     return next((c for c in INTS if c.lowest <= lowest and highest <= c.highest), None)
@@ -222,9 +222,9 @@ _promotions: dict[tuple[DType, DType], DType] = {pair: dtype for pair, dtype in 
 
 
 def promote(a: DType, b: DType) -> DType:
-    """The dtype that two operands meet in.
+    """Return the dtype that two operands promote to.
 
-    bool < integers < floats; two integers give the smallest integer dtype that holds both; an integer with a float
+    bool < integers < floats; two integers promote to the smallest integer dtype for both; an integer with a float
         >>> promote(uint8, int8), promote(int64, float16), promote(float16, bfloat16)
         (mg.int16, mg.float16, mg.float32)
     """
@@ -238,10 +238,10 @@ def promote(a: DType, b: DType) -> DType:
 
 
 def promote_all(operands: Iterable[tuple[DType, int]]) -> DType:
-    """The dtype that operands meet in, each given by its dtype and its number of dims.
+    """Return the dtype that operands promote to, each given by its dtype and its number of dims.
 
-    The operands with dims meet first, then those without.  An operand without dims changes the result only by a higher
-    category, of bool < integers < floats: as in PyTorch, one scalar does not widen a whole tensor.
+    The operands with dims are promoted first, then those without.  An operand without dims changes the result only by a
+    higher category, of bool < integers < floats: as in PyTorch, one scalar does not widen a whole tensor.
 
     Example:
         >>> promote_all([(float32, 1), (float64, 0)]), promote_all([(int32, 1), (float64, 0)])
@@ -260,12 +260,12 @@ def promote_all(operands: Iterable[tuple[DType, int]]) -> DType:
 
 
 def category(dtype: DType) -> int:
-    """0 for bool, 1 for integers, 2 for floats."""
+    """Return 0 for bool, 1 for integers, 2 for floats."""
     return 2 if dtype.is_float else int(dtype.is_int)
 
 
 def finfo(type: Any = None, /) -> SimpleNamespace:
-    """The limits of a float dtype, that of a tensor, or the default one.
+    """Return the limits of a float dtype, that of a tensor, or the default one.
 
     They are bits, eps, max, min, smallest_normal, which is tiny as well, resolution (of decimal digits) and dtype.
 
@@ -282,7 +282,7 @@ def finfo(type: Any = None, /) -> SimpleNamespace:
 
 
 def iinfo(type: Any, /) -> SimpleNamespace:
-    """The limits of an integer dtype, or that of a tensor: bits, max, min and dtype.
+    """Return the limits of an integer dtype, or that of a tensor: bits, max, min and dtype.
 
     Raises:
         DTypeError: it is not an integer dtype.
@@ -294,7 +294,7 @@ def iinfo(type: Any, /) -> SimpleNamespace:
 
 
 def promote_number(dtype: DType, number: object) -> DType:
-    """The dtype of an op between a tensor of `dtype` and a Python number, which is weak: only its kind counts.
+    """Return the dtype of an op between a tensor of `dtype` and a Python number, which is weak: only its kind counts.
 
     Example:
         >>> promote_number(uint8, 3), promote_number(float16, 2.5), promote_number(int64, 2.5)
@@ -310,19 +310,19 @@ def promote_number(dtype: DType, number: object) -> DType:
 
 
 def name_number(number: Any) -> str:
-    """A number as messages show it: Python refuses to write out ints of thousands of digits, and nobody reads them."""
+    """Return a number as messages show it: Python refuses to write out ints of thousands of digits."""
     if isinstance(number, int) and number.bit_length() > 80:
         return f"an int of {number.bit_length()} bits"
     return repr(number.item() if isinstance(number, np.generic) else number)
 
 
 def fit_number(number: Any, dtype: DType) -> bool | int | float:
-    """`number` as a Python number of `dtype`; an int that does not fit raises rather than wrap.
+    """Return `number` as a Python number of `dtype`; an int that does not fit raises instead of wrapping.
 
     A float for an integer dtype is converted by the cast rules: towards zero, saturating, nan to 0.
 
     Raises:
-        DTypeError: an int outside the range of an integer dtype or, for other dtypes, of int64; or what is no number.
+        DTypeError: an int outside the range of an integer dtype or, for other dtypes, of int64; or not a number.
     """
     if not isinstance(number, (bool, int, float, np.generic)):
         raise DTypeError(f"{number!r:.40} is a {type(number).__name__}, and a number is a bool, an int or a float")
@@ -346,7 +346,7 @@ def fit_number(number: Any, dtype: DType) -> bool | int | float:
 
 
 def _beyond(number: Any) -> str:
-    """What is wrong with an int beyond int64, in which Python's ints become elements whatever the dtype."""
+    """Return the message for an int beyond int64: Python ints are read as int64, whatever the dtype."""
     shown = name_number(number)
     try:
         return f"{shown} does not fit int64, as which ints are read; write a float, {float(number)!r}"
@@ -355,9 +355,9 @@ def _beyond(number: Any) -> str:
 
 
 def cast_array(array: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any]:
-    """The elements of `array` as they lie in memory for `dtype` (halves as uint16), converted by minigrad's rules.
+    """Return the elements of `array` as stored for `dtype` (float16 as uint16), converted by minigrad's rules.
 
-    Float to int goes towards zero, saturates, and sends nan to 0; int to int wraps; anything to bool is `!= 0`; every
+    Float to int rounds towards zero, saturates, and maps nan to 0; int to int wraps; anything to bool is `!= 0`; every
     conversion to a float rounds once, to nearest even. The result may share memory with `array`.
 
     Raises:
@@ -385,7 +385,7 @@ def cast_array(array: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any
 
 
 def _saturate(array: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any]:
-    """Floats to integers, without C's undefined behaviour outside the range."""
+    """Convert floats to integers, without C's undefined behaviour outside the range."""
     real = np.asarray(array, dtype=np.float64)
     # 2.0**63 is a float64 and int64's highest is not, so the test is against the first value outside.
     above = np.asarray(real >= float(int(dtype.highest) + 1))
@@ -397,14 +397,14 @@ def _saturate(array: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any]
 
 
 def _sticky(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Large integers of 64 bits, the low 24 folded into one: float64 holds them, and a later rounding is right."""
+    """Combine the low 24 bits of large 64-bit integers into one: float64 holds them, and a later rounding is right."""
     low = array & 0xFFFFFF
     reduced = ((array >> 24) | (low != 0)) << 24
     return np.asarray(np.where(np.abs(array >> 1) >= 1 << 40, reduced, array))
 
 
 def _round_to_odd(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """float32 neighbours with an odd last bit, where inexact; rounding these once more cannot round twice.
+    """Return float32 neighbours with an odd last bit, where inexact; rounding these once more cannot round twice.
 
     Source: S. Boldo and G. Melquiond, "Emulation of FMA and correctly rounded sums: proved algorithms using rounding
     to odd", IEEE Transactions on Computers 57(4), 2008.
@@ -418,7 +418,7 @@ def _round_to_odd(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def to_logical(storage_array: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any]:
-    """Memory seen as numbers: uint16 as float16 or bfloat16, everything else unchanged. A view, never a copy."""
+    """View memory as numbers: uint16 as float16 or bfloat16, everything else unchanged. A view, never a copy."""
     if storage_array.dtype != dtype.storage:
         raise ArgumentError(f"memory of {dtype} is {dtype.storage}, not {storage_array.dtype}", dtype=dtype)
     return storage_array.view(dtype.numpy)

@@ -1,6 +1,6 @@
-"""What a declaration may say of its op for forward mode: the records of `linear=` and `jvp=`.
+"""Declarations for forward mode: the records of `linear=` and `jvp=`.
 
-`declare/claims.py` reads and checks them, `autodiff/forward.py` goes by them; what is not declared is derived there.
+`declare/claims.py` reads and checks them, `autodiff/forward.py` uses them and derives the rest.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from typing import Any
 
 
 class Jvp:
-    """A declared rule of forward mode: the function, and for each of its positional arguments what stands there.
+    """A declared rule of forward mode: the function, and the source of each of its positional arguments.
 
-    wants: pairs (kind, number): ("tangent", k) and ("value", k) of operand k, ("result", k) of result k.
+    wants: pairs (kind, index): ("tangent", k) and ("value", k) of operand k, ("result", k) of result k.
     facts: the parameters and static facts that it reads by keyword.  foreign: it was not written in this package.
     tangents: the operands whose tangents it takes.
     """

@@ -50,7 +50,7 @@ class UniformBlocks:
 
 @dataclass(frozen=True)
 class MultipleBlocks:
-    """Runs of `block_len` elements; iterating gives where each starts."""
+    """Runs of `block_len` elements; iterating yields the start of each."""
 
     start: int
     block_len: int
@@ -65,7 +65,7 @@ StridedBlocks: TypeAlias = SingleBlock | UniformBlocks | MultipleBlocks
 
 
 class _Entry(weakref.ref["Layout"]):
-    """A weak reference that knows under which key it is filed."""
+    """A weak reference that stores its key in the table."""
 
     __slots__ = ("key",)
     key: tuple[Ints, Ints, int]
@@ -78,7 +78,7 @@ _interned: dict[tuple[Ints, Ints, int], _Entry] = {}
 def _forget(entry: weakref.ref[Layout]) -> None:
     key = entry.key  # type: ignore[attr-defined]
     try:
-        # Another thread may have filed a new layout under this key. No call lies between the test and the deletion,
+        # Another thread may have stored a new layout under this key. No call lies between the test and the deletion,
         # so no other thread runs between them.
         if _interned[key] is entry:
             del _interned[key]
@@ -90,7 +90,7 @@ class Layout:
     """Shape, strides and offset of a view, in elements. Immutable; equal layouts are the same object.
 
     Attributes:
-        shape, strides, offset: what it is made of.
+        shape, strides, offset: its three parts.
         numel, ndim: count of elements and of dims.
         is_contiguous: the elements lie in one row-major run, wherever it starts. Dims of size 1 do not matter.
 
@@ -112,7 +112,7 @@ class Layout:
 
     @staticmethod
     def make(shape: Ints, strides: Ints, offset: int = 0) -> Layout:
-        """The layout with these numbers, which must be tuples of ints of one length."""
+        """Return the layout with these numbers, which must be tuples of ints of one length."""
         key = (shape, strides, offset)
         entry = _interned.get(key)
         result = entry() if entry is not None else None
@@ -120,7 +120,7 @@ class Layout:
 
     @staticmethod
     def contiguous(shape: Ints, offset: int = 0) -> Layout:
-        """The row-major layout of a shape."""
+        """Return the row-major layout of a shape."""
         return _contiguous(shape, offset)
 
     def __repr__(self) -> str:
@@ -137,35 +137,35 @@ class Layout:
         return self.numel > 0 and any(size > 1 and stride == 0 for size, stride in zip(self.shape, self.strides))
 
     def is_fortran_contiguous(self) -> bool:
-        """Whether the elements lie in one column-major run."""
+        """Return whether the elements lie in one column-major run."""
         return is_run(self.shape[::-1], self.strides[::-1])
 
     def is_contiguous_range(self, first: int, last: int) -> bool:
-        """Whether the dims from `first` to `last`, both included, could be one dim without a copy."""
+        """Return whether the dims from `first` to `last`, both included, could be one dim without a copy."""
         first = normalize_dim(first, self.ndim, "is_contiguous_range", self.shape)
         last = normalize_dim(last, self.ndim, "is_contiguous_range", self.shape)
         dims, _ = merge_dims(self.shape[first : last + 1], [self.strides[first : last + 1]])
         return len(dims) <= 1
 
     def may_overlap_itself(self) -> bool:
-        """Whether two indices may share an element. False is certain, True is a suspicion."""
+        """Return whether two indices may share an element. False is certain, True is not."""
         return may_overlap(self.shape, self.strides)
 
     def span(self) -> tuple[int, int]:
-        """The lowest element offset in use and one past the highest; an empty layout spans nothing."""
+        """Return the lowest element offset in use and one past the highest; an empty layout spans nothing."""
         return extent(self.shape, self.strides, self.offset)
 
     def fits(self, storage_numel: int) -> bool:
-        """Whether every element lies inside a storage of that many elements."""
+        """Return whether every element lies inside a storage of that many elements."""
         lowest, end = self.span()
         return self.numel == 0 or (lowest >= 0 and end <= storage_numel)
 
     def offsets(self) -> Iterator[int]:
-        """The element offsets in row-major order of the index: an odometer."""
+        """Iterate over the element offsets in row-major order of the index."""
         return _walk(self.offset, self.shape, self.strides)
 
     def strided_blocks(self) -> StridedBlocks:
-        """The longest runs of memory that, one after the other, are the elements in order."""
+        """Return the longest runs of memory that, one after the other, are the elements in order."""
         if self.numel == 0:
             return SingleBlock(self.offset, 0)
         dims, (steps,) = merge_dims(self.shape, [self.strides])
@@ -181,7 +181,7 @@ class Layout:
     # ---- parts
 
     def narrow(self, dim: int, start: int, length: int) -> Layout:
-        """`length` entries of `dim` from `start` on; the full range is the layout itself."""
+        """Return `length` entries of `dim` from `start` on; the full range is the layout itself."""
         dim = normalize_dim(dim, self.ndim, "narrow", self.shape)
         start, length = as_int(start, "start", "narrow"), as_int(length, "length", "narrow")
         size = self.shape[dim]
@@ -196,7 +196,7 @@ class Layout:
         return self._with(dim, length, self.strides[dim], self.offset + self.strides[dim] * start)
 
     def select(self, dim: int, index: int) -> Layout:
-        """One entry of `dim`, which goes away; negative indices count from the end."""
+        """Return one entry of `dim`, which is removed; negative indices count from the end."""
         dim = normalize_dim(dim, self.ndim, "select", self.shape)
         index = as_int(index, "index", "select")
         size = self.shape[dim]
@@ -210,7 +210,7 @@ class Layout:
         return Layout.make(_without(self.shape, dim), _without(self.strides, dim), offset)
 
     def slice(self, dim: int, start: int | None = None, stop: int | None = None, step: int | None = None) -> Layout:
-        """Entries of `dim` as in Python's `[start:stop:step]`: bounds clip, and the step may be negative."""
+        """Return entries of `dim` as in Python's `[start:stop:step]`: bounds clip, and the step may be negative."""
         dim = normalize_dim(dim, self.ndim, "slice", self.shape)
         start, stop, step = (None if part is None else as_int(part, "a bound", "slice") for part in (start, stop, step))
         if step == 0:
@@ -222,7 +222,7 @@ class Layout:
         return self._with(dim, len(picked), self.strides[dim] * picked.step, offset)
 
     def diagonal(self, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Layout:
-        """The entries with equal indices in two dims (the second `offset` ahead), as a new last dim."""
+        """Return the entries with equal indices in two dims (the second `offset` ahead), as a new last dim."""
         first = normalize_dim(dim1, self.ndim, "diagonal", self.shape)
         second = normalize_dim(dim2, self.ndim, "diagonal", self.shape)
         if first == second:
@@ -240,7 +240,7 @@ class Layout:
         return Layout.make(shape, (*_without(_without(self.strides, high), low), step), start)
 
     def unfold(self, dim: int, size: int, step: int) -> Layout:
-        """Windows of `size` entries every `step` along `dim`; the place within the window is a new last dim.
+        """Return windows of `size` entries every `step` along `dim`; the index in the window is a new last dim.
 
         A scalar has one entry, and one window.
         """
@@ -260,7 +260,7 @@ class Layout:
         return Layout.make((*windows.shape, size), (*windows.strides, self.strides[dim]), self.offset)
 
     def as_strided(self, shape: Sequence[int], strides: Sequence[int], offset: int | None = None) -> Layout:
-        """Any numbers at all, and this layout's offset if none is given; ask `fits` whether they stay in bounds."""
+        """Return a layout of any numbers, with this layout's offset if none is given; `fits` checks the bounds."""
         sizes = as_shape(shape, "as_strided")
         steps = tuple(as_int(stride, "a stride", "as_strided") for stride in strides)
         if len(sizes) != len(steps):
@@ -275,7 +275,7 @@ class Layout:
     # ---- order
 
     def permute(self, dims: Sequence[int]) -> Layout:
-        """The dims in a new order, each named once."""
+        """Return the dims in a new order, each named once."""
         order = tuple(normalize_dim(dim, self.ndim, "permute", self.shape) for dim in dims)
         if sorted(order) != list(range(self.ndim)):
             raise ShapeError(
@@ -285,7 +285,7 @@ class Layout:
         return Layout.make(tuple(self.shape[d] for d in order), tuple(self.strides[d] for d in order), self.offset)
 
     def transpose(self, d0: int, d1: int) -> Layout:
-        """Two dims swapped; a scalar has one here."""
+        """Swap two dims; a scalar has one dim here."""
         first = normalize_dim(d0, self.ndim or 1, "transpose", self.shape)
         second = normalize_dim(d1, self.ndim or 1, "transpose", self.shape)
         if not self.ndim:
@@ -295,7 +295,7 @@ class Layout:
         return self.permute(order)
 
     def flip(self, dims: int | Iterable[int] | None = None) -> Layout:
-        """The named dims (all, if none is named) from the last entry to the first."""
+        """Reverse the named dims (all, if none is named)."""
         flipped = _some_dims(dims, self, "flip")
         if self.numel == 0 or self.ndim == 0:
             return self
@@ -306,20 +306,20 @@ class Layout:
     # ---- shape
 
     def squeeze(self, dim: int | Iterable[int] | None = None) -> Layout:
-        """Without the dims of size 1: all of them, or those named; a named dim of another size stays."""
+        """Remove the dims of size 1: all of them, or those named; a named dim of another size stays."""
         named = _some_dims(dim, self, "squeeze")
         kept = [d for d in range(self.ndim) if d not in named or self.shape[d] != 1]
         return Layout.make(tuple(self.shape[d] for d in kept), tuple(self.strides[d] for d in kept), self.offset)
 
     def unsqueeze(self, dim: int) -> Layout:
-        """With a new dim of size 1 at place `dim` of the result."""
+        """Insert a new dim of size 1 at index `dim` of the result."""
         dim = normalize_dim(dim, self.ndim + 1, "unsqueeze", self.shape)
         stride = self.shape[dim] * self.strides[dim] if dim < self.ndim else 1
         shape = (*self.shape[:dim], 1, *self.shape[dim:])
         return Layout.make(shape, (*self.strides[:dim], stride, *self.strides[dim:]), self.offset)
 
     def reshape(self, shape: Any) -> Layout | None:
-        """The same elements in another shape, as a view; None where only a copy can have that shape.
+        """Return the same elements in another shape, as a view; None where only a copy can have that shape.
 
         Raises:
             ShapeError: the number of elements differs.
@@ -328,7 +328,7 @@ class Layout:
         return self._viewed(target)
 
     def view(self, shape: Any) -> Layout:
-        """As `reshape`, but an error where a copy would be needed."""
+        """Return the view of `reshape`; raise where a copy would be needed."""
         target = infer_hole(as_shape(shape, "view", hole=True), self.numel, "view", self.shape)
         result = self._viewed(target)
         if result is None:
@@ -340,7 +340,7 @@ class Layout:
         return result
 
     def flatten(self, start: int = 0, end: int = -1) -> Layout | None:
-        """The dims from `start` to `end`, both included, as one; None where only a copy can. A scalar gets one dim."""
+        """Join the dims from `start` to `end`, both included; None where only a copy can. A scalar gets one dim."""
         if self.ndim == 0:
             return self._viewed((1,))
         first = normalize_dim(start, self.ndim, "flatten", self.shape)
@@ -354,7 +354,7 @@ class Layout:
         return self._viewed((*self.shape[:first], middle, *self.shape[last + 1 :]))
 
     def expand(self, shape: Any) -> Layout:
-        """Dims of size 1, and new ones in front, repeated with stride 0; -1 keeps a size."""
+        """Repeat dims of size 1, and new ones in front, with stride 0; -1 keeps a size."""
         target = as_shape(shape, "expand", hole=True)
         new = len(target) - self.ndim
         if new >= 0 and -1 not in target[:new]:
@@ -393,7 +393,7 @@ def _intern(key: tuple[Ints, Ints, int]) -> Layout:
     entry = _Entry(layout, _forget)
     entry.key = key
     while True:
-        # Two threads may get here at once. setdefault is one step: the first one's layout serves both.
+        # Two threads may get here at once. setdefault is one step: both use the first one's layout.
         filed = _interned.setdefault(key, entry)
         result = filed()
         if result is not None:
@@ -409,7 +409,7 @@ def _contiguous(shape: Ints, offset: int) -> Layout:
 
 
 def _some_dims(dims: int | Iterable[int] | None, owner: Layout, op: str) -> Ints:
-    """The dims of a layout that are named, all for None; a scalar has one, if it is named."""
+    """Return the named dims of a layout, all for None; a scalar has one, if it is named."""
     return normalize_dims(dims, owner.ndim or int(dims is not None), op, owner.shape)
 
 
@@ -426,7 +426,7 @@ def _walk(offset: int, dims: Ints, strides: Ints) -> Iterator[int]:
 
 
 def merge(layouts: Sequence[Layout]) -> tuple[Ints, tuple[Ints, ...]]:
-    """The fewest dims that walk all layouts, which have one shape, in the same order; and each one's strides.
+    """Return the fewest dims that traverse all layouts, which have one shape, in the same order, and their strides.
 
     Dims of size 1 go away; neighbours join where in every layout the outer stride is the inner one times its size.
     A scalar has no dims; an empty shape becomes one dim of size 0.
@@ -445,7 +445,7 @@ def merge(layouts: Sequence[Layout]) -> tuple[Ints, tuple[Ints, ...]]:
 
 
 def along(index: Layout, shape: Ints, dim: int) -> Layout:
-    """A 1-d layout, or a 0-d one, seen in a shape in which it varies along `dim` only.
+    """View a 1-d layout, or a 0-d one, in a shape in which it varies along `dim` only.
 
     Example:
         >>> along(Layout.contiguous((3,)), (2, 3, 4), 1)

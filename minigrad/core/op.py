@@ -34,7 +34,7 @@ class ScalarFn(Later):
 
 
 class Spec:
-    """What a kernel has to know of one tensor before it runs: layout and dtype, no data."""
+    """The layout and dtype of one tensor, without data: all that a kernel needs before it runs."""
 
     __slots__ = ("dtype", "layout")
 
@@ -50,13 +50,13 @@ class Spec:
 
 
 class Rule:
-    """One derivative rule: the function, the values that it wants saved, the static facts that it reads.
+    """One derivative rule: the function, the values that it reads saved, the static facts that it reads.
 
-    gradients: the results whose gradients it takes first, by number.
-    asked: of a joint rule, that it is told which operands want a gradient, and gives None for the others.
-    smooth: of a joint rule, that what it calls has derivatives of its own, so that no definition is walked for them.
-    fused: the rule as one kernel, or fn again where it cannot be; None until `autodiff/fused.py` has looked.
-    foreign: it was not written in this package, so what it gives is looked at.
+    gradients: the results whose gradients it takes first, by index.
+    asked: of a joint rule: it receives which operands require a gradient, and returns None for the others.
+    smooth: of a joint rule: the ops that it calls have derivatives of their own, so the definition is not needed.
+    fused: the rule as one kernel, or fn again where it cannot be fused; None until `autodiff/fused.py` has tried.
+    foreign: it was not written in this package, so its result is checked.
     """
 
     __slots__ = ("asked", "facts", "fn", "foreign", "fused", "gradients", "saves", "smooth")
@@ -77,34 +77,34 @@ class Op(Later):
     kind: "elementwise", "reduction", "view", "kernel", or "composed" for an op that is made of others.
     operands, params: names of the tensors, and of the static arguments with their defaults.  writes: those written.
     rules: one Rule or None per operand; None means "not differentiable in this operand".
-    roles: what the parameters are, by name, where the declaration says so: see `core/roles.py`.
+    roles: the roles of the parameters, by name, where the declaration has some: see `core/roles.py`.
     target: the parameter that names the device of the result, where there is one.
-    outputs: names of the results, by which rules ask for them; ("y",) for one.
-    zeros: rules are given zeros for the gradient of a result that nothing used, instead of None.
+    outputs: names of the results, which rules use to read them; ("y",) for one.
+    zeros: rules receive zeros for the gradient of a result that nothing used, instead of None.
     result: for several results, the named tuple that a call returns them in.
-    saves[mask]: which values a call keeps when the operands in the bit mask track; -1 stands for the first result, -2
-    for the second.
-    picks[mask]: for each tracking operand that has a rule, its number and where among them the values stand that its
-    rule wants; for a variadic op, those of its one rule.
-    complete: every operand has a rule.  derived: the rules are made from the body; primal: the op whose rule it is so.
-    joint: one Rule that gives a tuple of all gradients, where that is cheaper than the rules one by one; or None.
-    composed: the op as a function of others, or None; beside a joint rule that is not smooth it gives higher orders.
-    reducer: of a reduction, what `core/reducer.py` keeps of its declaration.
-    linear: in which operands it is linear, or None.
-    fuse: of an elementwise op, that its derivative rules may be traced, each into one kernel.
+    saves[mask]: which values a call saves if the operands in the bit mask are tracked; -1 is the first result, -2 the
+    second.
+    picks[mask]: for each tracked operand that has a rule, its index and the indices of its rule's values among them;
+    for a variadic op, those of its one rule.
+    complete: every operand has a rule.  derived: the rules are made from the body; primal: the op whose rule it is.
+    joint: one Rule that returns a tuple of all gradients, where that is cheaper than the rules one by one; or None.
+    composed: the op as a function of others, or None; higher orders of a joint rule that is not smooth use it.
+    reducer: of a reduction, the record of its declaration in `core/reducer.py`.
+    linear: the operands in which it is linear, or None.
+    fuse: of an elementwise op: its derivative rules may be traced, each into one kernel.
     jvp: the declared rule of forward mode, or None where `autodiff/forward.py` derives it.
-    batch: how it takes a batch in front of its operands, a kind by name or a rule; None where the kind of the op says
-    so: see `autodiff/batching.py`.
+    batch: how it takes a batch in front of its operands, a kind by name or a rule; None where the kind of the op
+    determines it: see `autodiff/batching.py`.
     variadic: it takes any number of operands, and its one rule serves each.
     label: the name that a user called it by, for messages.
     where: file and line of the declaration.
     doc, scalar: the docstring; the body of an elementwise op, parsed.
     dtype_rule, shape_rule: from the operands' Specs to the result's dtype (of an elementwise op: compute dtype and
     result dtype, or one for each result) and shape; where shapes broadcast there is no shape rule.
-    prepare: the body of another op: a view's gives a layout, a kernel's asks the backend for a launch.
-    check: what looks at the operands' values in each call, such as indices, or None.
+    prepare: the body of another op: a view's returns a layout, a kernel's requests a launch from the backend.
+    check: a function that checks the operands' values in each call, such as indices, or None.
     public: the function that users call.  plans: the plans of its calls so far, by key.
-    signature: the public parameters, as `declare/signature.py` reads them; None for an op that nobody declared.
+    signature: the public parameters, as `declare/signature.py` reads them; None for an op without a declaration.
     along: it has a parameter that is a dim, so a scalar is a row of one element to it.
     variants: the ops over some of its operands, where others are optional, by which of them are present.
     """
@@ -150,7 +150,7 @@ class Op(Later):
         self.writes: tuple[str, ...] = ()
 
     def value_name(self, k: int) -> str:
-        """The name by which rules ask for a value of `saves`: an operand's, or a result's."""
+        """Return the name by which rules read a value of `saves`: an operand's, or a result's."""
         return self.operands[k] if k >= 0 else self.outputs[-1 - k]
 
     @property

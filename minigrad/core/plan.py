@@ -1,7 +1,7 @@
-"""How loops walk their operands: dims merged, turned and sorted, strides and offsets beside them.
+"""How loops traverse their operands: dims merged, flipped and sorted, with strides and offsets.
 
-A plan is a pure function of layouts.  What a processor's loops make of it, how they are cut into chunks and which
-numbers a kernel reads, is with its backend.  `Layout` does the arithmetic.
+A plan is a pure function of layouts.  The backend of a processor turns it into loops and chunks, and chooses the
+arguments of the kernel.  `Layout` does the arithmetic.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ def pieces(n: int, length: int) -> tuple[int, int]:
 
 
 def sort_dims(dims: Strides, strides: Sequence[Strides]) -> tuple[Strides, list[Strides]]:
-    """Put the dim in which the first layout moves fastest innermost, and walk each dim upward in it."""
+    """Put the dim in which the first layout has the smallest stride innermost, and traverse each dim upward in it."""
     order = sorted(range(len(dims)), key=lambda d: -abs(strides[0][d]))
     return tuple(dims[d] for d in order), [tuple(s[d] for d in order) for s in strides]
 
 
 def walk(layouts: Sequence[Layout]) -> tuple[Strides, list[Strides], list[int]]:
-    """Merged dims, strides and offsets for layouts of one shape, turned so that the first one moves upward.
+    """Return merged dims, strides and offsets for layouts of one shape, flipped so that the first one moves upward.
 
     The first layout is the output: it decides the order of the dims, and its negative strides are flipped away.
     """
@@ -48,11 +48,11 @@ def walk(layouts: Sequence[Layout]) -> tuple[Strides, list[Strides], list[int]]:
 
 
 def without(layout: Layout, shape: tuple[int, ...], dim: int) -> Layout:
-    """A layout walked by another shape, without one dim."""
+    """Return a layout traversed by another shape, without one dim."""
     strides = layout.strides
     return Layout.make((*shape[:dim], *shape[dim + 1 :]), (*strides[:dim], *strides[dim + 1 :]), layout.offset)
 
 
 def still(layout: Layout, shape: tuple[int, ...], dim: int) -> Layout:
-    """A layout walked by another shape, standing still along one dim."""
+    """Return a layout traversed by another shape, with stride 0 along one dim."""
     return Layout.make(shape, tuple(0 if d == dim else s for d, s in enumerate(layout.strides)), layout.offset)

@@ -1,6 +1,6 @@
 """Properties of a reduction, and the dims that it keeps and reduces, each merged, in the order of the operand's memory.
 
-A plan is a pure function of layouts.  Which loop a processor walks them in, and how that is cut, is with its backend.
+A plan is a pure function of layouts.  The backend chooses the loop that traverses them, and how it is cut into chunks.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ Ints = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Reducer:
-    """What a reduction computes, and what a loop may assume of it; `declare.partials.declared` makes it.
+    """The function of a reduction, and the properties that a loop may rely on; `declare.partials.declared` makes it.
 
     scalar: the accumulators after one more element, from (acc, x); x is an element of each operand.
-    identities: what each accumulator begins with, "zero", "one", "lowest" or "highest".
+    identities: the initial value of each accumulator, "zero", "one", "lowest" or "highest".
     order: "sum": the elements may come in any order, and floats be re-associated; "extreme": the largest or smallest,
         and nan where there is one; "any": the elements may come in any order; "sequential": one after the other,
         row-major.
     combine: joins two partial results, each of which began at the identity; None where there may be one only.  Of
         several accumulators it takes those of one and then those of the other.
-    map: of what is declared so, the scalar function of the elements whose value is combined; it is part of `scalar`.
+    map: of a declaration with one, the scalar function of the elements whose value is combined; it is part of `scalar`.
     finish: the scalar function of the last accumulators, or of these and the number of elements, that is stored; it
         may have several results.
     linear: it is linear in its elements; with the order "sum" it is their sum and nothing else.
@@ -45,7 +45,7 @@ class Reducer:
 
     @property
     def identity(self) -> str:
-        """What the only accumulator begins with."""
+        """The initial value of the only accumulator."""
         (identity,) = self.identities
         return identity
 
@@ -65,15 +65,15 @@ class Reducer:
         return self.order == "sum" and self.linear and self.map is None
 
     def unmapped(self) -> Reducer:
-        """The reduction of values that `map` has made."""
+        """Return the reduction of values that `map` has made."""
         return self if self.map is None else replace(self, scalar=self.scalar.helpers["step"], map=None)
 
     def unfinished(self) -> Reducer:
-        """The reduction of a part, whose result is an accumulator."""
+        """Return the reduction of a part, whose result is an accumulator."""
         return replace(self, finish=None)
 
     def joining(self) -> Reducer:
-        """The reduction of partial results."""
+        """Return the reduction of partial results."""
         assert self.combine is not None
         return replace(self, scalar=self.combine, map=None)
 
@@ -87,7 +87,7 @@ class Axes:
     shifts: list[int]
 
     def pick(self) -> int:
-        """The dim for the innermost loop: the shortest step among those long enough, else the longest dim."""
+        """Return the dim for the innermost loop: the smallest stride among those long enough, or the longest dim."""
         for d in range(len(self.dims) - 1, -1, -1):
             if self.dims[d] >= SHORT and self.strides[0][d]:
                 return d
@@ -105,8 +105,8 @@ class Axes:
 
 
 def axes(layouts: Sequence[Layout], dims: Sequence[int], flip: bool = True, sort: bool = True) -> Axes:
-    """Some dims of layouts of one shape, merged; walked upward in the first layout if `flip` allows it, in the order of
-    its memory if `sort` does."""
+    """Merge some dims of layouts of one shape; traversed upward in the first layout with `flip`, in the order of
+    its memory with `sort`."""
     sizes = [layouts[0].shape[d] for d in dims]
     shifts = [0] * len(layouts)
     strides = [[layout.strides[d] for d in dims] for layout in layouts]
@@ -115,14 +115,14 @@ def axes(layouts: Sequence[Layout], dims: Sequence[int], flip: bool = True, sort
             for k, s in enumerate(strides):
                 shifts[k] += s[d] * (size - 1)
                 s[d] = -s[d]
-    # A dim of stride 0 reads the same element again, so it belongs outside of those that advance.
+    # A dim of stride 0 reads the same element again, so it belongs outside those that advance.
     order = sorted(range(len(sizes)), key=lambda d: -(abs(strides[0][d]) or inf) if sort else d)
     merged, steps = merge_dims(tuple(sizes[d] for d in order), [tuple(s[d] for d in order) for s in strides])
     return Axes(merged, list(steps), shifts)
 
 
 def goes_along(kept: Axes, reduced: Axes) -> bool:
-    """Whether the innermost loop runs over a reduced dim: one output at a time."""
+    """Return whether the innermost loop runs over a reduced dim: one output at a time."""
     if not kept.dims or not reduced.dims:
         return not kept.dims
     k, f = kept.pick(), reduced.pick()
@@ -133,12 +133,12 @@ def goes_along(kept: Axes, reduced: Axes) -> bool:
 
 
 def leading(layouts: Sequence[Layout]) -> list[int]:
-    """The numbers of some operands, first the one with the most memory of its own: loops are in its order, not in that
-    of one that is broadcast."""
+    """Return the indices of some operands, first the one with most memory of its own: loops are in its order, not in
+    that of one that is broadcast."""
     sizes = [prod(n for n, step in zip(layout.shape, layout.strides) if step) for layout in layouts]
     return sorted(range(len(layouts)), key=lambda k: -sizes[k])
 
 
 def kept_axes(out: Layout, a: Layout, dims: Sequence[int]) -> Axes:
-    """The kept dims of the operand, of one copy of the output in a workspace, and of the output."""
+    """Return the kept dims of the operand, of one copy of the output in a workspace, and of the output."""
     return axes([a, Layout.contiguous(out.shape), out], [d for d in range(a.ndim) if d not in dims])

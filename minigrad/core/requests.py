@@ -1,8 +1,9 @@
-"""What an op may want of a device: one small record a kind, without the loops that serve it.
+"""Requests of an op to a device: one small record per kind, without the loops that serve it.
 
-The body of a declaration asks with one of these, `backend.prepare(Gather(dim), out, x, index)`; a backend serves it
-with loops of its own, or it is made of simpler requests (`backends/lowering/`).  Operands and results are Specs, the
-fields everything else.  Two equal requests on equal Specs are the same launch, so records are frozen and hashable.
+The body of a declaration requests with one of these, `backend.prepare(Gather(dim), out, x, index)`.  A backend serves
+it with loops of its own, or `backends/lowering/` composes it from simpler requests.  Operands and results are Specs;
+the fields contain all other data.  Two equal requests on equal Specs are the same launch, so records are frozen and
+hashable.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ Ints = tuple[int, ...]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Request:
-    """Base of the records.  What they share is written here once: a dataclass would compile it for each of them."""
+    """Base of the records.  Their common methods are here once: a dataclass would compile them for each record."""
 
     def fields(self) -> dict[str, Any]:
-        """The fields by name."""
+        """Return the fields by name."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def __eq__(self, other: object) -> bool:
@@ -54,7 +55,7 @@ class Elementwise(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ElementwiseTuple(Request):
-    """`Elementwise` with several results of one shape: outs[k][i] = scalar(operands[i]...)[k] in `compute`.
+    """An `Elementwise` with several results of one shape: outs[k][i] = scalar(operands[i]...)[k] in `compute`.
 
     An operand whose Spec is that of a result, the same object, is the memory of this result: all operands of an element
     are read before one of its results is written.
@@ -113,7 +114,7 @@ class ReduceTuple(Request):
 
 
 def reducing(reducer: Reducer, compute: np.dtype[Any], dims: Ints) -> Request:
-    """The request of a reduction with any number of accumulators and results."""
+    """Return the request of a reduction with any number of accumulators and results."""
     kind = Reduce if reducer.accumulators == reducer.results == 1 else ReduceTuple
     return kind(reducer, compute, dims)
 
@@ -148,7 +149,7 @@ class Scan(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ArgScan(Request):
-    """out (int64) = where the best element so far is along `dim`: an element x takes its place if better(best, x)."""
+    """out (int64) = the index along `dim` of the best element so far; element x replaces it if better(best, x)."""
 
     better: ScalarFn
     dim: int
@@ -206,10 +207,10 @@ class Product(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Convolve(Request):
-    """y * x * w meet where position of x = position of y * stride - padding + tap * dilation; beyond x are zeros.
+    """y * x * w is a term where position of x = position of y * stride - padding + tap * dilation; beyond x are zeros.
 
     Dims are (N, channels, 1 to 3 spatial ones); the weight's (output channels, image channels / groups, taps).
-    part "output": of x, w and a bias, one element a channel: bias + the sum of x * w over channels of the group and
+    part "output": of x, w and a bias, one element per channel: bias + the sum of x * w over channels of the group and
     taps.  part "input": of y and w: the sum over output channels and taps.  part "weight": of y and x: the sum over the
     batch and all positions.
     """
@@ -223,15 +224,15 @@ class Convolve(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Cholesky(Request):
-    """Two results of batches of square matrices: upper triangles u with u.T @ u = a, dense, of which only the upper
-    triangle of a is read; and for each row 0 where its pivot is positive, else 1 (int64, dense)."""
+    """Two results of batches of square matrices: upper triangles u with u.T @ u = a, dense; only the upper triangle of
+    a is read.  The second has a value per row (int64, dense): 0 where its pivot is positive, otherwise 1."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LU(Request):
     """Three results of batches of matrices (m, n), dense: L below the diagonal, where it is 1, and U from the diagonal
-    on; for each of the min(m, n) steps the row that it exchanged with its own; and for each row of L @ U the row of a
-    that it is (both int64).  A pivot is the first of the largest absolute values of its column.
+    on; for each of the min(m, n) steps the row that it exchanged with its own; and for each row of L @ U the matching
+    row of a (both int64).  A pivot is the first of the largest absolute values of its column.
 
     A column whose pivot is 0 is left as it is, so U has a 0 on its diagonal, and no other result is disturbed.
     """
@@ -279,7 +280,7 @@ class Gather(Request):
     """out[i, j, k] = a[i, index[i, j, k], k] for dim 1; operands: a, index.  Negative indices count from the end.
 
     A launch of this record and the next five returns True if an index was out of range.  Then the result means
-    nothing, but nothing outside of the operands was read or written, even if another thread writes to the index
+    nothing, but nothing outside the operands was read or written, even if another thread writes to the index
     meanwhile.
     """
 
@@ -318,7 +319,7 @@ class SelectAdd(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SelectPut(Request):
-    """out[i, index[j], k] = src[i, j, k] for dim 1, in index order, so that the last of equal ones stands; operands:
+    """out[i, index[j], k] = src[i, j, k] for dim 1, in index order, so that the last of equal ones is kept; operands:
     index, src, which has the dtype of out.  The rest of out stays as it is."""
 
     dim: int
@@ -351,8 +352,8 @@ class MapRows(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SumColumns(Request):
-    """fn's rows along the last dim, dense, if it makes any, and for each of its terms a dense line, whose elements are
-    sums over all rows: each a result of its own.  The sum of no rows is 0."""
+    """fn's rows along the last dim, dense, if it makes any, and a dense line for each of its terms.  Each line is a
+    result of its own, whose elements are sums over all rows.  The sum of no rows is 0."""
 
     fn: RowFn
     value: float
@@ -375,7 +376,7 @@ class Pick(Request):
 class PickBack(Request):
     """dy * (fn's result - 1 at the element that the target names) in each row; for a mean, over the rows that count.
 
-    Operands: dy, x, target.  dy is that of `Pick`: one number a row, or one for all.  Rows whose target is `ignore`
+    Operands: dy, x, target.  dy is that of `Pick`: one number per row, or one for all.  Rows whose target is `ignore`
     get 0.
     """
 
@@ -389,7 +390,7 @@ class PickBack(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MaxPool(Request):
-    """Windows begin at position of out * stride - padding, and what of them lies outside of the image is left out.
+    """Windows begin at position of out * stride - padding; their elements outside the image are left out.
 
     part "values": of x, the largest element of each window, nan if there is one, the lowest number where there is none.
     part "places": of x, two results: the same, and the row-major position in the plane of the first largest element
@@ -410,7 +411,7 @@ class AvgPool(Request):
     """Windows as in `MaxPool`.
 
     part "values": of x, the sum of each window over `divisor`, or over its size, with its padding if `pad_counts`.
-    part "back": of g: 0, then each element of g, divided likewise, is added all over its window.
+    part "back": of g: 0, then each element of g, divided in the same way, is added to all elements of its window.
     """
 
     part: str
@@ -423,7 +424,7 @@ class AvgPool(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Resample(Request):
-    """out[i, o, j] = the sum over k of weight[k, o] * a[i, index[k, o], j] for dim 1; an index of -1 is no term.
+    """out[i, o, j] = the sum over k of weight[k, o] * a[i, index[k, o], j] for dim 1; index -1 marks an unused term.
 
     Operands: a, and two tables of (terms, outputs), index (int64) and weight, which has the dtype of a and out, float32
     or float64.
@@ -444,7 +445,7 @@ class Fill(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Arange(Request):
-    """out[i] = start + i * step, 1-d; operands: start and step, float64 for floats, else int64."""
+    """out[i] = start + i * step, 1-d; operands: start and step, float64 for floats, otherwise int64."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -461,15 +462,15 @@ class Random(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Tally(Request):
-    """Of a mask, how many elements hold: out (int64, `1 + parts` elements) = how many there are before each of equal
-    parts of it, row-major, and at the end how many there are."""
+    """Of a mask, counts of its true elements: out (int64, `1 + parts` elements) = the count before each of equal parts
+    of the mask, row-major, and at the end the count of all."""
 
     parts: int
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Locate(Request):
-    """Row-major positions (int64) of the elements of a mask that hold; operands: the mask, and what `Tally` says."""
+    """Row-major positions (int64) of the true elements of a mask; operands: the mask, and the result of `Tally`."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -1,9 +1,9 @@
-"""What a parameter of an op is: a dim, a shape, a count, a number.
+"""Roles of the parameters of an op: a dim, a shape, a count, a number.
 
-A declaration says so in an annotation, `def cumsum(backend, out, x, *, dim: Dim)`.  The role makes a value canonical
-before the rules of the op see it, says what it may be in signatures and docs, and tells a transform what it stands for
-(a batch dim in front moves a `Dim` by one and leaves a `Scalar` alone).  Parameters without a role are taken as they
-come.
+A declaration states the role in an annotation, `def cumsum(backend, out, x, *, dim: Dim)`.  The role makes a value
+canonical before the rules of the op receive it, and describes it in signatures and docs.  It also tells transforms how
+a batch dim in front changes the value: a `Dim` moves by one, a `Scalar` does not change.  Parameters without a role are
+taken as they come.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Role:
     """One kind of parameter.
 
     name: as docs call it.  doc: what a value may be.  type: the annotation that an editor shows.
-    several: a call may give it as several arguments instead of one sequence, and it is the last parameter.
+    several: a call may pass it as several arguments instead of one sequence, and it is the last parameter.
     read(value, op, parameter, operands): the canonical value, or an error that names op and parameter.
     shift(value, shape, size): the value that means the same for a batch of `size` operands of `shape`, the batch dim in
     front; None: a batch does not change it.
@@ -42,13 +42,13 @@ class Role:
 
 
 def beside(operands: Sequence[Any]) -> str:
-    """The operand that a parameter belongs to, for messages."""
+    """Describe the operand that a parameter belongs to, for messages."""
     x: Any = operands[0] if operands else None
     return f" for {x.dtype}{x.shape}" if hasattr(x, "shape") and hasattr(x, "dtype") else ""
 
 
 def _dim(value: Any, op: str, name: str, operands: Sequence[Any]) -> int:
-    # A scalar is a row of one, as in PyTorch: dim 0 and -1.
+    # A scalar is a row of one element, as in PyTorch: dim 0 and -1.
     return normalize_dim(value, operands[0].ndim or 1, op, operands[0])
 
 
@@ -129,11 +129,11 @@ def _shift_dims(value: Any, shape: tuple[int, ...], size: int) -> tuple[int, ...
 
 
 def _shift_folded(value: Any, shape: tuple[int, ...], size: int) -> tuple[int, ...]:
-    return _shift_dims(value, shape, size) if shape else ()  # a scalar is a row of one, and reducing it changes nothing
+    return _shift_dims(value, shape, size) if shape else ()  # a scalar is a row of one: reducing it changes nothing
 
 
 def _shift_swapped(value: int, shape: tuple[int, ...], size: int) -> int:
-    return _shift_dim(value, shape, size) if shape else 0  # a scalar's one dim with itself, and a batch's likewise
+    return _shift_dim(value, shape, size) if shape else 0  # a scalar's one dim with itself, and so is a batch's
 
 
 def _shift_order(value: Any, shape: tuple[int, ...], size: int) -> tuple[int, ...]:
@@ -148,8 +148,8 @@ WHOLE = (None, None, None)  # of an index: all of a dim
 
 
 class Entries(tuple[Any, ...]):
-    """A basic index in full: plain ints, (start, stop, step) of plain ints and None, and None for a new dim; nothing in
-    it equals another value that means something else, so it stands for itself in a key."""
+    """A basic index in full: plain ints, (start, stop, step) of plain ints and None, and None for a new dim.  No entry
+    equals another value with another meaning, so an index is its own key."""
 
     __slots__ = ()
 
@@ -161,7 +161,7 @@ def _shift_index(value: tuple[Any, ...], shape: tuple[int, ...], size: int) -> E
 Dim = Annotated[
     int, Role("Dim", "a dim of the first operand; negative ones count from the end", "int", _dim, _shift_dim)
 ]
-# Of functions that take more than a dim, and whose op sees a dim.
+# Of functions that take more than a dim, and whose op receives a dim.
 DimOrDims = Annotated[
     Any, Role("Dim", "a dim, several that count as one, or None", "int | Sequence[int] | None", _dim, _shift_dim)
 ]
@@ -189,9 +189,9 @@ Cast = Annotated[Any, Role("Cast", "a dtype to which the operand is converted fi
 Format = Annotated[Any, Role("Format", "the order in which elements lie", "Any", _any)]
 Front = Annotated[Any, Role("Front", "an argument that the function reads, and not the op", "Any", _any)]
 
-AS_IT_COMES = _any  # how a role reads that leaves a value alone
+AS_IT_COMES = _any  # the `read` of a role that does not change a value
 
-# What views take: `Layout` checks it, and says what is wrong in the words of the view.
+# Parameters of views: `Layout` checks them, and its messages name the view.
 ViewDim = Annotated[int, Role("Dim", "a dim of the operand; negative ones count from the end", "int", _any, _shift_dim)]
 ViewDims = Annotated[
     Any, Role("Dims", "a dim, several, or None for all", "int | Sequence[int] | None", _listed, _shift_dims)
@@ -215,5 +215,5 @@ Along = Annotated[Any, Role("Int", "an int, of what lies along a dim", "int", _a
 
 
 def role_of(annotation: Any) -> Role | None:
-    """The role that an annotation holds, or None."""
+    """Return the role in an annotation, or None."""
     return next((part for part in get_args(annotation) if isinstance(part, Role)), None)

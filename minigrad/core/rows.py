@@ -1,7 +1,7 @@
-"""What is computed along one row: a few totals of it, then each element from its row's totals.
+"""Computations along one row: a few totals of the row, then each element from its row's totals.
 
 softmax, layer_norm and their derivatives have this form; the gradients of parameters are sums down the columns.  A
-`RowFn` holds the scalar functions as an elementwise op holds one, and each takes what its arguments name.
+`RowFn` holds the scalar functions as an elementwise op holds one; each takes the values that its arguments name.
 `RowFn.passes` is the program of a row, a list of loops, which the templates of each processor lower.
 `backends/reference/rows.py` defines the results, and `declare/rows.py` declares the ops.
 """
@@ -18,9 +18,9 @@ from minigrad.core.op import ScalarFn
 class Total:
     """One number of a row.
 
-    join: "sum" or "max" of `term`, which sees the row's elements by the operands' names, and the totals before it.
-    finish: what becomes of it; sees the joined terms, the length of the row and the op's parameter, as far as it has
-    arguments for them, in this order.  None: it stays.
+    join: "sum" or "max" of `term`, which takes the row's elements by the operands' names, and the totals before it.
+    finish: computes the total from the joined terms, the length of the row and the op's parameter, in this order, if
+    it has arguments for them.  None: the joined terms are the total.
     """
 
     name: str
@@ -35,8 +35,8 @@ class Pass:
 
     kind: the use of the values.  "sum" and "max" join them to totals, "result" stores them, "columns" adds them up down
     the columns.
-    operands: the places of the operands that the functions name.
-    totals: the places of the totals that the loop finds.
+    operands: the indices of the operands that the functions name.
+    totals: the indices of the totals that the loop computes.
     keeps: the values of the last function stay for the result.
     """
 
@@ -52,9 +52,10 @@ class RowFn:
     """result: one element of the output, from the row's elements, by the operands' names, and all totals by theirs.
     None: no rows are made.
 
-    reuse: the same from `kept`, which is the last total's term of that element, and all totals; for terms that are dear
-    to compute, so that a kernel may keep them.
-    terms: what is summed down the columns, at most two, from what `result` sees; each sum is a line of its own.
+    reuse: the same from `kept`, which is the last total's term of that element, and all totals; for expensive terms,
+    so that a kernel may store them.
+    terms: the functions that are summed down the columns, at most two, of the arguments of `result`; each sum is a line
+    of its own.
     """
 
     name: str
@@ -66,14 +67,14 @@ class RowFn:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What functions of an element may ask for, in the order in which loops hand it out."""
+        """The names that functions of an element may read, in the order in which loops pass them."""
         return (*self.operands, *[total.name for total in self.totals])
 
     def passes(self, together: int = 1, keeps: bool = False) -> list[Pass]:
-        """The loops over a row in order: for the totals, for the result, for the sums down the columns.
+        """Return the loops over a row in order: for the totals, for the result, for the sums down the columns.
 
-        together: the largest number of sums that one loop finds; no term of them names another of them.
-        keeps: whether the result is made of kept terms, if `reuse` is there.
+        together: the largest number of sums that one loop computes; no term of them names another of them.
+        keeps: whether the result is made of stored terms, if `reuse` is there.
         """
         again = self.reuse if keeps and self.result is not None else None
         groups: list[list[int]] = []
@@ -97,7 +98,7 @@ class RowFn:
         return Pass(kind, tuple(scalars), operands, tuple(totals))
 
     def only(self, name: str, result: bool, terms: bool) -> RowFn:
-        """The same under another name with the result or with the terms alone, or both: what they need, and no more."""
+        """Return the same under another name with the result, the terms, or both, and the totals for them."""
         made = replace(self, result=self.result if result else None, terms=self.terms if terms else ())
         asked = {a for scalar in (made.result, *made.terms) if scalar is not None for a in scalar.args}
         for total in reversed(self.totals):

@@ -1,8 +1,7 @@
 """Is this shape, or this dim, possible?
 
-Small functions on tuples of sizes: parsing, counting, naming dims from the end, broadcasting, filling a hole. All
-raise with the op's name, because a message that says which call was wrong saves the search. What a shape means in
-memory is the business of `layout`.
+Small functions on tuples of sizes: parsing, counting, naming dims from the end, broadcasting, filling a hole. Every
+message has the op's name, so that the wrong call is easy to find. `layout` defines the meaning of a shape in memory.
 """
 
 from __future__ import annotations
@@ -29,12 +28,12 @@ class Size(tuple[int, ...]):
 
 
 def numel(shape: Shape) -> int:
-    """How many elements a shape has; 1 for the shape of a scalar."""
+    """Return the number of elements of a shape; 1 for the shape of a scalar."""
     return math.prod(shape)
 
 
 def contiguous_strides(shape: Shape) -> Shape:
-    """Row-major strides in elements.
+    """Return row-major strides in elements.
 
     Example:
         >>> contiguous_strides((2, 3, 4))
@@ -49,7 +48,7 @@ def contiguous_strides(shape: Shape) -> Shape:
 
 
 def as_int(value: Any, what: str, op: str) -> int:
-    """Return `value` as an int.  Raises ArgumentError for what is no int, True and False included."""
+    """Return `value` as an int.  Raises ArgumentError for a value that is not an int, and for True and False."""
     try:
         if not isinstance(value, bool):
             return operator.index(value)
@@ -59,9 +58,9 @@ def as_int(value: Any, what: str, op: str) -> int:
 
 
 def normalize_dim(dim: int, ndim: int, op: str, owner: Any = None) -> int:
-    """`dim` counted from the front; negative ones count from the end.
+    """Return `dim` counted from the front; negative ones count from the end.
 
-    owner: what has the dims, for the message: a shape, or a tensor, which is then named with its dtype.
+    owner: the owner of the dims, for the message: a shape, or a tensor, which is then named with its dtype.
 
     Raises:
         IndexOutOfRange: there is no such dim.
@@ -83,7 +82,7 @@ def _named(owner: Any, ndim: int) -> str:
 
 
 def normalize_dims(dims: int | Iterable[int] | None, ndim: int, op: str, owner: Any = None) -> Shape:
-    """The dims counted from the front, sorted; None means all of them.  `owner` as in `normalize_dim`.
+    """Return the dims counted from the front, sorted; None means all of them.  `owner` as in `normalize_dim`.
 
     Raises:
         IndexOutOfRange: there is no such dim.
@@ -91,7 +90,7 @@ def normalize_dims(dims: int | Iterable[int] | None, ndim: int, op: str, owner: 
     """
     if dims is None:
         return tuple(range(ndim))
-    # An array or a tensor without dims is one number, though its class can be walked over.
+    # An array or a tensor without dims is one number, though its class is iterable.
     several: Any = dims if isinstance(dims, Iterable) and getattr(dims, "ndim", True) else (dims,)
     listed: Shape = tuple(several)
     result = sorted(normalize_dim(dim, ndim, op, owner) for dim in listed)
@@ -105,7 +104,7 @@ def normalize_dims(dims: int | Iterable[int] | None, ndim: int, op: str, owner: 
 
 
 def broadcast_shapes(op: str, *shapes: Shape) -> Shape:
-    """The shape that all of them stretch to: aligned from the right, sizes equal or 1.
+    """Return the shape that all of them broadcast to: aligned from the right, sizes equal or 1.
 
     Raises:
         ShapeError: two sizes differ and neither is 1.
@@ -139,13 +138,13 @@ def _broadcast_two(op: str, lhs: Shape, rhs: Shape, shapes: tuple[Shape, ...]) -
 
 
 def as_shape(args: Any, op: str = "shape", *, hole: bool = False) -> tuple[Any, ...]:
-    """A shape from an int, a tuple, a list, or the varargs of a method, which may hold one tuple.
+    """Return a shape from an int, a tuple, a list, or the varargs of a method, which may hold one tuple.
 
     With `hole`, one size may be left open as -1 or as `()`; `infer_hole` fills it.
 
     Raises:
         ShapeError: a size is negative.
-        ArgumentError: a size is no int.
+        ArgumentError: a size is not an int.
 
     Example:
         >>> as_shape(3), as_shape([2, 3]), as_shape(((2, 3),))
@@ -164,7 +163,7 @@ def as_shape(args: Any, op: str = "shape", *, hole: bool = False) -> tuple[Any, 
 
 
 def infer_hole(shape: tuple[Any, ...], numel: int, op: str = "reshape", source: Shape | None = None) -> Shape:
-    """`shape` with its one open size (-1 or `()`) filled so that it has `numel` elements; checked if there is none.
+    """Return `shape` with its open size (-1 or `()`) filled so that it has `numel` elements; checked if there is none.
 
     Raises:
         ShapeError: no size fits, or two are open.
@@ -188,7 +187,7 @@ def infer_hole(shape: tuple[Any, ...], numel: int, op: str = "reshape", source: 
 
 
 def pooled_size(n: int, window: int, stride: int, padding: int, dilation: int, ceil_mode: bool) -> int:
-    """How many windows fit along a dim; with `ceil_mode` also one that hangs over its end, if it begins before it.
+    """Return how many windows fit along a dim; with `ceil_mode` also one that begins inside and ends outside.
 
     Example:
         >>> pooled_size(5, 2, 2, 0, 1, False), pooled_size(5, 2, 2, 0, 1, True)
@@ -200,7 +199,7 @@ def pooled_size(n: int, window: int, stride: int, padding: int, dilation: int, c
 
 
 def window_counts(outputs: int, n: int, window: int, stride: int, padding: int, pad_counts: bool) -> list[int]:
-    """How many positions each window along a dim covers; those of the padding among them if `pad_counts`."""
+    """Return how many positions each window along a dim covers; those of the padding among them if `pad_counts`."""
     counts = []
     for o in range(outputs):
         start = o * stride - padding

@@ -1,8 +1,8 @@
 """Who holds this memory, and has it changed?
 
 A `Storage` is a flat buffer with a dtype and a device; tensors and views share one. Its version counts writes, so that
-backward can tell whether a saved value is still the value that was saved. When the last user goes, it hands the buffer
-back to its allocator at once, by reference counting alone.
+backward can detect a saved value that has changed. When the last user goes, it returns the buffer to its allocator at
+once, by reference counting alone.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ SEATED = 1  # true, and not True
 class Storage(Block):
     """A buffer, its dtype and device, the count of writes to it, and the allocator that gets it back.
 
-    tracked: whether a gradient may flow through a tensor on it; never taken back, so those that are detached ask too.
-    SEATED: only through a stand-in of a transform.
+    tracked: whether a gradient may flow through a tensor on it.  Never reset, so detached tensors are checked too.
+    SEATED: only through a placeholder of a transform.
 
-    The buffer may have room for more elements than were asked for: no tensor may see those, since they are memory of
-    tensors that are gone.  `numel` does not count them.
+    The buffer may be larger than the requested number of elements.  No tensor may show the extra elements, since they
+    are memory of tensors that are gone.  `numel` does not count them.
     """
 
     __slots__ = ("__weakref__", "device", "dtype", "tracked", "version")
@@ -65,14 +65,14 @@ class Storage(Block):
 
     @staticmethod
     def maker(numel: int, dtype: DType, device: Device, allocator: Allocator) -> Callable[[], Storage]:
-        """A function that makes one uninitialised storage of this size after another: what a call plan keeps."""
+        """Return a function that makes one uninitialised storage of this size per call, for a call plan."""
         if not isinstance(allocator, CpuAllocator) or numel <= 0:
             return lambda: Storage(allocator.allocate(numel, dtype), dtype, device, allocator, numel)
         return allocator.storages(numel, dtype, device, Storage)
 
     @staticmethod
     def of(*numbers: bool | int | float, dtype: DTypeLike | None = None) -> Storage:
-        """A new storage on the CPU that holds exactly these numbers.
+        """Return a new storage on the CPU that holds exactly these numbers.
 
         Example:
             >>> Storage.of(1, 2, 3, dtype="f32")[2]
@@ -90,10 +90,10 @@ class Storage(Block):
 
     @staticmethod
     def from_buffer(data: Any, dtype: DTypeLike, device: Device = CPU) -> Storage:
-        """A storage over memory that somebody else owns (a bytearray, an array, a memory map); writes go through.
+        """Return a storage over the memory of another object (a bytearray, an array, a memory map); writes go through.
 
         Raises:
-            StorageError: the memory is read-only or is no whole number of elements.
+            StorageError: the memory is read-only or does not hold an integer number of elements.
         """
         wanted = as_dtype(dtype)
         view = memoryview(data)
@@ -108,12 +108,12 @@ class Storage(Block):
 
     @staticmethod
     def from_file(path: str | os.PathLike[str], dtype: DTypeLike, numel: int | None = None, *, shared: bool) -> Storage:
-        """A storage over a mapped file: its first `numel` elements, or all of them.
+        """Return a storage over a mapped file: its first `numel` elements, or all of them.
 
         With `shared`, writes go to the file; without, they stay in this process.
 
         Raises:
-            StorageError: the file is empty, shorter than that, or no whole number of elements.
+            StorageError: the file is empty, too short, or does not hold an integer number of elements.
         """
         wanted = as_dtype(dtype)
         size = os.path.getsize(path)
@@ -131,17 +131,17 @@ class Storage(Block):
 
     @property
     def numel(self) -> int:
-        """How many elements it was made for; the room behind them belongs to no tensor."""
+        """Return the number of elements that it was made for; the memory behind them belongs to no tensor."""
         key = self.key
         return key.numel if isinstance(key, Key) else int(self.buffer.size)
 
     @property
     def nbytes(self) -> int:
-        """How many bytes the buffer has, with the room behind its elements."""
+        """The number of bytes of the buffer, including the memory behind its elements."""
         return int(self.buffer.nbytes)
 
     def data_ptr(self) -> int:
-        """The address of the first element."""
+        """Return the address of the first element."""
         for name in ("__array_interface__", "__cuda_array_interface__"):
             interface = getattr(self.buffer, name, None)
             if interface is not None:
@@ -149,11 +149,11 @@ class Storage(Block):
         raise DeviceError(f"a buffer on {self.device} has no address", device=self.device)
 
     def use_count(self) -> int:
-        """How many variables, tensors and containers hold this storage."""
+        """Return how many variables, tensors and containers hold this storage."""
         return getrefcount(self) - _CALL_REFERENCES
 
     def bump(self) -> None:
-        """Note that the contents were changed."""
+        """Count a change of the contents."""
         self.version += 1
 
     def __len__(self) -> int:
@@ -161,7 +161,7 @@ class Storage(Block):
         return self.numel
 
     def __getitem__(self, index: int) -> bool | int | float:
-        """One element as a Python number, its index checked; slow, for looking."""
+        """Return one element as a Python number, its index checked; slow, for inspection."""
         if not isinstance(self.buffer, np.ndarray):
             raise DeviceError(f"a storage on {self.device} is not read element by element; copy it to the cpu first")
         size = self.numel
@@ -194,6 +194,6 @@ del _held_once
 
 
 class ConstantStorage(Storage):
-    """Storage that many results may share, such as that of the number 2.0 in `x * 2.0`; nobody may write into it."""
+    """Storage that many results may share, such as that of the number 2.0 in `x * 2.0`; no op may write into it."""
 
     __slots__ = ()

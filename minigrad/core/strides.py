@@ -1,7 +1,7 @@
 """What do these numbers mean in memory?
 
-Pure functions on sizes and strides, without a `Layout` around them: is it one run, can it be seen in another shape,
-which dims are really one, do two indices meet in one element. `layout` is made of them, and kernels' plans use `merge`.
+Pure functions on sizes and strides, without a `Layout` around them: is it one run, can it be viewed in another shape,
+which dims are really one, do two indices share an element. `layout` is made of them, and kernels' plans use `merge`.
 Strides are in elements and may be zero or negative.
 """
 
@@ -13,7 +13,7 @@ Ints = tuple[int, ...]
 
 
 def is_run(shape: Ints, strides: Ints) -> bool:
-    """Whether the elements, in row-major order, follow each other without gaps. Dims of size 1 do not matter."""
+    """Return whether the elements, in row-major order, follow each other without gaps. Dims of size 1 do not matter."""
     expected = 1
     for size, stride in zip(reversed(shape), reversed(strides)):
         if size != 1:
@@ -24,7 +24,7 @@ def is_run(shape: Ints, strides: Ints) -> bool:
 
 
 def extent(shape: Ints, strides: Ints, offset: int) -> tuple[int, int]:
-    """The lowest element offset in use, and one past the highest."""
+    """Return the lowest element offset in use, and one past the highest."""
     if 0 in shape:
         return offset, offset
     steps = [(size - 1) * stride for size, stride in zip(shape, strides)]
@@ -32,8 +32,8 @@ def extent(shape: Ints, strides: Ints, offset: int) -> tuple[int, int]:
 
 
 def may_overlap(shape: Ints, strides: Ints) -> bool:
-    """Whether two indices may share an element. False is certain, True is not: (2, 2) with strides (2, 2) and
-    (3, 2) with strides (2, 3) both say True, and only the first overlaps.
+    """Return whether two indices may share an element. False is certain, True is not: (2, 2) with strides (2, 2) and
+    (3, 2) with strides (2, 3) both return True, and only the first overlaps.
     """
     if 0 in shape:
         return False
@@ -47,7 +47,7 @@ def may_overlap(shape: Ints, strides: Ints) -> bool:
 
 
 def merge_dims(shape: Ints, strides: Sequence[Ints]) -> tuple[Ints, tuple[Ints, ...]]:
-    """Sizes and strides with dims of size 1 dropped, and neighbours joined where every operand walks them as one."""
+    """Drop dims of size 1 from sizes and strides, and join neighbours that every operand traverses as one dim."""
     if 0 in shape:
         return (0,), tuple((0,) for _ in strides)
     dims: list[int] = []
@@ -82,7 +82,7 @@ def reshaped_strides(shape: Ints, strides: Ints, target: Ints) -> Ints | None:
             step *= piece
             left //= piece
             position -= 1
-    # What remains has size 1; it takes the stride that a row-major neighbour would give it.
+    # The remaining dims have size 1 and take the stride that a row-major neighbour would give them.
     for dim in range(len(target) - 1, -1, -1):
         if target[dim] == 1:
             result[dim] = result[dim + 1] * target[dim + 1] if dim + 1 < len(target) else 1
@@ -90,7 +90,7 @@ def reshaped_strides(shape: Ints, strides: Ints, target: Ints) -> Ints | None:
 
 
 def stretched_strides(shape: Ints, strides: Ints, target: Ints) -> Ints | None:
-    """Strides that repeat `shape` up to `target` with stride 0, or None if a size other than 1 would have to change."""
+    """Return strides that repeat `shape` up to `target` with stride 0, or None if a size other than 1 must change."""
     new = len(target) - len(shape)
     if new < 0 or any(size != wanted and size != 1 for size, wanted in zip(shape, target[new:])):
         return None

@@ -17,7 +17,7 @@ class Window:
 
     size: spatial size of the result.  taps: size of a window; of a convolution () since the weight has it.
     groups: parts of the channels that a convolution treats apart.
-    pad_counts, divisor: of a mean, whether the padding counts, and what the sum is divided by instead.
+    pad_counts, divisor: of a mean, whether the padding counts, and the number to divide the sum by instead.
     """
 
     size: Ints
@@ -30,5 +30,5 @@ class Window:
     divisor: int | None = None
 
     def to(self, size: Sequence[int], groups: int | None = None) -> Window:
-        """The same windows with a result of another size, or with another number of groups."""
+        """Return the same windows with a result of another size, or with another number of groups."""
         return replace(self, size=tuple(size), groups=self.groups if groups is None else groups)

@@ -1,4 +1,4 @@
-"""What is asked of CUDA itself: is it there, how much memory is in use, in which order is work done?
+"""Functions for CUDA itself: availability, memory in use, and the order of work.
 
 Tensors need nothing of this: `device="cuda"` does.  Names follow `torch.cuda`.  With MINIGRAD_CUDA=simulator, or
 `mg.override(cuda="simulator")`, all of it answers without a GPU.  `kernel` makes a function a kernel of one's own.

@@ -15,23 +15,23 @@ from minigrad.errors import DeviceError
 
 
 def is_available() -> bool:
-    """Whether `device="cuda"` can be used, on a real device or in the simulator.
+    """Return whether `device="cuda"` can be used, on a real device or in the simulator.
 
-    `python -m minigrad doctor` says why not.  The driver is asked, which starts CUDA: processes that are forked later
+    `python -m minigrad doctor` prints why not.  This calls the driver, which starts CUDA: processes forked later
     cannot use it.
     """
     return settings.cuda == "simulator" or started("cuda") is not None or not fault()
 
 
 def device_count() -> int:
-    """How many devices there are, or 1 in use; only the first is ever used, "cuda:0"."""
+    """Return how many devices there are, or 1 in use; only the first is ever used, "cuda:0"."""
     if settings.cuda == "simulator" or started("cuda") is not None:
         return 1
     return 0 if fault() else driver().devices
 
 
 def current_runtime(device: Any = None) -> Runtime:
-    """The runtime of a device.  Raises DeviceError with what is missing for it, or for a device of another kind."""
+    """Return the runtime of a device.  Raises DeviceError for a missing component, or for a device of another kind."""
     where = as_device("cuda" if device is None else device)
     if where.kind != "cuda" or where.index:
         raise DeviceError(f"{where} cannot be used here: only the first CUDA device can, cuda:0", device=str(where))
@@ -42,17 +42,17 @@ def current_runtime(device: Any = None) -> Runtime:
 
 
 def get_device_properties(device: Any = None) -> Properties:
-    """Name, compute capability, multiprocessors and memory of the device."""
+    """Return name, compute capability, multiprocessors and memory of the device."""
     return current_runtime(device).properties
 
 
 def get_device_name(device: Any = None) -> str:
-    """What the device calls itself; "simulator" for that."""
+    """Return the device's own name, or "simulator"."""
     return current_runtime(device).properties.name
 
 
 def get_device_capability(device: Any = None) -> tuple[int, int]:
-    """Major and minor number of the compute capability."""
+    """Return the major and minor number of the compute capability."""
     return current_runtime(device).properties.capability
 
 
@@ -65,42 +65,42 @@ def synchronize(device: Any = None) -> None:
 
 
 def memory_stats(device: Any = None) -> DeviceMemory:
-    """Bytes in use, reserved, at most so far, and free."""
+    """Return the bytes in use, reserved, at most so far, and free."""
     return current_runtime(device).memory()
 
 
 def memory_allocated(device: Any = None) -> int:
-    """Bytes that tensors have now."""
+    """Return the bytes that tensors have now."""
     return current_runtime(device).memory().allocated_bytes
 
 
 def max_memory_allocated(device: Any = None) -> int:
-    """Bytes that tensors had at most since the start or the last `reset_peak_memory_stats`."""
+    """Return the most bytes that tensors had since the start or the last `reset_peak_memory_stats`."""
     return current_runtime(device).memory().peak_bytes
 
 
 def memory_reserved(device: Any = None) -> int:
-    """Bytes that were taken from the device: those in use and those kept for reuse."""
+    """Return the bytes that were taken from the device: those in use and those cached for reuse."""
     return current_runtime(device).memory().reserved_bytes
 
 
 def max_memory_reserved(device: Any = None) -> int:
-    """Bytes that were reserved at most."""
+    """Return the most bytes that were reserved."""
     return current_runtime(device).memory().peak_reserved_bytes
 
 
 def reset_peak_memory_stats(device: Any = None) -> None:
-    """Let the peaks begin with what is in use now."""
+    """Restart the peaks at the bytes in use now."""
     current_runtime(device).reset_peak()
 
 
 def mem_get_info(device: Any = None) -> tuple[int, int]:
-    """Free and all bytes of the device, whoever has the rest."""
+    """Return the free bytes and all bytes of the device, including those of other processes."""
     now = current_runtime(device).memory()
     return now.free_bytes, now.total_bytes
 
 
 def empty_cache() -> None:
-    """Give memory that is kept for reuse back to the device, for other processes; what is in use stays."""
+    """Return memory that is cached for reuse to the device, for other processes; memory in use stays."""
     gc.collect()
     current_runtime().empty_cache()

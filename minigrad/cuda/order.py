@@ -1,4 +1,4 @@
-"""In which order is work done?  Streams, of which each does its work in order, and events, which are places in them."""
+"""The order of work: streams, each of which does its work in order, and events, which are positions in them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from minigrad.errors import ArgumentError
 
 
 class Event:
-    """A place in a stream: others wait for it, two of them tell the time between.
+    """A position in a stream: other streams wait for it, and two of them measure the time in between.
 
-    enable_timing: whether `elapsed_time` is asked for later.
+    enable_timing: whether `elapsed_time` will be called.
 
     Example:
         >>> with mg.override(cuda="simulator"):
@@ -31,26 +31,26 @@ class Event:
         self.position: Any = None
 
     def record(self, stream: Stream | None = None) -> None:
-        """The place is where the work of a stream ends now; the current one's if none is given."""
+        """Set the position to the current end of the work of a stream, or of the current stream."""
         stream = current_stream() if stream is None else stream
         self.position = stream.runtime.timed(stream.native, self.timing)
 
     def wait(self, stream: Stream | None = None) -> None:
-        """Let later work of a stream, or of the current one, wait for this place."""
+        """Let later work of a stream, or of the current one, wait for this position."""
         if self.position is not None:
             (current_stream() if stream is None else stream).native.wait(self.position)
 
     def query(self) -> bool:
-        """Whether all work before this place has ended; true if it was never recorded."""
+        """Return whether all work before this position has ended; true if it was never recorded."""
         return self.position is None or self.position.is_done
 
     def synchronize(self) -> None:
-        """Wait until all work before this place has ended."""
+        """Wait until all work before this position has ended."""
         if self.position is not None:
             self.position.sync()
 
     def elapsed_time(self, end: Event) -> float:
-        """Milliseconds from this place to another, both recorded and both with enable_timing; waits for the latter."""
+        """Return milliseconds from this event to another, both recorded with enable_timing; waits for the latter."""
         for event, name in ((self, "the first"), (end, "the second")):
             if not event.timing or event.position is None:
                 state = "was never recorded" if event.timing else "was made without enable_timing=True"
@@ -63,18 +63,18 @@ class Event:
 
 
 class Outer(threading.local):
-    """The streams that a thread came from."""
+    """The streams that enclose the current one in a thread."""
 
     def __init__(self) -> None:
         self.streams: list[Any] = []
 
 
 class Stream:
-    """Work that is done in its order, beside that of other streams.
+    """Work that is done in its order, concurrently with that of other streams.
 
     Use it by `with mg.cuda.stream(s):`, or `with s:`.  A stream and the default one wait for each other, so memory is
-    never reused too early and results may be read by the default one at once; two other streams wait for each other
-    only where they are told to.
+    never reused too early and the default stream may read results at once.  Other streams wait for each other only on
+    request.
 
     priority: the lower, the sooner its blocks are started.
 
@@ -95,14 +95,14 @@ class Stream:
 
     @staticmethod
     def of(runtime: Runtime, native: Any) -> Stream:
-        """The stream that a runtime knows."""
+        """Return the stream for a runtime's native one."""
         stream = Stream.__new__(Stream)
         stream.runtime, stream.native, stream.outer = runtime, native, Outer()
         return stream
 
     @property
     def cuda_stream(self) -> int:
-        """Its number, for other libraries: 1 is the legacy default one."""
+        """Its id, for other libraries: 1 is the legacy default one."""
         return int(self.native.handle)
 
     def synchronize(self) -> None:
@@ -110,11 +110,11 @@ class Stream:
         self.native.sync()
 
     def query(self) -> bool:
-        """Whether its work so far has ended."""
+        """Return whether its work so far has ended."""
         return self.runtime.is_done(self.native)
 
     def record_event(self, event: Event | None = None) -> Event:
-        """An event at the end of its work so far."""
+        """Return an event at the end of its work so far."""
         event = Event() if event is None else event
         event.record(self)
         return event
@@ -146,13 +146,13 @@ class Stream:
 
 
 def current_stream(device: Any = None) -> Stream:
-    """The stream that this thread's work goes to."""
+    """Return the stream that this thread's work goes to."""
     runtime = current_runtime(device)
     return Stream.of(runtime, runtime.stream)
 
 
 def default_stream(device: Any = None) -> Stream:
-    """The legacy default stream, which work goes to unless something else is said."""
+    """Return the legacy default stream, which is used unless another one is set."""
     runtime = current_runtime(device)
     return Stream.of(runtime, runtime.foreign_stream(1))
 
@@ -173,13 +173,13 @@ def set_stream(stream: Stream) -> None:
 
 
 def deterministic(enabled: bool = True) -> Any:
-    """A `with` block in which floats are added by index in the same order at each call, or with False as they come.
+    """A `with` block that selects whether additions of floats by index are in the same order at each call.
 
-    The order is the same unless this is used.  What adds by index: `scatter_add`, `index_add`, the gradients of
-    `gather`, `index_select` and `embedding`, and of items by index.  As they come, by atomic additions, takes one
-    launch, where sorting takes some ten; the last digits of float32 and float64 differ from call to call, and halves
-    are added in order all the same.  It is what runs inside of the block that counts: let `backward` run there.
-    `mg.settings.deterministic` and MINIGRAD_DETERMINISTIC=0 set it for all of a process.
+    The order is the same by default.  Additions by index are `scatter_add`, `index_add`, the gradients of `gather`,
+    `index_select` and `embedding`, and of items by index.  With False they are atomic, in any order: one launch, where
+    sorting takes about ten.  The last digits of float32 and float64 then vary between calls; float16 and bfloat16 are
+    always added in order.  The setting applies to the ops that run inside the block, so call `backward` there.
+    `mg.settings.deterministic` and MINIGRAD_DETERMINISTIC=0 set it for a whole process.
 
     Example:
         >>> with mg.override(cuda="simulator"), mg.cuda.deterministic(False):

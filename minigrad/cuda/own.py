@@ -1,4 +1,4 @@
-"""Kernels of one's own: what `mg.cuda.kernel` makes of a function, and what it asks of the tensors that it is given."""
+"""Custom kernels: the class for `mg.cuda.kernel`, and its requirements on the tensors that it receives."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Kernel:
         self.loaded: dict[Any, Any] = {}
 
     def __getitem__(self, sizes: tuple[Any, Any]) -> Callable[..., None]:
-        """The kernel on a grid of blocks and a block of threads, each a number or up to three."""
+        """Return the kernel on a grid of blocks and a block of threads, each a number or up to three."""
         if not isinstance(sizes, tuple) or len(sizes) != 2:
             raise ArgumentError(f"{self.__name__}: write {self.__name__}[blocks, threads](...), not [{sizes!r}]")
         grid, block = own.size_of(sizes[0]), own.size_of(sizes[1])
@@ -60,14 +60,14 @@ class Kernel:
         runtime.launcher(loaded, grid, block, numbers)(*[x.storage.buffer.address for x in tensors])
 
     def text(self, *args: Any) -> str:
-        """The module that is compiled for such arguments, or run by the simulator."""
+        """Return the module that is compiled for such arguments, or run by the simulator."""
         tensors = [x for x in args if isinstance(x, Tensor)]
         return own.own_program(self.function, tuple(x.dtype for x in tensors), len(args) - len(tensors)).text
 
     def ptx(self, *args: Any) -> str:
-        """The machine language that it is compiled to for such arguments, which needs no device.
+        """Return the machine code that it is compiled to for such arguments, which needs no device.
 
-        Raises KernelError with what is missing where the compiler is not installed.
+        Raises KernelError, with the missing component, where the compiler is not installed.
         """
         from minigrad.backends.cuda import compile as compiler
 
@@ -78,12 +78,12 @@ class Kernel:
 
 
 def check_changeable(name: str, x: Tensor) -> None:
-    """Raise unless a kernel may write into x, of which nothing will be recorded."""
+    """Raise unless a kernel may write into x; the write will not be recorded."""
     check_writable(name, x)
     if mode.enabled and current(x) is not None:
         raise GradientError(
-            f"{name}: a kernel of one's own is not recorded, and gradients flow through {describe(x)}, which it "
-            f"writes; give it x.detach().clone(), or launch it under mg.no_grad()",
+            f"{name}: a custom kernel is not recorded, and gradients flow through {describe(x)}, which it writes; "
+            f"pass x.detach().clone(), or launch it under mg.no_grad()",
             op=name,
         )
     observed.write(name, x.storage)
@@ -92,14 +92,14 @@ def check_changeable(name: str, x: Tensor) -> None:
 def kernel(function: Callable[..., Any]) -> Kernel:
     """Make a function a CUDA kernel: it takes pointers to the elements of tensors, then integers.
 
-    In it, `cuda` has what numba.cuda has: threadIdx, blockIdx, blockDim, gridDim, shared.array, syncthreads, shuffles,
-    atomic; `np` and `math` are there, nothing else of its surroundings is.  The simulator runs it thread by thread and
-    raises a KernelError for what a device does in silence: a race, a barrier that some threads miss, an index beyond
-    the end, memory that nobody has written.
+    In it, `cuda` has the names of numba.cuda: threadIdx, blockIdx, blockDim, gridDim, shared.array, syncthreads,
+    shuffles, atomic; `np` and `math` are available, other globals are not.  The simulator runs it thread by thread and
+    raises a KernelError for errors that a device does not report: a race, a barrier that some threads miss, an index
+    beyond the end, memory that was never written.
 
-    Gradient: none is recorded.  What gradients flow through may be read, its elements as they are; it is written only
-    under `mg.no_grad()`.  A tensor counts as written that the function assigns to, renames or hands to a function,
-    such as cuda.atomic.add; what a graph has saved of it is then out of date, and backward says so.
+    Gradient: none is recorded.  A kernel may read tensors that gradients flow through, as plain elements; it may write
+    them only under `mg.no_grad()`.  A tensor counts as written if the function assigns to it, renames it or hands it to
+    a function, such as cuda.atomic.add; saved values of a graph in it are then stale, and backward raises.
 
     Example:
         >>> @mg.cuda.kernel

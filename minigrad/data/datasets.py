@@ -143,7 +143,7 @@ def gatherer(dataset: Any) -> Gather | None:
 
 
 def draws(dataset: Any) -> bool:
-    """Whether code of a dataset may draw random numbers."""
+    """Return whether code of a dataset may draw random numbers."""
     return not isinstance(dataset, (np.ndarray, Tensor)) and getattr(dataset, "draws", True)
 
 

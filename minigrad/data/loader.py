@@ -259,7 +259,7 @@ def stateful(loader: DataLoader[Any]) -> Any:
 
 
 def pinning(loader: DataLoader[Any]) -> bool:
-    """Whether there is a device that reads pinned memory; a warning, as in PyTorch, if there is none."""
+    """Return whether there is a device that reads pinned memory; a warning, as in PyTorch, if there is none."""
     from minigrad import cuda
 
     if loader.pin_memory_device or cuda.is_available():

@@ -99,7 +99,7 @@ def table(name: str, data: bytes, delimiter: str) -> list[tuple[int, list[str]]]
 
 
 def is_number(cell: str) -> bool:
-    """Whether a cell is a number."""
+    """Return whether a cell is a number."""
     try:
         float(cell)
     except ValueError:

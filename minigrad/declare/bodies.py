@@ -1,6 +1,6 @@
-"""The lines of the functions that users call: what they check and read, and which way a call takes.
+"""The lines of the public functions: their checks, the parameters that they read, and the choice of the call path.
 
-`signature.write_function` makes the functions; the names that begin with HIDDEN stand for what the decorators give it.
+`signature.write_function` makes the functions; the names that begin with HIDDEN are values from the decorators.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from minigrad.declare.signature import HIDDEN, KEYWORD, plain_test
 
 CAST = role_of(Cast)
 FORMAT = role_of(Format)
-FRONT_ROLES = (CAST, FORMAT, role_of(Front))  # of parameters that the public function reads, and not the op
+FRONT_ROLES = (CAST, FORMAT, role_of(Front))  # of parameters that the public function reads instead of the op
 PARAMS = "{'dims': dim, 'keepdim': keepdim}"
 
 
@@ -39,7 +39,7 @@ def reduction_body(casts: bool) -> list[str]:
 
 
 def several_body(op: Op) -> list[str]:
-    """The lines of the function of a reduction of several operands, or with several results."""
+    """Return the lines of the function of a reduction of several operands, or with several results."""
     operands = f"({', '.join(op.signature.operands)},)"
     return [
         f"if not ({plain_test(op.signature)}):",
@@ -62,7 +62,7 @@ def view_body(op: Op) -> list[str]:
 
 
 def kernel_body(op: Op, out: bool, floats: bool, otherwise: Any) -> list[str]:
-    """The lines of the function of an op with a kernel."""
+    """Return the lines of the function of an op with a kernel."""
     signature, lines = op.signature, []
     given = [p.name for p in signature.parameters]
     casts = [key for key in given if signature.role(key) is CAST]
@@ -80,7 +80,7 @@ def kernel_body(op: Op, out: bool, floats: bool, otherwise: Any) -> list[str]:
             f"    return {HIDDEN}found",
         ]
     first = op.operands[0] if op.operands else ""
-    if floats:  # after a look at the other parameters, so that nothing is made before an error
+    if floats:  # after a check of the other parameters, so that nothing is made before an error
         tests = [f"not {first}.dtype.is_float", *[f"{key} is not None" for key in casts]]
         lines += [
             f"if {' or '.join(tests)}:",
@@ -98,7 +98,7 @@ def kernel_body(op: Op, out: bool, floats: bool, otherwise: Any) -> list[str]:
 
 
 def composed_body(op: Op, out: bool, floats: bool) -> list[str]:
-    """The lines of a composed op's function."""
+    """Return the lines of a composed op's function."""
     signature, lines = op.signature, []
     operands = "".join(f"*{x}, " if x == signature.many else f"{x}, " for x in op.operands)
     if any(p.kind is p.VAR_POSITIONAL for p in signature.parameters):  # several arguments, or one sequence of them
@@ -139,5 +139,5 @@ def composed_body(op: Op, out: bool, floats: bool) -> list[str]:
 
 
 def dict_text(names: Sequence[str]) -> str:
-    """The text of a dict that holds variables by their names."""
+    """Return the text of a dict that holds variables by their names."""
     return f"{{{', '.join(f'{name!r}: {name}' for name in names)}}}"

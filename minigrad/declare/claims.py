@@ -1,7 +1,7 @@
-"""What a declaration says of its op for transforms: `linear=`, `jvp=` and `batch=`, read and checked.
+"""Declarations for transforms: `linear=`, `jvp=` and `batch=`, read and checked.
 
-`autodiff/forward.py` goes by the first two, `autodiff/batching.py` by the third; what is not declared is derived there.
-A claim that names what the op does not have is a DeclarationError at import; whether it is true is for tests to say.
+`autodiff/forward.py` uses the first two and `autodiff/batching.py` the third; both derive the cases without a
+declaration.  A name that the op does not have raises DeclarationError at import; tests check that a claim is true.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ BATCHES = ("elementwise", "reduction", "view", "product", "along", "loop")
 
 
 def claim(op: Op, linear: Linear | bool, jvp: Callable[..., Any] | None, batch: BatchRule) -> None:
-    """Enter what a declaration says into the record."""
+    """Store the claims of a declaration in the record."""
     op.linear = read_linear(op, linear)
     op.jvp = None if jvp is None else read_jvp(op, jvp)
     op.batch = read_batch(op, batch)
 
 
 def read_linear(op: Op, linear: Linear | bool) -> Linear | None:
-    """The claim, in full.  Raises DeclarationError for an operand that does not exist or is named twice in a group."""
+    """Return the claim in full.  Raises DeclarationError for an unknown operand, or one named twice in a group."""
     if linear is False:
         return None
     if linear is True:
         if len(op.operands) > 1:
             raise wrong(
-                op, f"linear=True says too little of the operands {', '.join(op.operands)}; write joint(...) with the "
+                op, f"linear=True is ambiguous for the operands {', '.join(op.operands)}; write joint(...) with the "
                 f"names of those in which it is linear together, or each(...) with those of a product"
             )  # fmt: skip
         return Linear((op.operands,))
     if not isinstance(linear, Linear) or not linear.groups or not all(linear.groups):
-        raise wrong(op, f"linear={linear!r} is no claim; give joint(...) or each(...) with names of operands")
+        raise wrong(op, f"linear={linear!r} is not a claim; expected joint(...) or each(...) with names of operands")
     for group in linear.groups:
         unknown = [name for name in group if name not in op.operands]
         if unknown:
@@ -50,9 +50,9 @@ def read_linear(op: Op, linear: Linear | bool) -> Linear | None:
 
 
 def read_jvp(op: Op, fn: Callable[..., Any]) -> Jvp:
-    """A rule of forward mode.
+    """Read a rule of forward mode.
 
-    Its positional names say what it wants: `dx` the tangent of the operand x, `x` its value, `y` the result (or a
+    Its positional names specify its arguments: `dx` the tangent of the operand x, `x` its value, `y` the result (or a
     result by its name); keyword-only names are parameters and static facts, as in other rules.
     """
     wants: list[tuple[str, int]] = []
@@ -79,40 +79,40 @@ def read_jvp(op: Op, fn: Callable[..., Any]) -> Jvp:
         wants += meanings
     rule = Jvp(fn, tuple(wants), tuple(facts))
     if not rule.tangents or op.variadic:
-        raise wrong(op, "a jvp rule takes the tangent of an operand by its name, as in `lambda dx, x: ...`")
+        raise wrong(op, "a jvp rule takes the tangent of an operand by its name, for example `lambda dx, x: ...`")
     return rule
 
 
 def read_batch(op: Op, batch: BatchRule) -> BatchRule:
-    """How an op takes a batch: a kind by name, or a rule `(x, w, *, batch, params...)`.
+    """Return how an op takes a batch: a kind by name, or a rule `(x, w, *, batch, params...)`.
 
-    A rule is given operands that all have the batch as their first dim, `batch` of them, and gives results that have.
-    If it names `flags`, one an operand, only those that are flagged have it.
-    Raises DeclarationError for another kind, or a rule of other operands.
+    A rule receives operands that all have the batch as their first dim, of size `batch`, and returns results with it.
+    If it names `flags`, one per operand, only the flagged operands have the batch.
+    Raises DeclarationError for another kind, or a rule with other operands.
     """
     if batch is None or (isinstance(batch, str) and batch in BATCHES):
         return batch
     if not callable(batch):
-        raise wrong(op, f"batch={batch!r} is no kind of batching; give one of {', '.join(BATCHES)}, or a rule")
+        raise wrong(op, f"batch={batch!r} is not a kind of batching; expected one of {', '.join(BATCHES)}, or a rule")
     parameters = inspect.signature(batch).parameters.values()
     operands = tuple(p.name for p in parameters if p.kind is not inspect.Parameter.KEYWORD_ONLY)
     others = [p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY]
     unknown = [name for name in others if name not in ("batch", "flags", *op.params)]
     if operands != op.operands or unknown:
         raise wrong(
-            op, f"its batch rule takes ({', '.join(operands)}) and {', '.join(others) or 'nothing'} by keyword; it is "
-            f"given ({', '.join(op.operands)}), and of `batch`, `flags` and the parameters what it names"
+            op, f"its batch rule takes ({', '.join(operands)}) and {', '.join(others) or 'nothing'} by keyword; it "
+            f"receives ({', '.join(op.operands)}), and by keyword any of `batch`, `flags` and the parameters"
         )  # fmt: skip
     return batch
 
 
 def is_fact(op: Op, name: str) -> bool:
-    """Whether a rule may ask for this by keyword: a parameter, or a static fact of an operand or a result."""
+    """Return whether a rule may read this by keyword: a parameter, or a static fact of an operand or a result."""
     owner, _, what = name.rpartition("_")
     static = name in VARIADIC_FACTS or (what in FACTS and owner in ("in", *op.outputs, *op.operands))
     return name in op.params or static
 
 
 def wrong(op: Op, what: str) -> DeclarationError:
-    """The error for a bad claim."""
+    """Return the error for a bad claim."""
     return DeclarationError(f"{op.where}: {op.name}: {what}", op=op.name)

@@ -1,7 +1,7 @@
 """The decorators that declare an op: @elementwise, @reduction, @view, @kernel, @composed, and @scalar for helpers.
 
 Each checks the declaration at import, puts one `Op` into the schema and returns the public function; `record.py` reads
-what it says.  Functions, methods, in-place forms, op tests and gradient checks are all driven from the schema.
+the declaration.  Functions, methods, in-place forms, op tests and gradient checks are all driven from the schema.
 """
 
 from __future__ import annotations
@@ -62,11 +62,11 @@ from minigrad.runtime.tensor import PLAIN, Tensor
 
 F = TypeVar("F", bound=Callable[..., Any])
 Namespace = str | tuple[str, ...] | None
-PLAIN_DIMS = (type(None), int)  # what a reduction is asked for mostly; not bool, which is equal to an int as a key
+PLAIN_DIMS = (type(None), int)  # the most common dims of a reduction; not bool, which is equal to an int as a key
 
 
 def scalar(function: Callable[..., Any]) -> Any:
-    """A helper that other scalar functions may call; it is expanded in place."""
+    """Declare a helper that other scalar functions may call; it is expanded in place."""
     ours = str(function.__module__).startswith("minigrad.")
     return parse_later(function) if ours else parse(function)  # type: ignore[arg-type]
 
@@ -79,22 +79,22 @@ def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | str | None = None, line
                 fuse: bool | None = None, label: str = "") -> Callable[..., Function]:  # fmt: skip
     """Declare an elementwise op over any number of operands; the body is its scalar function.
 
-    dtype: a rule of `declare/rules.py` -> (compute dtype, result dtype).  vjp: one derivative rule an operand, or None
-    where the result carries no gradient; "derived", for one or for all, and it is made from the body, for every order.
+    dtype: a rule of `declare/rules.py` -> (compute dtype, result dtype).  vjp: one derivative rule per operand, or None
+    where the result carries no gradient; "derived", for one or for all, derives it from the body, for every order.
     Then a choice passes the gradient to the branch that was taken: at a kink, to the one that `==` takes.
     outputs: names of several results, for a body that returns a tuple, `return mantissa, exponent`.  Then the result
     dtype is a tuple, or one dtype for all; calls return a named tuple, `out=` takes a tuple, and rules name the
     gradients as those of a `kernel` do: `lambda g0, g1, x: ...`.  zeros: as for `kernel`.
-    linear, jvp, batch: what transforms cannot derive, the same for every kind of op.  linear: in which operands the op
-    is linear, `mg.rules.joint("a", "b")` or `mg.rules.each("a", "b")`, True for the only one.  jvp: a rule of forward
-    mode, such as `lambda dx, y: dx * y`.  batch: how it takes a batch in front: see `declare/claims.py`.
+    linear, jvp, batch: facts that transforms cannot derive, the same for every kind of op.  linear: the operands in
+    which the op is linear, `mg.rules.joint("a", "b")` or `mg.rules.each("a", "b")`, True for the only one.  jvp: a rule
+    of forward mode, such as `lambda dx, y: dx * y`.  batch: how it takes a batch in front: see `declare/claims.py`.
     namespace, method: where users find it, and whether Tensor has it as a method, which also has an in-place form.
-    front: parameters after the operands, such as "*, alpha=1"; a call with other values of these is answered by
-    `otherwise`, a function of the operands, these parameters and `out`, in terms of other calls.
+    front: parameters after the operands, such as "*, alpha=1".  For other values of these the call goes to `otherwise`,
+    a function of the operands, these parameters and `out`, in terms of other calls.
     fuse: compile each derivative rule of several ops into one kernel.  It promises that a rule is a straight line of
     elementwise ops on its arguments: no branch, no side effect, no value from outside that changes later, because the
     rule is called once, with symbols.  The default is True in this package and False elsewhere.
-    label: what messages and pictures call the op, where users call it by another function.
+    label: the name of the op in messages and pictures, where users call it by another function.
     An operand may have a number as its default.
     """
 
@@ -103,7 +103,7 @@ def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | str | None = None, line
         parameters = inspect.signature(function).parameters.values()
         if not parameters:
             raise DeclarationError(
-                f"{where_of(function)}: {function.__name__} has no operand; make it a number, or read one at least"
+                f"{where_of(function)}: {function.__name__} has no operand; make it a number, or read at least one"
             )
         entries: Any = (vjp,) * len(parameters) if vjp == DERIVED else vjp
         operands = tuple([p.name for p in parameters])
@@ -123,7 +123,7 @@ def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | str | None = None, line
 
 
 def leave_body(op: Op, function: FunctionType, later: bool) -> None:
-    """Let the body of an elementwise op be parsed: at its first use, or now, where errors belong."""
+    """Let the body of an elementwise op be parsed: at its first use, or now, at the declaration."""
 
     def read(op: Op) -> None:
         op.scalar = parse(function, defaults=True, results=len(op.outputs))
@@ -135,7 +135,7 @@ def leave_body(op: Op, function: FunctionType, later: bool) -> None:
 
 
 def fast_function(op: Op, defaults: Mapping[str, Any], front: str, otherwise: Any) -> Function:
-    """The function that calls an elementwise op, with the types of its parameters."""
+    """Return the function that calls an elementwise op, with the types of its parameters."""
     function = fast_path(op, defaults, front, otherwise)
     given = inspect.signature(function)
     function.__signature__ = fast_signature(given, defaults, parameter_names(op))  # type: ignore[attr-defined]
@@ -151,19 +151,20 @@ def reduction(*, dtype: Callable[..., Any], identity: str | tuple[str, ...], ord
     """Declare a reduction over any set of dims: map, combine, finish; the body is its scalar function (acc, x).
 
     identity: the first accumulator, "zero", "one", "lowest" or "highest"; a tuple for several accumulators, which the
-    body then takes in front of x and returns as a tuple.  How partial results become one is said once:
+    body then takes in front of x and returns as a tuple.  One of these declares how partial results are combined:
     order="sum": the body joins them as it joins an element, in any order, and floats may be re-associated;
     combine=f: the scalar function f of two partial results joins them, in any order; of several accumulators it takes
     all of one and then all of the other;
-    order="extreme": the body keeps the larger (from "lowest") or the smaller, and nan where there is one;
-    order="sequential": there are none, one element comes after the other, row-major.
+    order="extreme": the body returns the larger (from "lowest") or the smaller, and nan where there is one;
+    order="sequential": there are no partial results, one element comes after the other, row-major.
     With "sum" and "extreme" the body joins each of several accumulators with that of the other partial result.
     map: the scalar function that makes x of an element, or of one of each operand; the operands have its names then.
     finish: the scalar function of the last accumulators, or of these and the number of elements; mean=True divides.
-    outputs: names of several results, which are those of `finish`, or else the accumulators.  Then the result dtype,
-    calls, `out=`, rules and zeros are as for `elementwise` with several results.  name, label: as for `kernel`.
-    Rules may ask for `dims` (sorted tuple) and `keepdim`.  The public function is
-    f(input, dim=None, keepdim=False, *, dtype=None, out=None); `dtype` is there where the accumulator is wider than the
+    outputs: names of several results, which are those of `finish`, or the accumulators if there is none.  Then the
+    result dtype, calls, `out=`, rules and zeros are as for `elementwise` with several results.
+    name, label: as for `kernel`.
+    Rules may read `dims` (sorted tuple) and `keepdim`.  The public function is
+    f(input, dim=None, keepdim=False, *, dtype=None, out=None); it has `dtype` where the accumulator is wider than the
     operand.
     """
 
@@ -209,7 +210,7 @@ REDUCING = read_signature(reducing)  # type: ignore[arg-type]
 
 
 def reduction_function(op: Op, name: str, wide: bool) -> Function:
-    """The function that calls a reduction; wide: its accumulator is wider than the operand, so it takes `dtype`."""
+    """Return the function that calls a reduction; wide: the accumulator is wider than the operand: it takes `dtype`."""
     operand, *parameters, _ = REDUCING.parameters
     if len(op.operands) > 1 or op.result is not None:
         given = [operand.replace(name=each) for each in op.operands] if len(op.operands) > 1 else [operand]
@@ -231,15 +232,15 @@ def view(
 ) -> Callable[..., Function]:  # fmt: skip
     """Declare a view: the body is arithmetic on a Layout, its other arguments are the parameters.
 
-    beyond: it may see elements of the storage that its operand does not; then its callers check that they are there.
+    beyond: it may see elements of the storage that its operand does not; then its callers check that they exist.
     name, namespace, method: as for `kernel`.
 
-    A view is linear, so its jvp is the view of the tangent; a jvp rule is for one that asks how its operand lies.
+    A view is linear, so its jvp is the view of the tangent; a jvp rule is for a view that reads its operand's layout.
     """
 
     def declare(function: FunctionType) -> Function:
         signature = read_signature(function)
-        if signature.operands == ("layout",):  # not annotated; what the body has for the operand is its layout
+        if signature.operands == ("layout",):  # not annotated; the body receives the layout of the operand
             first = signature.parameters[0].replace(name="x", annotation="Tensor")
             signature = Signature((first, *signature.parameters[1:]), ("x",))
         if len(signature.parameters) > len({p.name for p in signature.parameters}):
@@ -267,22 +268,22 @@ def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | N
            otherwise: Callable[..., Any] | None = None) -> Callable[..., Function]:  # fmt: skip
     """Declare an op with a kernel family of its own.
 
-    The body is given the backend, a Spec for each result, and then the public arguments, with Specs for the operands;
+    The body receives the backend, a Spec for each result, and then the public arguments, with Specs for the operands;
     it returns the backend's launch.  Operands are the parameters annotated as tensors.
-    dtype(op, specs, **params) gives the result's dtype, shape(op, *specs, **params) its shape.  joint is a rule
-    that gives a tuple of all gradients; a backward pass takes it where every operand wants one.  If it names the fact
-    `asked`, a flag for each operand, it is taken always, and gives None for what is not asked for; what none of the
-    operands' own rules would save then is None, too.
-    outputs: names of several results; then dtype and shape give a tuple, the body is given an `out` for each, calls
+    dtype(op, specs, **params) returns the result's dtype, shape(op, *specs, **params) its shape.  joint is a rule that
+    returns a tuple of all gradients; a backward pass uses it where every operand requires one.  If it names the fact
+    `asked`, a flag for each operand, it is always used, and returns None for operands that are not asked.  Then values
+    that none of the operands' own rules would save are None, too.
+    outputs: names of several results.  Then dtype and shape return a tuple, the body receives an `out` for each, calls
     return a named tuple, and a rule takes the gradients that it names: `lambda g0, g1, x: ...`.  A result that nothing
     used has gradient None, with zeros=True zeros.
     name: of the op in the schema, where the function has another.  label: as for `elementwise`.
     namespace, method, in_place, out: where users find it, whether Tensor has it as a method, and as `name_`, and
     whether it takes `out=`.
     floats: integers are converted to the default float dtype first.
-    writes: the operands into whose memory the launch writes, by name; each call checks that it may, and counts it.
+    writes: the operands into whose memory the launch writes, by name; each call checks and counts these writes.
     otherwise: a function of the public arguments that serves the calls which the kernel cannot, in terms of others, and
-    gives None for the rest.
+    returns None for the rest.
     """
 
     def declare(function: FunctionType) -> Function:
@@ -290,13 +291,13 @@ def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | N
         if len(inspect.signature(function).parameters) < 1 + len(outputs):
             raise DeclarationError(
                 f"{where_of(function)}: the kernel {function.__name__} takes "
-                f"({', '.join(inspect.signature(function).parameters)}); it is given the backend, the Spec of each "
+                f"({', '.join(inspect.signature(function).parameters)}); it receives the backend, the Spec of each "
                 f"result and the operands'", op=function.__name__,
             )  # fmt: skip
         if signature.many and len(signature.operands) > 1:
             raise DeclarationError(
                 f"{where_of(function)}: {function.__name__} has the operand {signature.many!r}, any number of tensors, "
-                f"and others beside it ({', '.join(signature.operands)}); only a composed op may", op=function.__name__,
+                f"and others too ({', '.join(signature.operands)}); only a composed op may", op=function.__name__,
             )  # fmt: skip
         params = {key: value for key, value in signature.params.items() if signature.role(key) not in FRONT_ROLES}
         op = new_op(function, "kernel", signature.operands, params, vjp, outputs, zeros, name, label)
@@ -327,7 +328,7 @@ def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | N
 
 
 def has_fast_path(op: Op, floats: bool, out: bool, otherwise: Any) -> bool:
-    """Whether calls of an op with a kernel need no more than those of an elementwise op."""
+    """Return whether calls of an op with a kernel need no more than those of an elementwise op."""
     signature = op.signature
     simple = len(signature.parameters) == len(op.operands) <= 3 and not signature.optional and not signature.many
     plain = op.result is None and not op.writes
@@ -340,11 +341,11 @@ def composed(
 ) -> Callable[..., Function]:  # fmt: skip
     """Declare an op that is made of others: the body is its definition, in tensor code.
 
-    Its parameters are read by their roles before the definition is called, so it sees dims that exist and plain
-    numbers.  It is recorded as what it is made of, so every transform passes it; pictures draw these parts as one.
+    Its parameters are read by their roles before the definition is called, so it receives dims that exist and plain
+    numbers.  Its parts are recorded, so every transform works on it; pictures draw these parts as one op.
     namespace, method, in_place, out, floats: as for `kernel`.
     of: the op with a kernel that serves the calls; then it, and not this function, is in the schema.
-    writes: the operands that the definition may write, by name; it does so with `write_operands`, once all else holds.
+    writes: the operands that the definition may write, by name; it does so with `write_operands`, after all checks.
     """
 
     def declare(function: FunctionType) -> Function:
@@ -373,7 +374,7 @@ def composed(
 def public(
     *, namespace: Namespace = None, method: bool = False, in_place: bool = False, out: bool = False
 ) -> Callable[[F], F]:
-    """Enter a plain function, which makes tensors or reads arguments in its own way, among the public names.
+    """Enter a plain function, which makes tensors or reads its own arguments, into the public names.
 
     out: it gets `out=`, into which its result is copied.
     """

@@ -1,8 +1,8 @@
 """The derivative of a scalar function is a scalar function: the tangent of a body, line by line.
 
 A body is a straight line of arithmetic, calls and choices.  An operator or a call contributes the declared rule of the
-op that is nothing but that (`exp`, `div`, `pow`, ...), so no derivative is written twice.  A choice passes the gradient
-to the branch that was taken and nothing to the other: no 0 meets an infinity of the branch that was not.  Source:
+op with the same meaning (`exp`, `div`, `pow`, ...), so no derivative is written twice.  A choice passes the gradient to
+the branch that was taken and nothing to the other, so no 0 is multiplied by an infinity of the other branch.  Source:
 Griewank and Walther, Evaluating Derivatives, chapter 3 (forward mode), with the gradient as the seed.
 """
 
@@ -18,7 +18,7 @@ from minigrad.declare.tracing import trace
 from minigrad.errors import DeclarationError
 from minigrad.kernels.scalar import strip_docstring
 
-# The op whose rules differentiate an operator or a call of the dialect that has another name.
+# The op whose rules differentiate an operator or a call of scalar functions that has another name.
 OPERATORS = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.Pow: "pow", ast.Mod: "remainder"}
 CALLS = {"fabs": "abs", "normal_cdf": "ndtr", "logistic": "sigmoid"}
 CONSTANT = ("floor", "ceil", "trunc", "rint", "round", "isnan", "isinf", "isfinite")  # between their steps
@@ -29,8 +29,8 @@ Pair = tuple[ast.expr, ast.expr | None]
 
 @cache
 def derivative(f: ScalarFn, operand: int, there: tuple[bool, ...] = ()) -> ScalarFn:
-    """The gradients of f's results, each times its derivative in one operand, as a function of them and of what it
-    reads: (g, ...), or (g0, g1, ...) for several results.  there: which of these gradients there are, () for all.
+    """Return the gradients of f's results, each times its derivative for one operand, summed, as a scalar function of
+    the gradients and of f's arguments: (g, ...), or (g0, g1, ...).  there: which gradients there are, () for all.
 
     Raises DeclarationError if f calls a function whose op has no rule.
     """
@@ -53,7 +53,7 @@ def derivative(f: ScalarFn, operand: int, there: tuple[bool, ...] = ()) -> Scala
 
 
 class Tangents:
-    """Writes the lines of a body again, with a name of its own for each value, and the tangent of each beside it.
+    """Writes the lines of a body again, with a name of its own for each value, next to the value's tangent.
 
     values: by the local names of the body, each value and its tangent; None is a tangent of 0.  known: the names of
     values by their text.
@@ -67,14 +67,14 @@ class Tangents:
         self.known: dict[str, str] = {}
 
     def fresh(self, name: str) -> str:
-        """A name that nothing else has."""
+        """Return a name that nothing else has."""
         while name in self.used:
             name += "_"
         self.used.add(name)
         return name
 
     def tangent_of(self, k: int, seeds: dict[str, ast.expr]) -> ast.expr | None:
-        """The tangent of the k-th result from those of operands."""
+        """Return the tangent of the k-th result from those of operands."""
         self.values = {a: (ast.Name(a), seeds.get(a)) for a in self.f.args}
         *steps, last = strip_docstring(self.f.node.body)
         for step in steps:
@@ -86,7 +86,7 @@ class Tangents:
         return self.walk(results[k])[1]
 
     def named(self, node: ast.expr, name: str = "") -> ast.expr:
-        """A value under a name, t1, t2 ... where it has none, so that it is computed once."""
+        """Return a value under a name, t1, t2 ... where it has none, so that it is computed once."""
         if isinstance(node, (ast.Name, ast.Constant)):
             return node
         text = ast.unparse(node)
@@ -96,7 +96,7 @@ class Tangents:
         return ast.Name(self.known[text])
 
     def kept(self, tangent: ast.expr | None) -> ast.expr | None:
-        """A tangent under a name."""
+        """Return a tangent under a name."""
         return None if tangent is None else self.named(tangent)
 
     def walk(self, node: ast.expr) -> Pair:
@@ -128,7 +128,7 @@ class Tangents:
         return node, None  # a number, or a constant of math
 
     def either(self, logic: ast.boolop, pairs: Sequence[Pair]) -> Pair:
-        """`a and b`, `a or b`: conditions, or the number that decides."""
+        """Return `a and b`, `a or b`: conditions, or the number that decides."""
         if all(d is None for _, d in pairs):
             return ast.BoolOp(logic, [x for x, _ in pairs]), None
         (a, da), *rest = pairs
@@ -141,7 +141,7 @@ class Tangents:
         return ast.IfExp(decided, a, b), ast.IfExp(decided, da or ZERO, db or ZERO)
 
     def call(self, func: ast.expr, pairs: Sequence[Pair]) -> Pair:
-        """A call of a function of math, of a builtin, or of another scalar function."""
+        """Return a call of a function of math, of a builtin, or of another scalar function."""
         name = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
         if isinstance(func, ast.Name) and name in self.f.helpers:
             return self.helper(name, pairs)
@@ -151,7 +151,7 @@ class Tangents:
         return self.step(CALLS.get(name, name), pairs, lambda *xs: ast.Call(func, list(xs), []))
 
     def step(self, name: str, pairs: Sequence[Pair], again: Callable[..., ast.expr]) -> Pair:
-        """A call or an operator, whose derivative is the rule of the op of its name."""
+        """Return a call or an operator, whose derivative is the rule of the op of its name."""
         if all(d is None for _, d in pairs):
             return again(*[x for x, _ in pairs]), None
         xs = [self.named(x) for x, _ in pairs]
@@ -162,7 +162,7 @@ class Tangents:
         return y, total
 
     def partial(self, name: str, k: int, d: ast.expr, xs: Sequence[ast.expr], y: ast.expr) -> ast.expr:
-        """What operand k of a primitive contributes: its declared rule, with its tangent for the gradient."""
+        """Return the contribution of operand k of a primitive: its declared rule, with its tangent for the gradient."""
         if name == "mul":
             return ast.BinOp(d, ast.Mult(), xs[1 - k])
         if name == "neg" or (name == "sub" and k == 1):
@@ -180,7 +180,7 @@ class Tangents:
         return self.calls(rule, [d, *[operands[a] for a in rule.args[1:]]])
 
     def helper(self, name: str, pairs: Sequence[Pair]) -> Pair:
-        """A call of another scalar function, which is differentiated as this one is."""
+        """Return a call of another scalar function, which is differentiated in the same way."""
         function = self.f.helpers[name]
         xs = [self.named(x) for x, _ in pairs]
         total = None
@@ -192,7 +192,7 @@ class Tangents:
         return ast.Call(ast.Name(name), xs, []), total
 
     def calls(self, function: ScalarFn, args: list[ast.expr]) -> ast.expr:
-        """A call of a scalar function, which becomes a helper."""
+        """Return a call of a scalar function, which becomes a helper."""
         known = next((name for name, each in self.helpers.items() if each is function), None)
         name = known or self.fresh(function.name)
         self.helpers[name] = function
@@ -203,13 +203,13 @@ ZERO = ast.Constant(0)
 
 
 def plus(a: ast.expr | None, b: ast.expr | None) -> ast.expr | None:
-    """The sum of two tangents, of which None is 0."""
+    """Return the sum of two tangents, of which None is 0."""
     return b if a is None else a if b is None else ast.BinOp(a, ast.Add(), b)
 
 
 @cache
 def rule_of(name: str, k: int) -> ScalarFn | None:
-    """The declared rule of a primitive as a scalar function of g and what it saves; None without one.
+    """Return the declared rule of a primitive as a scalar function of g and its saved values; None without one.
 
     A user's op may have the name of a function of `math`; it is not that function.
     """
@@ -221,7 +221,7 @@ def rule_of(name: str, k: int) -> ScalarFn | None:
 
 
 def needed(lines: Sequence[ast.stmt], result: ast.expr) -> list[ast.stmt]:
-    """Those lines that the result is computed from."""
+    """Return those lines that the result is computed from."""
     names = {n.id for n in ast.walk(result) if isinstance(n, ast.Name)}
     kept: list[ast.stmt] = []
     for line in reversed(lines):

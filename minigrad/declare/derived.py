@@ -1,9 +1,9 @@
-"""Rules that a declaration leaves to us: `vjp="derived"` of an elementwise op.
+"""Derived rules: `vjp="derived"` of an elementwise op.
 
 The rule of an operand is an elementwise op of the gradients and of those operands that it reads: one kernel, whose
-rules are derived in their turn, so every order is there.  It is linear in the gradient, so its own rule for that is
-itself.  Rules of our own ops are derived when one of them is first recorded, those of users' at the declaration, where
-errors belong.
+rules are derived in the same way, so every order exists.  It is linear in the gradient, so its own rule for that is
+itself.  Rules of this package's ops are derived when one of them is first recorded, those of users' ops at the
+declaration, so that an error appears there.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from minigrad.runtime.dispatch import fast_path
 
 
 def leave_rules(op: Op, vjp: Sequence[Any], later: bool) -> None:
-    """Let the rules that `vjp` calls "derived" be derived: at their first use, or now."""
+    """Set the rules that `vjp` declares as "derived": at their first use, or now."""
     op.derived, op.complete = True, None not in vjp
     while op.result is None and op.outputs[0] in op.operands:  # a rule saves `y`, the operand
         op.outputs = (f"{op.outputs[0]}_",)
@@ -38,25 +38,25 @@ def leave_rules(op: Op, vjp: Sequence[Any], later: bool) -> None:
 
 
 def read(op: Op, fn: Any) -> Rule | None:
-    """A rule that is written by hand."""
+    """Return a rule that is written by hand."""
     return None if fn is None else read_rule(op, fn)
 
 
 def derived_rule(op: Op, operand: int) -> Rule:
-    """The rule of one operand."""
+    """Return the rule of one operand."""
     assert op.scalar is not None
     return rule_of(op, operand, derivative(op.scalar, operand))
 
 
 def rule_of(op: Op, operand: int, scalar: ScalarFn) -> Rule:
-    """A scalar function of the gradients of all results, and of what it reads, as a rule of an operand."""
+    """Return a scalar function of all results' gradients, and of the values that it reads, as an operand's rule."""
     if op.result is None:
         return single(op, operand, scalar, 1)
     count, made = len(op.outputs), dict[tuple[bool, ...], Rule]()
     saves = scalar.args[count:]
 
     def rule(*args: Any) -> Any:
-        """Of those gradients that are there, so that none of the others is a 0 that meets an infinity."""
+        """Use only the gradients that exist, so that no 0 for the others is multiplied by an infinity."""
         assert op.scalar is not None
         there = tuple([g is not None for g in args[:count]])
         if there not in made:
@@ -69,7 +69,7 @@ def rule_of(op: Op, operand: int, scalar: ScalarFn) -> Rule:
 
 
 def single(op: Op, operand: int, scalar: ScalarFn, heads: int) -> Rule:
-    """A scalar function of so many gradients, and of what it reads, as an op that nobody declares."""
+    """Return a scalar function of so many gradients, and of the values that it reads, as an undeclared op."""
     known = known_op(scalar)
     if known is not None:
         return as_rule(known, scalar.args[heads:], heads)
@@ -86,7 +86,7 @@ def single(op: Op, operand: int, scalar: ScalarFn, heads: int) -> Rule:
 
 
 def as_wide(op: Op, specs: Sequence[Spec]) -> Pair:
-    """The promoted float, computed in no narrower dtype than the op itself computes in."""
+    """Return the promoted float, computed in no narrower dtype than the op itself computes in."""
     compute, dtype = to_float(op, specs)
     primal, known = op.primal, dict(zip(op.operands, specs, strict=True))
     assert primal is not None and primal.dtype_rule is not None
@@ -98,14 +98,14 @@ def as_wide(op: Op, specs: Sequence[Spec]) -> Pair:
 
 
 def derive_rest(op: Op) -> None:
-    """Enter the rules of a rule: its derivative in the gradient is itself."""
+    """Set the rules of a rule: its derivative with respect to the gradient is itself."""
     assert op.public is not None
     itself = as_rule(op.public, op.operands[1:], 1)
     enter_rules(op, (itself, *[derived_rule(op, k) for k in range(1, len(op.operands))]))
 
 
 def known_op(scalar: ScalarFn) -> Callable[..., Any] | None:
-    """What a derivative is without a kernel of its own: the gradient itself, or one call of an op on its arguments."""
+    """Return a derivative that needs no kernel of its own: the gradient itself, or one call of an op."""
     (last,) = scalar.node.body[-1:]
     assert isinstance(last, ast.Return)
     match last.value:
@@ -119,7 +119,7 @@ def known_op(scalar: ScalarFn) -> Callable[..., Any] | None:
 
 
 def as_rule(function: Callable[..., Any], saves: tuple[str, ...], heads: int) -> Rule:
-    """A rule that is one kernel, of which derivatives can be asked."""
+    """Return a rule that is one kernel, and that can be differentiated."""
     rule = Rule(function, saves, (), tuple(range(heads)))
     rule.fused, rule.foreign = function, False
     return rule

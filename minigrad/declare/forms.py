@@ -1,4 +1,4 @@
-"""What the public functions of ops share: operands are checked, optional ones left out, results written into `out`.
+"""Common steps of the public functions of ops: checks of operands, optional operands, writes into `out`.
 
 `signature.py` writes a function for each declaration; the steps that depend on values are here.
 """
@@ -30,9 +30,9 @@ from minigrad.runtime.tracers import Tracer, no_way_out
 
 
 def expect_operands(op: Op, operands: Sequence[Any]) -> tuple[Any, ...]:
-    """The operands of a call, a NumPy array next to a tensor as a tensor on its device.
+    """Return the operands of a call; a NumPy array next to a tensor becomes a tensor on its device.
 
-    Raises DTypeError unless each is what its annotation allows: a tensor, such an array, a number or None.
+    Raises DTypeError unless each matches its annotation: a tensor, such an array, a number or None.
     """
     signature, result = op.signature, []
     like = next((x for x in operands if isinstance(x, Tensor)), None)
@@ -47,7 +47,7 @@ def expect_operands(op: Op, operands: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def apart(op: Op, operands: tuple[Any, ...], out: Any) -> tuple[Any, ...]:
-    """The operands of a definition whose result is copied into `out`: see `read_before`."""
+    """Return the operands of a definition whose result is copied into `out`: see `read_before`."""
     if any(isinstance(x, Tracer) for x in operands):
         raise no_way_out(op)
     positions = out if isinstance(out, (tuple, list)) else (out,)
@@ -65,7 +65,7 @@ def call(op: Op, operands: tuple[Any, ...], params: dict[str, Any], out: Any = N
 
 
 def call_present(op: Op, operands: tuple[Any, ...], params: dict[str, Any], out: Any = None) -> Any:
-    """`call` for an op with optional operands: where some are None, by its variant without them."""
+    """Run `call` for an op with optional operands: where some are None, by its variant without them."""
     for x in operands:
         if x is None:
             op = variant(op, tuple([each is not None for each in operands]))
@@ -74,7 +74,7 @@ def call_present(op: Op, operands: tuple[Any, ...], params: dict[str, Any], out:
 
 
 def along_a_scalar(op: Op, operands: tuple[Any, ...], params: dict[str, Any]) -> Any:
-    """An op along a dim of a tensor without dims, which is a row of one element there; so are the results."""
+    """Run an op along a dim of a tensor without dims, which is a row of one element there; so are the results."""
     params = canonical(op, operands, params)
     rows = tuple([x.reshape(1) if isinstance(x, Tensor) and not x.layout.shape else x for x in operands])
     result = apply(op, rows, params)
@@ -84,9 +84,9 @@ def along_a_scalar(op: Op, operands: tuple[Any, ...], params: dict[str, Any]) ->
 
 
 def tensor_list(op: Op, tensors: Any) -> tuple[Tensor, ...]:
-    """The operands that are given as a sequence, a NumPy array next to a tensor as a tensor on its device.
+    """Return the operands in a sequence; a NumPy array next to a tensor becomes a tensor on its device.
 
-    Raises ArgumentError for none, and for others than these.
+    Raises ArgumentError for an empty sequence, and for other objects.
     """
     items: list[Any] = list(tensors) if isinstance(tensors, (list, tuple)) else [tensors]
     several = bool(items) and isinstance(tensors, (list, tuple))
@@ -103,7 +103,7 @@ def tensor_list(op: Op, tensors: Any) -> tuple[Tensor, ...]:
 
 
 def in_dtype(op: Op, x: Any, dtype: Any) -> Any:
-    """A tensor in the dtype that a caller names; of several results each."""
+    """Return a tensor in the dtype that a caller names; of several results each."""
     if isinstance(x, tuple):
         return type(x)(*[in_dtype(op, y, dtype) for y in x])
     expect_tensors(op.label, x)
@@ -121,7 +121,7 @@ def call_in_dtype(op: Op, x: Any, dtype: Any, params: dict[str, Any], out: Any =
 
 
 def as_float(op: Op | str, x: Any, dtype: Any = None) -> Any:
-    """A tensor of floats: in `dtype`, or integers in the default float dtype.  op: the op, or its name."""
+    """Return a tensor of floats: in `dtype`, or integers in the default float dtype.  op: the op, or its name."""
     label = op if isinstance(op, str) else op.label
     expect_tensors(label, x)
     if dtype is not None:
@@ -136,14 +136,14 @@ def as_float(op: Op | str, x: Any, dtype: Any = None) -> Any:
 
 
 def call_view(op: Op, x: Any, params: dict[str, Any]) -> Any:
-    """A view whose plan was not found by its arguments as they were written."""
+    """Run a view whose plan was not found by its arguments as they were written."""
     if x.__class__ not in PLAIN:
         expect_tensors(op.label, x)
     return apply(op, (x,), params)
 
 
 def several(op: Op, name: str, arguments: tuple[Any, ...], named: Any, missing: Any) -> Any:
-    """A parameter that may be given as several arguments, as one sequence, or by name; given as arguments, a tuple."""
+    """Return a parameter from several arguments, one sequence, or its name; several arguments become a tuple."""
     if not arguments:
         if named is missing:
             raise TypeError(f"{op.label}() needs {name}")
@@ -154,7 +154,7 @@ def several(op: Op, name: str, arguments: tuple[Any, ...], named: Any, missing: 
 
 
 def whole(values: Any) -> bool:
-    """Whether a parameter is an int, or a tuple of ints and nothing that is equal to one."""
+    """Return whether a parameter is an int, or a tuple of ints and nothing that is equal to one."""
     if values.__class__ is tuple or values.__class__ is Size:
         for each in values:  # noqa: SIM110  a generator costs twice as much
             if each.__class__ is not int:
@@ -167,7 +167,7 @@ def whole(values: Any) -> bool:
 
 
 def blame(op: Op, error: MinigradError) -> None:
-    """Let the message of an error in a part of a composed op name the op: "diff: in sub: ..."."""
+    """Prefix the message of an error in a part of a composed op with the op: "diff: in sub: ..."."""
     message = str(error)
     if message and not message.startswith(f"{op.label}:"):
         error.args = (f"{op.label}: in {message}", *error.args[1:])
@@ -177,9 +177,9 @@ def blame(op: Op, error: MinigradError) -> None:
 
 
 def handed_on(op: Op, x: Tensor, params: dict[str, Any]) -> Tensor:
-    """A call with parameters that a rule has of a recorded op: ints and tuples of them, where equal ones are the same.
+    """Return a call with the parameters of a recorded op from its rule: ints and tuples of them, with unique meaning.
 
-    So they are looked up as they are, which `apply` may not do.
+    So the plan is looked up by them directly, which `apply` may not do.
     """
     if x.__class__ not in PLAIN:
         result: Tensor = apply(op, (x,), params)
@@ -189,7 +189,7 @@ def handed_on(op: Op, x: Tensor, params: dict[str, Any]) -> Tensor:
 
 
 def by_name(function: FunctionType, signature: Signature, head: int) -> Callable[..., Any]:
-    """The body of a declaration, called with the Specs of results and then of operands, and parameters by name."""
+    """Return the body of a declaration, called with the Specs of results and operands, and parameters by name."""
     parameters, operands = signature.parameters, signature.operands
     first = tuple(p.name for p in parameters[: len(operands)]) == operands and not signature.many
     if first or any(p.kind is p.VAR_POSITIONAL for p in parameters):
@@ -200,9 +200,9 @@ def by_name(function: FunctionType, signature: Signature, head: int) -> Callable
 
 
 def in_format(name: str, x: Tensor, memory_format: Any) -> Tensor:
-    """x with its elements in the order of a memory format: x itself where they are, else a copy.
+    """Return x with its elements in the order of a memory format: x itself where they are, otherwise a copy.
 
-    Raises ArgumentError for what is not a memory format, ShapeError where x does not have its number of dims.
+    Raises ArgumentError for a value that is not a memory format, ShapeError where x does not have its number of dims.
     """
     rank = CHANNELS_LAST.get(memory_format)
     if rank is None:
@@ -215,7 +215,7 @@ def in_format(name: str, x: Tensor, memory_format: Any) -> Tensor:
 
 
 def collected(function: FunctionType, signature: Signature) -> Callable[..., Any]:
-    """A definition that has `*tensors`, with one sequence in their place."""
+    """Return a definition that has `*tensors`, with one sequence instead of them."""
     names = [p.name for p in signature.parameters if p.kind is not KEYWORD]
     if not any(p.kind is p.VAR_POSITIONAL for p in signature.parameters):
         return function
@@ -228,7 +228,7 @@ def collected(function: FunctionType, signature: Signature) -> Callable[..., Any
 
 
 def writing(function: Any) -> Any:
-    """A function that makes a tensor, with `out=` for one that exists; its dtype and device are then the default."""
+    """Return a function that makes a tensor with `out=` added; then `out` determines the default dtype and device."""
     signature = inspect.signature(function)
 
     @functools.wraps(function)

@@ -16,7 +16,7 @@ in_place: dict[str, Callable[..., Any]] = {}
 
 
 def default_namespace(module: str) -> tuple[str, ...]:
-    """The namespace of a declaration that names none; users' own ops have none."""
+    """Return the namespace of a declaration that names none; users' own ops have none."""
     if not module.startswith("minigrad.ops."):
         return ()
     return (FUNCTIONAL,) if module.startswith("minigrad.ops.nn.") else (MG,)

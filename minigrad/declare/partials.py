@@ -1,9 +1,9 @@
-"""What may a loop assume of a reduction?  What its declaration says, checked on a few numbers.
+"""Check the assumptions that a loop may make about a reduction: the properties that are declared, on a few numbers.
 
 Parallel loops, lanes of vector registers and pieces of long rows each make a partial result of some of the elements.
-How those become one is declared, never read from a body's source: `order="sum"` and `order="extreme"` say that the body
-joins accumulators as it joins an element, `combine=` names the function that does, and `order="sequential"` forbids
-partial results.  `core/reducer.py` has the record, `docs/decisions/013-what-a-reduction-may-assume.md` the reasons.
+How these are combined is declared, never read from a body's source.  With `order="sum"` and `order="extreme"` the body
+joins accumulators as it joins an element; `combine=` names the function that does; `order="sequential"` forbids partial
+results.  `core/reducer.py` has the record, `docs/decisions/013-what-a-reduction-may-assume.md` the reasons.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ CHOICES = (
     'function of two partial results; order="extreme" for the largest or smallest; or order="sequential" for one '
     "element after the other"
 )
-# Rows in two parts that are reduced apart and as one.  Times 4 they are integers, for bodies that only those can run.
+# Rows in two parts, reduced separately and as one.  Times 4 they are integers, for bodies that accept only those.
 ROWS = (((), ()), ((), (-3.0,)), ((3.0,), (-0.5, 0.75)), ((2.0, -1.25), (0.75, -2.0, 1.5)))
 ENDS = (-2.0, 0.0, 0.75, math.inf, -math.inf, math.nan)
 CLOSE = 1e-6
@@ -51,11 +51,11 @@ def declared(
     linear: bool = False,
     results: int | None = None,
 ) -> Reducer:
-    """The reduction of a declaration: of elements, or of what `map` makes of those of its operands.
+    """Return the reduction of a declaration: of elements, or of the values that `map` makes of its operands' elements.
 
-    results: how many the declaration has; None: one of `finish`, or else one of each accumulator.
-    Raises DeclarationError if it does not say how partial results become one, or if what it says is not so for some
-    numbers.
+    results: how many the declaration has; None: one of `finish`, or if there is none, one per accumulator.
+    Raises DeclarationError if it does not declare how partial results are combined, or if the declaration is wrong for
+    some numbers.
     """
     identities = (identity,) if isinstance(identity, str) else tuple(identity)
     count = len(identities)
@@ -70,7 +70,7 @@ def declared(
         join = separately(scalar)
     reducer = Reducer(scalar, identities, order or "any", join, values, last, linear and count == 1)
     wrong = misfit(reducer, order, combine is not None, results)
-    # Our own are tried by a test: it takes a tenth of the time of importing them.
+    # A test checks this package's reductions: here it would take a tenth of the time of importing them.
     if not wrong and join is not None and not scalar.where.startswith(OURS):
         wrong = untrue(reducer)
     if wrong:
@@ -79,7 +79,7 @@ def declared(
 
 
 def misfit(reducer: Reducer, order: str | None, combines: bool, results: int | None) -> str:
-    """What is missing or too much in a declaration, or ""."""
+    """Return the missing or superfluous part of a declaration, or ""."""
     scalar, values, last, count = reducer.scalar, reducer.map, reducer.finish, reducer.accumulators
     for identity in reducer.identities:
         if identity not in IDENTITIES:
@@ -98,7 +98,7 @@ def misfit(reducer: Reducer, order: str | None, combines: bool, results: int | N
         )
     if values is not None and (not values.args or len(scalar.args) != count + 1):
         return f"maps elements by {values.name}, which must take one, and takes their values as ({accs}, x)"
-    scan = reducer.combine is None and count == 1  # which may read several operands, one element after the other
+    scan = reducer.combine is None and count == 1  # it may read several operands, one element after the other
     for function, wanted in () if scan else ((scalar, count + 1), (reducer.combine, 2 * count)):
         if function is not None and len(function.args) != wanted:
             needed = NUMBERS.get(wanted, wanted)
@@ -107,7 +107,7 @@ def misfit(reducer: Reducer, order: str | None, combines: bool, results: int | N
 
 
 def read(function: Callable[..., Any] | ScalarFn, results: int = 1, of: str = "output") -> ScalarFn:
-    """A scalar function with so many results, parsed; that of an elementwise op is its body.  of: see `parse`."""
+    """Return a scalar function with so many results, parsed; for an elementwise op, its body.  of: see `parse`."""
     function = getattr(getattr(function, "op", None), "scalar", None) or function
     scalar = function if isinstance(function, ScalarFn) else parse(function, results=results, of=of)
     if scalar.results != results:
@@ -119,19 +119,19 @@ def read(function: Callable[..., Any] | ScalarFn, results: int = 1, of: str = "o
 
 
 def average(acc: Any, n: Any) -> Any:
-    """The last step of a mean."""
+    """Return the last step of a mean."""
     return acc / n
 
 
 def untrue(reducer: Reducer) -> str:
-    """What a reduction says of itself and is not so, or ""."""
+    """Return the declared property of a reduction that is wrong, or ""."""
     if reducer.order == "extreme":
         return no_extreme(reducer) or (disagreement(reducer) if reducer.accumulators > 1 else "")
     return disagreement(reducer) or (no_sum(reducer) if reducer.order == "sum" and reducer.linear else "")
 
 
 def disagreement(reducer: Reducer) -> str:
-    """How a reduction in two parts differs from the same in one, or ""."""
+    """Return how a reduction in two parts differs from the same in one, or ""."""
     for compute, factor in ((np.dtype(np.float64), 1), (np.dtype(np.int64), 4)):
         f, join = both(reducer, compute)
         start = tuple([first_accumulator(identity, compute) for identity in reducer.identities])
@@ -143,27 +143,27 @@ def disagreement(reducer: Reducer) -> str:
                     for first, second in ((left, right), (right, left)):
                         if not close(join(*first, *second), whole):
                             return told(reducer, a, b, whole, first, second, join(*first, *second))
-            except TypeError:  # a body for integers alone, such as acc | x
+            except TypeError:  # a body for integers only, such as acc | x
                 continue
         return ""
     return ""
 
 
 def no_sum(reducer: Reducer) -> str:
-    """Where a reduction that says order="sum" and linear=True does not add its elements, or ""."""
+    """Return where a reduction with order="sum" and linear=True does not add its elements, or ""."""
     f, _ = both(reducer, np.dtype(np.float64))
     for acc, x in product((-2.0, 0.0, 0.75, 3.0), repeat=2):
         (joined,) = f((np.float64(acc),), np.float64(x))
         if not close((joined,), (np.float64(acc + x),)):
             return (
-                f'says order="sum" and linear=True, which only a sum is, but of {acc:g} and {x:g} it makes {joined:g}; '
+                f'declares order="sum" and linear=True, so it must be a sum, but maps {acc:g} and {x:g} to {joined:g}; '
                 f"leave one of them out"
             )
     return ""
 
 
 def told(reducer: Reducer, a: Iterable[Any], b: Iterable[Any], whole: Any, first: Any, second: Any, joined: Any) -> str:
-    """A sentence about one disagreement."""
+    """Return the message for one disagreement."""
     assert reducer.combine is not None
     elements = ", ".join(f"{x:g}" for x in (*a, *b)) or "nothing"
     how = f"combine={reducer.combine.name}" if reducer.order == "any" else f'order="{reducer.order}"'
@@ -176,13 +176,13 @@ def told(reducer: Reducer, a: Iterable[Any], b: Iterable[Any], whole: Any, first
 
 
 def shown(accumulators: tuple[Any, ...]) -> str:
-    """Accumulators as messages have them."""
+    """Format accumulators for messages."""
     text = ", ".join(f"{acc:g}" for acc in accumulators)
     return text if len(accumulators) == 1 else f"({text})"
 
 
 def no_extreme(reducer: Reducer) -> str:
-    """Where a reduction is not the largest or smallest number with nan above all, or ""."""
+    """Return where a reduction is not the largest or smallest number with nan above all, or ""."""
     f, _ = both(reducer, np.dtype(np.float64))
     for k, identity in enumerate(reducer.identities):
         if identity not in ("lowest", "highest"):
@@ -200,15 +200,15 @@ def no_extreme(reducer: Reducer) -> str:
 
 
 def both(reducer: Reducer, compute: np.dtype[Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """The body, of accumulators in a tuple, and the joining function of a reduction as Python functions; all operands
-    have the same element."""
+    """Return the body, of accumulators in a tuple, and the joining function of a reduction as Python functions; all
+    operands have the same element."""
     assert reducer.combine is not None
     step, operands = tuple_function(reducer.scalar, compute), len(reducer.scalar.args) - reducer.accumulators
     return lambda acc, x: step(*acc, *[x] * operands), tuple_function(reducer.combine, compute)
 
 
 def close(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
-    """Equal, or but for rounding; two nan are."""
+    """Return whether values are equal up to rounding; two nan are equal."""
     return all(
         a == b or (a != a and b != b) or abs(a - b) <= CLOSE * max(1.0, abs(a), abs(b))
         for a, b in zip(one, other, strict=True)

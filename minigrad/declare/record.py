@@ -1,9 +1,9 @@
-"""From a declaration to its record: names are read, checked and entered, and the public function gets a face.
+"""From a declaration to its record: names are read, checked and entered, and the public function is completed.
 
-The parameter names of a derivative rule say what is saved: `g` the incoming gradient (`g0`, `g1` ... those of several
-results), `y` the output (or a result by its name), an operand's name its value; keyword-only names are parameters and
-static facts (`in_shape`, `a_dtype`, `y_shape` ...), and `**params` all parameters.  The decorators are in
-`decorators.py`, the claims of a declaration for transforms in `claims.py`.
+The parameter names of a derivative rule specify its arguments: `g` the incoming gradient (`g0`, `g1` ... those of
+several results), `y` the output (or a result by its name), an operand's name its value.  Keyword-only names are
+parameters and static facts (`in_shape`, `a_dtype`, `y_shape` ...), and `**params` all parameters.  The decorators are
+in `decorators.py`, the claims of a declaration for transforms in `claims.py`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def new_op(
     function: FunctionType, kind: str, operands: tuple[str, ...], params: dict[str, Any], vjp: Vjp | None,
     outputs: tuple[str, ...] = ("y",), zeros: bool = False, name: str = "", label: str = "", listed: bool = True,
 ) -> Op:  # fmt: skip
-    """An Op for `function`, checked; `publish` enters it into the schema.
+    """Return an Op for `function`, checked; `publish` enters it into the schema.
 
     name: of the op in the schema, where it is not that of the function.  label: of the function that users call, where
     that is another.  listed: whether it is to be in the schema.
@@ -66,7 +66,7 @@ def new_op(
 
 
 def check_vjp(op: Op, vjp: Any) -> Sequence[Any]:
-    """The rules of a declaration.  Raises DeclarationError unless there is one for each operand, or None."""
+    """Return the rules of a declaration.  Raises DeclarationError unless there is one for each operand, or None."""
     entries = [vjp] if isinstance(vjp, str) or callable(vjp) else list(vjp)
     able = op.kind == "elementwise"
     if any(fn is not None and not callable(fn) and not (able and fn == DERIVED) for fn in entries):
@@ -82,7 +82,7 @@ def check_vjp(op: Op, vjp: Any) -> Sequence[Any]:
 
 
 class ByMask(dict[int, Any]):
-    """What a call saves, or runs, by the bit mask of the operands that track; worked out at its first use."""
+    """The values that a call saves, or the rules that it runs, by the bit mask of tracked operands; computed lazily."""
 
     def __init__(self, op: Op, make: Callable[[Op, int], Any]) -> None:
         super().__init__()
@@ -94,7 +94,7 @@ class ByMask(dict[int, Any]):
 
 
 def enter_rules(op: Op, rules: tuple[Rule | None, ...]) -> None:
-    """Give an op its rules, and what a call saves for them."""
+    """Set the rules of an op, and the values that a call saves for them."""
     op.rules = rules
     for name, make in (("saves", saves_for), ("picks", picks_for)):
         few = len(rules) <= FEW  # a tuple is read faster
@@ -104,8 +104,8 @@ def enter_rules(op: Op, rules: tuple[Rule | None, ...]) -> None:
 
 @cache
 def results_of(name: str, outputs: tuple[str, ...]) -> Any:
-    """The named tuple of several results; a pickle of one has the names, for no module holds the class."""
-    make: Any = namedtuple  # a type checker wants names that are written out
+    """Return the named tuple of several results; a pickle of one has the names, since no module holds the class."""
+    make: Any = namedtuple  # a type checker requires literal names
     cls = make(name, outputs)
 
     def reduce(self: Any) -> Any:
@@ -116,7 +116,7 @@ def results_of(name: str, outputs: tuple[str, ...]) -> Any:
 
 
 def results_again(name: str, outputs: tuple[str, ...], values: tuple[Any, ...]) -> Any:
-    """Several results from a pickle."""
+    """Restore several results from a pickle."""
     return results_of(name, outputs)(*values)
 
 
@@ -130,8 +130,8 @@ def read_rule(op: Op, fn: Callable[..., Any], joint: bool = False) -> Rule:
         if name == "asked" and joint and parameter.kind is inspect.Parameter.KEYWORD_ONLY:
             if name in op.params:
                 raise DeclarationError(
-                    f"{op.where}: 'asked' in the joint rule of {op.name} could be the operands that want a gradient or "
-                    f"its parameter; rename the parameter",
+                    f"{op.where}: 'asked' in the joint rule of {op.name} could be the operands that require a gradient "
+                    f"or its parameter; rename the parameter",
                     op=op.name,
                 )
             asked = True
@@ -159,7 +159,7 @@ def read_rule(op: Op, fn: Callable[..., Any], joint: bool = False) -> Rule:
 
 
 def read_gradients(op: Op, names: list[str]) -> tuple[int, ...]:
-    """Which results' gradients a rule takes first: `g` that of the first, `g0`, `g1` ... those of several."""
+    """Return the results whose gradients a rule takes first: `g` that of the first, `g0`, `g1` ... those of several."""
     indices: list[int] = []
     for name in names:
         match = GRADIENT.match(name)
@@ -177,7 +177,7 @@ def read_gradients(op: Op, names: list[str]) -> tuple[int, ...]:
 
 
 def check_outputs(op: Op, outputs: tuple[str, ...]) -> tuple[str, ...]:
-    """The names of several results.  Raises DeclarationError where rules could not tell them from other names."""
+    """Return the names of several results.  Raises DeclarationError where rules could confuse them with other names."""
     taken = {"g", *op.operands, *op.params}
     right = isinstance(outputs, tuple) and all(isinstance(name, str) for name in outputs)
     wrong = not right or [name for name in outputs if not is_result(name) or name in taken]
@@ -190,12 +190,12 @@ def check_outputs(op: Op, outputs: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def is_result(name: str) -> bool:
-    """Whether a result may have this name: a field of a named tuple, and not the name of a gradient."""
+    """Return whether a result may have this name: a field of a named tuple, and not the name of a gradient."""
     return name.isidentifier() and not iskeyword(name) and name[0] != "_" and not GRADIENT.match(name)
 
 
 def check_writes(op: Op, writes: tuple[str, ...]) -> tuple[str, ...]:
-    """The operands that a call writes, by name.  Raises DeclarationError for a name that is not an operand's."""
+    """Return the operands that a call writes, by name.  Raises DeclarationError for a name that is not an operand's."""
     wrong = [name for name in (writes if isinstance(writes, tuple) else (writes,)) if name not in op.operands]
     if wrong or not isinstance(writes, tuple):
         raise DeclarationError(
@@ -206,14 +206,14 @@ def check_writes(op: Op, writes: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def roles_of(function: FunctionType, params: dict[str, Any]) -> dict[str, Any]:
-    """The roles that the annotations of a declaration give to its parameters."""
+    """Return the roles in the annotations of a declaration's parameters."""
     annotations = annotations_of(function)
     roles = {name: role_of(annotations.get(name)) for name in params}
     return {name: role for name, role in roles.items() if role is not None}
 
 
 def read_joint(op: Op, fn: Callable[..., Any]) -> Rule:
-    """The rule for all operands at once; it may want what the single rules save, and no more."""
+    """Return the rule for all operands at once; it may read the values that the single rules save, and no more."""
     rule = read_rule(op, fn, joint=True)
     missing = set(rule.saves).difference(*(single.saves for single in op.rules if single is not None))
     wrong = (
@@ -231,20 +231,20 @@ def check_rule(function: FunctionType, dtype: Callable[..., Any]) -> None:
     if not callable(dtype) or next(iter(inspect.signature(dtype).parameters), "") != "op":
         raise DeclarationError(
             f"{where_of(function)}: dtype={getattr(dtype, '__name__', dtype)!r} of "
-            f"{function.__name__} is no rule; give a function of (op, specs) such as mg.rules.promote",
+            f"{function.__name__} is not a rule; expected a function of (op, specs) such as mg.rules.promote",
             op=function.__name__,
         )
 
 
 def saves_for(op: Op, mask: int) -> tuple[int, ...]:
-    """Which values a call keeps when the operands in `mask` track: operand numbers, -1 for the first result."""
+    """Return the values to save when the operands in `mask` are tracked: operand indices, -1 for the first result."""
     names = {name for k, rule in enumerate(op.rules) if rule and mask >> k & 1 for name in rule.saves}
     positions = (*range(-1, -1 - len(op.outputs), -1), *range(len(op.operands)))
     return tuple(k for k in positions if op.value_name(k) in names)
 
 
 def picks_for(op: Op, mask: int) -> tuple[tuple[int, tuple[int, ...]], ...]:
-    """The rules that run when the operands in `mask` track, each with the places of what it wants among the saves."""
+    """Return the rules for the tracked operands in `mask`, each with the indices of its values among the saves."""
     names = [op.value_name(k) for k in op.saves[mask]]
     rules = [(k, rule) for k, rule in enumerate(op.rules) if rule is not None and mask >> k & 1]
     return tuple((k, tuple(map(names.index, rule.saves))) for k, rule in rules)
@@ -254,8 +254,8 @@ def publish(
     op: Op, function: FunctionType, public: Function, namespace: str | tuple[str, ...] | None = None,
     method: bool = False, in_place: bool = False, listed: bool = True,
 ) -> Function:  # fmt: skip
-    """Give the public function its name, docstring and record, and enter the op, which is whole now, into the schema
-    and into the namespaces; its source is the declaration."""
+    """Set the name, docstring and record of the public function, and enter the complete op into the schema and into the
+    namespaces; its source is the declaration."""
     public.__name__ = public.__qualname__ = function.__name__
     public.__doc__ = function.__doc__
     public.__module__ = function.__module__ or "__main__"  # code that was executed in a bare dict has none
@@ -271,7 +271,7 @@ def publish(
         enter(public, namespace, method, in_place)
     if not listed:
         return public
-    # A user may declare another `mul`, to learn from it: it is listed beside ours, under its module's name.
+    # A user may declare another `mul`, to learn from it: it is listed in addition to ours, under its module's name.
     ours = public.__module__.startswith("minigrad.")
     taken = not ours and op.name in schema and schema[op.name].public.__module__.startswith("minigrad.")
     schema[f"{public.__module__}.{op.name}" if taken else op.name] = op
@@ -279,7 +279,7 @@ def publish(
 
 
 def lookalikes(name: str) -> list[str]:
-    """Names of ops that are written nearly so, at most three, the nearest first."""
+    """Return names of ops that are spelled similarly, at most three, the nearest first."""
     import difflib
 
     return difflib.get_close_matches(name, [op.label for op in schema.values()], n=3, cutoff=0.5)

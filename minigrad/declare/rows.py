@@ -1,10 +1,10 @@
 """Row functions from one kind of declaration: totals, elements, their gradient, the definition.
 
-`@rows` makes the ops of softmax, layer_norm and their like, `@picks` those of a loss.  What they decorate is the
+`@rows` makes the ops of softmax, layer_norm and similar functions, `@picks` those of a loss.  They decorate the
 definition, in other ops; a call runs a `RowFn` in one kernel, and its backward pass another.  A backward pass without a
-graph takes the backward kernels: ops without derivatives.  Where the graph is wanted, the engine walks back
-through the definition; an op that keeps its result instead of its operands states its gradient in tensor code.  So all
-orders of derivatives exist, and none above the first is written by hand.
+graph uses the backward kernels: ops without derivatives.  Where the graph is recorded, the engine runs a backward pass
+through the definition; an op that saves its result instead of its operands declares its gradient in tensor code.  So
+all orders of derivatives exist, and none above the first is written by hand.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ def rows(
 ) -> Declare:  # fmt: skip
     """Declare an op along rows; the body is its definition as tensor code, where floats come in the compute dtype.
 
-    The first operand has the rows, along the parameter `dim` or else the last dim; the others are lines that all rows
-    share.  Any other parameter is what the totals' finishing functions take.
+    The first operand has the rows, along the parameter `dim`, or the last dim if there is none; the others are lines
+    that all rows share.  The totals' finishing functions take any other parameter.
     fn: totals and the function of an element, over the operands by name.
     backward: the same for the gradient of the rows, over `g` and operands, with a term for each line: the gradient of
     the line is the sum of that term over all rows.
     name: of the op in the schema, where the function has another.
     claims: `linear=`, `jvp=`, `batch=` and where users find it, as for `kernel`.
-    batches: how the backward ops take a batch, by the last part of their label, where it is not as the op does.
-    vjp: the gradient in tensor code, for one over `g` and the result `y`; then no operand is kept, and higher orders go
-    through it instead of the definition.
+    batches: how the backward ops take a batch, by the last part of their label, where it differs from the op's way.
+    vjp: the gradient in tensor code, for one over `g` and the result `y`; then no operand is saved, and higher orders
+    go through it instead of the definition.
     The backward ops are `label_backward` and, with lines, `label_sums` and `label_gradients`, which makes both.
     """
 
@@ -94,12 +94,12 @@ def picks(
     name: str = "",
     namespace: Any = None,
 ) -> Declare:
-    """As `rows`, for minus the element of each row (last dim) that a second operand names.
+    """Declare as `rows` does, for minus the element of each row (last dim) that a second operand names.
 
     Parameters are `ignore`, the target of rows that do not count, and `reduction`: see the requests `Pick`, `PickBack`.
-    backward: what of each element, less 1 at the one that is named, times g, is the gradient.
+    backward: its value at each element, less 1 at the named element, times g, is the gradient.
     dtype: as for `kernel`, also of the backward op.  jvp, batch: as for `kernel`; back_vjp, back_jvp and
-    back_batch: likewise, of the backward op.  With back_vjp, higher orders go through that instead of the definition.
+    back_batch: the same of the backward op.  With back_vjp, higher orders go through that instead of the definition.
     """
 
     def declare(function: FunctionType) -> Function:
@@ -130,12 +130,12 @@ def picks(
 
 
 def operands_of(function: FunctionType) -> Names:
-    """The operands of a definition."""
+    """Return the operands of a definition."""
     return read_signature(function).operands
 
 
 def params_of(function: FunctionType) -> dict[str, inspect.Parameter]:
-    """The parameters of a definition that its op has, too."""
+    """Return the parameters of a definition that its op has, too."""
     signature = read_signature(function)
     return {
         p.name: p
@@ -145,7 +145,7 @@ def params_of(function: FunctionType) -> dict[str, inspect.Parameter]:
 
 
 def check_names(function: FunctionType, fn: RowFn, operands: Names) -> None:
-    """Raise DeclarationError unless what the scalar functions ask for is there: operands, and totals before them."""
+    """Raise DeclarationError unless the scalar functions read existing names: operands, and totals before them."""
     asks = [(fn.operands, operands)]
     asks += [(total.term.args, fn.names[: len(fn.operands) + k]) for k, total in enumerate(fn.totals)]
     made = [scalar for scalar in (fn.result, fn.reuse, *fn.terms) if scalar is not None]
@@ -154,23 +154,23 @@ def check_names(function: FunctionType, fn: RowFn, operands: Names) -> None:
         wrong = [name for name in names if name not in known]
         if wrong:
             raise DeclarationError(
-                f"{where_of(function)}: a function of {fn.name} asks for {wrong[0]!r}; there are {', '.join(known)}",
+                f"{where_of(function)}: a function of {fn.name} reads {wrong[0]!r}; expected one of {', '.join(known)}",
                 op=function.__name__,
             )
 
 
 def check_params(function: FunctionType, fn: RowFn, known: Names) -> None:
-    """Raise DeclarationError for parameters that are not known but one, which the totals' finishing functions take."""
+    """Raise DeclarationError for unknown parameters, except one, which the totals' finishing functions take."""
     more = [name for name in params_of(function) if name not in known]
     if len(more) > 1:
         raise DeclarationError(
             f"{where_of(function)}: {function.__name__} has the parameters {', '.join(more)}; the totals of {fn.name} "
-            f"take one beside {', '.join(known)}", op=function.__name__,
+            f"take one in addition to {', '.join(known)}", op=function.__name__,
         )  # fmt: skip
 
 
 def posed(function: FunctionType, body: Body, names: Names, name: str = "", results: int = 1) -> FunctionType:
-    """`body`, which takes anything, with the name, operands and parameters by which `kernel` knows it.
+    """Return `body`, which takes any arguments, with the name, operands and parameters that `kernel` reads.
 
     name: of a backward op; the op itself has the parameters of its definition, in their order.
     """
@@ -188,7 +188,7 @@ def posed(function: FunctionType, body: Body, names: Names, name: str = "", resu
 
 
 def pose(body: Body, function: FunctionType, names: Names, more: Names = ()) -> None:
-    """Give a body a signature: positional names, then the parameters of `function` by keyword and some more."""
+    """Set the signature of a body: positional names, then the parameters of `function` by keyword and some more."""
     parameters = [inspect.Parameter(name, EITHER) for name in names]
     parameters += [p.replace(kind=KEYWORD) for p in params_of(function).values()]
     parameters += [inspect.Parameter(name, KEYWORD) for name in more]
@@ -200,7 +200,7 @@ def pose(body: Body, function: FunctionType, names: Names, more: Names = ()) -> 
 
 
 def with_definition(function: FunctionType, public: Function, backward: Function | None = None) -> Function:
-    """The op with what it is made of; backward: the kernel of its only rule, where the graph is not wanted."""
+    """Return the op with its definition; backward: the kernel of its only rule, where no graph is recorded."""
     op: Op = at(function, public).op  # type: ignore[attr-defined]
     op.composed = function
     public.__wrapped__ = function  # type: ignore[attr-defined]
@@ -211,13 +211,13 @@ def with_definition(function: FunctionType, public: Function, backward: Function
 
 
 def at(function: FunctionType, public: Function) -> Function:
-    """The op, with the place of its declaration."""
+    """Return the op, with the position of its declaration."""
     public.op.where = where_of(function)  # type: ignore[attr-defined]
     return public
 
 
 def launcher(fn: RowFn, lines: Names) -> Body:
-    """The body of an op over the operands of `fn`; what sums down the columns has results of its own for that."""
+    """Return the body of an op over the operands of `fn`; sums down the columns are results of their own."""
 
     def prepare(backend: Any, *specs: Spec, **params: Any) -> Any:
         count = len(specs) - len(fn.operands)
@@ -233,7 +233,7 @@ def launcher(fn: RowFn, lines: Names) -> Body:
 
 
 def picking(request: Callable[..., Any], fn: RowFn, label: str) -> Body:
-    """The body of an op that requests `Pick` or `PickBack`; its last two operands are the rows and the classes."""
+    """Return the body of an op that requests `Pick` or `PickBack`; its last two operands are the rows and the classes."""
 
     def body(backend: Any, out: Spec, *specs: Spec, ignore: int, reduction: str) -> Any:
         launch = backend.prepare(request(fn, ignore, reduction), out, *specs)
@@ -244,7 +244,7 @@ def picking(request: Callable[..., Any], fn: RowFn, label: str) -> Body:
 
 
 def along(function: FunctionType, backward: RowFn, lines: Names, outputs: Names, batch: BatchRule) -> Function:
-    """One of the backward ops; it takes a batch as its op does."""
+    """Return one of the backward ops; it takes a batch as its op does."""
     count = len(outputs)
     dtype = floating if count == 1 else lambda op, specs, **params: (floating(op, specs),) * count
     kinds = (False,) * (backward.result is not None) + (True,) * len(backward.terms)
@@ -256,7 +256,7 @@ def along(function: FunctionType, backward: RowFn, lines: Names, outputs: Names,
 
 
 def chosen(names: Names, back: Function, sums: Function | None, both: Function | None) -> Body:
-    """The gradients of all operands that are asked for, in one reading of the rows."""
+    """Return a rule for the gradients of all requested operands, which reads the rows once."""
     nothing = (None,) * (len(names) - 1)
     if sums is None:
         return lambda *values, asked, **params: (back(*values, **params), *nothing)
@@ -275,8 +275,8 @@ def chosen(names: Names, back: Function, sums: Function | None, both: Function |
 
 
 def first_order(function: FunctionType, names: Names, joint: Body, smooth: Names) -> dict[str, Any]:
-    """The rules of a declaration, from one that gives all gradients; every operand is kept, for the definition wants
-    them all.  smooth: the operands that have a gradient."""
+    """Return the rules of a declaration, from one that returns all gradients; every operand is saved, since the
+    definition needs them all.  smooth: the operands that have a gradient."""
 
     def single_rule(k: int) -> Body:
         asked = tuple(k == j for j in range(len(names)))
@@ -295,7 +295,7 @@ def first_order(function: FunctionType, names: Names, joint: Body, smooth: Names
 
 
 def shape_rule(lines: Names, kinds: tuple[bool, ...]) -> Body:
-    """A shape for each result: that of the rows, or for a true kind that of a line."""
+    """Return a rule for the shape of each result: that of the rows, or for a true kind that of a line."""
 
     def shape(op: Op, *specs: Spec, **params: Any) -> Any:
         by_name = dict(zip(op.operands, specs))
@@ -313,14 +313,14 @@ def shape_rule(lines: Names, kinds: tuple[bool, ...]) -> Body:
 
 
 def pick_shape(op: Op, x: Spec, target: Spec, *, ignore: int, reduction: str) -> tuple[int, ...]:
-    """One number a row, or one for all."""
+    """Return the shape of one number per row, or of one for all."""
     if not x.shape or target.shape != x.shape[:-1]:
         raise ShapeError(f"{op.label}: {target!r} must have a class for each row of {x!r}", op=op.label)
     return target.shape if reduction == "none" else ()
 
 
 def pick_back_shape(op: Op, g: Spec, x: Spec, target: Spec, *, ignore: int, reduction: str) -> tuple[int, ...]:
-    """The shape of x."""
+    """Return the shape of x."""
     if g.shape != pick_shape(op, x, target, ignore=ignore, reduction=reduction):
         raise ShapeError(f"{op.label}: {g!r} must have the shape of the loss of {x!r}", op=op.label)
     return x.shape

@@ -1,7 +1,7 @@
-"""Rules for dtypes and shapes, by name: what a declaration says with `dtype=` and `shape=`.
+"""Rules for dtypes and shapes, by name: the values of `dtype=` and `shape=` in a declaration.
 
-A dtype rule for a loop gives (compute dtype, result dtype): registers and memory.  Each raises before anything is
-allocated, in one sentence that names the op and what it was given.
+A dtype rule for a loop returns (compute dtype, result dtype): registers and memory.  Each raises before anything is
+allocated, with a message that names the op and its operands.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ Pair = tuple[np.dtype[Any], DType]
 
 
 def common(specs: Sequence[Spec]) -> DType:
-    """The dtype that all operands promote to, where one without dims counts less: see `promote_all`."""
+    """Return the dtype that all operands promote to, where one without dims counts less: see `promote_all`."""
     return promote_all([(spec.dtype, spec.layout.ndim) for spec in specs])
 
 
 def refuse(op: Op, specs: Sequence[Spec], right: str) -> DTypeError:
-    """The error of a dtype rule."""
+    """Return the error of a dtype rule."""
     return DTypeError(f"{op.label}: got {', '.join(map(repr, specs))}; {right}", op=op.label)
 
 
@@ -36,13 +36,13 @@ def refuse(op: Op, specs: Sequence[Spec], right: str) -> DTypeError:
 
 
 def promote(op: Op, specs: Sequence[Spec]) -> Pair:
-    """The promoted dtype of all operands, bool included."""
+    """Return the promoted dtype of all operands, bool included."""
     dtype = common(specs)
     return dtype.compute, dtype
 
 
 def number(op: Op, specs: Sequence[Spec]) -> Pair:
-    """As `promote`, but bool is refused: differences and signs of truth values mean nothing."""
+    """Promote as `promote`, but refuse bool: differences and signs of booleans have no meaning."""
     dtype = common(specs)
     if dtype is bool_:
         raise refuse(op, specs, "bool has no arithmetic here; convert with .to(mg.int64)")
@@ -50,19 +50,19 @@ def number(op: Op, specs: Sequence[Spec]) -> Pair:
 
 
 def to_float(op: Op, specs: Sequence[Spec]) -> Pair:
-    """The promoted dtype if it is a float, else the default float."""
+    """Return the promoted dtype if it is a float, otherwise the default float."""
     dtype = common(specs)
     dtype = dtype if dtype.is_float else default_float()
     return dtype.compute, dtype
 
 
 def compare(op: Op, specs: Sequence[Spec]) -> Pair:
-    """Compare in the promoted dtype, give bool."""
+    """Compare in the promoted dtype, return bool."""
     return common(specs).compute, bool_
 
 
 def integer(op: Op, specs: Sequence[Spec]) -> Pair:
-    """Integers and bool only."""
+    """Accept integers and bool only."""
     dtype = common(specs)
     if dtype.is_float:
         raise refuse(op, specs, "bits are defined for bool and integers only")
@@ -70,7 +70,7 @@ def integer(op: Op, specs: Sequence[Spec]) -> Pair:
 
 
 def select(op: Op, specs: Sequence[Spec]) -> Pair:
-    """For where(condition, input, other): the promoted dtype of the last two; the condition must be bool."""
+    """For where(condition, input, other), promote the last two; the condition must be bool."""
     if specs[0].dtype is not bool_:
         raise refuse(op, specs, "the condition must be bool; compare first, as in x > 0")
     dtype = common(specs[1:])
@@ -88,19 +88,19 @@ def widen(op: Op, specs: Sequence[Spec]) -> Pair:
 
 
 def accumulate(op: Op, specs: Sequence[Spec]) -> Pair:
-    """The promoted dtype, floats only, with an accumulator in which squares neither overflow nor vanish: float32 for
-    float16 and bfloat16, float64 for the others."""
+    """Return the promoted dtype, floats only, with an accumulator in which squares neither overflow nor vanish: float32
+    for float16 and bfloat16, float64 for the others."""
     dtype = floating(op, specs)
     return np.dtype(dtype.accumulator), dtype
 
 
 def counted(op: Op, specs: Sequence[Spec]) -> Pair:
-    """Give int64; floats are counted in float64, since an integer would lose what they are below 1."""
+    """Return int64; floats are counted in float64, since an integer would lose values below 1."""
     return (float64 if specs[0].dtype.is_float else int64).compute, int64
 
 
 def mean_dtype(op: Op, specs: Sequence[Spec]) -> Pair:
-    """As `widen`, floats only: the mean of integers needs a decision that the caller should make."""
+    """Widen as `widen`, floats only: the mean of integers needs a decision that the caller should make."""
     dtype = specs[0].dtype
     if not dtype.is_float:
         raise refuse(op, specs, "the mean needs a floating dtype; convert with .to(mg.float32)")
@@ -108,12 +108,12 @@ def mean_dtype(op: Op, specs: Sequence[Spec]) -> Pair:
 
 
 def logical(op: Op, specs: Sequence[Spec]) -> Pair:
-    """Read truth values, give bool."""
+    """Read booleans, return bool."""
     return specs[0].dtype.compute, bool_
 
 
 def reduced_shape(op: Op, a: Spec, *others: Spec, dims: tuple[int, ...], keepdim: bool) -> Any:
-    """The shape after reducing `dims`, of several results one for each.
+    """Return the shape after reducing `dims`, of several results one for each.
 
     Raises ShapeError if the reduction has no element and no identity, or if operands differ in shape.
     """
@@ -125,30 +125,30 @@ def reduced_shape(op: Op, a: Spec, *others: Spec, dims: tuple[int, ...], keepdim
 
 
 def shape_of_reduction(op: Op, a: Spec, *, dims: tuple[int, ...], keepdim: bool, **params: Any) -> tuple[int, ...]:
-    """The shape after reducing `dims` with something to give for no element."""
+    """Return the shape after reducing `dims`, for a reduction that is defined for no element."""
     if keepdim:
         return tuple(1 if d in dims else n for d, n in enumerate(a.shape))
     return tuple(n for d, n in enumerate(a.shape) if d not in dims)
 
 
 def with_kept_dims(out: Spec, shape: tuple[int, ...], dims: tuple[int, ...]) -> Spec:
-    """The output as the kernels see it: length 1 at every reduced dim."""
+    """Return the output as the kernels receive it: length 1 at every reduced dim."""
     kept = tuple(1 if d in dims else n for d, n in enumerate(shape))
     return Spec(Layout.contiguous(kept, out.layout.offset), out.dtype)
 
 
 def index_dtype(op: Op, specs: Sequence[Spec], /, **params: Any) -> DType:
-    """Positions are int64."""
+    """Return int64 for positions."""
     return int64
 
 
 def values_and_positions(op: Op, specs: tuple[Spec, ...], /, **params: Any) -> tuple[DType, DType]:
-    """The dtypes of elements of the first operand, and of the positions where they stood."""
+    """Return the dtypes of elements of the first operand, and of their positions."""
     return specs[0].dtype, int64
 
 
 def twice(rule: Callable[..., Any]) -> Callable[..., tuple[Any, Any]]:
-    """The rule of two results that both have the shape, or the dtype, of another rule."""
+    """Return the rule of two results that both have the shape, or the dtype, of another rule."""
 
     def both(op: Op, /, *specs: Any, **params: Any) -> tuple[Any, Any]:
         return (rule(op, *specs, **params),) * 2
@@ -157,7 +157,7 @@ def twice(rule: Callable[..., Any]) -> Callable[..., tuple[Any, Any]]:
 
 
 def logical_values(op: Op, specs: Sequence[Spec]) -> Pair:
-    """Read truth values of any dtypes, give bool."""
+    """Read elements of any dtypes as booleans, return bool."""
     return common(specs).compute, bool_
 
 
@@ -165,7 +165,7 @@ def logical_values(op: Op, specs: Sequence[Spec]) -> Pair:
 
 
 def floating(op: Op, specs: Sequence[Spec], /, **params: Any) -> DType:
-    """The promoted dtype of all operands, floats only."""
+    """Return the promoted dtype of all operands, floats only."""
     dtype = common(specs)
     if not dtype.is_float:
         raise refuse(op, specs, "a floating dtype is needed; convert with .to(mg.float32)")
@@ -173,7 +173,7 @@ def floating(op: Op, specs: Sequence[Spec], /, **params: Any) -> DType:
 
 
 def same_shape(op: Op, x: Spec, /, *others: Spec, **params: Any) -> tuple[int, ...]:
-    """The one shape that all operands have."""
+    """Return the one shape that all operands have."""
     for other in others:
         if other.shape != x.shape:
             raise ShapeError(f"{op.label}: {x!r} and {other!r} must have one shape", op=op.label)

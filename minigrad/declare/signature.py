@@ -1,7 +1,7 @@
 """The public signature of an op, read from its declaration, and the Python function that users call with it.
 
-Operands are the parameters annotated as tensors, wherever they stand: `Tensor`, `Tensor | None`, `Sequence[Tensor]`,
-and `Tensor | float` where a number will do.  All other parameters are static: their annotations are roles.  The
+Operands are the parameters annotated as tensors, at any position: `Tensor`, `Tensor | None`, `Sequence[Tensor]`,
+and `Tensor | float` where a number is accepted.  All other parameters are static: their annotations are roles.  The
 function is written as text, so that a call pays for its own parameters only, and an editor shows PyTorch's signature.
 """
 
@@ -21,12 +21,12 @@ from minigrad.errors import DeclarationError
 from minigrad.runtime.first_call import at_first_call
 from minigrad.runtime.tensor import Tensor
 
-HIDDEN = "_mg_"  # names of the written function that are not the user's begin so
+HIDDEN = "_mg_"  # the prefix of names in the written function that are not the user's
 KEYWORD, EITHER = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
 EMPTY = inspect.Parameter.empty
 FRONT = role_of(Front)
 OUT = inspect.Parameter("out", KEYWORD, default=None, annotation="Tensor | None")
-NUMPY = {"dim": "axis", "keepdim": "keepdims"}  # a parameter of PyTorch's -> NumPy's name of it
+NUMPY = {"dim": "axis", "keepdim": "keepdims"}  # PyTorch's parameter -> NumPy's name of it
 _TEXT = re.compile(
     r"(?:Layout|(?:mg\.)?Tensor)(?P<number>\s*\|\s*(?:float|Any))?(?P<none>\s*\|\s*None)?$"
     r"|Sequence\[(?:mg\.)?Tensor\]$"
@@ -49,11 +49,11 @@ class Signature:
 
     @property
     def params(self) -> dict[str, Any]:
-        """The static parameters with their defaults."""
+        """Return the static parameters with their defaults."""
         return {p.name: p.default for p in self.parameters if p.name not in self.operands}
 
     def role(self, name: str) -> Role | None:
-        """The role of a parameter."""
+        """Return the role of a parameter."""
         return next((role_of(p.annotation) for p in self.parameters if p.name == name), None)
 
 
@@ -71,7 +71,7 @@ def read_signature(function: FunctionType, skip: int = 0) -> Signature:
             raise DeclarationError(f"{where_of(function)}: {function.__name__} has a parameter {p}, which is reserved")
         annotation = annotations.get(p.name, EMPTY)
         kinds = kinds_of(annotation) if marked else frozenset(() if p.kind is KEYWORD else ("one", "number"))
-        if p.name == "out" and "none" in kinds:  # where the result goes, which is no operand
+        if p.name == "out" and "none" in kinds:  # the destination of the result, which is not an operand
             kinds = frozenset()
         if p.kind is p.VAR_POSITIONAL:
             kinds = frozenset({"many"})
@@ -86,7 +86,7 @@ def read_signature(function: FunctionType, skip: int = 0) -> Signature:
 
 
 def annotations_of(function: Callable[..., Any]) -> dict[str, Any]:
-    """The annotations of a declaration, evaluated where that is possible."""
+    """Return the annotations of a declaration, evaluated where that is possible."""
     annotations, space = inspect.get_annotations(function), getattr(function, "__globals__", {})
     ours = str(space.get("__name__")).startswith("minigrad.")
     try:
@@ -101,7 +101,7 @@ _evaluated: dict[tuple[str, str], Any] = {}
 
 
 def evaluated(text: Any, space: dict[str, Any]) -> Any:
-    """The value of an annotation in one of our modules, each of which writes the same few a hundred times."""
+    """Return the value of an annotation in a module of this package, where the same few occur hundreds of times."""
     if not isinstance(text, str):
         return text
     key = space["__name__"], text
@@ -111,7 +111,7 @@ def evaluated(text: Any, space: dict[str, Any]) -> Any:
 
 
 def kinds_of(annotation: Any) -> frozenset[str]:
-    """What an operand may be: "one" tensor, "many", a "number", "none"; nothing of these for a static parameter."""
+    """Return the kinds of an operand: "one" tensor, "many", a "number", "none"; an empty set for a static parameter."""
     if isinstance(annotation, str):
         match = _TEXT.match(annotation.strip())
         if match is None:
@@ -130,7 +130,7 @@ def kinds_of(annotation: Any) -> frozenset[str]:
 
 
 def where_of(function: FunctionType) -> str:
-    """File and line of a declaration."""
+    """Return file and line of a declaration."""
     return f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}"
 
 
@@ -140,7 +140,7 @@ def where_of(function: FunctionType) -> str:
 def write_function(
     name: str, signature: Signature, body: Sequence[str], names: dict[str, Any], out: bool, returned: Any = EMPTY
 ) -> Any:
-    """The public function: the parameters of a signature, `out=` where it has one, and a body written with `names`.
+    """Return the public function: the parameters of a signature, `out=` where it has one, and a body with `names`.
 
     A parameter that may be given as several arguments is read first, from these or by its name.
     """
@@ -155,7 +155,7 @@ def write_function(
 
 
 def written(name: str, signature: Signature, body: Sequence[str], names: dict[str, Any], out: bool) -> Any:
-    """The function that `write_function` promises, made among some names."""
+    """Make the function for `write_function`, among some names."""
     spelled: list[str] = []
     lines: list[str] = []
     absent: list[str] = []
@@ -174,7 +174,7 @@ def written(name: str, signature: Signature, body: Sequence[str], names: dict[st
             spelled.append("*")
         star = star or p.kind in (KEYWORD, p.VAR_POSITIONAL)
         if p.default is EMPTY and not star and (absent or p.name in other_names):
-            spelled.append(f"{p.name}={HIDDEN}missing")  # what follows one that may be left out needs a default, too
+            spelled.append(f"{p.name}={HIDDEN}missing")  # a parameter after an optional one needs a default, too
             absent.append(p.name)
         elif p.default is EMPTY or p.kind is p.VAR_POSITIONAL:
             spelled.append(f"*{p.name}" if p.kind is p.VAR_POSITIONAL else p.name)
@@ -202,14 +202,14 @@ def written(name: str, signature: Signature, body: Sequence[str], names: dict[st
 
 
 def numpys_names(signature: Signature) -> dict[str, str]:
-    """The parameters that take NumPy's name as well, as in PyTorch: `axis` for `dim`, `keepdims` for `keepdim`."""
+    """Return the parameters that take NumPy's name as well, as in PyTorch: `axis` for `dim`."""
     taken = {p.name: p.kind for p in signature.parameters}
     able = {name for name, kind in taken.items() if kind is not inspect.Parameter.VAR_POSITIONAL}
     return {key: other for key, other in NUMPY.items() if key in able - {*signature.operands} and other not in taken}
 
 
 def renamed(function: str, key: str, value: Any, other: str, argument: Any, default: Any) -> Any:
-    """A parameter that may be given by another name.  Raises TypeError where it is given twice, or not at all."""
+    """Return a parameter that has a second name.  Raises TypeError where it is passed twice, or not at all."""
     if argument is EMPTY:
         raise TypeError(f"{function}() missing 1 required positional argument: {key!r}")
     if value is not default:
@@ -218,7 +218,7 @@ def renamed(function: str, key: str, value: Any, other: str, argument: Any, defa
 
 
 def shown(signature: Signature, out: bool, returned: Any = EMPTY) -> inspect.Signature:
-    """The signature as an editor shows it: a role by what Python's type of it is."""
+    """Return the signature as an editor shows it: a role by its Python type."""
     parameters = []
     for p in signature.parameters:
         role = role_of(p.annotation)
@@ -231,14 +231,14 @@ def shown(signature: Signature, out: bool, returned: Any = EMPTY) -> inspect.Sig
 
 
 def type_of(default: Any) -> str:
-    """The type of a parameter that has no role, by its default; a float may stand for an int."""
+    """Return the type of a parameter that has no role, by its default; a float may also be an int."""
     return "Any" if default is None else "float" if type(default) is int else type(default).__name__
 
 
 def fast_signature(
     signature: inspect.Signature, defaults: Mapping[str, Any], operands: Sequence[str]
 ) -> inspect.Signature:
-    """The signature of an elementwise op as an editor shows it.
+    """Return the signature of an elementwise op as an editor shows it.
 
     Of several operands without a default one must be a tensor; no annotation can express which.
     """
@@ -253,7 +253,7 @@ def fast_signature(
 
 
 def plain(annotation: Any) -> Any:
-    """An annotation without its role."""
+    """Return an annotation without its role."""
     role = role_of(annotation)
     if role is not None:
         return role.type
@@ -265,12 +265,12 @@ def plain(annotation: Any) -> Any:
 
 
 def shorter(annotation: Any) -> str:
-    """A union or a sequence without the modules of its parts."""
+    """Return a union or a sequence without the modules of its parts."""
     return re.sub(r"[\w.]+\.(?=\w)", "", str(annotation))
 
 
 def plain_test(signature: Signature) -> str:
-    """The expression that holds where every operand is of a class that calls take as it is."""
+    """Return the expression that is true where every operand is of a class that calls take as it is."""
     tests = []
     for name in signature.operands:
         if name == signature.many:

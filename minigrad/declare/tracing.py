@@ -1,8 +1,8 @@
-"""A derivative rule as a scalar function: it is called once, with symbols in place of tensors.
+"""A derivative rule as a scalar function: it is called once, with symbols instead of tensors.
 
 Every elementwise op that it applies to them becomes a line of a scalar function, which is compiled by the same
 specialiser as any declaration.  Only the rules of declarations with `fuse=True` are traced: one call must be enough to
-learn all that the rule ever does.
+learn all possible behaviour of the rule.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ OPERATORS = {
     "mod": "remainder", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor",
 }  # fmt: skip
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
-# What truth values may be combined by: a sum of two would be 2 in a kernel, and True as a tensor.
+# The ops that may combine booleans: a sum of two would be 2 in a kernel, and True as a tensor.
 LOGIC = ("bitwise_and", "bitwise_or", "bitwise_xor", "logical_and", "logical_or", "logical_xor", "logical_not",
          "eq", "ne", "where")  # fmt: skip
 LIMIT = 6  # operands of a fused kernel at most
-EXACT = 1 << 53  # whole numbers up to here are the same in every way of writing them
+EXACT = 1 << 53  # integers up to here are exact in every float notation
 
 
 class Unfusable(Exception):
@@ -43,17 +43,17 @@ class Trace:
         self.cost = 1
 
     def call(self, op: Op, args: tuple[Any, ...]) -> Symbol:
-        """One elementwise op as a line `t3 = name(t1, t2)`."""
+        """Write one elementwise op as a line `t3 = name(t1, t2)`."""
         if op.scalar is None or op.kind != "elementwise" or op.scalar.results > 1 or len(args) != len(op.operands):
             raise Unfusable(op.name)
         specs = tuple(Spec(SCALAR, bool_ if isinstance(x, Symbol) and x._truth else float32) for x in args)
         assert op.dtype_rule is not None
         _, dtype = op.dtype_rule(op, specs)
-        # In one loop everything has one compute dtype: truth values may be chosen by, and combined with each other.
+        # One loop has one compute dtype: a boolean may only be a condition, or be combined with other booleans.
         chosen = specs[1:] if op.name == "where" else specs
         truths = [spec.dtype is bool_ for spec in chosen]
         if dtype not in (bool_, float32) or (any(truths) and not (all(truths) and op.name in LOGIC)):
-            raise Unfusable(f"{op.name} of truth values")
+            raise Unfusable(f"{op.name} of booleans")
         self.helpers[op.name] = op.scalar
         self.cost += op.scalar.cost
         target = f"t{len(self.lines)}"
@@ -66,7 +66,7 @@ class Trace:
 
 
 class Symbol:
-    """Stands for a tensor while a rule is traced.  _truth: it is a bool; _with_g: the gradient is a part of it."""
+    """A placeholder for a tensor in a trace.  _truth: it is a bool; _with_g: it depends on the gradient."""
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -74,12 +74,12 @@ class Symbol:
         self._trace, self._node, self._truth, self._with_g = trace, node, truth, with_g
 
     def __getattr__(self, name: str) -> Callable[..., Symbol]:
-        """A tensor's method, if that is an elementwise op; shapes, dtypes and values are nothing that a trace knows."""
+        """Return a tensor's method, if that is an elementwise op; a trace has no shapes, dtypes and values."""
         op = method_op(name)
         return lambda *args: self._trace.call(op, (self, *args))
 
     def __bool__(self) -> bool:
-        raise Unfusable("a rule that asks for a value")
+        raise Unfusable("a rule that reads a value")
 
     def __neg__(self) -> Symbol:
         return self._trace.call(schema["neg"], (self,))
@@ -89,19 +89,19 @@ class Symbol:
 
 
 def method_op(name: str) -> Op:
-    """The elementwise op that a tensor's method of this name is.  Raises Unfusable for any other attribute."""
-    # `x.where(condition, other)` has another order than the op; rules speak candle's where_cond.
+    """Return the elementwise op for a tensor's method of this name.  Raises Unfusable for any other attribute."""
+    # `x.where(condition, other)` has another order than the op; rules use `where_cond`.
     if name == "where_cond":
         return schema["where"]
     method = getattr(Tensor, name, None)
     op = getattr(method, "op", None)
     if not isinstance(op, Op) or op.public is not method:
-        raise Unfusable(f"a rule that asks for {name}")
+        raise Unfusable(f"a rule that reads {name}")
     return op
 
 
 def _attach() -> None:
-    """Python's operators, each as the op of its name."""
+    """Attach Python's operators, each as the op of its name."""
     for operator, name in OPERATORS.items():
         setattr(Symbol, f"__{operator}__", lambda a, b, name=name: a._trace.call(schema[name], (a, b)))
         setattr(Symbol, f"__r{operator}__", lambda b, a, name=name: b._trace.call(schema[name], (a, b)))
@@ -114,7 +114,7 @@ SCALAR = Layout.contiguous(())
 
 
 def as_node(x: Any) -> ast.expr:
-    """A symbol's name, or a number as a literal."""
+    """Return a symbol's name, or a number as a literal."""
     if isinstance(x, Symbol):
         return x._node
     if type(x) not in (int, float) or x != x or x in (float("inf"), float("-inf")):
@@ -134,7 +134,7 @@ def trace(op: Op, rule: Rule, name: str) -> ScalarFn | None:
         value = rule.fn(*[Symbol(written, ast.Name(a), with_g=a == "g") for a in args])
     except Exception:  # the rule itself, on tensors, raises the error with its own message
         return None
-    # Without g in it the value has the shape of what was saved, and the kernel would give it that of g.
+    # A value that does not depend on g has the shape of the saved values, and the kernel would return it in that of g.
     if not isinstance(value, Symbol) or value._truth or not value._with_g or not written.lines:
         return None
     arguments = ast.arguments([], [ast.arg(a) for a in args], None, [], [], None, [])

@@ -1,4 +1,4 @@
-"""The variants of an op with optional operands: for each set of operands that is given, an op of these alone.
+"""The variants of an op with optional operands: for each set of operands that is present, an op of only these.
 
 `linear(input, weight)` is an op of two operands and `linear(input, weight, bias)` one of three, both declared once.
 A variant has the rules of its operands, and calls the functions of the declaration with None for the others.
@@ -18,7 +18,7 @@ Present = tuple[bool, ...]
 
 
 def variant(op: Op, present: Present) -> Op:
-    """The op over the operands that are present."""
+    """Return the op over the operands that are present."""
     result = op.variants.get(present)
     if result is None:
         result = op.variants[present] = reduced(op, present)
@@ -26,7 +26,7 @@ def variant(op: Op, present: Present) -> Op:
 
 
 def reduced(op: Op, present: Present) -> Op:
-    """A new op over some of the operands of another."""
+    """Return a new op over some of the operands of another."""
     names = tuple(name for name, there in zip(op.operands, present) if there)
     made = Op(op.name, op.kind, names, op.params, op.where)
     for field in ("doc", "label", "outputs", "zeros", "result", "roles", "target", "public", "along", "signature"):
@@ -49,20 +49,20 @@ def reduced(op: Op, present: Present) -> Op:
 
 
 def spread(values: tuple[Any, ...], present: Present, head: int) -> list[Any]:
-    """Values for all operands behind `head` others: None for those that are absent."""
+    """Return values for all operands behind `head` others: None for those that are absent."""
     rest = iter(values[head:])
     return [*values[:head], *[next(rest) if there else None for there in present]]
 
 
 def widened(function: Callable[..., Any] | None, present: Present, head: int) -> Any:
-    """A function of all operands as one of those that are present."""
+    """Return a function of all operands as one of those that are present."""
     if function is None:
         return None
     return lambda *values, **params: function(*spread(values, present, head), **params)
 
 
 def without(rule: Rule, absent: frozenset[str]) -> Rule:
-    """A derivative rule that is given None for the operands that are absent."""
+    """Return a derivative rule that receives None for the operands that are absent."""
     there = tuple(name not in absent for name in rule.saves)
     fn = rule.fn if all(there) else widened(rule.fn, there, len(rule.gradients))
     saves = tuple(name for name in rule.saves if name not in absent)
@@ -72,7 +72,7 @@ def without(rule: Rule, absent: frozenset[str]) -> Rule:
 
 
 def joint_without(rule: Rule, absent: frozenset[str], present: Present) -> Rule:
-    """The rule of all operands, which gives the gradients of those that are present."""
+    """Return the rule of all operands, restricted to the gradients of those that are present."""
     made = without(rule, absent)
     inner = made.fn
 
@@ -86,13 +86,13 @@ def joint_without(rule: Rule, absent: frozenset[str], present: Present) -> Rule:
 
 
 def linear_without(linear: Linear, names: tuple[str, ...]) -> Linear:
-    """The claim without the operands that are absent."""
+    """Return the claim without the operands that are absent."""
     groups = [tuple(name for name in group if name in names) for group in linear.groups]
     return Linear(tuple(group for group in groups if group))
 
 
 def jvp_without(rule: Jvp, present: Present) -> Jvp:
-    """A rule of forward mode that is given None for what is absent."""
+    """Return a rule of forward mode that receives None for absent operands."""
     index = [sum(present[:k]) for k in range(len(present))]
     there = tuple(kind == "result" or present[k] for kind, k in rule.wants)
     wants = tuple((kind, k if kind == "result" else index[k]) for (kind, k), kept in zip(rule.wants, there) if kept)
@@ -102,7 +102,7 @@ def jvp_without(rule: Jvp, present: Present) -> Jvp:
 
 
 def batch_without(batch: Any, present: Present) -> Any:
-    """A rule of batches that is given None for what is absent."""
+    """Return a rule of batches that receives None for absent operands."""
     if batch is None or isinstance(batch, str):
         return batch
 

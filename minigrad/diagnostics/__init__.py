@@ -1,4 +1,4 @@
-"""Why is this gradient what it is, and what does this graph hold: `explain_grad` and `tape`."""
+"""Explain a gradient and report the memory of a graph: `explain_grad` and `tape`."""
 
 from minigrad.diagnostics.gradient import Explanation, explain_grad
 from minigrad.diagnostics.tape import Tape, tape

@@ -1,4 +1,4 @@
-"""The body of an elementwise op as a formula: what a derived rule computes, for those who read it."""
+"""The body of an elementwise op as a formula: the computation of a derived rule, for readers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NAMES: dict[Any, str] = {**OPERATORS, **COMPARISONS, **LOGIC, **BITS}
 
 
 def body_of(scalar: ScalarFn, operands: Sequence[Term]) -> tuple[Term, ...]:
-    """The results of a scalar function of some terms; a value that has a name in the body is one term."""
+    """Return the results of a scalar function of some terms; a value that has a name in the body is one term."""
     names = dict(zip(scalar.args, operands, strict=True))
     *steps, last = strip_docstring(scalar.node.body)
     for step in steps:

@@ -1,7 +1,7 @@
-"""The gradients on every edge of a graph: a backward pass that keeps what the engine throws away.
+"""The gradients on every edge of a graph: a backward pass that keeps the gradients that the engine drops.
 
-`flow` is the engine's own walk over nodes that note what arrived and what they passed to each of their parents.  The
-graph stays as it was, and no `.grad` changes.
+`flow` is the engine's own backward pass over nodes that record their incoming gradients and those they passed to each
+parent.  The graph stays as it was, and no `.grad` changes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from minigrad.runtime.tracers import Tracer, Transform
 
 
 class Annotated(Tracer):
-    """A tensor in a transform, with a note: what is known of it."""
+    """A tensor in a transform, with a note about it."""
 
     __slots__ = ("note", "value")
 
@@ -35,7 +35,7 @@ class Annotated(Tracer):
 
 
 class Annotating(Transform):
-    """Ops compute as ever; `call` says what is noted of their results."""
+    """Ops compute as usual; `call` defines the notes of their results."""
 
     def detached(self, x: Any) -> Tensor:
         return Annotated(self, x.value.detach(), x.note)
@@ -44,13 +44,13 @@ class Annotating(Transform):
         return False
 
     def elements(self, x: Tensor) -> Tensor:
-        """What a value of this transform stands for; another tensor as it is."""
+        """Return the tensor inside a value of this transform; another tensor as it is."""
         return x.value if isinstance(x, Annotated) and x.transform is self else x
 
 
 @dataclass
 class Step:
-    """One node of the walk back.
+    """One node of the backward pass.
 
     arrived: the gradients of its results, None where nothing came.  passed: (operand's node, partial gradient) in the
     order of the rules.  seconds: how long its rules took.
@@ -64,17 +64,17 @@ class Step:
 
 @dataclass
 class Flow:
-    """A walk back from y: its steps in order, and the gradient of each leaf, or of each result that was asked for."""
+    """A backward pass from y: its steps in order, and the gradient of each leaf, or of each requested result."""
 
     steps: list[Step] = field(default_factory=list)
     gradients: dict[int, Tensor] = field(default_factory=dict)
 
 
 class Looked(Around):
-    """A node whose step is noted."""
+    """A node whose step is recorded."""
 
     __slots__ = ("way",)
-    hooks = None  # the user's hooks are not called for a look
+    hooks = None  # an inspection does not call the user's hooks
 
     def __init__(self, node: Any, way: Flow) -> None:
         super().__init__(node)
@@ -83,19 +83,19 @@ class Looked(Around):
     def pull(
         self, gradients: Sequence[Tensor | None], wanted: set[int] | None, create: bool
     ) -> list[tuple[Any, Tensor]]:
-        """The node's pull, timed."""
+        """Run the node's pull, timed."""
         start = perf_counter()
         passed: list[tuple[Any, Tensor]] = self.node.pull(gradients, wanted, create)
         self.way.steps.append(Step(self.node, list(gradients), passed, perf_counter() - start))
         keys = self.node.ids or (self.node.id,)
         self.way.gradients.update({key: g for key, g in zip(keys, gradients) if g is not None})
-        return list(passed)  # the walk uses it up
+        return list(passed)  # the backward pass uses it up
 
 
 def flow(y: Tensor, x: Tensor | None = None, name: str = "explain_grad") -> Flow:
-    """Walk back from y, of which the gradient is ones, along every path; with x, along those that lead to x.
+    """Run a backward pass from y, with ones as its gradient, along every path; with x, along those that lead to x.
 
-    Hooks are not called.  name: of the function that asks, for errors.  Raises GradientError where the engine would: y
+    Hooks are not called.  name: of the calling function, for errors.  Raises GradientError where the engine would: y
     requires no gradient, or its graph has been freed.
     """
     nodes, _ = reachable([end_of(y)])
@@ -111,11 +111,11 @@ def flow(y: Tensor, x: Tensor | None = None, name: str = "explain_grad") -> Flow
 
 
 def vertex_of(edge: Any) -> Any:
-    """The node that an edge of the graph comes from, or the leaf."""
+    """Return the node that an edge of the graph comes from, or the leaf."""
     return edge.node if isinstance(edge, Output) else edge
 
 
 def values(x: Tensor) -> NDArray[Any]:
-    """The elements as a NumPy array that can be computed with: float16 and bfloat16 as float32."""
+    """Return the elements as a NumPy array for computation: float16 and bfloat16 as float32."""
     result: NDArray[Any] = host_array(x)
     return result.astype(np.float32) if x.dtype.is_float and x.dtype.itemsize < 4 else result

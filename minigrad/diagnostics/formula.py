@@ -1,7 +1,7 @@
-"""Derivative rules as formulas: a rule is run once on values that write down what is done to them.
+"""Derivative rules as formulas: a rule runs once on values that record the ops applied to them.
 
-Nothing is kept by hand: what `written` gives is what the declared rule did, for the operands and the masks that it was
-given, and its `value` is what it computed.  `viz/mathematics.py` makes text and MathML of a formula.
+No formula is written by hand: `written` returns the ops of the declared rule, for the given operands and masks, and
+`value` is its result.  `viz/mathematics.py` makes text and MathML of a formula.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from minigrad.runtime.graph import BackpropOp
 from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor
 
-BAR = "\u0304"  # a line above the letter before it: the gradient of what the letter stands for
+BAR = "\u0304"  # a line above the letter before it: the gradient of the value with this letter
 
 
 class Writing(Annotating):
-    """Values are noted with the terms that they are.  calls: op, operands, parameters."""
+    """Notes of values are their terms.  calls: op, operands, parameters."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -46,7 +46,7 @@ class Writing(Annotating):
 
 
 def constant(x: Tensor) -> Term:
-    """A tensor that a rule brought along: its number where all elements are that, else what it is."""
+    """Return the term of a tensor from the rule: its number where all elements are equal, otherwise dtype and shape."""
     elements = values(x)
     if elements.size and (elements == elements.flat[0]).all():
         return Term(number(elements.flat[0].item()))
@@ -54,16 +54,16 @@ def constant(x: Tensor) -> Term:
 
 
 def barred(name: str) -> str:
-    """The name of a gradient: a bar above the last letter of a short name, else d in front of it."""
+    """Return the name of a gradient: a bar above a name of one letter, otherwise d in front of the name."""
     return name + BAR if len(name) == 1 else f"d {name}"
 
 
 @dataclass(frozen=True)
 class Rule:
-    """What one operand gets in a step of the way back.
+    """The partial gradient of one operand in a step of the backward pass.
 
-    operand: its number.  parent: where that goes.  term: None where the rule could not be followed, as what a user
-    wrote for NumPy.  value: what the rule gave.
+    operand: its index.  parent: the target of the gradient.  term: None where the rule could not be followed, such as a
+    rule that a user wrote for NumPy.  value: the result of the rule.
     """
 
     operand: int
@@ -73,8 +73,8 @@ class Rule:
 
 
 def rules_of(step: Step) -> list[Rule]:
-    """The rules that a step of a walk back ran, in its order, each as a formula of the gradients that arrived and of
-    what was saved."""
+    """Return the rules that a step of a backward pass ran, in its order, as formulas of the incoming gradients and
+    the saved values."""
     node, left = step.node, list(step.passed)
     result = []
     for k, pick in enumerate_operands(node):
@@ -85,14 +85,14 @@ def rules_of(step: Step) -> list[Rule]:
 
 
 def enumerate_operands(node: BackpropOp) -> Sequence[tuple[int, tuple[int, ...]]]:
-    """The operands that want a gradient, and which of the saved values their rules read."""
+    """Return the operands that require a gradient, and which of the saved values their rules read."""
     if node.op.variadic or node.op.kind == "function":
         return [(k, ()) for k, parent in enumerate(node.parents) if parent is not None]
     return [pair for pair in node.op.picks[node.mask] if node.parents[pair[0]] is not None]
 
 
 def written(step: Step, operand: int, pick: Sequence[int]) -> Term | None:
-    """The formula of one rule."""
+    """Return the formula of one rule."""
     node, rule = step.node, rule_of(step.node, operand)
     if rule is None:
         return None
@@ -102,17 +102,17 @@ def written(step: Step, operand: int, pick: Sequence[int]) -> Term | None:
         return None  # written for tensors with memory
     term = partial.note if isinstance(partial, Annotated) else constant(partial)
     shape = node.plan.specs[operand].shape
-    # What was broadcast on the way forward is summed on the way back, by the engine.
+    # The engine sums the gradient of an operand that was broadcast in the forward pass.
     return term if partial.shape == shape else Term("sum", (term,), {"to": shape})
 
 
 def rule_of(node: BackpropOp, operand: int) -> Any:
-    """The declared rule of an operand; None without one, and for what a user wrote as a Function."""
+    """Return the declared rule of an operand; None without one, and for a Function of a user."""
     return None if node.op.kind == "function" else node.op.rules[0 if node.op.variadic else operand]
 
 
 def followed(transform: Writing, step: Step, operand: int, pick: Sequence[int], fn: Callable[..., Any]) -> Any:
-    """What a rule, or its fused form, gives for written values of the transform."""
+    """Return the result of a rule, or of its fused form, for recorded values of the transform."""
     node, op = step.node, step.node.op
     rule = rule_of(node, operand)
     names = [op.value_name(k) for k in op.saves[node.mask]]
@@ -125,7 +125,7 @@ def followed(transform: Writing, step: Step, operand: int, pick: Sequence[int], 
 
 
 def forward_of(node: BackpropOp) -> Term:
-    """What a node computed, of the names of its operands."""
+    """Return the computation of a node, in the names of its operands."""
     op = node.op
     names = [op.operands[k] if not op.variadic else f"x{k + 1}" for k in range(len(node.parents))]
     if op.derived and op.scalar is not None and op.result is None:

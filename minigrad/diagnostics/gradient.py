@@ -1,7 +1,7 @@
-"""Why is the gradient of this tensor None, zero, nan or inf?  Or where does it come from, if it is none of these.
+"""Explain why the gradient of a tensor is None, zero, nan or inf, or where it comes from otherwise.
 
 `explain_grad(x, y)` follows x to y: by the graph where gradients flow, by the journal of `mg.debug()` where they were
-cut.  It computes and says, and changes nothing: no `.grad`, no graph.
+cut.  It only computes and reports: no `.grad` and no graph changes.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from minigrad.runtime.graph import BackpropOp
 from minigrad.runtime.journal import Entry, entry_of
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
-MOST = 8  # reasons that are told
+MOST = 8  # the largest number of reasons in a report
 DEBUG = "run the program under mg.debug() to see where gradients are cut"
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why a gradient is what it is.  kind: "none", "zero", "nan", "inf" or "flows".  reasons: a sentence each."""
+    """Why a gradient has its value.  kind: "none", "zero", "nan", "inf" or "flows".  reasons: one sentence each."""
 
     kind: str
     what: str
@@ -43,9 +43,9 @@ class Explanation:
 
 
 def explain_grad(x: Tensor, y: Tensor | None = None) -> Explanation:
-    """Why the gradient of y with respect to x is what it is, or why there is none.
+    """Explain why the gradient of y with respect to x has its value, or why there is none.
 
-    y: what is differentiated, with ones; the newest result of x that still lives, under `mg.debug()`, if left out.
+    y: the output, with ones as its gradient; if omitted, the newest living result of x, under `mg.debug()`.
     Raises GradientError where y must be named, or its graph has been freed by a backward without retain_graph.
     """
     expect_tensors("explain_grad", x, *([] if y is None else [y]))
@@ -66,7 +66,7 @@ def explain_grad(x: Tensor, y: Tensor | None = None) -> Explanation:
 
 
 def constant(x: Tensor) -> str:
-    """Why a tensor that requires no gradient does not."""
+    """Return why a tensor does not require a gradient."""
     entry = entry_of(x)
     if entry is None or not entry.op:
         return "it is a constant: make it a mg.Var, or call requires_grad_() on it"
@@ -74,21 +74,21 @@ def constant(x: Tensor) -> str:
 
 
 def newest(x: Tensor) -> Tensor:
-    """The result of x that was made last and from which nothing came, as the journal has it."""
+    """Return the newest result of x from which nothing was computed, according to the journal."""
     entry = entry_of(x)
     ends = [] if entry is None else [e for e in descendants(entry) if not len(e.children) and e is not entry]
     living = sorted((t for e in ends if (t := e.tensor()) is not None), key=lambda t: t.id)
     floats = [t for t in living if t.dtype.is_float]
     if not living:
         raise GradientError(
-            f"explain_grad: what is differentiated? name it, as in x.explain_grad(loss)"
-            f"{'' if settings.debug else '; under mg.debug() it is found'}"
+            f"explain_grad: expected the output y, for example x.explain_grad(loss)"
+            f"{'' if settings.debug else '; mg.debug() finds it'}"
         )
     return (floats or living)[-1]
 
 
 def reached(x: Tensor, y: Tensor) -> bool:
-    """Whether the graph of y leads to x."""
+    """Return whether the graph of y leads to x."""
     nodes, leaves = reachable([end_of(y)])
     target = node_of(x).id
     return target in {leaf.id for leaf in leaves} or any(target in (node.ids or (node.id,)) for node in nodes)
@@ -98,7 +98,7 @@ def reached(x: Tensor, y: Tensor) -> bool:
 
 
 def closure(entry: Entry, beside: Callable[[Entry], Iterable[Entry]]) -> set[Entry]:
-    """A tensor, those beside it, those beside these, and so on."""
+    """Return an entry, its neighbours, their neighbours, and so on."""
     seen, stack = {entry}, [entry]
     while stack:
         for other in beside(stack.pop()):
@@ -109,17 +109,17 @@ def closure(entry: Entry, beside: Callable[[Entry], Iterable[Entry]]) -> set[Ent
 
 
 def descendants(entry: Entry) -> set[Entry]:
-    """Everything that came of a tensor, and itself."""
+    """Return all results computed from a tensor, and itself."""
     return closure(entry, lambda each: each.children)
 
 
 def ancestors(entry: Entry) -> set[Entry]:
-    """Everything that a tensor came of, and itself."""
+    """Return all tensors that a tensor was computed from, and itself."""
     return closure(entry, lambda each: each.parents)
 
 
 def cuts(x: Tensor, y: Tensor) -> Iterator[str]:
-    """Where the ways from x to y were cut."""
+    """Iterate over the cuts in the paths from x to y."""
     first, last = entry_of(x), entry_of(y)
     if last is None:
         yield f"the graph of {describe(y)} does not lead to it; {DEBUG}"
@@ -134,7 +134,7 @@ def cuts(x: Tensor, y: Tensor) -> Iterator[str]:
 
 
 def exits(x: Tensor) -> Iterator[str]:
-    """Where the elements of x, or of what came of it, were taken as numbers."""
+    """Iterate over the places where elements of x, or of results computed from it, were taken as numbers."""
     entry = entry_of(x)
     names = [] if entry is None else list(entry.left)[-MOST:]
     if names:
@@ -142,12 +142,12 @@ def exits(x: Tensor) -> Iterator[str]:
 
 
 def order(entry: Entry) -> int:
-    """Entries by age: parents first."""
+    """Return the sort key of entries by age: parents first."""
     return len(ancestors(entry))
 
 
 def lost(entry: Entry) -> Iterator[str]:
-    """Why a result is not tracked although an operand is; nothing where it is, or none is."""
+    """Iterate over the reasons why a result is not tracked although an operand is."""
     if entry.tracked or not any(parent.tracked for parent in entry.parents):
         return
     at = f" at {entry.source}" if entry.source else ""
@@ -164,11 +164,11 @@ def lost(entry: Entry) -> Iterator[str]:
         yield f"{what} was not recorded"
 
 
-# ---- what became of it ----------------------------------------------------------------------------------------------
+# ---- the value of the gradient --------------------------------------------------------------------------------------
 
 
 def followed(x: Tensor, y: Tensor, name: str) -> Explanation:
-    """What became of the gradient on its way."""
+    """Explain the value of the gradient by its path."""
     way = flow(y, x)
     g = way.gradients.get(node_of(x).id)
     if g is None:
@@ -191,7 +191,7 @@ def followed(x: Tensor, y: Tensor, name: str) -> Explanation:
 
 
 def spoils(way: Flow) -> Iterator[str]:
-    """Every node that made nan or inf of a finite gradient."""
+    """Iterate over the nodes that made nan or inf from a finite gradient."""
     chosen: dict[int, BackpropOp] = {}
     for step in way.steps:
         by = chosen.get(step.node.id)
@@ -206,7 +206,7 @@ def spoils(way: Flow) -> Iterator[str]:
 
 
 def blocks(way: Flow) -> Iterator[str]:
-    """Every node that something reached, and that passed nothing of it towards x."""
+    """Iterate over the nodes that a nonzero gradient reached, and that passed nothing of it towards x."""
     for step in way.steps:
         if not some(step):
             continue
@@ -218,12 +218,12 @@ def blocks(way: Flow) -> Iterator[str]:
 
 
 def some(step: Step) -> bool:
-    """Whether anything but zeros arrived."""
+    """Return whether an incoming gradient is not zero."""
     return any(g is not None and values(g).any() for g in step.arrived)
 
 
 def cancelled(way: Flow) -> bool:
-    """Whether partial gradients that are not zero add up to one that is."""
+    """Return whether partial gradients that are not zero add up to zero."""
     parts: dict[int, bool] = {}
     for step in way.steps:
         for parent, partial in step.passed:

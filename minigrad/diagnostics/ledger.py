@@ -1,9 +1,9 @@
-"""Which memory does each recorded op hold, and which would be freed by a checkpoint of some of them?
+"""The memory that each recorded op holds, and the memory that a checkpoint of some ops would free.
 
-A checkpoint drops the values that its ops saved and holds the tensors that come into it.  So it frees the memory that
-its ops alone hold; what comes in, what an op outside saved, what a Var owns, data, and the result that the user holds
-stay.  A view holds the memory that it shows.  Memory is known by a number, so that a ledger keeps nothing alive.
-`tape.py` shows the sums.
+A checkpoint drops the values that its ops saved and holds its input tensors.  So it frees the memory that only its ops
+hold.  Other memory stays: the inputs, values that an op outside saved, memory of a Var, data, and the result that the
+user holds.  A view holds the memory that it shows.  Memory has a number as its key, so that a ledger keeps nothing
+alive.  `tape.py` shows the sums.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from minigrad.diagnostics.flow import vertex_of
 from minigrad.runtime.graph import BackpropOp, Output
 from minigrad.runtime.tensor import Tensor
 
-LINE = 64  # bytes: what sizes of memory are rounded up to
-Key = Any  # of a piece of memory: the id of a storage, or the node whose result it is where nothing holds it
+LINE = 64  # bytes: sizes of memory are rounded up to a multiple of it
+Key = Any  # of a piece of memory: the id of a storage, or the node whose result it is if nothing holds it
 
 
 class Ledger:
     """The pieces of memory under a result.
 
     sizes: bytes by piece.  holds: the pieces that each op holds.  reads: for each op the pieces of its operands, each
-    with the op that made it.  fixed: pieces that stay whatever is checkpointed.  made: the pieces of results.
+    with the op that made it.  fixed: pieces that stay under every checkpoint.  made: the pieces of results.
     """
 
     def __init__(self, y: Tensor, nodes: Sequence[BackpropOp], leaves: Iterable[Tensor]) -> None:
@@ -43,7 +43,7 @@ class Ledger:
             self.reads[node.id] = {(vertex_of(edge).id, self.piece(edge)) for edge in node.parents if is_op(edge)}
 
     def note_saved(self, node: BackpropOp) -> list[Tensor]:
-        """Write down what a node saved, and of which results that is the memory.  Returns the constants among it."""
+        """Record the values that a node saved, and the results with the same memory.  Returns their constants."""
         constants: list[Tensor] = []
         held = self.holds[node.id] = set()
         for code, x in zip(node.op.saves[node.mask], node.saved or (), strict=False):
@@ -70,7 +70,7 @@ class Ledger:
         return constants
 
     def note_data(self, constants: list[Tensor]) -> None:
-        """Fix the memory of constants that somebody else holds: data, not a mask that was computed on the way."""
+        """Fix the memory of constants that have another holder: data, not an intermediate mask."""
         times = Counter(map(id, constants))
         for k in range(len(constants)):
             elsewhere = getrefcount(constants[k]) - REFERENCES[0] > 2 * (times[id(constants[k])] - 1)
@@ -78,12 +78,12 @@ class Ledger:
                 self.fixed.add(id(constants[k].storage))
 
     def add(self, storage: Storage) -> Key:
-        """The piece of a storage."""
+        """Return the piece of a storage."""
         self.sizes[id(storage)] = int(storage.buffer.nbytes)
         return id(storage)
 
     def piece(self, edge: Any) -> Key:
-        """The piece of memory of what an edge stands for."""
+        """Return the piece of memory of the tensor of an edge."""
         maker = origin(edge)
         if maker not in self.made:
             self.made[maker] = maker
@@ -98,7 +98,7 @@ class Ledger:
         return self.made[maker]
 
     def freed(self, ids: set[int]) -> int:
-        """Bytes that a checkpoint of some ops would free until the way back comes to it."""
+        """Return the bytes that a checkpoint of some ops would free until the backward pass reaches it."""
         inside: set[Key] = set().union(*[self.holds[key] for key in ids])
         outside: set[Key] = set().union(*[held for key, held in self.holds.items() if key not in ids])
         coming = {piece for key in ids for made_by, piece in self.reads[key] if made_by not in ids}
@@ -108,12 +108,12 @@ class Ledger:
 
 
 def is_op(edge: Any) -> bool:
-    """Whether an edge leads to a recorded op."""
+    """Return whether an edge leads to a recorded op."""
     return isinstance(vertex_of(edge), BackpropOp)
 
 
 def origin(edge: Any) -> tuple[int, int]:
-    """The op that made the memory which an edge shows, and which of its results; the id of a Var for a view of one."""
+    """Return the op that made the memory of an edge, and the index of its result; the id of a Var for a view of one."""
     node = vertex_of(edge)
     while node.op.kind == "view":
         edge = node.parents[0]
@@ -124,11 +124,11 @@ def origin(edge: Any) -> tuple[int, int]:
 
 
 def references() -> tuple[int, int]:
-    """How many references `note_data` counts of a constant, and of its storage, that one node alone holds."""
+    """Return how many references `note_data` counts of a constant, and of its storage, with one node as only holder."""
     constants: list[Any] = [SimpleNamespace(storage=object())]
     node = SimpleNamespace(saved=(constants[0],))
     counts = getrefcount(constants[0]), getrefcount(constants[0].storage)
-    del node  # it had to live until here
+    del node  # it had to stay alive until here
     return counts
 
 

@@ -1,4 +1,4 @@
-"""Where does a computation lose its digits: each of its values beside the same value in float64.
+"""Where does a computation lose its digits?  Each of its values is compared with the same value in float64.
 
 A function is run in float64 first, and then in other dtypes, op by op, by transforms of their own.  A value of such a
 run has two errors.  Its distance from the value of the first run is the total error so far.  Its distance from the same
@@ -33,8 +33,9 @@ from minigrad.runtime.tensor import Tensor
 class Error:
     """The worst element of a value.
 
-    size: its relative error in units of the dtype's eps, the distance from 1 to the next number; inf where it is not
-    finite alone, or not 0 where it should be.  got, right: what it is and should be, index: where it stands.
+    size: its relative error in units of the dtype's eps, the distance from 1 to the next number; inf where got and
+    right differ and one is not finite, or right is 0.  got, right: the value and the correct value.  index:
+    the index of the element.
     """
 
     size: float
@@ -50,7 +51,7 @@ class Error:
 
 @dataclass(frozen=True)
 class Errors:
-    """Of a value in one dtype.  own: what arose in this op; total: all that went wrong so far."""
+    """The errors of a value in one dtype.  own: the error that arose in this op; total: the whole error so far."""
 
     own: Error
     total: Error
@@ -60,7 +61,7 @@ class Errors:
 class Vertex:
     """An input, a constant or the result of an op.
 
-    kind: "input", "constant" or "op".  parents: numbers of the vertices of the operands.  source: the user's line.
+    kind: "input", "constant" or "op".  parents: indices of the vertices of the operands.  source: the user's line.
     right: the value of the float64 run.  errors: by the dtype of the run.
     """
 
@@ -73,7 +74,7 @@ class Vertex:
     errors: dict[DType, Errors] = field(default_factory=dict)
 
     def like(self, other: Vertex) -> bool:
-        """Whether both are the same step of a computation."""
+        """Return whether both are the same step of a computation."""
         return (self.kind, self.name, sorted(self.parents), self.source, self.right.shape) == (
             other.kind, other.name, sorted(other.parents), other.source, other.right.shape
         )  # fmt: skip
@@ -83,7 +84,7 @@ class Vertex:
 
 
 class Run(Annotating):
-    """A run of a function, whose values are noted with the numbers of their vertices.  count: how many there are."""
+    """A run of a function; the notes of its values are the indices of their vertices.  count: how many there are."""
 
     def __init__(self, dtype: DType) -> None:
         super().__init__()
@@ -91,25 +92,25 @@ class Run(Annotating):
 
     @abstractmethod
     def computed(self, op: Op, operands: tuple[Tensor, ...], params: dict[str, Any]) -> tuple[Any, Any]:
-        """What an op gives in this run, and what it should have given for these operands."""
+        """Return the result of an op in this run, and the correct result for these operands."""
 
     def rounded(self, number: int, value: Tensor) -> None:
-        """A value was cast to another float.  It has no vertex: halves are cast where float64 is not."""
+        """Process a cast to another float.  It has no vertex: float16 values are cast where float64 is not."""
 
     @abstractmethod
     def note(self, vertex: Vertex, value: Tensor) -> None:
-        """Write down a value.  vertex: right is what it should have been for the operands that it had."""
+        """Record a value.  vertex: its `right` is the correct value for the operands."""
 
     def noted(
         self, kind: str, name: str, value: Tensor, fair: Tensor, parents: tuple[int, ...] = (), line: str | None = None
     ) -> int:
-        """The number of a value, which is written down."""
+        """Record a value and return its index."""
         self.note(Vertex(self.count, kind, name, parents, line, wide(fair)), value)
         self.count += 1
         return self.count - 1
 
     def input(self, x: Tensor, name: str) -> Tensor:
-        """An input in the dtype of the run, if it is a float."""
+        """Return an input in the dtype of the run, if it is a float."""
         value = cast(x, dtype=self.dtype) if x.dtype.is_float else x
         return Annotated(self, value, self.noted("input", name, value, x))
 
@@ -130,7 +131,7 @@ class Run(Annotating):
         )  # fmt: skip
 
     def number_of(self, x: Tensor) -> int:
-        """The number of an operand; a constant is written down here."""
+        """Return the index of an operand; a constant is recorded here."""
         return x.note if isinstance(x, Annotated) and x.transform is self else self.noted("constant", "constant", x, x)
 
 
@@ -150,9 +151,9 @@ class Exact(Run):
 
 
 class Rough(Run):
-    """A run in another dtype, which is held to the first one.  name: of the function that asks, for errors.
+    """A run in another dtype, which is compared with the first one.  name: of the calling function, for errors.
 
-    fair: what each value should have been for the operands that it had.  refused: whether it took another way.
+    fair: the correct value of each vertex for its operands.  refused: whether it took another branch.
     """
 
     def __init__(self, dtype: DType, vertices: Sequence[Vertex], name: str) -> None:
@@ -168,7 +169,7 @@ class Rough(Run):
         if vertex.number >= len(self.vertices) or not vertex.like(self.vertices[vertex.number]):
             self.refuse(vertex)
         exact = self.vertices[vertex.number]
-        # A constant has no operands, so what it should be is what it is in float64, as an input's is what was given.
+        # A constant has no operands, so its correct value is that in float64; an input's is the given value.
         self.fair.append(exact.right if vertex.kind == "constant" else vertex.right)
         exact.errors[self.dtype] = self.errors_of(exact, value)
 
@@ -179,7 +180,7 @@ class Rough(Run):
             vertex.errors[self.dtype] = errors
 
     def errors_of(self, vertex: Vertex, value: Tensor) -> Errors:
-        """How far a value is from both that it should be."""
+        """Return the distances of a value from both correct values."""
         got = wide(value)
         return Errors(*[worst(got, right, self.eps) for right in (self.fair[vertex.number], vertex.right)])
 
@@ -190,31 +191,31 @@ class Rough(Run):
         here = "it ends" if vertex is None else f"comes {vertex}"
         there = str(self.vertices[number]) if number < len(self.vertices) else "the end"
         raise ArgumentError(
-            f"{self.name}: f takes another way in {self.dtype} than in float64: here {here}, there {there}; what is "
-            f"compared takes one way, as with mg.where in place of if"
+            f"{self.name}: f takes another branch in {self.dtype} than in float64: here {here}, there {there}; compare "
+            f"a function with one branch, for example with mg.where instead of if"
         )
 
 
 def in_float64(op: Op, operands: tuple[Tensor, ...], params: dict[str, Any]) -> Any:
-    """What an op gives if all floats are float64, also those that it is told to give."""
+    """Run an op with all floats in float64, including dtype parameters."""
     operands = tuple([cast(x, dtype=float64) if x.dtype.is_float else x for x in operands])
     params = {k: float64 if isinstance(v, DType) and v.is_float else v for k, v in params.items()}
     return apply(op, operands, params)
 
 
 def eps_of(dtype: DType) -> float:
-    """The distance from 1 to the next number of a float."""
+    """Return the distance from 1 to the next number of a float."""
     return float(finfo(dtype.numpy).eps)
 
 
 def wide(x: Tensor) -> NDArray[Any]:
-    """The elements, floats as float64."""
+    """Return the elements, floats as float64."""
     elements = values(x)
     return elements.astype(np.float64) if x.dtype.is_float else elements.copy()
 
 
 def worst(got: NDArray[Any], right: NDArray[Any], eps: float) -> Error:
-    """The element with the largest relative error."""
+    """Return the element with the largest relative error."""
     if not got.size:
         return Error(0.0)
     with np.errstate(all="ignore"):
@@ -229,10 +230,10 @@ def worst(got: NDArray[Any], right: NDArray[Any], eps: float) -> Error:
 def compared(
     f: Callable[..., Any], inputs: Sequence[Tensor], names: Sequence[str], dtypes: Sequence[DType], name: str
 ) -> tuple[list[Vertex], set[int]]:
-    """The vertices of f in the order in which they came to be, and the numbers of those that f returned.
+    """Return the vertices of f in the order of their computation, and the indices of those that f returned.
 
     Random numbers are the same in each run, and none of the program's are used up.  Raises ArgumentError where f takes
-    another way in a dtype or computes nothing of its inputs, DTypeError where it raises in one.
+    another branch in a dtype or does not compute with its inputs, DTypeError where it raises in one.
     """
     exact = Exact()
     ends = followed(exact, f, inputs, names)
@@ -254,7 +255,7 @@ def compared(
 
 
 def followed(run: Run, f: Callable[..., Any], inputs: Sequence[Tensor], names: Sequence[str]) -> set[int]:
-    """Run f on a run's values; gives the numbers of what it returns."""
+    """Run f on a run's values; return the indices of its results."""
     with run, no_grad(), Streams().repeated():  # no generator moves on, so each run draws the same numbers
         result = f(*[run.input(x, name) for x, name in zip(inputs, names, strict=True)])
     pending, ends = [result], set()

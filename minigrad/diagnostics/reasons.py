@@ -1,7 +1,7 @@
-"""What one node of the way back did to a gradient, in words: it let nothing pass, or made nan or inf of numbers.
+"""Describe the effect of one node of the backward pass on a gradient: it let nothing pass, or made nan or inf.
 
-The words come from the values: what the op saved, what arrived, what it passed on.  Ops of which readers know a name
-for it (a dead relu, a saturated sigmoid) get that name.
+The text depends on the values: saved values, incoming gradients, outgoing gradients.  Ops with a well-known failure
+(a dead relu, a saturated sigmoid) use its name.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from minigrad.runtime.journal import entry_of
 from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor, describe
 
-# What it is called when an op passes nothing because of where its operand is.
+# The name of the failure when an op passes nothing because of the values of its operand.
 KNOWN = {
     "relu": "every element of its operand is 0 or below (a dead relu)",
     "relu6": "every element of its operand lies outside (0, 6)",
@@ -40,12 +40,12 @@ KNOWN = {
 
 
 def named(node: BackpropOp | Output) -> str:
-    """A node with the user's line, if that is known."""
+    """Describe a node with the user's line, if that is known."""
     return f"{node.name}{node.shape}" + (f" at {node.source}" if node.source else "")
 
 
 def blocked(step: Step, parent: Any, partial: Tensor) -> str:
-    """Why a node let nothing of a gradient through."""
+    """Return why a node let nothing of a gradient through."""
     lost = underflow(step, parent)
     if lost:
         return f"{named(step.node)} loses it: {lost}"
@@ -55,7 +55,7 @@ def blocked(step: Step, parent: Any, partial: Tensor) -> str:
 
 
 def underflow(step: Step, parent: Any) -> str:
-    """In words, that the same rules in float32 would have passed something; "" if not."""
+    """Return the text that the same rules in float32 would have passed something; "" if not."""
     kinds = [g.dtype for g in step.arrived if g is not None]
     if not kinds or all(kind.itemsize >= 4 for kind in kinds):
         return ""
@@ -68,8 +68,8 @@ def underflow(step: Step, parent: Any) -> str:
 
 
 def in_float32(step: Step) -> list[tuple[Any, Tensor]]:
-    """What a node would pass on if it had been recorded in float32, as far as its rules need no more than its values
-    and were written here."""
+    """Return the gradients that a node would pass on if it had been recorded in float32; only if its rules need nothing
+    but its values, and are rules of this package."""
     node, op = step.node, step.node.op
     if op.variadic:
         return []
@@ -86,12 +86,12 @@ def in_float32(step: Step) -> list[tuple[Any, Tensor]]:
 
 
 def widened(x: Tensor) -> Tensor:
-    """x in float32 if it is a half."""
+    """Return x in float32 if it is float16 or bfloat16."""
     return cast(x, dtype=float32) if x.dtype.is_float and x.dtype.itemsize < 4 else x
 
 
 def range_of_operands(node: BackpropOp) -> str:
-    """Between what the saved operands lie."""
+    """Return the range of the saved operands."""
     parts = []
     for k, x in zip(node.op.saves[node.mask], values_of(node)):
         if k >= 0 and x.dtype.is_float and x.numel():
@@ -101,7 +101,7 @@ def range_of_operands(node: BackpropOp) -> str:
 
 
 def spoiled(step: Step, partial: Tensor, chosen_by: BackpropOp | None) -> str:
-    """How a node made nan or inf of a gradient that was finite.
+    """Return how a node made nan or inf of a gradient that was finite.
 
     chosen_by: the `where` through which the gradient came, if one did.
     """
@@ -122,7 +122,7 @@ def spoiled(step: Step, partial: Tensor, chosen_by: BackpropOp | None) -> str:
 
 
 def operands_at(node: BackpropOp, index: tuple[int, ...], shape: tuple[int, ...]) -> str:
-    """What the saved operands were at a place."""
+    """Describe the saved operands at an index."""
     parts = []
     for k, x in zip(node.op.saves[node.mask], values_of(node)):
         if x.shape == shape and x.dtype.is_float:
@@ -131,8 +131,9 @@ def operands_at(node: BackpropOp, index: tuple[int, ...], shape: tuple[int, ...]
 
 
 def not_finite(y: Tensor) -> str | None:
-    """The first op whose own result is nan or inf; None if y is finite.  The journal knows, under `mg.debug()`; else
-    what the graph saved says as much as it can."""
+    """Return the first op whose own result is nan or inf; None if y is finite.
+
+    Under `mg.debug()` the journal determines it; otherwise the saved values of the graph, as far as possible."""
     if np.isfinite(values(y)).all():
         return None
     entry = entry_of(y)

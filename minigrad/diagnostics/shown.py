@@ -1,4 +1,4 @@
-"""How the elements of a tensor are shown on a page: few of them as numbers, many as a small image.
+"""The display of a tensor's elements on a page: few of them as numbers, many as a small image.
 
 The image is a PNG of at most 48 pixels a side, white at 0, red above, blue below, black where an element is not finite;
 larger tensors show the mean of each patch of elements.
@@ -26,8 +26,8 @@ WARM, COLD = np.array([190.0, 40.0, 30.0]), np.array([30.0, 80.0, 170.0])
 
 
 def shown(x: Tensor) -> dict[str, Any]:
-    """What a page shows of a tensor.  kind: dtype and shape.  text: its numbers, or their range.  image: a data URI
-    where there are many numbers, else "".  width, height: of the image, in pixels."""
+    """Return the parts of a page about a tensor.  kind: dtype and shape.  text: its numbers, or their range.  image: a
+    data URI where there are many numbers, otherwise "".  width, height: of the image, in pixels."""
     elements = values(x)
     kind = f"{x.dtype}{x.shape}"
     if elements.size <= NUMBERS:
@@ -42,7 +42,7 @@ def shown(x: Tensor) -> dict[str, Any]:
 
 
 def image_html(value: Mapping[str, Any]) -> str:
-    """The image of what `shown` gave, four pixels wide each; nothing where there is none."""
+    """Return the image of a result of `shown`, four pixels wide each; nothing where there is none."""
     if not value["image"]:
         return ""
     size = f'width="{4 * value["width"]}" height="{4 * value["height"]}"'
@@ -50,7 +50,7 @@ def image_html(value: Mapping[str, Any]) -> str:
 
 
 def tensor_html(x: Tensor, text: str) -> str:
-    """A tensor in a notebook: its text, and where there are many numbers an image of them before it."""
+    """Return a tensor in a notebook: its text, and where there are many numbers an image of them before it."""
     body = f"<pre>{escape(text)}</pre>"
     if isinstance(x, Tracer) or x.numel() <= NUMBERS:
         return body
@@ -61,7 +61,7 @@ def tensor_html(x: Tensor, text: str) -> str:
 
 
 def grads_html(grads: Mapping[str, Tensor]) -> str:
-    """Gradients by name, as a table."""
+    """Return gradients by name, as a table."""
     rows = ""
     for name, gradient in grads.items():
         value = shown(gradient)
@@ -71,14 +71,14 @@ def grads_html(grads: Mapping[str, Tensor]) -> str:
 
 
 def as_text(elements: NDArray[Any]) -> str:
-    """Nested brackets, four digits."""
+    """Return nested brackets, four digits."""
     if elements.ndim == 0:
         return f"{elements.item():.4g}" if elements.dtype.kind == "f" else str(elements.item())
     return f"[{', '.join(as_text(part) for part in elements)}]"
 
 
 def as_grid(elements: NDArray[Any]) -> NDArray[np.float64]:
-    """A matrix of at most SIDE x SIDE: rows are the leading dims, a long vector is folded into rows."""
+    """Return a matrix of at most SIDE x SIDE: rows are the leading dims, a long vector is split into rows."""
     if elements.ndim == 1:
         width = min(len(elements), SIDE) if len(elements) <= SIDE else int(np.ceil(np.sqrt(len(elements))))
         padded = np.concatenate([elements, np.zeros(-len(elements) % width)])
@@ -91,7 +91,7 @@ def as_grid(elements: NDArray[Any]) -> NDArray[np.float64]:
             edges = np.linspace(0, size, SIDE + 1).astype(int)
             counts = np.diff(edges)
             of = np.repeat(counts, counts)
-            # Divided before they are added, since a sum of large numbers overflows.
+            # Divided before the addition, since a sum of large numbers overflows.
             with np.errstate(invalid="ignore"):
                 matrix = np.add.reduceat(matrix / (of[:, None] if axis == 0 else of), edges[:-1], axis=axis)
     result: NDArray[np.float64] = matrix
@@ -99,7 +99,7 @@ def as_grid(elements: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def coloured(grid: NDArray[np.float64]) -> NDArray[np.uint8]:
-    """Colours by how far an element is from 0, against the farthest."""
+    """Return colours by the distance of an element from 0, relative to the largest."""
     finite = np.isfinite(grid)
     most = np.abs(grid[finite]).max() if finite.any() else 0.0
     share = np.where(finite, grid, 0.0) / (most or 1.0)
@@ -110,7 +110,7 @@ def coloured(grid: NDArray[np.float64]) -> NDArray[np.uint8]:
 
 
 def png(pixels: NDArray[np.uint8]) -> str:
-    """A data URI of an image of (height, width, 3) bytes.
+    """Return a data URI of an image of (height, width, 3) bytes.
 
     Source: the PNG specification (third edition, W3C 2025): signature, IHDR, one zlib stream of rows that each begin
     with filter 0, IEND.

@@ -1,8 +1,8 @@
-"""What does a graph hold, and what does it cost: op by op the bytes that are saved, the time of both ways, the peak.
+"""The tape of a graph: the saved bytes of each op, the time of both passes, and the peak.
 
-`tape(y)` is the list; a slice of it is a block, which says what checkpointing it would free and cost.  Saved bytes are
-those of whole storages, each counted once, at the op that saved it first; what a Var owns is held anyway and does not
-count.  Of a checkpoint what it was called with is held, and counts at its first op.
+`tape(y)` is the list.  A slice of it is a block, which reports the memory and the time that a checkpoint of it would
+free and cost.  Saved bytes are those of whole storages, each counted once, at the op that saved it first.  Memory of a
+Var is held anyway and does not count.  The arguments of a checkpoint are held, and count at its first op.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ UNITS = ((1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "kB"))
 
 
 def in_units(size: float) -> str:
-    """Bytes as people read them."""
+    """Return bytes in readable units."""
     return next((f"{size / unit:.3g} {name}" for unit, name in UNITS if size >= unit), f"{size:.0f} B")
 
 
 def in_time(seconds: float | None) -> str:
-    """Seconds as people read them, or a dash."""
+    """Return seconds in readable units, or a dash."""
     if seconds is None:
         return "-"
     return f"{seconds * 1e3:.3g} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.3g} us"
@@ -43,7 +43,7 @@ def in_time(seconds: float | None) -> str:
 class Row:
     """One op of the tape.
 
-    saved: bytes that are held because of it.  forward: seconds of the call, where it ran under `mg.debug()`.
+    saved: bytes that are held because of it.  forward: seconds of the call, if it ran under `mg.debug()`.
     backward: seconds of its rules, where the tape was timed.
     """
 
@@ -61,7 +61,7 @@ class Row:
 class Tape(Sequence[Row]):
     """The recorded ops under a tensor, the oldest first.
 
-    peak: bytes that a backward pass has in use at most beyond what was in use before it; None where it was not timed.
+    peak: the most bytes that a backward pass uses beyond those in use before it; None where it was not timed.
     """
 
     def __init__(self, what: str, rows: Sequence[Row], ledger: Ledger, peak: int | None = None) -> None:
@@ -71,41 +71,41 @@ class Tape(Sequence[Row]):
         return len(self.rows)
 
     def __getitem__(self, at: Any) -> Any:
-        """A row, or for a slice the block of it."""
+        """Return a row, or for a slice the block of it."""
         if isinstance(at, slice):
             return Tape(f"ops {range(len(self))[at]} of {self.what}", self.rows[at], self.ledger)
         return self.rows[at]
 
     @property
     def saved(self) -> int:
-        """Bytes that are held for the way back."""
+        """The bytes that are held for the backward pass."""
         return sum(row.saved for row in self.rows)
 
     @property
     def kept(self) -> int:
-        """Bytes of it that stay if the block is checkpointed: what comes in, and what others hold as well."""
+        """The bytes that stay if the block is checkpointed: its inputs, and memory that has other holders."""
         return max(0, self.saved - self.freed)
 
     @property
     def freed(self) -> int:
-        """Bytes that checkpointing the block would free until the way back comes to it."""
+        """The bytes that checkpointing the block would free until the backward pass reaches it."""
         return self.ledger.freed({row.node.id for row in self.rows})
 
     @property
     def recomputed(self) -> float | None:
-        """Seconds that checkpointing it would cost; None where the calls were not timed."""
+        """The seconds that checkpointing it would cost; None where the calls were not timed."""
         times = [row.forward for row in self.rows]
         return None if any(t is None for t in times) else sum(t for t in times if t is not None)
 
     def lines(self) -> Iterator[tuple[str, str, str, str, str, str]]:
-        """The table: number, op, shape, saved, forward, backward; then where the user called."""
+        """Iterate over the table: number, op, shape, saved, forward, backward; then the user's line."""
         for k, row in enumerate(self.rows):
             shape, source = str(row.node.shape), row.node.source or ""
             name = f"{row.name}{shape}"
             yield str(k), name, in_units(row.saved), in_time(row.forward), in_time(row.backward), source
 
     def summary(self) -> list[str]:
-        """What it comes to."""
+        """Return the totals."""
         result = [f"{self.what}: {len(self)} ops hold {in_units(self.saved)} for the way back"]
         if self.peak is not None:
             result.append(f"a backward pass takes up to {in_units(self.peak)} more")
@@ -117,7 +117,7 @@ class Tape(Sequence[Row]):
         return result
 
     def halves(self) -> tuple[int, int, Tape] | None:
-        """The block of half of the ops of which most could be freed."""
+        """Return the block of half of the ops that would free the most."""
         size = len(self) // 2
         if size < 2:
             return None
@@ -148,11 +148,11 @@ class Tape(Sequence[Row]):
 
 
 def tape(y: Tensor, timed: bool = False) -> Tape:
-    """The recorded ops under y, the oldest first, with what each saved.
+    """Return the recorded ops under y, the oldest first, with the bytes that each saved.
 
-    timed: walk back twice as well, for the time of each op's rules and for the peak, which is counted anew for the
-    whole process; the graph is kept.
-    The time forward is known of calls that ran under `mg.debug()`.
+    timed: also run two backward passes, for the time of each op's rules and for the peak, which restarts for the whole
+    process; the graph is kept.
+    The forward time is known only for calls that ran under `mg.debug()`.
     Raises GradientError where y has no graph, or it has been freed.
     """
     under(y, "tape")
@@ -169,7 +169,7 @@ def tape(y: Tensor, timed: bool = False) -> Tape:
 
 
 def under(y: Tensor, name: str) -> tuple[list[Any], list[Any]]:
-    """The nodes and the leaves under y.  Raises GradientError, by that name, where nothing is held."""
+    """Return the nodes and the leaves under y.  Raises GradientError, by that name, where nothing is held."""
     expect_tensors(name, y)
     if not y.requires_grad:
         raise GradientError(
@@ -182,7 +182,7 @@ def under(y: Tensor, name: str) -> tuple[list[Any], list[Any]]:
 
 
 def rows_of(y: Tensor, name: str, backward: Mapping[int, float]) -> list[Row]:
-    """The ops under y, the oldest first; backward: seconds of their rules by id.  Raises what `under` raises."""
+    """Return the ops under y, the oldest first; backward: seconds of their rules by id.  Raises as `under`."""
     nodes, leaves = under(y, name)
     seen = {id(leaf.storage) for leaf in leaves}
     rows = []
@@ -196,12 +196,12 @@ def rows_of(y: Tensor, name: str, backward: Mapping[int, float]) -> list[Row]:
 
 
 def size_of(storage: Storage) -> int:
-    """Bytes of a storage."""
+    """Return the bytes of a storage."""
     return int(storage.buffer.nbytes)
 
 
 def counted(allocator: Any) -> int | None:
-    """Bytes in use, from which the peak is counted anew; None for memory that nobody counts."""
+    """Return the bytes in use, from which the peak restarts; None for memory without counters."""
     if not isinstance(allocator, CpuAllocator):
         return None
     allocator.reset_peak()

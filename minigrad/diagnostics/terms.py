@@ -8,9 +8,9 @@ from typing import Any
 
 @dataclass(frozen=True, eq=False)
 class Term:
-    """A name, a number, or an op on terms.  Terms are told apart by identity: what was computed once is one term.
+    """A name, a number, or an op on terms.  Terms are compared by identity: a value computed once is one term.
 
-    name: of the op or of the leaf.  result: which of several results it is, else "".
+    name: of the op or of the leaf.  result: its name among several results, otherwise "".
     """
 
     name: str
@@ -20,5 +20,5 @@ class Term:
 
 
 def number(value: Any) -> str:
-    """A number as people write it."""
+    """Return a number as people write it."""
     return str(value) if isinstance(value, bool | int) else f"{value:.6g}"

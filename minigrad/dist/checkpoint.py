@@ -87,7 +87,7 @@ class Checkpoint(checkpoints.Checkpoint):
         Returns
         -------
         dict or None
-            The values that process 0 gave to `save`; None if its folder has no checkpoint.
+            The values that process 0 passed to `save`; None if its folder has no checkpoint.
 
         Raises
         ------
@@ -111,7 +111,7 @@ class Checkpoint(checkpoints.Checkpoint):
         return self._restored({**tree, "random": own["random"], "states": {**tree["states"], **own["states"]}}, path)
 
     def _own(self) -> list[str]:
-        """The names of the objects whose states differ between processes."""
+        """Return the names of the objects whose states differ between processes."""
         return [name for name, part in self.parts.items() if name == "loader" or isinstance(part, OWN)]
 
 

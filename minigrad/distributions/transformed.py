@@ -54,7 +54,7 @@ class TransformedDistribution(Distribution):
             raise ArgumentError(f"TransformedDistribution: the transforms need {dims} dims of {base_distribution}")
         if shape[len(shape) - len(event) :] != event:
             raise ArgumentError(
-                f"TransformedDistribution: the transforms stretch a value of {base_distribution} to {shape}; give the "
+                f"TransformedDistribution: the transforms expand a value of {base_distribution} to {shape}; pass the "
                 f"base parameters of that shape"
             )
         kept = len(shape) - dims
@@ -81,7 +81,7 @@ class TransformedDistribution(Distribution):
         first = len(shape) - len(own)  # dims that the base does not have
         stretched = [d for d, n in enumerate(own) if n != shape[first + d]]
         x = draw((*sample_shape, *shape[:first], *[shape[first + d] for d in stretched]))
-        # The draws for a dim that is stretched stand before the dims of the base; exchange it with that of length 1.
+        # The draws for an expanded dim come before the dims of the base; exchange it with that of length 1.
         before = len(sample_shape) + first
         for k, d in enumerate(stretched):
             x = x.transpose(before + k, before + len(stretched) + d)

@@ -1,4 +1,4 @@
-"""What a transform is given: the arguments of a function, checked, and how messages name both."""
+"""The inputs of a transform: the arguments of a function, checked, and their names in messages."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Argnums = int | Sequence[int]
 
 
 class Inputs:
-    """The arguments that a transform differentiates in.
+    """The arguments with respect to which a transform differentiates.
 
-    floats: the tensors among the leaves; what else is nested with them (None, numbers, other objects) is held as it is.
+    floats: the tensors among the leaves; all other nested leaves (None, numbers, other objects) stay as they are.
     """
 
     __slots__ = ("args", "floats", "leaves", "positions", "spots", "tree")
@@ -35,8 +35,8 @@ class Inputs:
         self.floats: list[Tensor] = [self.leaves[k] for k in self.spots]
         if not self.floats:
             raise GradientError(
-                f"{name}: there is no tensor in {shown(chosen)}, and a derivative is asked in it; make numbers "
-                f"tensors, as mg.tensor(3.0)"
+                f"{name}: expected at least one tensor in the differentiated arguments, got {shown(chosen)}; wrap "
+                f"numbers, for example mg.tensor(3.0)"
             )
         for x in self.floats:
             if not x.dtype.is_float:
@@ -47,7 +47,7 @@ class Inputs:
                 )
 
     def nested(self, values: Sequence[Any], other: Any = None) -> Any:
-        """Values for the floats, nested as the arguments are, with `other` (None: nothing) in the place of the rest."""
+        """Return values for the floats, nested as the arguments, and `other` (None: nothing) for all other leaves."""
         if self.tree.kind is None:
             return values[0]
         leaves = [other] * len(self.leaves)
@@ -56,7 +56,7 @@ class Inputs:
         return unflatten(self.tree, leaves)
 
     def replaced(self, values: Sequence[Any]) -> tuple[Any, ...]:
-        """The arguments of the function, with values in the place of the floats."""
+        """Return the arguments of the function, with values instead of the floats."""
         leaves = list(self.leaves)
         for k, value in zip(self.spots, values):
             leaves[k] = value
@@ -71,14 +71,14 @@ class Inputs:
 
 
 def position(name: str, k: Any, args: tuple[Any, ...]) -> int:
-    """An entry of argnums, checked."""
+    """Return an entry of argnums, checked."""
     if isinstance(k, bool) or not isinstance(k, int) or not -len(args) <= k < len(args):
         raise ArgumentError(f"{name}: argnums={k!r} names none of the {len(args)} positional arguments", op=name)
     return k
 
 
 def shown(value: Any) -> str:
-    """A nested value as messages name it."""
+    """Describe a nested value for messages."""
     leaves, tree = flatten(value)
     return (
         describe(value) if tree.kind is None else f"{tree} of {', '.join(describe(x) for x in leaves[:4]) or 'nothing'}"
@@ -86,29 +86,29 @@ def shown(value: Any) -> str:
 
 
 def with_aux(name: str, func: Function, returned: Any) -> tuple[Any, Any]:
-    """The two that a function with has_aux=True gives."""
+    """Return the pair that a function with has_aux=True returned."""
     if not isinstance(returned, tuple) or len(returned) != 2:
         raise ArgumentError(
-            f"{name}: with has_aux=True {called(func)} must give (output, aux), and gave {shown(returned)}", op=name
+            f"{name}: with has_aux=True {called(func)} must return (output, aux), got {shown(returned)}", op=name
         )
     return returned
 
 
 def outputs_of(name: str, func: Function, y: Any) -> tuple[list[Any], Tree]:
-    """The leaves of what a function gave, and how they are nested.  Raises ArgumentError unless all are tensors."""
+    """Return the leaves of a function's result and their tree.  Raises ArgumentError unless all are tensors."""
     leaves, tree = flatten(y)
     if not leaves or not all(isinstance(x, Tensor) for x in leaves):
-        raise ArgumentError(f"{name}: {called(func)} must give tensors, and gave {shown(y)}", op=name)
+        raise ArgumentError(f"{name}: {called(func)} must return tensors, got {shown(y)}", op=name)
     return leaves, tree
 
 
 def called(func: Function) -> str:
-    """A function as messages name it."""
+    """Describe a function for messages."""
     return f"the function {getattr(func, '__name__', type(func).__name__)}{position_of(func)}"
 
 
 def alike(x: Tensor) -> Tensor:
-    """Zeros for what does not depend on an input."""
+    """Return zeros, the derivative of a result that does not depend on an input."""
     return zeros(x.shape, dtype=x.dtype, device=x.device)
 
 
@@ -126,7 +126,7 @@ def check_like(name: str, what: str, t: Any, whose: str, x: Tensor) -> None:
 
 
 def tangents_for(name: str, inputs: Inputs, tangents: Any) -> list[Tensor]:
-    """A tangent for each of the floats."""
+    """Return a tangent for each of the floats."""
     leaves = leaves_as(inputs.tree, tangents)
     if leaves is None:
         raise ArgumentError(

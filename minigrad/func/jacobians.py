@@ -23,7 +23,7 @@ Function = Callable[..., Any]
 
 
 def units(xs: Sequence[Tensor], first: int, count: int) -> list[Tensor]:
-    """Rows `first` to `first + count` of the unit matrix over all elements of some tensors, each row in shape."""
+    """Return `count` rows from `first` on of the unit matrix over all elements of some tensors, each in shape."""
     sizes = [numel(x.shape) for x in xs]
     total, start, result = sum(sizes), 0, []
     for x, size in zip(xs, sizes):
@@ -35,18 +35,18 @@ def units(xs: Sequence[Tensor], first: int, count: int) -> list[Tensor]:
 
 
 def chunks(total: int, size: int | None) -> list[tuple[int, int]]:
-    """(first, count) of parts of at most `size`."""
+    """Return (first, count) of parts of at most `size`."""
     step = total if size is None else size
     return [(first, min(step, total - first)) for first in range(0, total, step or 1)] or [(0, 0)]
 
 
 def jacrev(func: Function, argnums: Argnums = 0, *, has_aux: bool = False, chunk_size: int | None = None) -> Function:
-    """The function that gives the Jacobian of `func`, a row for each element of the output: one walk back, batched.
+    """Return a function that computes the Jacobian of `func` by reverse mode: one batched backward pass.
 
-    The Jacobian of an output of shape O in an input of shape I has shape (*O, *I).  It is nested as the output, and in
-    each place of that as the argument; for several argnums as a tuple of them.
-    has_aux: func gives (output, aux), and what this makes gives (Jacobian, aux).
-    chunk_size: so many rows at once at most, for less memory.  Best where there are fewer outputs than inputs.
+    The Jacobian of an output of shape O with respect to an input of shape I has shape (*O, *I).  It is nested as the
+    output.  Each entry of that nesting is nested as the argument, or is a tuple for several argnums.
+    has_aux: func returns (output, aux), and the new function returns (Jacobian, aux).
+    chunk_size: the most rows at once, for less memory.  Reverse mode is best with fewer outputs than inputs.
     """
     if chunk_size is not None and (isinstance(chunk_size, bool) or not isinstance(chunk_size, int) or chunk_size < 1):
         raise ArgumentError(f"jacrev: chunk_size must be a positive int or None, got {chunk_size!r}", op="jacrev")
@@ -74,7 +74,7 @@ def jacrev(func: Function, argnums: Argnums = 0, *, has_aux: bool = False, chunk
 
 
 def rows(pullback: Pullback, outputs: Sequence[Tensor], first: int, count: int) -> list[Tensor]:
-    """Some rows of the Jacobian, for each of the inputs."""
+    """Return some rows of the Jacobian, for each of the inputs."""
     cotangents = units(outputs, first, count)
     if count == 1:  # a scalar needs no batch
         gradients = pullback.pull([reshape(g, g.shape[1:]) for g in cotangents])
@@ -85,15 +85,15 @@ def rows(pullback: Pullback, outputs: Sequence[Tensor], first: int, count: int) 
 
 
 def whole(transform: BatchTransform, g: Tensor) -> Tensor:
-    """All of a batch of results, stretched over it where they are the same for all."""
+    """Return a whole batch of results, expanded where they are the same for all samples."""
     result = transform.whole(g)
     return expand(g, shape=(transform.size, *g.shape)) if result is None else result
 
 
 def jacfwd(func: Function, argnums: Argnums = 0, has_aux: bool = False, *, randomness: str = "error") -> Function:
-    """As `jacrev`, a column for each element of the input: one run of func with a batch of tangents.
+    """Return a function that computes the Jacobian as `jacrev`, by forward mode: one run with a batch of tangents.
 
-    randomness: as for `vmap`.  Best where there are fewer inputs than outputs.
+    randomness: as for `vmap`.  Forward mode is best with fewer inputs than outputs.
     """
     if randomness not in RANDOMNESS:
         raise ArgumentError(
@@ -121,7 +121,7 @@ def jacfwd(func: Function, argnums: Argnums = 0, has_aux: bool = False, *, rando
 
 
 def columns(inputs: Inputs, moved: Tensor) -> Any:
-    """The Jacobian of one output from its tangents, one a column: (inputs, *output) -> (*output, *input) each."""
+    """Return the Jacobian of one output from its tangents, one per column: (inputs, *output) -> (*output, *input)."""
     last = permute(moved, dims=(*range(1, moved.ndim), 0))
     start, result = 0, []
     for x in inputs.floats:
@@ -133,14 +133,14 @@ def columns(inputs: Inputs, moved: Tensor) -> Any:
 
 
 def jacobian(func: Function, argnums: Argnums = 0, has_aux: bool = False, *, mode: str = "reverse") -> Function:
-    """The Jacobian by `jacrev`, or with mode="forward" by `jacfwd`."""
+    """Return a function that computes the Jacobian by `jacrev`, or with mode="forward" by `jacfwd`."""
     if mode not in ("reverse", "forward"):
         raise ArgumentError(f"jacobian: mode must be 'reverse' or 'forward', got {mode!r}", op="jacobian")
     return jacrev(func, argnums, has_aux=has_aux) if mode == "reverse" else jacfwd(func, argnums, has_aux)
 
 
 def hessian(func: Function, argnums: Argnums = 0) -> Function:
-    """The function that gives the second derivatives of `func`: jacfwd of jacrev, one batch of tangents.
+    """Return a function that computes the second derivatives of `func`: jacfwd of jacrev, one batch of tangents.
 
     For an output of shape O and an input of shape I it has shape (*O, *I, *I); it is nested as the output, then twice
     as the arguments.

@@ -1,4 +1,4 @@
-"""`linearize`: the calls of a function, written down once, through which tangents are pushed again and again."""
+"""`linearize`: record the calls of a function once, and push tangents through them any number of times."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from minigrad.runtime.tracers import Tracer, Transform
 
 
 class Noted(Tracer):
-    """A value that depends on the primals.  spot: where its tangent will stand."""
+    """A value that depends on the primals.  spot: the index of its tangent."""
 
     __slots__ = ("spot", "value")
 
@@ -28,7 +28,7 @@ class Noted(Tracer):
 
 
 class Noting(NotingTransform):
-    """A function at work whose calls are written down.
+    """A running function whose calls are recorded.
 
     calls: (the call with its operands and results, the spots of its tangents or None, the spot of the first result's).
     """
@@ -39,7 +39,7 @@ class Noting(NotingTransform):
         self.spots = 0
 
     def note(self, x: Tensor) -> Noted:
-        """x with the next spot."""
+        """Return x with the next spot."""
         self.spots += 1
         return Noted(x, self.spots - 1, self)
 
@@ -58,7 +58,7 @@ class Noting(NotingTransform):
 
 
 class Linearized:
-    """The linear map of a function at a point: called with tangents, it gives the tangent of the output."""
+    """The linear map of a function at a point: called with tangents, it returns the tangent of the output."""
 
     def __init__(self, func: Function, inputs: Inputs) -> None:
         self.inputs = inputs
@@ -84,12 +84,12 @@ class Linearized:
 
 
 def linearize(func: Function, *primals: Any) -> tuple[Any, Function]:
-    """(output, jvp_fn) of func at the primals, where jvp_fn(*tangents) is the tangent of the output.
+    """Return (output, jvp_fn) of func at the primals; jvp_fn(*tangents) returns the tangent of the output.
 
-    func is run once: its calls are kept with all that went in and came out, and tangents are pushed through them.
+    func is run once: its calls are stored with all operands and results, and tangents are pushed through them.
     jvp_fn raises StorageError where it reads a value that was written in place since.
     """
     if not primals:
-        raise ArgumentError(f"linearize: there is nothing to differentiate {called(func)} in", op="linearize")
+        raise ArgumentError(f"linearize: expected primals for {called(func)}; give its arguments", op="linearize")
     made = Linearized(func, Inputs("linearize", primals, tuple(range(len(primals)))))
     return made.output, made

@@ -1,4 +1,4 @@
-"""`vmap`: a function of one, called with many at once, and no loop."""
+"""`vmap`: a function of one sample, called with a whole batch at once, without a loop."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ def vmap(
     func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *,
     chunk_size: int | None = None,
 ) -> Callable[..., Any]:  # fmt: skip
-    """The function that calls `func` for each of a batch, all at once: operations take the batch as one more dim.
+    """Return a function that calls `func` on a whole batch at once: operations take the batch as one more dim.
 
-    in_dims: the dim of the batch in each argument, None for one that is the same for all; an int for all arguments, or
-    nested as they are.  Keyword arguments are the same for all.
-    out_dims: where the batch is put in the output, alike; None for an output that is the same for all.
-    randomness: "error" refuses random functions, "same" draws once for all, "different" for each of the batch.
-    chunk_size: so many of the batch at once at most, for less memory.
-    A batch of none works.  What depends on values, such as `if x > 0`, `item()` or a mask as an index, cannot be done
-    for many at once and raises; mg.where can.
+    in_dims: the batch dim of each argument, None for one that is the same for all samples; an int for all arguments, or
+    nested as they are.  Keyword arguments are the same for all samples.
+    out_dims: the batch dim of the output, in the same form; None for an output that is the same for all samples.
+    randomness: "error" refuses random functions, "same" draws once for all samples, "different" for each sample.
+    chunk_size: the most samples at once, for less memory.
+    An empty batch works.  Code that depends on values, such as `if x > 0`, `item()` or a mask as an index, cannot run
+    on a batch and raises; use mg.where.
     Raises ArgumentError for dims that do not fit the arguments, ShapeError for sizes that differ.
 
         mg.func.vmap(mg.func.grad(loss), in_dims=(None, 0))(weights, samples)  # a gradient for each sample
@@ -60,7 +60,7 @@ def vmap(
 def batch_dims(
     func: Callable[..., Any], leaves: list[Any], tree: Tree, args: tuple[Any, ...], in_dims: Any
 ) -> list[int | None]:
-    """The dim of the batch in each leaf of the arguments, from the front."""
+    """Return the batch dim of each leaf of the arguments, counted from the front."""
     if not args:
         raise ArgumentError(f"vmap: {called(func)} was called without arguments, so there is no batch", op="vmap")
     if isinstance(in_dims, list):
@@ -73,22 +73,22 @@ def batch_dims(
         )
     if not isinstance(in_dims, (int, tuple)):
         raise ArgumentError(
-            f"vmap: in_dims must be an int or a tuple, one entry an argument, got {in_dims!r}", op="vmap"
+            f"vmap: in_dims must be an int or a tuple, one entry per argument, got {in_dims!r}", op="vmap"
         )
     if isinstance(in_dims, int):  # the same for all, where there are tensors
         dims: list[Any] = [in_dims if isinstance(x, Tensor) else None for x in leaves]
     else:
         dims = spread(in_dims, tree, "vmap: in_dims", "the arguments")
     if all(d is None for d in dims):
-        raise ArgumentError(f"vmap: in_dims={in_dims} gives no argument of {called(func)} a batch", op="vmap")
+        raise ArgumentError(f"vmap: in_dims={in_dims} marks no argument of {called(func)} as a batch", op="vmap")
     return [None if d is None else front(x, d) for x, d in zip(leaves, dims)]
 
 
 def front(x: Any, dim: Any) -> int:
-    """A dim of an argument, counted from the front."""
+    """Return a dim of an argument, counted from the front."""
     if not isinstance(x, Tensor):
-        raise ArgumentError(f"vmap: in_dims gives {describe(x)} a batch at dim {dim}, and only tensors have one; write "
-                            f"None for it", op="vmap")  # fmt: skip
+        raise ArgumentError(f"vmap: in_dims has dim {dim} for {describe(x)}, and only tensors have a batch; write "
+                    f"None for it", op="vmap")  # fmt: skip
     if isinstance(dim, bool) or not isinstance(dim, int):
         raise ArgumentError(f"vmap: an entry of in_dims must be an int or None, got {dim!r}", op="vmap")
     if not -x.ndim <= dim < x.ndim:
@@ -97,7 +97,7 @@ def front(x: Any, dim: Any) -> int:
 
 
 def batch_size(func: Callable[..., Any], leaves: list[Any], dims: Sequence[int | None]) -> int:
-    """The size of the batch.  Raises ShapeError where the arguments have several."""
+    """Return the size of the batch.  Raises ShapeError where the arguments have several."""
     known = [(x, d, x.shape[d]) for x, d in zip(leaves, dims) if d is not None]
     first = known[0]
     for x, d, size in known:
@@ -114,7 +114,7 @@ def once(
     func: Callable[..., Any], leaves: list[Any], dims: Sequence[int | None], tree: Tree, kwargs: dict[str, Any],
     size: int, out_dims: Any, randomness: str,
 ) -> Any:  # fmt: skip
-    """The function on a whole batch."""
+    """Run the function on a whole batch."""
     with BatchTransform(size, randomness) as transform:
         args = [x if d is None else Batched(moved(x, d, 0), transform) for x, d in zip(leaves, dims)]
         for x, d in zip(args, dims):
@@ -127,7 +127,7 @@ def once(
 
 
 def positioned(transform: BatchTransform, y: Tensor, position: Any) -> Tensor:
-    """An output with the batch at a dim."""
+    """Return an output with the batch at a dim."""
     whole = transform.whole(y)
     if position is None:
         if whole is not None:
@@ -137,14 +137,14 @@ def positioned(transform: BatchTransform, y: Tensor, position: Any) -> Tensor:
         return y
     if isinstance(position, bool) or not isinstance(position, int) or not -y.ndim - 1 <= position <= y.ndim:
         raise IndexOutOfRange(
-            f"vmap: out_dims={position!r} is no place for the batch among the {y.ndim} dims of {describe(y)}", op="vmap"
+            f"vmap: out_dims={position!r} is not a position for the batch in {describe(y)} of {y.ndim} dims", op="vmap"
         )
     full = expand(y, shape=(transform.size, *y.shape)) if whole is None else whole
     return moved(full, 0, position % full.ndim)
 
 
 def moved(x: Tensor, source: int, destination: int) -> Tensor:
-    """x with a dim at another place; a view."""
+    """Return x with a dim at another position; a view."""
     if source == destination:
         return x
     order = list(range(x.ndim))
@@ -153,7 +153,7 @@ def moved(x: Tensor, source: int, destination: int) -> Tensor:
 
 
 def joined(parts: list[tuple[list[Any], Tree]], out_dims: Any) -> Any:
-    """The outputs of chunks as those of the whole batch."""
+    """Join the outputs of chunks to those of the whole batch."""
     tree = parts[0][1]
     positions = spread(out_dims, tree, "vmap: out_dims", "the output")
     columns = zip(*[leaves for leaves, _ in parts])

@@ -1,9 +1,9 @@
-"""One run of a function that gradients may be asked of: on plain tensors by the engine, else by a transform.
+"""One run of a function to differentiate: on plain tensors by the engine, otherwise by a transform.
 
-The inputs are replaced by placeholders: leaves of the run alone, so what another transform or the program around it
-asks for is never confused with it, and no `.grad` is touched.  Where an input or anything that the function caught on
-its way is tracked outside, the placeholders are views and the gradients are recorded: the run is part of the program
-around it.
+The inputs are replaced by placeholders, which are leaves of this run only.  So the gradients of another transform or of
+the program around it are never confused with this run's, and no `.grad` changes.  If an input or a tensor that the
+function caught is tracked outside, the placeholders are views and the gradients are recorded: the run is part of the
+program around it.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from minigrad.runtime.var import Var
 
 
 class PlainRun:
-    """A run on plain tensors, recorded by the road itself.  It is used in a `with` block around the function."""
+    """A run on plain tensors, which dispatch records itself.  It is used in a `with` block around the function."""
 
     def __init__(self, xs: Sequence[Tensor], name: str) -> None:
         self.name = name
         self.recording = mode.enabled
         self.first = next(ids)
-        # Without recording outside, what happens here is nobody else's affair.
+        # Without recording outside, the ops here belong to no other graph.
         self.tracks = self.recording and any(x.requires_grad for x in xs)
         self.placeholders: list[Any] = [
             expand(x, shape=x.shape) if self.recording and x.requires_grad else Var.placeholder(x) for x in xs
@@ -53,7 +53,7 @@ class PlainRun:
         mode.enabled = self.recording
 
     def graph(self, ys: Sequence[Tensor]) -> tuple[list[BackpropOp], bool]:
-        """The nodes of this run under some results, by falling id, and whether anything outside is under them."""
+        """Return the nodes of this run under some results, by falling id, and whether an outside node is under them."""
         older: list[Any] = []
         nodes, _ = reachable([end_of(y) for y in ys], self.begin, older)
         for x in older:
@@ -62,7 +62,7 @@ class PlainRun:
         return nodes, False
 
     def pull(self, ys: Sequence[Tensor], cotangents: Sequence[Any], retain: bool = True) -> list[Tensor | None]:
-        """The gradients of the inputs from cotangents of some results; None for one that was not reached."""
+        """Return the gradients of the inputs from cotangents of some results; None for one that was not reached."""
         nodes, beyond = self.graph(ys)
         nodes, wanted = leading_to(nodes, self.targets)
         check(nodes, wanted, self.name)
@@ -80,7 +80,7 @@ class PlainRun:
             resume(casts)
 
     def arrived(self, table: dict[int, Tensor], create: bool) -> list[Tensor | None]:
-        """What arrived at the placeholders, each in memory of its own."""
+        """Return the gradients that arrived at the placeholders, each in memory of its own."""
         keys = [node_of(x).id for x in self.placeholders]
         pairs = [(key, table.pop(key)) for key in keys if key in table]
         if not any(isinstance(g, Tracer) for _, g in pairs):
@@ -89,11 +89,11 @@ class PlainRun:
         return [alike(known.get(key)) for key in keys]
 
     def reached(self, y: Any) -> bool:
-        """Whether a result was computed from something that tracks."""
+        """Return whether a result was computed from a tracked tensor."""
         return isinstance(y, Tensor) and not isinstance(y, Tracer) and y.requires_grad
 
     def release(self, tree: Any) -> Any:
-        """Results without what this run recorded; what the program around it recorded stays."""
+        """Return results without the records of this run; those of the program around it stay."""
         return tree_map(self._released, tree)
 
     def _released(self, y: Any) -> Any:
@@ -105,7 +105,7 @@ class PlainRun:
 
 
 class TransformRun(TrackedTransform):
-    """A run among other transforms, where reverse mode is a transform."""
+    """A run inside other transforms, where reverse mode is a transform."""
 
     def __init__(self, xs: Sequence[Tensor], name: str) -> None:
         super().__init__()
@@ -121,22 +121,22 @@ class TransformRun(TrackedTransform):
         mode.enabled = self.recording
 
     def reached(self, y: Any) -> bool:
-        """Whether a result is a value of this transform."""
+        """Return whether a result is a value of this transform."""
         return self.owns(y)
 
     def pull(  # type: ignore[override]
         self, ys: Sequence[Tensor], cotangents: Sequence[Any], retain: bool = True
     ) -> list[Tensor | None]:
-        """The gradients of the inputs from cotangents of some results; None for one that was not reached."""
+        """Return the gradients of the inputs from cotangents of some results; None for one that was not reached."""
         return [alike(g) for g in super().pull(ys, cotangents, self.placeholders, self.name)]
 
     def release(self, tree: Any) -> Any:
-        """Results as they are outside of the transform."""
+        """Return results as they are outside the transform."""
         return tree_map(lambda y: y.value if self.owns(y) else y, tree)
 
 
 def run_of(xs: Sequence[Tensor], name: str) -> PlainRun | TransformRun:
-    """A run for these inputs."""
+    """Return a run for these inputs."""
     if stack.transforms or any(isinstance(x, Tracer) for x in xs):
         return TransformRun(xs, name)
     return PlainRun(xs, name)

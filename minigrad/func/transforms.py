@@ -1,7 +1,7 @@
 """Derivatives of functions: grad, value_and_grad, vjp, jvp, hvp.
 
-Each takes a function of tensors, or of nested tuples, lists and dicts of them, and gives one of its derivatives; all of
-them nest, with each other and with `vmap`.  No `.grad` is touched.  Each value belongs to one `Transform`, or to a run
+Each takes a function of tensors, or of nested tuples, lists and dicts of them, and returns one of its derivatives; all
+of them nest, with each other and with `vmap`.  No `.grad` changes.  Each value belongs to one `Transform`, or to a run
 of reverse mode on plain tensors: see docs/decisions/025-transforms.md.
 """
 
@@ -40,7 +40,7 @@ Run = PlainRun | TransformRun
 def value_and_gradient(
     name: str, func: Function, argnums: Argnums, has_aux: bool, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Any, Any, Any]:
-    """(value, gradient, aux) of a function that gives a scalar."""
+    """Return (value, gradient, aux) of a scalar-valued function."""
     inputs = Inputs(name, args, argnums)
     run = run_of(inputs.floats, name)
     with run:
@@ -49,8 +49,8 @@ def value_and_gradient(
         y, aux = with_aux(name, func, y)
     if not isinstance(y, Tensor) or y.shape != () or not y.dtype.is_float:
         raise GradientError(
-            f"{name}: {called(func)} must give one scalar float, of shape (), and gave {shown(y)}; sum() it, or use "
-            f"vjp or jacrev for more numbers{'' if has_aux else ', or has_aux=True for more values'}",
+            f"{name}: {called(func)} must return a scalar float of shape (), got {shown(y)}; sum() it, or use "
+            f"vjp or jacrev for several elements{'' if has_aux else ', or has_aux=True for more values'}",
             op=name,
         )
     gradients = run.pull([y], [None], False) if run.reached(y) else [None] * len(inputs.floats)
@@ -59,13 +59,13 @@ def value_and_gradient(
 
 
 def grad(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
-    """The function that gives the gradient of `func`, which gives a scalar.
+    """Return a function that computes the gradient of the scalar-valued function `func`.
 
-    argnums: the positional argument to differentiate in, or several; an argument may be nested tuples, lists and dicts
-    of tensors.  The gradient has its structure, a tuple for several arguments.
-    has_aux: func gives (scalar, aux), and what this makes gives (gradient, aux).
-    An input that the value does not depend on has a gradient of zeros.  Raises GradientError for a value that is no
-    scalar.
+    argnums: the positional argument to differentiate with respect to, or several; an argument may be nested tuples,
+    lists and dicts of tensors.  The gradient has its structure, a tuple for several arguments.
+    has_aux: func returns (scalar, aux), and the new function returns (gradient, aux).
+    If the value does not depend on an input, the input's gradient is zeros.  Raises GradientError for a value that is
+    not a scalar.
 
         mg.func.grad(lambda x: (x * x).sum())(x)  # 2 * x
     """
@@ -79,7 +79,7 @@ def grad(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Functio
 
 
 def value_and_grad(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
-    """As `grad`, for (value, gradient); with has_aux, ((value, aux), gradient)."""
+    """As `grad`, return a function for (value, gradient); with has_aux, ((value, aux), gradient)."""
 
     @functools.wraps(func)
     def both(*args: Any, **kwargs: Any) -> Any:
@@ -90,7 +90,7 @@ def value_and_grad(func: Function, argnums: Argnums = 0, has_aux: bool = False) 
 
 
 def grad_and_value(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
-    """As `grad`, for (gradient, value), PyTorch's order; with has_aux, (gradient, (value, aux))."""
+    """As `grad`, return a function for (gradient, value), PyTorch's order; with has_aux, (gradient, (value, aux))."""
 
     @functools.wraps(func)
     def both(*args: Any, **kwargs: Any) -> Any:
@@ -101,7 +101,7 @@ def grad_and_value(func: Function, argnums: Argnums = 0, has_aux: bool = False) 
 
 
 class Pullback:
-    """What `vjp` gives beside the output: cotangents of the output -> a tuple of cotangents of the primals.
+    """The second result of `vjp`: it maps cotangents of the output to a tuple of cotangents of the primals.
 
     It may be called any number of times, under any transform.
     """
@@ -124,7 +124,7 @@ class Pullback:
         return result
 
     def pull(self, cotangents: Sequence[Any]) -> list[Tensor]:
-        """The cotangents of the tensors among the primals, from one a leaf of the output."""
+        """Return the cotangents of the tensors among the primals, from one per leaf of the output."""
         pairs = [(y, g) for y, g in zip(self.outputs, cotangents) if self.run.reached(y)]
         floats = self.inputs.floats
         gradients: Sequence[Tensor | None] = [None] * len(floats)
@@ -136,7 +136,7 @@ class Pullback:
 def recorded(
     name: str, func: Function, args: tuple[Any, ...], argnums: Argnums, has_aux: bool
 ) -> tuple[Any, Any, Pullback]:
-    """(output, aux) of a function and its pullback."""
+    """Return (output, aux) of a function and its pullback."""
     inputs = Inputs(name, args, argnums)
     run = run_of(inputs.floats, name)
     with run:
@@ -148,12 +148,12 @@ def recorded(
 
 
 def vjp(func: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
-    """(output, vjp_fn) of func at the primals; with has_aux, (output, vjp_fn, aux).
+    """Return (output, vjp_fn) of func at the primals; with has_aux, (output, vjp_fn, aux).
 
-    vjp_fn(cotangents), nested as the output, gives a tuple: the cotangents of the primals, each nested as its primal.
+    vjp_fn(cotangents), nested as the output, returns a tuple: the cotangents of the primals, each nested as its primal.
     """
     if not primals:
-        raise ArgumentError(f"vjp: there is nothing to differentiate {called(func)} in; give its arguments", op="vjp")
+        raise ArgumentError(f"vjp: expected primals for {called(func)}; give its arguments", op="vjp")
     y, aux, pullback = recorded("vjp", func, primals, tuple(range(len(primals))), has_aux)
     return (y, pullback, aux) if has_aux else (y, pullback)
 
@@ -164,9 +164,9 @@ def vjp(func: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]
 def jvp(
     func: Function, primals: tuple[Any, ...], tangents: tuple[Any, ...], *, strict: bool = False, has_aux: bool = False
 ) -> tuple[Any, ...]:
-    """(output, tangent of the output) of func at the primals along the tangents; with has_aux, also aux.
+    """Return (output, tangent of the output) of func at the primals along the tangents; with has_aux, also aux.
 
-    primals, tangents: tuples of one entry an argument, nested alike.
+    primals, tangents: tuples of one entry per argument, nested in the same way.
     strict: raise GradientError for an output that does not depend on the primals, instead of a tangent of zeros.
     """
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)) or not primals:
@@ -190,7 +190,7 @@ def jvp(
 
 
 def split(name: str, transform: DualTransform, func: Function, y: Any, strict: bool) -> tuple[Any, Any]:
-    """What a function gave of duals: values, and tangents nested alike."""
+    """Return the values of a function's result of duals, and the tangents in the same nesting."""
     leaves, tree = outputs_of(name, func, y)
     parts = [transform.parts(x) for x in leaves]
     if strict and any(t is None for _, t in parts):
@@ -203,10 +203,10 @@ def split(name: str, transform: DualTransform, func: Function, y: Any, strict: b
 
 
 def hvp(func: Function, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
-    """The product of the Hessian of func, which gives a scalar, with the tangents; no matrix is made.
+    """Compute the product of the Hessian of the scalar-valued `func` with the tangents, without the matrix.
 
-    primals, tangents: tuples of one entry an argument, nested alike.  For one argument the product is nested as it, for
-    several it is a tuple.  It is the gradient of <gradient, tangents>.
+    primals, tangents: tuples of one entry per argument, nested in the same way.  For one argument the product is nested
+    as the argument, for several it is a tuple.  It is the gradient of <gradient, tangents>.
     """
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)) or not primals:
         raise ArgumentError(

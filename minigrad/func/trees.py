@@ -1,6 +1,6 @@
-"""Nested tuples, lists and dicts of tensors: taken apart into leaves, and put together again.
+"""Nested tuples, lists and dicts of tensors: split into leaves, and put together again.
 
-What is none of the three is a leaf: a tensor, None, a number, any other object.  A named tuple keeps its class.
+Every other object is a leaf: a tensor, None, a number, an object of another class.  A named tuple keeps its class.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from minigrad.runtime.tensor import Tensor, describe
 
 
 class Tree:
-    """How a value is nested.  kind: None for a leaf, else the class; keys: those of a dict; parts: what it holds.
+    """How a value is nested.  kind: None for a leaf, otherwise the class; keys: those of a dict; parts: its entries.
 
-    empty: a dict of the user's own class without its entries, but with all else that it knows.
+    empty: a dict of the user's own class without its entries, but with all its other state.
     """
 
     __slots__ = ("empty", "keys", "kind", "parts", "size")
@@ -28,7 +28,7 @@ class Tree:
         self.size: int = sum(part.size for part in self.parts) if kind is not None else 1
 
     def build(self, leaves: Iterator[Any]) -> Any:
-        """The nested value with these leaves."""
+        """Return the nested value with these leaves."""
         if self.kind is None:
             return next(leaves)
         parts = [part.build(leaves) for part in self.parts]
@@ -52,7 +52,7 @@ LEAF = Tree()
 
 
 def flatten(value: Any) -> tuple[list[Any], Tree]:
-    """The leaves in order, and the tree."""
+    """Return the leaves in order, and the tree."""
     if isinstance(value, Tensor):
         return [value], LEAF
     leaves: list[Any] = []
@@ -71,22 +71,22 @@ def _take_apart(value: Any, leaves: list[Any]) -> Tree:
 
 
 def emptied(value: dict[Any, Any]) -> dict[Any, Any]:
-    """A copy without entries.  Not by calling its class, which may take other things (defaultdict, Counter)."""
+    """Return a copy without entries, without a call of its class, which may take other arguments (defaultdict)."""
     empty = copy.copy(value)
     empty.clear()
     return empty
 
 
 def unflatten(tree: Tree, leaves: Sequence[Any]) -> Any:
-    """The value of a tree with these leaves."""
+    """Return the value of a tree with these leaves."""
     return leaves[0] if tree.kind is None else tree.build(iter(leaves))
 
 
 def tree_map(function: Callable[..., Any], value: Any, *others: Any) -> Any:
-    """The value with `function` of each leaf in the leaf's place; others: nested alike, whose leaves it is given too.
+    """Return the value with `function` applied to each leaf, and to the matching leaves of the others.
 
-    Tuples, named tuples, lists and dicts are gone through, to any depth; all else is a leaf.
-    Raises ArgumentError for another that is nested otherwise.
+    Tuples, named tuples, lists and dicts are traversed to any depth; every other object is a leaf.
+    Raises ArgumentError if one of the others is nested otherwise.
 
     Example:
         >>> tree_map(lambda x, g: x - g, {"a": 3.0, "b": [1.0, 2.0]}, {"a": 1.0, "b": [0.5, 0.5]})
@@ -99,14 +99,14 @@ def tree_map(function: Callable[..., Any], value: Any, *others: Any) -> Any:
     for each in others:
         more = leaves_as(tree, each)
         if more is None:
-            raise ArgumentError(f"tree_map: what is nested as {flatten(each)[1]} does not fit what is nested as {tree}")
+            raise ArgumentError(f"tree_map: a value nested as {flatten(each)[1]} does not fit one nested as {tree}")
         columns.append(more)
     return unflatten(tree, [function(*xs) for xs in zip(*columns)])
 
 
 def leaves_as(tree: Tree, value: Any) -> list[Any] | None:
-    """The leaves of a value in the order of a tree, or None where the value is nested otherwise.  A dict with the same
-    keys is nested alike, in whatever order they stand."""
+    """Return the leaves of a value in the order of a tree, or None where the value is nested otherwise.  The order of
+    keys in a dict does not matter."""
     if tree.kind is None and isinstance(value, Tensor):
         return [value]
     leaves: list[Any] = []
@@ -126,9 +126,9 @@ def leaves_as(tree: Tree, value: Any) -> list[Any] | None:
 
 
 def spread(prefix: Any, tree: Tree, name: str, whole: str) -> list[Any]:
-    """One entry of `prefix` for each leaf of the tree: a value stands for all that is nested below its place.
+    """Return one entry of `prefix` for each leaf of the tree; a value of `prefix` applies to all leaves below it.
 
-    Raises ArgumentError where the two are not nested alike.
+    Raises ArgumentError where the two are nested differently.
     """
     if prefix is None or isinstance(prefix, int):
         return [prefix] * tree.size

@@ -35,6 +35,6 @@ def layers() -> dict[str, Any]:
 
 
 def __dir__() -> list[str]:
-    """The public names."""
+    """Return the public names."""
     names: list[str] = __getattr__("__all__")
     return names

@@ -16,7 +16,7 @@ from minigrad.runtime.var import Var
 
 
 def is_parameter(x: object) -> bool:
-    """Whether x is a Var, or was one before it was frozen: only Vars have ever had a gradient of their own."""
+    """Return whether x is a Var, or was one before it was frozen: only Vars have ever had a gradient of their own."""
     return isinstance(x, Tensor) and (x.is_variable or hasattr(x, "_grad"))
 
 

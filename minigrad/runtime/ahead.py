@@ -1,12 +1,12 @@
-"""While one core compiles, another compiles what comes next: the helper process and what it is told.
+"""Compile ahead: a helper process on another core compiles the kernels that come next.
 
-The first compile of a process starts the helper.  From then on each new plan is told to it: the op, its parameters, the
-layouts and dtypes of its operands, whether they track.  The helper (`cli/ahead.py`) does the same call and the way back
-through it without running a kernel, and so puts into the kernel cache what this process asks for a moment later, the
-backward kernels first of all.  A kernel that one of the two is compiling the other waits for, or leaves alone.
+The first compile of a process starts the helper.  From then on this process sends each new plan to it: the op, its
+parameters, the layouts and dtypes of its operands, and whether they are tracked.  The helper (`cli/ahead.py`) makes the
+same call and its backward pass without running a kernel.  So it puts the kernels that this process needs next into the
+kernel cache, the backward kernels first.  If one of the two is compiling a kernel, the other waits for it or skips it.
 
-Nothing depends on the helper: what it is not told, or gets wrong, is compiled when it is wanted.  It ends with this
-process, and when it has been idle for a while.
+Nothing depends on the helper: this process compiles each kernel that the helper missed or got wrong.  The helper ends
+with this process, and when it has been idle for a while.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ _starting = threading.Lock()
 
 
 def tell(op: Op, operands: tuple[Any, ...], params: dict[str, Any]) -> bool:
-    """Let the helper know of a call whose plan is about to be made; False where there is none."""
+    """Send a call whose plan is about to be made to the helper; return False where there is none."""
     helper = _helper
     if helper is None:
         return False
-    import pickle  # a warm start tells nobody anything
+    import pickle  # a warm start sends nothing, so it does not need it
 
     tracked = tuple(mode.enabled and (x.op is not None or x.is_variable) for x in operands)
     specs = [(x.shape, x.strides, x.offset, x.dtype.name, str(x.device)) for x in operands]
@@ -53,7 +53,7 @@ def tell(op: Op, operands: tuple[Any, ...], params: dict[str, Any]) -> bool:
 
 
 class Planned(Observer):
-    """Tells the helper of each plan that is about to be made."""
+    """Sends each plan that is about to be made to the helper."""
 
     def planning(self, op: Op, operands: tuple[Any, ...], params: dict[str, Any]) -> None:
         tell(op, operands, params)
@@ -63,7 +63,7 @@ _planned = Planned()
 
 
 def send(helper: Any, message: bytes) -> None:
-    """Hand over a message, unless it is too long or the helper has enough to do."""
+    """Send a message, unless it is too long or the helper is busy enough."""
     if len(message) + LENGTH.size > LONGEST:
         return
     try:
@@ -75,8 +75,8 @@ def send(helper: Any, message: bytes) -> None:
 
 
 def announce(program: str) -> None:
-    """Say what this process is about to do, "module:function" of this package: if there comes to be a helper, it does
-    the same beforehand."""
+    """Announce the next work of this process, "module:function" of this package: a helper, if one starts, does the same
+    beforehand."""
     _announced.append(program)
 
 
@@ -110,7 +110,7 @@ def start() -> None:
 
 
 def useful() -> bool:
-    """Whether another process could compile for this one: a core is free, and they share a cache."""
+    """Return whether another process could compile for this one: a core is free, and they share a cache."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if cores < 2 or not sys.executable or store.fcntl is None or store.without_compiler():
         return False
@@ -122,7 +122,7 @@ def useful() -> bool:
 
 
 def dismiss() -> None:
-    """Let the helper go, which ends at once when nobody can tell it anything."""
+    """Release the helper, which ends once no process can send it a message."""
     global _helper
     helper, _helper = _helper, None
     if helper is None:
@@ -135,14 +135,14 @@ def dismiss() -> None:
 
 
 def _after_fork_in_child() -> None:
-    # The pipe is the parent's; the helper lives as long as somebody has it open.
+    # The pipe is the parent's; the helper lives as long as any process has it open.
     global _helper, _starting
     helper, _helper, _starting = _helper, None, threading.Lock()
     if helper is not None:
         detach(_planned)
         with suppress(OSError):
             helper.stdin.close()
-        helper.returncode = 0  # it is no child of this process
+        helper.returncode = 0  # it is not a child of this process
 
 
 if hasattr(os, "register_at_fork"):

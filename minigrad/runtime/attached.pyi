@@ -10,7 +10,7 @@ from minigrad.runtime.tensor import Tensor
 class Attached:
     @property
     def H(self) -> Tensor:
-        """A view of a matrix with its dims swapped; of complex numbers, which there are not, the conjugates."""
+        """A view of a matrix with its dims swapped; there are no complex numbers to conjugate."""
 
     @property
     def T(self) -> Tensor:
@@ -26,29 +26,29 @@ class Attached:
         """Return the bits in both; for bool `and`."""
 
     def __array__(self, dtype: Any = ..., copy: builtins.bool | None = ...) -> Any:
-        """What np.asarray(x) calls: a copy for tensors that require a gradient, shared memory otherwise."""
+        """Serve np.asarray(x): a copy for tensors that require a gradient, shared memory otherwise."""
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        """Serve a function of NumPy that is called on tensors: see `numpy_calls.py`."""
+        """Serve a NumPy function that is called on tensors: see `numpy_calls.py`."""
 
     def __array_namespace__(self, *, api_version: builtins.str | None = ...) -> Any:
-        """The module with the functions of the array API standard: `mg.array_api`."""
+        """Return the module with the functions of the array API standard: `mg.array_api`."""
 
     def __bool__(self) -> builtins.bool:
-        """bool(x) for one element.  Raises ShapeError for more, where it is unclear which is meant."""
+        """Return bool(x) for one element.  Raises ShapeError for more, where the meaning is ambiguous."""
 
     def __complex__(self) -> builtins.complex:
-        """complex(x) for one element."""
+        """Return complex(x) for one element."""
 
     def __contains__(self, element: Any) -> builtins.bool:
-        """Whether `element`, which broadcasts, equals some element of x, as in NumPy; False for what is no number."""
+        """Return whether `element`, which broadcasts, equals some element of x, as in NumPy; False if not a number."""
 
     def __copy__(self) -> Tensor:
         """Another tensor on the same storage, with the same history; a Var becomes another leaf with the same `.grad`."""
 
     @property
     def __cuda_array_interface__(self) -> builtins.dict[builtins.str, Any]:
-        """The description that CuPy, Numba and others read of a tensor in a CUDA device's memory, which they share."""
+        """Return the description that CuPy, Numba and others read to share a tensor's memory on a CUDA device."""
 
     def __deepcopy__(self, memo: builtins.dict[builtins.int, Any]) -> Tensor:
         """A tensor on a copy of the storage, one copy for all that share it.  Raises GradientError within a graph."""
@@ -57,22 +57,22 @@ class Attached:
         """Return the names of the attributes that a tensor has: its `__dir__`."""
 
     def __dlpack__(self, *, stream: Any = ..., max_version: Any = ..., dl_device: Any = ..., copy: builtins.bool | None = ...) -> Any:
-        """The DLPack capsule; x must not require a gradient, and on the CPU bfloat16 has no NumPy type to travel as."""
+        """Return the DLPack capsule; x must not require a gradient, and NumPy has no type for bfloat16 on the CPU."""
 
     def __dlpack_device__(self) -> builtins.tuple[builtins.int, builtins.int]:
-        """DLPack's name of the device: 1 is the CPU, 2 CUDA; and which one."""
+        """Return DLPack's id of the device: 1 is the CPU, 2 CUDA; and its index."""
 
     def __eq__(self, other: Any) -> Any:
-        """x == other.  What is no number falls back to Python's identity, so that `x in list` works."""
+        """Return x == other.  Objects that are not numbers are compared by identity, so that `x in list` works."""
 
     def __float__(self) -> builtins.float:
-        """float(x) for one element."""
+        """Return float(x) for one element."""
 
     def __floordiv__(self, other: Tensor | builtins.float) -> Tensor:
         """Return the largest integer not above input/other, as Python's `//`; an integer over 0 is 0.  Gradient: 0."""
 
     def __format__(self, spec: builtins.str) -> builtins.str:
-        """f"{x:.3f}" for one element, which is written as its number; without a spec it is str(x)."""
+        """Return f"{x:.3f}" for one element, which is written as its number; without a spec it is str(x)."""
 
     def __ge__(self, other: Tensor | builtins.float) -> Tensor:
         """Return input >= other."""
@@ -102,10 +102,10 @@ class Attached:
         """`mul` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def __index__(self) -> builtins.int:
-        """A one-element integer tensor where Python wants an index, as in range(x)."""
+        """Return a one-element integer tensor as a Python index, as in range(x)."""
 
     def __int__(self) -> builtins.int:
-        """int(x) for one element, towards zero."""
+        """Return int(x) for one element, towards zero."""
 
     def __invert__(self) -> Tensor:
         """Return input with all bits flipped; for bool `not`.  Raises DTypeError for floats."""
@@ -123,7 +123,7 @@ class Attached:
         """`sub` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def __iter__(self) -> Iterator[Tensor]:
-        """The slices along the first dim.  Raises TypeError for a scalar: whoever asks whether it has any expects that."""
+        """Iterate over the slices along the first dim.  Raises TypeError for a scalar, which callers rely on."""
 
     def __itruediv__(self, other: Tensor | builtins.float, *, rounding_mode: Any = ...) -> Tensor:
         """`div` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
@@ -135,7 +135,7 @@ class Attached:
         """Return input <= other."""
 
     def __len__(self) -> builtins.int:
-        """The length of the first dim.  Raises TypeError for a scalar, as Python does for what has none."""
+        """Return the length of the first dim.  Raises TypeError for a scalar, as Python does for an object without one."""
 
     def __lshift__(self, other: Tensor | builtins.float) -> Tensor:
         """Return input * 2**other, as bits; 0 where other is negative, or not below the number of bits."""
@@ -153,7 +153,7 @@ class Attached:
         """Return the product per element; shapes broadcast.  For bool it is `and`.  Gradient: g*other and g*input."""
 
     def __ne__(self, other: Any) -> Any:
-        """x != other.  What is no number falls back to Python's identity, as for `==`."""
+        """Return x != other.  Objects that are not numbers are compared by identity, as for `==`."""
 
     def __neg__(self) -> Tensor:
         """Return -x; unsigned integers wrap."""
@@ -180,7 +180,7 @@ class Attached:
         """Return how pickle makes it again: from its elements, or from its storage if another tensor shows that."""
 
     def __repr__(self) -> builtins.str:
-        """`tensor([3., 1., 4.])`, with dtype, device, name and op where they are not the usual ones."""
+        """Return `tensor([3., 1., 4.])`, with dtype, device, name and op where they are not the defaults."""
 
     def __rfloordiv__(self, other: Any) -> Tensor:
         """`floor_divide` with the tensor as the second operand."""
@@ -201,7 +201,7 @@ class Attached:
         """`bitwise_or` with the tensor as the second operand."""
 
     def __round__(self, ndigits: builtins.int | None = ...) -> Any:
-        """round(x) and round(x, digits) for one element: a Python number.  `x.round()` rounds all elements."""
+        """Return round(x) and round(x, digits) for one element: a Python number.  `x.round()` rounds all elements."""
 
     def __rpow__(self, other: Any) -> Tensor:
         """`pow` with the tensor as the second operand."""
@@ -231,13 +231,13 @@ class Attached:
         """Return input/other, rounded if rounding_mode is "floor" or "trunc"; integers become the default float."""
 
     def __trunc__(self) -> builtins.int:
-        """int(x) for one element, towards zero."""
+        """Return int(x) for one element, towards zero."""
 
     def __xor__(self, other: Tensor | builtins.float) -> Tensor:
         """Return the bits in exactly one; for bool `!=`."""
 
     def _repr_html_(self) -> builtins.str:
-        """In a notebook: the text, and where there are many numbers an image of them."""
+        """Return the HTML for a notebook: the text, and an image if there are many numbers."""
 
     def abs(self, *, out: Tensor | None = ...) -> Tensor:
         """Return |x|.  Gradient: g*sign(x), 0 at 0."""
@@ -435,7 +435,7 @@ class Attached:
         """`atanh` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def backward(self, gradient: Tensor | None = ..., retain_graph: builtins.bool | None = ..., create_graph: builtins.bool = ..., inputs: Tensor | Sequence[Tensor] | None = ...) -> GradStore:
-        """Gradients of y with respect to every Var that it depends on; also added to each Var's `.grad`."""
+        """Compute the gradients of y with respect to every Var that it depends on, and add each to the Var's `.grad`."""
 
     def baddbmm(self, batch1: Tensor, batch2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
         """Return beta * input + alpha * batch1 @ batch2 for batches of matrices: see `addmm` and `bmm`."""
@@ -447,7 +447,7 @@ class Attached:
         """Return 1 with the probability in each element, otherwise 0, in input's dtype; p replaces all probabilities."""
 
     def bernoulli_(self, p: Any = ..., *, generator: Any = ...) -> Tensor:
-        """1 with probability p, a number or a tensor that broadcasts, else 0; in place."""
+        """Fill with 1 with probability p, a number or a tensor that broadcasts, otherwise 0; in place."""
 
     def bfloat16(self, memory_format: Any = ...) -> Tensor:
         """x as bfloat16."""
@@ -588,7 +588,7 @@ class Attached:
         """x as uint8."""
 
     def cauchy_(self, median: builtins.float = ..., sigma: builtins.float = ..., *, generator: Any = ...) -> Tensor:
-        """Cauchy numbers, in place: median + sigma*tan(pi*(u - 0.5)) for uniform u."""
+        """Fill with Cauchy numbers, in place: median + sigma*tan(pi*(u - 0.5)) for uniform u."""
 
     def ceil(self, *, out: Tensor | None = ...) -> Tensor:
         """Return the smallest integer not below x.  Gradient: 0."""
@@ -651,7 +651,7 @@ class Attached:
         """x itself: it is dense and real."""
 
     def const_set(self, value: builtins.float) -> Tensor:
-        """Every element becomes `value`, in place."""
+        """Set every element to `value`, in place."""
 
     def contiguous(self, memory_format: Any = ...) -> Tensor:
         """Return the tensor itself if its elements are row-major without gaps, otherwise a row-major copy."""
@@ -660,7 +660,7 @@ class Attached:
         """Return a row-major copy in storage of its own.  Gradient: g."""
 
     def copy_(self, source: Any, non_blocking: builtins.bool = ...) -> Tensor:
-        """The elements of source, broadcast and cast, in place."""
+        """Copy the elements of source, broadcast and cast, in place."""
 
     def copysign(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """Return |input| with the sign of other, which -0.0 and nan have too."""
@@ -690,13 +690,13 @@ class Attached:
         """Return the covariances of the rows of input, whose columns are observations; of one row its variance."""
 
     def cpu(self) -> Tensor:
-        """x on the CPU; x itself where it is there."""
+        """Return x on the CPU; x itself where it is there."""
 
     def cross(self, other: Tensor, dim: builtins.int | None = ..., *, out: Tensor | None = ...) -> Tensor:
         """The vector products of vectors of three elements along `dim`, without one the first dim of 3; both broadcast."""
 
     def cuda(self, device: Any = ..., non_blocking: builtins.bool = ...) -> Tensor:
-        """x on a CUDA device, the first one; x itself where it is there.  non_blocking: as that of `to`."""
+        """Return x on a CUDA device, the first one; x itself where it is there.  non_blocking: as that of `to`."""
 
     def cummax(self, dim: builtins.int, *, out: Tensor | None = ...) -> Any:
         """Return the largest of all elements up to each along `dim`, and its position: (values, indices)."""
@@ -730,7 +730,7 @@ class Attached:
         """Return `mg.linalg.det`: the determinants of square matrices."""
 
     def detach_(self) -> Tensor:
-        """Cut x off from its history, in place: what is computed from it from now on passes no gradient to it; gives x."""
+        """Cut x off from its history, in place, and return x: later results computed from it pass no gradient to it."""
 
     def diag(self, diagonal: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
         """Return a vector as a diagonal of a matrix of zeros, or a copy of a diagonal of a matrix."""
@@ -757,7 +757,7 @@ class Attached:
         """`digamma` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def dim(self, dim: builtins.int | None = ...) -> builtins.int:
-        """The number of dims; with an argument, as in candle, the length of that dim."""
+        """Return the number of dims; with an argument, as in candle, the length of that dim."""
 
     @property
     def dims(self) -> builtins.tuple[builtins.int, ...]:
@@ -791,7 +791,7 @@ class Attached:
         """Number of elements."""
 
     def element_size(self) -> builtins.int:
-        """Bytes of an element."""
+        """Return the number of bytes of an element."""
 
     def elu(self, alpha: Tensor | builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
         """Return input where it is positive, otherwise alpha * (exp(input) - 1). inplace: write into input and return it."""
@@ -842,10 +842,10 @@ class Attached:
         """Return a view with dims of length 1 expanded and new first dims.  Gradient: g summed over the expanded dims."""
 
     def expand_as(self, other: Tensor) -> Tensor:
-        """A view stretched to the shape of other; see `expand`."""
+        """Return a view expanded to the shape of other; see `expand`."""
 
     def explain_grad(self, y: Tensor | None = ...) -> Any:
-        """Why the gradient of y with respect to x is None, zero, nan or inf, or by which ops it flows."""
+        """Explain why the gradient of y with respect to x is None, zero, nan or inf, or by which ops it flows."""
 
     def expm1(self, *, out: Tensor | None = ...) -> Tensor:
         """Return exp(x) - 1 without cancellation near 0.  Gradient: g*exp(x)."""
@@ -854,13 +854,13 @@ class Attached:
         """`expm1` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def exponential_(self, lambd: builtins.float = ..., *, generator: Any = ...) -> Tensor:
-        """Exponential numbers with the rate lambd, in place: -log(1 - u)/lambd for uniform u."""
+        """Fill with exponential numbers with the rate lambd, in place: -log(1 - u)/lambd for uniform u."""
 
     def fill_(self, value: builtins.float) -> Tensor:
-        """Every element becomes `value`, in place."""
+        """Set every element to `value`, in place."""
 
     def fill_diagonal_(self, fill_value: builtins.float, wrap: builtins.bool = ...) -> Tensor:
-        """Write a number to the diagonal, in place; of more than two dims, which must be equal, to x[i, i, ..., i]."""
+        """Write a number to the diagonal, in place; for more than two dims, which must be equal, to x[i, i, ..., i]."""
 
     def fix(self, *, out: Tensor | None = ...) -> Tensor:
         """Return x without its fraction.  Gradient: 0."""
@@ -875,10 +875,10 @@ class Attached:
         """Return the dims from start_dim to end_dim (included) as one; a tensor of shape () becomes (1,)."""
 
     def flatten_from(self, start_dim: builtins.int) -> Tensor:
-        """The dims from start_dim on as one."""
+        """Join the dims from start_dim on to one."""
 
     def flatten_to(self, end_dim: builtins.int) -> Tensor:
-        """The dims up to end_dim (included) as one."""
+        """Join the dims up to end_dim (included) to one."""
 
     def flip(self, *dims: builtins.int | Sequence[builtins.int]) -> Tensor:
         """Return a view reversed along each of `dims`, by negative strides."""
@@ -968,16 +968,16 @@ class Attached:
         """`gelu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def geometric_(self, p: builtins.float, *, generator: Any = ...) -> Tensor:
-        """The number of trials up to the first success, each with probability p; in place."""
+        """Fill with numbers of trials up to the first success, each with probability p; in place."""
 
     def ger(self, vec2: Tensor, *, out: Tensor | None = ...) -> Tensor:
         """Return the product of every element of a vector with every element of another."""
 
     def get(self, index: builtins.int) -> Tensor:
-        """x[index] along the first dim."""
+        """Return x[index] along the first dim."""
 
     def get_device(self) -> builtins.int:
-        """The index of its CUDA device, -1 for a tensor on the CPU."""
+        """Return the index of its CUDA device, -1 for a tensor on the CPU."""
 
     def get_on_dim(self, dim: builtins.int, index: builtins.int) -> Tensor:
         """Return a view of one position along `dim`, which is removed.  Gradient: zeros around g."""
@@ -987,7 +987,7 @@ class Attached:
 
     @property
     def grad(self) -> Tensor | None:
-        """The gradient that `retain_grad` has kept, or that a Var had when it was frozen, else None; a Var has its own."""
+        """The gradient for `retain_grad`, or that of a frozen Var, otherwise None; a Var has its own."""
 
     @property
     def grad_fn(self) -> Any:
@@ -1111,7 +1111,7 @@ class Attached:
         """Return `mg.linalg.inv`: the inverses of square matrices."""
 
     def is_complex(self) -> builtins.bool:
-        """False: there are no complex numbers."""
+        """Return False: there are no complex numbers."""
 
     def is_conj(self) -> builtins.bool:
         """False: there is no such tensor."""
@@ -1128,10 +1128,10 @@ class Attached:
         """False: there is no such tensor."""
 
     def is_floating_point(self) -> builtins.bool:
-        """Whether the dtype is a float."""
+        """Return whether the dtype is a float."""
 
     def is_inference(self) -> builtins.bool:
-        """Whether it was computed under `inference_mode`."""
+        """Return whether it was computed under `inference_mode`."""
 
     @property
     def is_ipu(self) -> builtins.bool:
@@ -1165,26 +1165,26 @@ class Attached:
         """False: there is no such tensor."""
 
     def is_nonzero(self) -> builtins.bool:
-        """Whether the only element is not zero; raises ArgumentError for another number of elements."""
+        """Return whether the only element is not zero; raises ArgumentError for another number of elements."""
 
     def is_pinned(self, device: Any = ...) -> builtins.bool:
-        """Whether it is in pinned memory of the host, for copies to a device."""
+        """Return whether it is in pinned memory of the host, for copies to a device."""
 
     @property
     def is_quantized(self) -> builtins.bool:
         """False: there is no such tensor."""
 
     def is_same_size(self, other: Tensor) -> builtins.bool:
-        """Whether two tensors have one shape."""
+        """Return whether two tensors have one shape."""
 
     def is_set_to(self, tensor: Tensor) -> builtins.bool:
-        """Whether another tensor shows the same memory in the same layout."""
+        """Return whether another tensor shows the same memory in the same layout."""
 
     def is_shared(self) -> builtins.bool:
         """False: there is no such tensor."""
 
     def is_signed(self) -> builtins.bool:
-        """Whether the dtype has negative numbers."""
+        """Return whether the dtype has negative numbers."""
 
     @property
     def is_sparse(self) -> builtins.bool:
@@ -1246,11 +1246,11 @@ class Attached:
         """`isreal` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def item(self) -> Any:
-        """The only element as a Python number.  Raises ShapeError for more or fewer."""
+        """Return the only element as a Python number.  Raises ShapeError for more or fewer."""
 
     @property
     def itemsize(self) -> builtins.int:
-        """Bytes of an element."""
+        """The number of bytes of an element."""
 
     def kron(self, other: Tensor, *, out: Tensor | None = ...) -> Tensor:
         """Return the Kronecker product: each element of input times all of other, as a block in its place."""
@@ -1331,7 +1331,7 @@ class Attached:
         """`log` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def log_normal_(self, mean: builtins.float = ..., std: builtins.float = ..., *, generator: Any = ...) -> Tensor:
-        """Exponentials of normal numbers with this mean and deviation, in place."""
+        """Fill with exponentials of normal numbers with this mean and deviation, in place."""
 
     def log_sigmoid(self, *, out: Tensor | None = ...) -> Tensor:
         """Return log(sigmoid(x)), without overflow.  Gradient: g*sigmoid(-x)."""
@@ -1556,10 +1556,10 @@ class Attached:
 
     @property
     def nbytes(self) -> builtins.int:
-        """Bytes of all elements that the tensor shows."""
+        """The number of bytes of all elements that the tensor shows."""
 
     def ndimension(self, dim: builtins.int | None = ...) -> builtins.int:
-        """The number of dims; with an argument, as in candle, the length of that dim."""
+        """Return the number of dims; with an argument, as in candle, the length of that dim."""
 
     def ndtr(self, *, out: Tensor | None = ...) -> Tensor:
         """Return the normal distribution function, with its negative tail to full relative accuracy."""
@@ -1589,19 +1589,19 @@ class Attached:
         """Number of elements."""
 
     def new(self, *sizes: Any) -> Tensor:
-        """A tensor of lengths or data, of the dtype and on the device of x; `new_empty` and `new_tensor` say which."""
+        """Return a tensor of lengths or data, of the dtype and on the device of x, as `new_empty` or `new_tensor`."""
 
     def new_empty(self, *size: builtins.int | Sequence[builtins.int], dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
         """`mg.empty` of a size, of the dtype and on the device of x."""
 
     def new_full(self, size: Any, fill_value: builtins.float, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
-        """One value, of the dtype and on the device of x; see `mg.full`."""
+        """Return a tensor of one value, of the dtype and on the device of x; see `mg.full`."""
 
     def new_ones(self, *size: builtins.int | Sequence[builtins.int], dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
         """`mg.ones` of a size, of the dtype and on the device of x."""
 
     def new_tensor(self, data: Any, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
-        """A copy of data in the dtype and on the device of x; see `mg.tensor`."""
+        """Return a copy of data in the dtype and on the device of x; see `mg.tensor`."""
 
     def new_zeros(self, *size: builtins.int | Sequence[builtins.int], dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
         """`mg.zeros` of a size, of the dtype and on the device of x."""
@@ -1619,7 +1619,7 @@ class Attached:
         """Return the norm of order `p` over `dim`: see `mg.norm`."""
 
     def normal_(self, mean: builtins.float = ..., std: builtins.float = ..., *, generator: Any = ...) -> Tensor:
-        """Normal numbers, in place."""
+        """Fill with normal numbers, in place."""
 
     def not_equal(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """Return input != other."""
@@ -1628,29 +1628,29 @@ class Attached:
         """`ne` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def numpy(self) -> Any:
-        """The elements as a NumPy array that shares memory: a write to either shows in both."""
+        """Return the elements as a NumPy array that shares memory: a write to either shows in both."""
 
     def one_set(self) -> Tensor:
-        """Every element becomes 1, in place."""
+        """Set every element to 1, in place."""
 
     def outer(self, vec2: Tensor, *, out: Tensor | None = ...) -> Tensor:
         """Return the product of every element of a vector with every element of another."""
 
     @property
     def output_nr(self) -> builtins.int:
-        """Which result of its node a tensor is."""
+        """The index of the tensor among the results of its node."""
 
     def permute(self, *dims: builtins.int | Sequence[builtins.int]) -> Tensor:
         """Return a view with the dims in another order.  Gradient: the inverse order."""
 
     def pin_memory(self, device: Any = ...) -> Tensor:
-        """A copy in pinned memory of the host, which the device reads by itself: `to` with non_blocking does not wait then."""
+        """Return a copy in pinned host memory, which the device reads itself: `to` with non_blocking then does not wait."""
 
     def pinverse(self, rcond: builtins.float = ...) -> Tensor:
         """Return `mg.linalg.pinv` with rtol=rcond: the Moore-Penrose inverses of matrices."""
 
     def polygamma(self, n: builtins.int) -> Tensor:
-        """The n-th derivative of digamma.  `mg.polygamma(n, input)` has the order first."""
+        """Return the n-th derivative of digamma.  `mg.polygamma(n, input)` has the order first."""
 
     def positive(self) -> Tensor:
         """Return the input itself; bool is refused, as by `neg`."""
@@ -1692,7 +1692,7 @@ class Attached:
         """`rad2deg` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def random_(self, low: builtins.int | None = ..., to: Any = ..., *, generator: Any = ...) -> Tensor:
-        """Integers in [low, to), in place; random_(to) starts at 0, random_(low, None) ends where the dtype is not exact."""
+        """Fill with integers in [low, to), in place."""
 
     @property
     def rank(self) -> builtins.int:
@@ -1721,7 +1721,7 @@ class Attached:
         """Accept PyTorch's note for its allocator, which has no effect: memory of a device is used again in order."""
 
     def register_hook(self, hook: Any) -> Any:
-        """Call `hook(gradient)` when the gradient of x is complete, once a walk; what it returns takes its place."""
+        """Call `hook(gradient)` when the gradient of x is complete, once per backward pass; its result replaces it."""
 
     def register_post_accumulate_grad_hook(self, hook: Any) -> Any:
         """Call `hook(x)` when a backward has added to `x.grad`."""
@@ -1754,16 +1754,16 @@ class Attached:
         """Repeat each element several times, one after the other, along `dim`, or of all as a row."""
 
     def requires_grad_(self, requires_grad: builtins.bool = ...) -> Tensor:
-        """Make x a leaf that gradients flow to, or with False a constant again; gives x."""
+        """Make x a leaf that gradients flow to, or with False a constant again; return x."""
 
     def reshape(self, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
         """Return x in another shape of the same size (one -1 is inferred): a view if the strides allow it, or a copy."""
 
     def reshape_as(self, other: Tensor) -> Tensor:
-        """x in the shape of other; see `reshape`."""
+        """Return x in the shape of other; see `reshape`."""
 
     def resize_(self, *size: builtins.int | Sequence[builtins.int], memory_format: Any = ...) -> Tensor:
-        """Give x another shape, in place: the elements in memory order, and undefined ones where there are more; gives x."""
+        """Give x another shape, in place, and return x: the elements in memory order, and undefined ones at the end."""
 
     def resize_as_(self, other: Tensor, *, memory_format: Any = ...) -> Tensor:
         """Give x the shape of other, in place; see `resize_`."""
@@ -1775,11 +1775,11 @@ class Attached:
         """x itself: it is dense and real."""
 
     def retain_grad(self) -> None:
-        """Keep the gradient of a value in between, as it is after all hooks: `x.grad` then has it.  A Var does anyway."""
+        """Keep the gradient of a value in between, as it is after all hooks: `x.grad` then has it.  A Var always does."""
 
     @property
     def retains_grad(self) -> builtins.bool:
-        """Whether `retain_grad` was asked for."""
+        """Return whether `retain_grad` was called."""
 
     def roll(self, shifts: builtins.int | Sequence[builtins.int], dims: builtins.int | Sequence[builtins.int] = ...) -> Tensor:
         """Shift the elements by `shifts` along `dims`; elements beyond one end come in at the other."""
@@ -1830,7 +1830,7 @@ class Attached:
         """`selu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def share_memory_(self) -> Tensor:
-        """x itself: processes share gradients through `mg.dist`, and loaders through memory of their own."""
+        """Return x itself: processes share gradients through `mg.dist`, and loaders through memory of their own."""
 
     def short(self, memory_format: Any = ...) -> Tensor:
         """x as int16."""
@@ -1878,7 +1878,7 @@ class Attached:
         """`sinh` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def size(self, dim: builtins.int | None = ...) -> Any:
-        """The shape, or the length of one dim."""
+        """Return the shape, or the length of one dim."""
 
     def slice_scatter(self, src: Tensor, dim: builtins.int = ..., start: builtins.int | None = ..., end: builtins.int | None = ..., step: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
         """Return the tensor with src instead of input[start:end:step] along `dim`; both are differentiated."""
@@ -1950,10 +1950,10 @@ class Attached:
         """Return the standard deviation and the mean over `dim`, in the two passes of `std`."""
 
     def storage_offset(self) -> builtins.int:
-        """Position of the first element in the storage."""
+        """Return the position of the first element in the storage."""
 
     def stride(self, dim: builtins.int | None = ...) -> Any:
-        """The steps of all dims in elements, or that of one."""
+        """Return the steps of all dims in elements, or that of one."""
 
     def sub(self, other: Tensor | builtins.float, *, alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
         """Return the difference of input and alpha * other, element by element; shapes broadcast.  Gradient: g and -g."""
@@ -1980,7 +1980,7 @@ class Attached:
         """Return the sum over the dims along which `shape` was broadcast to x's shape: the adjoint of `expand`."""
 
     def sum_to_size(self, *size: builtins.int | Sequence[builtins.int]) -> Tensor:
-        """The sum over the dims along which a tensor of that size was stretched to the shape of x; see `expand`."""
+        """Return the sum over the dims along which a tensor of that size was expanded to the shape of x; see `expand`."""
 
     def svd(self, some: builtins.bool = ..., compute_uv: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
         """Return (U, S, V) with U * S @ V.mT = input; some: min(m, n) columns each.  See `mg.linalg.svd`."""
@@ -2046,28 +2046,28 @@ class Attached:
         """x itself: it is dense and real."""
 
     def to_device(self, device: Any, *, stream: None = ...) -> Tensor:
-        """x on a device, as the array API standard spells it; x itself where it is there."""
+        """Return x on a device, as the array API standard spells it; x itself where it is there."""
 
     def to_dtype(self, *args: Any, dtype: Any = ..., device: Any = ..., copy: builtins.bool = ..., non_blocking: builtins.bool = ..., memory_format: Any = ...) -> Tensor:
         """Return x in another dtype and/or on another device: `x.to(mg.float64)`, `x.to("reference")`, `x.to(other)`."""
 
     def to_scalar(self) -> Any:
-        """The only element as a Python number.  Raises ShapeError for more or fewer."""
+        """Return the only element as a Python number.  Raises ShapeError for more or fewer."""
 
     def to_vec0(self) -> Any:
-        """The only element as a Python number.  Raises ShapeError for more or fewer."""
+        """Return the only element as a Python number.  Raises ShapeError for more or fewer."""
 
     def to_vec1(self) -> Any:
-        """The elements as nested Python lists; a number for shape ()."""
+        """Return the elements as nested Python lists; a number for shape ()."""
 
     def to_vec2(self) -> Any:
-        """The elements as nested Python lists; a number for shape ()."""
+        """Return the elements as nested Python lists; a number for shape ()."""
 
     def to_vec3(self) -> Any:
-        """The elements as nested Python lists; a number for shape ()."""
+        """Return the elements as nested Python lists; a number for shape ()."""
 
     def tolist(self) -> Any:
-        """The elements as nested Python lists; a number for shape ()."""
+        """Return the elements as nested Python lists; a number for shape ()."""
 
     def topk(self, k: builtins.int, dim: builtins.int = ..., largest: builtins.bool = ..., sorted: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
         """Return the k largest (or smallest) elements along `dim`, sorted, with positions: (values, indices)."""
@@ -2106,13 +2106,13 @@ class Attached:
         """`trunc` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def type(self, dtype: Any = ..., non_blocking: builtins.bool = ...) -> Any:
-        """x in another dtype, as `to`; without one the name of its own, "float32"."""
+        """Return x in another dtype, as `to`; without one the name of its own, "float32"."""
 
     def type_as(self, other: Tensor) -> Tensor:
-        """x in the dtype of other, and on its device."""
+        """Return x in the dtype of other, and on its device."""
 
     def unbind(self, dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
-        """Views of all positions along `dim`, which goes."""
+        """Return views of all positions along `dim`, which is removed."""
 
     def unflatten(self, dim: builtins.int, sizes: builtins.int | Sequence[builtins.int]) -> Tensor:
         """Return a view with one dim as several, of the given sizes; one of them may be -1."""
@@ -2121,7 +2121,7 @@ class Attached:
         """Windows of `size` along `dim`, one every `step`, as a last dim.  Gradient: overlapping windows are summed."""
 
     def uniform_(self, low: builtins.float = ..., to: builtins.float = ..., *, generator: Any = ...) -> Tensor:
-        """Uniform numbers in [low, to), in place.  PyTorch's name of `low`, `from`, is a keyword of Python."""
+        """Fill with uniform numbers in [low, to), in place.  PyTorch's name of `low`, `from`, is a Python keyword."""
 
     def unique(self, sorted: builtins.bool = ..., return_inverse: builtins.bool = ..., return_counts: builtins.bool = ..., dim: builtins.int | None = ...) -> Any:
         """Return the elements of input, or its slices along `dim`, once each and in order; nan equals nothing."""
@@ -2157,23 +2157,23 @@ class Attached:
         """Return the inner product of two vectors of one length: `dot`, for there are no complex numbers."""
 
     def view(self, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
-        """x in another shape over the same memory; raises ShapeError where only a copy could do it (use reshape)."""
+        """Return x in another shape over the same memory; raises ShapeError where only a copy could (use reshape)."""
 
     def view_as(self, other: Tensor) -> Tensor:
-        """A view in the shape of other; see `view`."""
+        """Return a view in the shape of other; see `view`."""
 
     @property
     def volatile(self) -> builtins.bool:
-        """False: PyTorch's word of before `no_grad`, which has no effect; scripts that assign it get a warning."""
+        """Always False: PyTorch's name from before `no_grad`, without effect; scripts that assign it get a warning."""
 
     def vsplit(self, sections: builtins.int | Sequence[builtins.int] | Tensor) -> builtins.tuple[Tensor, ...]:
         """Return views of parts of one size, or up to indices, along the first dim."""
 
     def where(self, condition: Tensor, other: Any) -> Tensor:
-        """x where the condition holds, else other.  `mg.where(condition, input, other)` has the condition first."""
+        """Return x where the condition holds, otherwise other.  `mg.where` has the condition first."""
 
     def where_cond(self, a: Any, b: Any) -> Tensor:
-        """candle's order of `where`: the condition first."""
+        """Select by a condition, in candle's order of `where`: the condition first."""
 
     def xlogy(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """Return input*log(other), 0 where input is 0 unless other is nan."""
@@ -2182,8 +2182,8 @@ class Attached:
         """`xlogy` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def zero_(self) -> Tensor:
-        """Every element becomes 0, in place."""
+        """Set every element to 0, in place."""
 
     def zero_set(self) -> Tensor:
-        """Every element becomes 0, in place."""
+        """Set every element to 0, in place."""
 

@@ -1,4 +1,4 @@
-"""Which casts are made before each op, in this thread or task: the blocks of `mg.amp.autocast`.
+"""The casts before each op, in this thread or task: the blocks of `mg.amp.autocast`.
 
 Only an observer reads this, while such a block is open somewhere.  It makes its own casts in a pause, and a backward
 pass is a pause, too.

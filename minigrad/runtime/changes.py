@@ -1,4 +1,4 @@
-"""The count of changes that code which was specialised to a structure of modules has to notice."""
+"""The count of changes that code which was specialised to a structure of modules must detect."""
 
 from __future__ import annotations
 

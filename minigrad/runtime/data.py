@@ -21,8 +21,8 @@ def store(data: Any, dtype: Any = None, device: Any = None, name: str = "tensor"
 
     DTypes: Python floats become the default float, ints int64, bools bool; arrays keep theirs.
     name: the function that was called, for messages.
-    Raises ShapeError for a ragged list (both lengths are named), DTypeError for what is no number, for a masked array,
-    or for Python ints that an integer dtype does not hold (arrays and tensors are cast, and wrap).
+    Raises ShapeError for a ragged list (the message names both lengths), DTypeError for a value that is not a number,
+    for a masked array, or for Python ints that an integer dtype cannot store (arrays and tensors are cast, and wrap).
     """
     where = default_device() if device is None else as_device(device)
     if isinstance(data, Tensor):
@@ -49,14 +49,14 @@ def refuse_masked(name: str, data: Any) -> None:
     """Raise DTypeError for a masked array: a tensor has no mask, and the masked elements would count."""
     if isinstance(data, np.ma.MaskedArray):
         raise DTypeError(
-            f"{name}: a masked array would lose its mask; give array.data, or array.filled(value), and mask with "
+            f"{name}: a masked array would lose its mask; pass array.data, or array.filled(value), and mask with "
             f"mg.where",
             op=name,
         )
 
 
 def nested_shape(data: Any) -> tuple[int, ...]:
-    """The shape of nested lists.  Raises ShapeError where two rows differ in length."""
+    """Return the shape of nested lists.  Raises ShapeError where two rows differ in length."""
     if not isinstance(data, (list, tuple)):
         refuse_masked("tensor", data)
         return data.shape if isinstance(data, np.ndarray) else ()
@@ -73,7 +73,7 @@ def nested_shape(data: Any) -> tuple[int, ...]:
 
 
 def host_numbers(data: Any, shape: tuple[int, ...], wanted: DType | None = None) -> tuple[Any, DType]:
-    """Nested Python numbers (or 0-d tensors) as an array, and their dtype: ints are uint64 if that is `wanted`."""
+    """Return nested Python numbers (or 0-d tensors) as an array, and the dtype: ints are uint64 if that is `wanted`."""
     leaves = [data]
     for _ in shape:
         leaves = [leaf for item in leaves for leaf in item]
@@ -86,7 +86,7 @@ def host_numbers(data: Any, shape: tuple[int, ...], wanted: DType | None = None)
         kinds.add(type(leaves[k]))
     if not kinds <= {bool, int, float}:
         wrong = next(leaf for leaf in leaves if type(leaf) not in (bool, int, float))
-        raise DTypeError(f"tensor: {describe(wrong)} is no number; give bool, int or float")
+        raise DTypeError(f"tensor: {describe(wrong)} is not a number; expected bool, int or float")
     kind = float if float in kinds or not leaves else int if int in kinds else bool
     dtype = uint64 if kind is int and wanted is uint64 else as_dtype(kind)
     try:

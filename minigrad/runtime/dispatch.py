@@ -39,8 +39,8 @@ new_tensor, new_node = Tensor.__new__, BackpropOp.__new__
 def apply(op: Op, operands: tuple[Any, ...], params: dict[str, Any] = NO_PARAMS, out: Any = None) -> Any:
     """Run one op.  Operands are tensors, Python numbers or NumPy arrays, params the op's static arguments.
 
-    Gives a tensor, for an op of several results a named tuple of them.  Raises what the op's rules raise; then nothing
-    has been allocated or changed.  A kernel checks index values (docs/decisions/011).
+    Returns a tensor, or for an op of several results a named tuple of them.  Raises the errors of the op's rules; then
+    nothing has been allocated or changed.  A kernel checks index values (docs/decisions/011).
     """
     began = None
     for x in operands:
@@ -62,7 +62,7 @@ def apply(op: Op, operands: tuple[Any, ...], params: dict[str, Any] = NO_PARAMS,
 
 
 def run(op: Op, plan: CallPlan, operands: tuple[Tensor, ...]) -> Any:
-    """A call whose plan is known: allocate, launch, record."""
+    """Run a call whose plan is known: allocate, launch, record."""
     if op.result is not None:
         return run_several(op, plan, operands)
     if plan.launch is None:
@@ -93,7 +93,7 @@ def run_single(op: Op, plan: CallPlan, operands: tuple[Tensor, ...]) -> Tensor:
 
 
 def run_view(op: Op, plan: CallPlan, x: Tensor) -> Tensor:
-    """A view whose plan is known.  One of a tracked tensor that is not recorded belongs to nobody's gradient."""
+    """Make a view whose plan is known.  An unrecorded view of a tracked tensor is sealed: no gradient reaches it."""
     storage, base = x.storage, x.base
     node, whole = None, x if base is None else base
     if storage.tracked:
@@ -113,7 +113,7 @@ def run_view(op: Op, plan: CallPlan, x: Tensor) -> Tensor:
 
 
 def run_several(op: Op, plan: CallPlan, operands: tuple[Tensor, ...]) -> Any:
-    """A call of an op with several results; those that are no floats carry no gradient."""
+    """Run an op with several results; those that are not floats carry no gradient."""
     storages = tuple([make() for make in plan.makes])
     plan.run(*[x.storage.buffer for x in operands], *[s.buffer for s in storages])
     node = None
@@ -124,7 +124,7 @@ def run_several(op: Op, plan: CallPlan, operands: tuple[Tensor, ...]) -> Any:
 
 
 def record(op: Op, plan: CallPlan, operands: tuple[Tensor, ...], storages: tuple[Storage, ...]) -> BackpropOp | None:
-    """The BackpropOp of a call; where no result is a float there is none, for nothing carries a gradient."""
+    """Return the BackpropOp of a call; None where no result is a float, for then nothing carries a gradient."""
     if not plan.tracks:
         return None
     mask = 0
@@ -163,7 +163,7 @@ def record(op: Op, plan: CallPlan, operands: tuple[Tensor, ...], storages: tuple
         node.saved, node.versions = (saved,), (saved.storage.version,)
     elif which == tuple(range(len(operands))):
         node.saved, node.versions = operands, tuple([x.storage.version for x in operands])
-    else:  # a result is kept without its op: a saved output that knew its BackpropOp would be a cycle
+    else:  # a result is saved without its op: a saved output that refers to its BackpropOp would be a cycle
         node.saved = tuple([operands[k] if k >= 0 else Tensor(storages[-1 - k], plan.outs[-1 - k].layout)
                             for k in which])  # fmt: skip
         node.versions = tuple([each.storage.version for each in node.saved])
@@ -179,6 +179,6 @@ run_one: Any = fast_paths.written_out(run_single, 1, globals())
 
 
 def fast_path(op: Op, *front: Any) -> Callable[..., Any]:
-    """The public function of an elementwise op, its steps written out for its number of operands."""
+    """Return the public function of an elementwise op, its steps written out for its number of operands."""
     names = {**globals(), "NUMBERS": NUMBERS, "plan_for": plan_for, "weak_number": weak_number}
     return fast_paths.fast_path(op, names, *front)

@@ -101,7 +101,7 @@ def call_template(run: Callable[..., Any], count: int) -> str:
 
 @cache
 def own_names(template: str) -> frozenset[str]:
-    """The names of a template's own, with those of the lines that read operands."""
+    """Return the names of a template's own, with those of the lines that read operands."""
     return frozenset(OWN.findall(template + READ + READ_TWO))
 
 
@@ -126,7 +126,7 @@ def apart(template: str, names: tuple[str, ...], new: Mapping[str, str]) -> str:
 
 
 def write(template: str, names: tuple[str, ...], parameters: str, front: str, numbers: bool) -> str:
-    """The source of a template for operands of these names.
+    """Return the source of a template for operands of these names.
 
     parameters: of the function, as they are spelled.  front: its first lines.
     numbers: an operand may be a Python number.
@@ -142,14 +142,14 @@ def write(template: str, names: tuple[str, ...], parameters: str, front: str, nu
 
 @cache
 def compiled(template: str, operands: tuple[str, ...], parameters: str, front: str, numbers: bool) -> CodeType:
-    """The code that defines the function that a template makes for some operands."""
+    """Return the code that defines the function that a template makes for some operands."""
     return code_of(write(template, operands, parameters, front, numbers), f"call({', '.join(operands)})")
 
 
 def build(
     template: str, operands: tuple[str, ...], names: dict[str, Any], parameters: str, front: str, numbers: bool
 ) -> Callable[..., Any]:  # fmt: skip
-    """The function that a template makes for some operands, in a module's names."""
+    """Return the function that a template makes for some operands, in a module's names."""
     there = vars(builtins) | names
     new = others(template, operands)
     names |= {other: there[name] for name, other in new.items() if name in there}
@@ -161,7 +161,7 @@ def build(
 def fast_path(
     op: Any, names: dict[str, Any], defaults: Mapping[str, Any] = NOTHING, front: str = "", otherwise: Any = None
 ) -> Callable[..., Any]:
-    """The public function of an elementwise op; `names` are those of `dispatch.py`.
+    """Return the public function of an elementwise op; `names` are those of `dispatch.py`.
 
     defaults: of operands, by name.  front: parameters that follow the operands, such as "*, alpha=1"; a call that gives
     one another value is answered by `otherwise`, which takes the operands, these parameters and `out`.
@@ -183,7 +183,7 @@ def fast_path(
 
 
 def with_front(operands: tuple[str, ...], defaults: Mapping[str, Any], front: str) -> tuple[str, str, dict[str, Any]]:
-    """The parameters of a call with defaults and further parameters, its first lines, and the values of both."""
+    """Return the parameters of a call with defaults and further parameters, its first lines, and the values of both."""
     values = {f"{HIDDEN}{name}": value for name, value in defaults.items()}
     spelled = [f"{x}={HIDDEN}{x}" if x in defaults else x for x in operands]
     extra = list(inspect.signature(eval(f"lambda {front}: None")).parameters.values()) if front else []

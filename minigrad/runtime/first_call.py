@@ -6,14 +6,14 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
-WRITE = "_mg_write"  # the name, in the names of a function, of what writes it
+WRITE = "_mg_write"  # in the names of a function: the function that writes its text
 
 
 def at_first_call(name: str, names: dict[str, Any], write: Callable[[], Any]) -> Any:
-    """Return a function in the module of some names, which becomes the one that `write` makes of them.
+    """Return a function in the module of some names, which `write` replaces at its first call.
 
-    From its second call on it is that function: same code, same defaults, no other frame.  Two threads may write it at
-    once; both write the same.
+    From its second call on it is the written function: same code, same defaults, no other frame.  Two threads may
+    write it at once; both write the same.
     """
     function = FunctionType(_first_call.__code__, names, name)
 
@@ -32,6 +32,6 @@ def _first_call(*arguments: Any, **named: Any) -> Any:
 
 
 def write_now(function: Any) -> None:
-    """Write a function that waits for its first call; nothing happens to any other."""
+    """Write a function that waits for its first call; do nothing for any other."""
     if getattr(function, "__code__", None) is _first_call.__code__:
         function.__globals__[WRITE]()

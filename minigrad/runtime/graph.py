@@ -1,4 +1,4 @@
-"""The recorded graph: one BackpropOp for each op whose result a gradient may be asked of.
+"""The recorded graph: one BackpropOp for each op whose result may require a gradient.
 
 A BackpropOp refers to its parents and to the values that its derivative rules name.  Nothing refers back, so a graph is
 freed with the last tensor that refers to it, by reference counting alone.  A parent is another BackpropOp, a Var (a
@@ -21,14 +21,14 @@ FEW = 6  # elements of an operand or a result up to which a node keeps their sto
 class BackpropOp:
     """One recorded call.
 
-    op: the declaration; parents: one entry an operand; mask: which operands track, as bits;
-    saved: the values that the rules of the tracking operands name (None once they are freed);
+    op: the declaration; parents: one entry per operand; mask: which operands are tracked, as bits;
+    saved: the values that the rules of the tracked operands name (None once they are freed);
     versions: the version of each saved value's storage when it was saved;
     plan: the call plan with the operands' shapes and dtypes; params: the static arguments;
     source: the user's line, under `mg.debug()`;
     read: the storages of operands of at most FEW elements, which pictures show; None for a larger call.
-    ids: None for an op of one result, whose gradient is known by `id`; else an id for each result, the first is `id`.
-    hooks: None, or the hooks of each result that has some, by its number, and the node's own.
+    ids: None for an op of one result, whose gradient has the key `id`; otherwise an id per result, the first is `id`.
+    hooks: None, or the hooks of each result that has some, by its index, and the node's own.
     """
 
     __slots__ = (
@@ -57,20 +57,20 @@ class BackpropOp:
         return tuple(self.plan.layout.shape)
 
     def pull(self, gradients: Any, wanted: set[int] | None, create: bool) -> list[tuple[Any, Any]]:
-        """(parent, partial gradient) of each operand, from the gradients of the results.
+        """Return (parent, partial gradient) of each operand, from the gradients of the results.
 
-        `autodiff/pulling.py` puts it in place: it runs rules, and this layer knows none.
+        `autodiff/pulling.py` assigns it: it runs derivative rules, which this layer does not contain.
         """
         raise NotImplementedError
 
     def register_hook(self, hook: Hook) -> HookHandle:
         """Call `hook(gradients of the operands, gradients of the results)` after the rules of this node, two tuples;
-        what it returns, if anything, takes the first one's place.  `Tensor.register_hook` is for one result."""
+        the value that it returns, if any, replaces the first one.  `Tensor.register_hook` is for one result."""
         return add_hook(self, AFTER, hook)
 
     def register_prehook(self, hook: Hook) -> HookHandle:
-        """Call `hook(gradients of the results)`, a tuple, before the rules of this node; what it returns, if anything,
-        takes their place."""
+        """Call `hook(gradients of the results)`, a tuple, before the rules of this node; the value that it returns, if
+        any, replaces them."""
         return add_hook(self, BEFORE, hook)
 
     def __repr__(self) -> str:
@@ -78,9 +78,9 @@ class BackpropOp:
 
 
 class Output:
-    """One result of a node that has several: what its tensor has for `op`, and where its gradient arrives.
+    """One result of a node that has several: the `op` of its tensor, and the target of its gradient.
 
-    Everything else is asked of the node.
+    Every other attribute is read from the node.
     """
 
     __slots__ = ("id", "index", "node")

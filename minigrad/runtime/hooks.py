@@ -1,8 +1,8 @@
-"""Hooks: functions that see a gradient when it is complete, and may replace it.  Where they are kept.
+"""Hooks: functions that receive a gradient when it is complete, and may replace it.  This module stores them.
 
-A hook of a tensor belongs to what the tensor was when it was registered: the result of a node, by its number, or a
-leaf.  A node has hooks of its own, before and after its rules.  What a tensor keeps of its gradient, `retain_grad`, is
-a fact of the tensor.  `autodiff/hooks.py` runs all of them.  A graph without hooks pays a look at a flag.
+A hook of a tensor is registered with the node and result index that the tensor has then, or with the leaf.  A node has
+hooks of its own, before and after its rules.  `retain_grad` belongs to the tensor itself.  `autodiff/hooks.py` runs all
+of them.  A graph without hooks pays for reading one flag.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ class Walks:
 
 
 walks = Walks()
-# By the id of a tensor, while it lives: the hooks of leaves, those after accumulation, and what `retain_grad` keeps.
+# By the id of a tensor, while it lives: the hooks of leaves, those after accumulation, and the retained gradients.
 leaf_hooks: dict[int, dict[int, Hook]] = {}
 late_hooks: dict[int, dict[int, Hook]] = {}
 retained: dict[int, Retained] = {}
 
 
 class HookHandle:
-    """What a registration gives: `remove()` takes the hook away again."""
+    """The handle of a registered hook: `remove()` removes the hook."""
 
     __slots__ = ("_hooks", "_number")
 
@@ -42,7 +42,7 @@ class HookHandle:
         hooks[self._number] = hook
 
     def remove(self) -> None:
-        """Take the hook away; once is enough, twice does no harm."""
+        """Remove the hook; a second call has no effect."""
         self._hooks.pop(self._number, None)
 
 
@@ -76,7 +76,7 @@ def add_leaf_hook(table: dict[int, dict[int, Hook]], name: str, leaf: Any, hook:
 
 
 def retain(tensor: Any) -> Retained:
-    """What is kept for a tensor, from now on if nothing was."""
+    """Return the gradient record of a tensor, and make one if there is none."""
     if tensor.id not in retained:
         retained[tensor.id] = Retained(tensor)
         weakref.finalize(tensor, retained.pop, tensor.id, None)
@@ -84,7 +84,7 @@ def retain(tensor: Any) -> Retained:
 
 
 def check_hook(name: str, owner: Any, hook: Hook) -> None:
-    """Raise ArgumentError for what cannot be called."""
+    """Raise ArgumentError for a hook that cannot be called."""
     if not callable(hook):
         what = repr(owner) if name == "register_prehook" or not hasattr(owner, "layout") else f"a tensor {owner.shape}"
         raise ArgumentError(f"{name}: a hook of {what} must be a function of the gradient, got {hook!r}")

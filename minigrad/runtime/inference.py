@@ -1,8 +1,8 @@
-"""`inference_mode`: nothing is recorded, and what is computed stays out of graphs for good.
+"""`inference_mode`: nothing is recorded, and results can never enter a graph.
 
-Results made in such a block lie in storages of a class of their own, which have no version that a record could keep.
-An observer makes them so: while a block is open anywhere, it is told of every allocation and looks whether its thread
-is in a block.  Outside of such blocks nothing looks.
+Results made in such a block have storages of a class of their own, without a version that a record could save.
+An observer assigns the class: while a block is open anywhere, it receives every allocation and checks whether its
+thread is in a block.  Outside such blocks there is no check.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from minigrad.runtime.recording import F, Switched, decorated, end_one, mode
 
 
 class _Blocks:
-    """depth: of how many blocks this thread or task is inside."""
+    """depth: the number of blocks that this thread or task is inside."""
 
     depth: Any = property(lambda self: _depth.get(), lambda self, value: _depth.set(value))  # type: ignore[arg-type]
 
@@ -37,7 +37,7 @@ class InferenceStorage(Storage):
 
     @property
     def version(self) -> int:
-        """The count of writes.  Raises GradientError where a record, or a write that a record might miss, asks."""
+        """The count of writes.  Raises GradientError for a record, or for a write that a record might miss."""
         if mode.enabled and not _blocks.depth:
             raise GradientError(
                 "inference_mode: a tensor that was computed under mg.inference_mode() is used by an op that is "
@@ -65,11 +65,11 @@ _marking = Marking()
 
 
 class inference_mode:
-    """Record nothing in this block, or in the decorated function, and keep what it computes out of every graph.
+    """Record nothing in this block, or in the decorated function, and exclude its results from every graph.
 
-    As `no_grad`, and stricter: a result that was computed here cannot be saved by an op that is recorded later, nor
-    written to where ops are recorded; that raises GradientError.  clone() gives a tensor without the mark.  Views of
-    tensors from outside are no new results.  mode=False opens a block in which nothing is different.
+    This is stricter than `no_grad`: a result that was computed here cannot be saved by an op that is recorded later,
+    nor be written to where ops are recorded; both raise GradientError.  clone() returns a tensor without the mark.
+    Views of tensors from outside are not new results.  mode=False opens a block that changes nothing.
 
     Example:
         >>> import minigrad as mg
@@ -103,5 +103,5 @@ class inference_mode:
 
 
 def is_inference_mode_enabled() -> bool:
-    """Whether this thread or task is in such a block."""
+    """Return whether this thread or task is in such a block."""
     return bool(_blocks.depth > 0)

@@ -1,7 +1,7 @@
-"""Running an op into what exists: `out=`, the in-place forms, item assignment.
+"""Running an op into existing memory: `out=`, the in-place forms, item assignment.
 
-The plan says what the result is, the launch is prepared for the layout that is written to, `writing.py` says whether
-it may be, and `rebasing.py` records it where something tracks.
+The plan specifies the result, and the launch is prepared for the layout that is written to.  `writing.py` checks
+whether the write is allowed, and `rebasing.py` records it where a tensor is tracked.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from minigrad.runtime.tracers import Tracer
 from minigrad.runtime.writing import check_recordable, check_writable, overlap
 
 INTO_LIMIT = 1024
-WRITES = {"clone": "copy_", "cast": "copy_", "fill": "fill_"}  # ops that write what is given: what users call them
+WRITES = {"clone": "copy_", "cast": "copy_", "fill": "fill_"}  # ops that write their operand: their public names
 VECTORS_PAY = 2048  # elements from which a kernel of its own is worth compiling for an operand that is the result
 
 
@@ -54,14 +54,14 @@ def write_result(op: Op, plan: CallPlan, operands: tuple[Tensor, ...], out: Any,
 
 
 def write(op: Op, operands: tuple[Tensor, ...], params: dict[str, Any], out: Tensor) -> Tensor:
-    """Run an op with a kernel into what exists; nothing is recorded."""
+    """Run an op with a kernel into existing memory; nothing is recorded."""
     return run_into(op, plan_of(op, operands, params, fresh=False), operands, out)
 
 
 def run_into(op: Op, plan: CallPlan, operands: tuple[Any, ...], out: Tensor) -> Tensor:
     """Run an op into `out` (the `out=` and `name_` forms, and `write`): checks, launch, version, record.
 
-    An operand that shares some of the memory of `out`, and does not lie as it does, is read before: it is copied.
+    An operand that shares memory with `out` in another layout is copied first.
     """
     if not isinstance(out, Tensor):
         expect_result(op.label, plan, out, plan.device)
@@ -127,17 +127,17 @@ def run_into_several(op: Op, plan: CallPlan, operands: tuple[Any, ...], out: Any
 
 
 def is_same(x: Tensor, out: Tensor) -> bool:
-    """Whether an operand is the memory of a result, element by element."""
+    """Return whether an operand is the memory of a result, element by element."""
     return x.storage is out.storage and x.layout is out.layout
 
 
 def overlaps(x: Tensor, out: Tensor) -> bool:
-    """Whether a launch that writes a result may change elements of an operand that it reads later."""
+    """Return whether a launch that writes a result may change elements of an operand that it reads later."""
     return x.storage is out.storage and x.layout is not out.layout and overlap(x.layout, out.layout)
 
 
 def run_beside(op: Op, plan: CallPlan, operands: tuple[Any, ...], out: Any, run: Any) -> Any:
-    """Run an op whose kernel may not write into any layout, nor beside what it reads, and copy what it gave."""
+    """Run an op whose kernel needs its own result memory, apart from its operands, and copy its result."""
     positions = out if op.result is not None and isinstance(out, (tuple, list)) else (out,)
     if len(positions) == len(plan.outs):
         for spec, position in zip(plan.outs, positions):
@@ -147,9 +147,9 @@ def run_beside(op: Op, plan: CallPlan, operands: tuple[Any, ...], out: Any, run:
 
 
 def read_before(operands: tuple[Any, ...], written: Sequence[Any]) -> tuple[Any, ...]:
-    """The operands, those in memory that is to be written copied where a gradient is recorded.
+    """Return the operands; where a gradient is recorded, those in memory that is to be written are copied.
 
-    A rule may read their old values, also of one that tracks nothing beside one that does.
+    A rule may read their old values, also of an untracked operand next to a tracked one.
     """
     tensors = [x for x in operands if isinstance(x, Tensor)]
     if not mode.enabled or not any(x.storage.tracked for x in tensors):
@@ -159,7 +159,7 @@ def read_before(operands: tuple[Any, ...], written: Sequence[Any]) -> tuple[Any,
 
 
 def copy_result(label: str, result: Any, out: Any) -> Any:
-    """Write what an op gave into `out`, of several results each into one of a tuple, and record the writes.
+    """Write the result of an op into `out`, of several results each into one of a tuple, and record the writes.
 
     Every check comes before anything is written.
     """
@@ -197,7 +197,7 @@ def expect_separate(label: str, out: Sequence[Tensor]) -> None:
 def expect_position(label: str, result: Tensor, out: Any) -> None:
     """Raise unless a result fits `out`, and may be written there."""
     if not isinstance(result, Tensor):
-        raise DeclarationError(f"{label}: its definition gave {describe(result)}, which out= cannot take", op=label)
+        raise DeclarationError(f"{label}: its definition returned {describe(result)}, unsuitable for out=", op=label)
     expect_result(label, result, out, result.device)
     if result is not out:
         check_writable(label, out, (result,))
@@ -229,7 +229,7 @@ def expect_result(label: str, result: Any, out: Any, device: Any) -> None:
 
 
 def plan_into(op: Op, plan: CallPlan, out: Tensor, same: int) -> Callable[..., Any]:
-    """The function of a launch of `plan` that writes into what exists; the last few are kept.
+    """Return the function of a launch of `plan` that writes into existing memory; the last few are cached.
 
     same: a bit mask of the operands that are `out` itself.
     Raises ShapeError, DTypeError or DeviceError if the result does not fit `out`.
@@ -251,7 +251,7 @@ def plan_into(op: Op, plan: CallPlan, out: Tensor, same: int) -> Callable[..., A
 def plan_into_several(
     op: Op, plan: CallPlan, outs: Sequence[Tensor], same: tuple[int | None, ...]
 ) -> Callable[..., Any]:
-    """`plan_into` for results that fit.  same: of each operand, the number of the result that it is, or None."""
+    """Run `plan_into` for results that fit.  same: for each operand, the index of the result that it is, or None."""
     targets = tuple([Spec(y.layout, y.dtype) for y in outs])
     expanded = [
         Spec(s.layout.expand(plan.layout.shape), s.dtype) if k is None else targets[k]
@@ -263,7 +263,7 @@ def plan_into_several(
 
 
 def keep_into(plan: CallPlan, key: tuple[Any, ...], launch: Launch) -> Callable[..., Any]:
-    """The function of a launch that writes into what exists, kept with its plan."""
+    """Return the function of a launch that writes into existing memory, cached with its plan."""
     if len(plan.writes) >= INTO_LIMIT:
         plan.writes.clear()
         plan.into.clear()
@@ -276,7 +276,7 @@ def keep_into(plan: CallPlan, key: tuple[Any, ...], launch: Launch) -> Callable[
 
 
 def written(op: Op, operands: tuple[Any, ...]) -> list[Tensor]:
-    """The operands that an op with a kernel writes."""
+    """Return the operands that an op with a kernel writes."""
     return [x for name, x in zip(op.operands, operands) if name in op.writes]
 
 
@@ -285,7 +285,7 @@ def begin_writes(op: Op, operands: tuple[Any, ...]) -> None:
     if repeating():
         raise GradientError(
             f"{op.label}: writes into {', '.join(op.writes)}, and a checkpoint that runs again would write twice; call "
-            f"it outside of the checkpoint",
+            f"it outside the checkpoint",
             op=op.label,
         )
     for k, x in enumerate(operands):
@@ -312,7 +312,7 @@ def expect_apart(label: str, x: Tensor, others: Sequence[Tensor]) -> None:
 
 
 def end_writes(op: Op, operands: tuple[Any, ...]) -> None:
-    """Count the writes of a kernel into its operands, so that those who saved them notice."""
+    """Count the writes of a kernel into its operands, so that later reads of saved values detect them."""
     for x in written(op, operands):
         x.storage.version += 1
 

@@ -1,9 +1,9 @@
-"""What ran, under `mg.debug()`: which results came of which tensors, also where no gradient can follow.
+"""The journal of `mg.debug()`: which results were computed from which tensors, also where no gradient can follow.
 
-The graph knows the recorded ops only, and only backwards.  Why a gradient did not arrive is written nowhere in it: a
-detach(), a block of no_grad, an op that gave integers.  While debug is on, an observer is told of every call and writes
-it down here.  An entry lives as long as its result, or
-a result of that one, so the journal of a step goes with the step.  What a backward pass computes is not written down.
+The graph stores the recorded ops only, and only backwards.  It does not contain the reason why a gradient did not
+arrive: a detach(), a block of no_grad, an op with integer results.  While debug is on, an observer receives every call
+and writes it into the journal.  An entry lives as long as its result, or a result computed from it, so the journal of a
+step is freed with the step.  The calls of a backward pass are not written down.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from minigrad.runtime.recording import mode, user_line
 from minigrad.runtime.tensor import Tensor
 
 ENGINE = "minigrad.autodiff.engine"
-HANDING = ("minigrad.runtime.journal", "minigrad.api.python", "minigrad.api.interop")  # through which numbers leave
+HANDING = ("minigrad.runtime.journal", "minigrad.api.python", "minigrad.api.interop")  # modules that return numbers
 
 
 class Entry:
-    """One tensor that was seen: what made it, and of what.
+    """One tensor that was seen: the op that made it, and its operands.
 
-    op: the name of the op, "detach", or "" for what was there before.  differentiable: whether the op has a rule for
+    op: the name of the op, "detach", or "" for a tensor from before.  differentiable: whether the op has a rule for
     each operand.  enabled: whether calls were recorded then.  tracked: whether a gradient can reach it.
-    parents: entries of the operands.  children: those of what came of it, while somebody holds them.
-    finite: whether there was no nan and no inf in it.  number: its one element, None of more.  source: the user's line.
-    left: how and where its numbers, or those of something that came of it, were taken by Python, and lost their way.
+    parents: entries of the operands.  children: entries of the results computed from it, while these live.
+    finite: whether it has no nan and no inf.  number: its only element, or None.  source: the user's line.
+    left: how and where Python took its numbers, or those of a result computed from it, which cuts the graph.
     """
 
     __slots__ = (
@@ -60,37 +60,37 @@ class Entry:
             parent.children.add(self)
 
 
-seconds: weakref.WeakKeyDictionary[BackpropOp, float] = weakref.WeakKeyDictionary()  # how long the recorded calls took
+seconds: weakref.WeakKeyDictionary[BackpropOp, float] = weakref.WeakKeyDictionary()  # the duration of recorded calls
 _made: weakref.WeakKeyDictionary[BackpropOp, weakref.ref[Entry]] = weakref.WeakKeyDictionary()
 _entries: dict[int, tuple[weakref.ref[Tensor], Entry]] = {}  # by the id of the tensor
 
 
 def entry_of(x: Tensor) -> Entry | None:
-    """What is known of a tensor."""
+    """Return the entry of a tensor, or None."""
     entry = _entries.get(x.id)
     return None if entry is None else entry[1]
 
 
 def entry_of_node(node: BackpropOp) -> Entry | None:
-    """What is known of the result of a recorded op; of several, of the last."""
+    """Return the entry of the result of a recorded op; of several results, that of the last."""
     reference = _made.get(node)
     return None if reference is None else reference()
 
 
 def keep(x: Tensor, entry: Entry) -> Entry:
-    """Keep an entry as long as its tensor."""
+    """Store an entry as long as its tensor lives."""
     key = x.id
     _entries[key] = weakref.ref(x, lambda _: _entries.pop(key, None)), entry
     return entry
 
 
 def known(x: Tensor) -> Entry:
-    """The entry of a tensor, which was there before it was first seen if there is none."""
+    """Return the entry of a tensor, and make one for a tensor from before if there is none."""
     return entry_of(x) or keep(x, Entry(x, "", (), None))
 
 
 def note(op: Any, operands: tuple[Tensor, ...], result: Any, took: float) -> None:
-    """Write down a call, and how long it took."""
+    """Write down a call and its duration."""
     if inside(ENGINE):
         return
     source, parents = user_line(), tuple([known(x) for x in operands])
@@ -112,7 +112,7 @@ def note_detached(x: Tensor, y: Tensor) -> None:
 def note_left(x: Tensor, how: str) -> None:
     """Write down, under debug, that the user took the elements of x as numbers.
 
-    It is told to all that x came of: x itself is often gone after the line.
+    The entries of all tensors that x was computed from receive it: x itself is often gone after the line.
     """
     if not (settings.debugging and settings.debug) or next(
         name for name in callers() if name not in HANDING
@@ -128,7 +128,7 @@ def note_left(x: Tensor, how: str) -> None:
 
 
 def callers() -> Iterator[str]:
-    """The modules whose functions were called to get here, the nearest first."""
+    """Iterate over the modules whose functions are on the call stack, the nearest first."""
     frame: Any = sys._getframe(1)
     while frame is not None:
         yield frame.f_globals.get("__name__", "")
@@ -136,19 +136,19 @@ def callers() -> Iterator[str]:
 
 
 def inside(module: str) -> bool:
-    """Whether a function of a module was called to get here, from the user's line on."""
+    """Return whether a function of a module is on the call stack, from the user's line on."""
     return module in takewhile(lambda name: name.startswith("minigrad."), callers())
 
 
 def asked_by() -> str:
-    """The nearest module beyond this layer that led here: the user's, or one of this package."""
+    """Return the nearest module on the call stack outside this layer: the user's, or one of this package."""
     return next((name for name in callers() if not name.startswith("minigrad.runtime.")), "")
 
 
 class Debugging(Observer):
-    """What debug mode sees: calls for the journal, lines and saved memory of nodes, and writes that would change it.
+    """The observer of debug mode: calls for the journal, lines and saved memory of nodes, and writes to that memory.
 
-    It is attached while any thread or task debugs, and looks whether this one does.
+    It is attached while any thread or task debugs, and checks whether this one does.
     """
 
     attached = False

@@ -1,4 +1,4 @@
-"""Whether something can stand for a tensor: what `.grad` is given, and what a hook gives back."""
+"""Compare a value with a tensor in shape, dtype and device: a value for `.grad`, or the result of a hook."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from minigrad.runtime.tensor import Tensor, describe
 
 
 def unlike(value: Any, like: Tensor) -> tuple[type[MinigradError], str] | None:
-    """The error to raise for what has not the shape, dtype and device of `like`, and what was given, in words."""
+    """Return the error for a value whose shape, dtype or device is not `like`'s, and a description; None if it fits."""
     if not isinstance(value, Tensor):
         return GradientError, describe(value)
     if value.shape != like.shape:

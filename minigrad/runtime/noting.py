@@ -1,9 +1,9 @@
-"""Observers of what is recorded: savers of values, scopes, and under `mg.debug()` the watch on what was saved.
+"""Observers of records: savers of values, scopes, and the watch on saved values under `mg.debug()`.
 
-A record calls `noted` when `settings.noting` says that an observer wants to see it: one look at a flag otherwise.
-Savers stand on a stack, one for each thread or task; the innermost owns what is saved.  Under `mg.debug()` it is known
-which nodes have saved what lies in a storage, so that a write can name them before it happens.  Without it a stale
-value is noticed at backward, by its version, and the line of the write is not known any more.
+A record calls `noted` when `settings.noting` is set because an observer needs it; otherwise it only reads that flag.
+Savers are on a stack, one for each thread or task; the innermost owns the saved values.  Under `mg.debug()` a table
+maps each storage to the nodes that have saved it, so that a write can name them before it happens.  Without the table
+backward detects a stale value by its version, and the line of the write is unknown.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from minigrad.runtime.tensor import Tensor, describe
 
 
 class Saver(Protocol):
-    """What decides how the values that a node saved are kept."""
+    """An object that decides how the saved values of a node are stored."""
 
     def keep(self, node: BackpropOp, operands: Sequence[Tensor]) -> None:
-        """Look at a node that has just been recorded; it may be given other values for `saved`."""
+        """Process a node that has just been recorded; it may replace its `saved` values."""
 
 
 class _Savers:
@@ -39,7 +39,7 @@ _stack: ContextVar[tuple[Saver, ...]] = ContextVar("savers", default=())
 
 
 class _Name(str):
-    """The name of one block, which is told from equal names of others by identity."""
+    """The name of one block, which is distinguished from equal names of others by identity."""
 
     __slots__ = ()
 
@@ -54,7 +54,7 @@ _names: ContextVar[tuple[str, ...]] = ContextVar("scopes", default=())
 
 
 class Anomaly:
-    """Whether each gradient is looked at in this process, and for what."""
+    """Whether each gradient is checked in this process, and whether for nan."""
 
     on = False
     check_nan = True
@@ -69,7 +69,7 @@ _holders: weakref.WeakKeyDictionary[Storage, weakref.WeakSet[BackpropOp]] = weak
 
 
 class Saving(Observer):
-    """Hands what a thread records to the innermost of its savers."""
+    """Passes the records of a thread to the innermost of its savers."""
 
     def recorded(self, node: BackpropOp, operands: Sequence[Tensor]) -> None:
         if savers.stack:
@@ -78,7 +78,7 @@ class Saving(Observer):
 
 
 class Scoping(Observer):
-    """Keeps the scopes in which a node was recorded."""
+    """Stores the scopes in which a node was recorded."""
 
     def recorded(self, node: BackpropOp, operands: Sequence[Tensor]) -> None:
         if scopes.names:
@@ -89,7 +89,7 @@ _saving, _scoping = Saving(), Scoping()
 
 
 def noted(node: BackpropOp, operands: Sequence[Tensor]) -> str | None:
-    """Show a node that is complete to the observers; gives the user's line, if one of them wants it."""
+    """Show a complete node to the observers; return the user's line if one of them needs it."""
     line = None
     for tell in observed.recorded:
         line = tell(node, operands) or line
@@ -97,13 +97,13 @@ def noted(node: BackpropOp, operands: Sequence[Tensor]) -> str | None:
 
 
 def hold(node: BackpropOp) -> None:
-    """Remember which memory a node has saved, for `check_unsaved`."""
+    """Record which memory a node has saved, for `check_unsaved`."""
     for value in node.saved or ():
         _holders.setdefault(value.storage, weakref.WeakSet()).add(node)
 
 
 def repeating() -> bool:
-    """Whether this thread runs a function again for the values that a checkpoint has dropped."""
+    """Return whether this thread runs a function again for the values that a checkpoint has dropped."""
     return any(getattr(each, "repeats", False) for each in savers.stack)
 
 
@@ -116,16 +116,16 @@ def saving(saver: Saver | None) -> Iterator[None]:
     try:
         yield
     finally:
-        # Blocks of generators end in any order: each takes out its own saver alone.
+        # Blocks of generators end in any order: each removes only its own saver.
         savers.stack = before if saver is None else tuple([each for each in savers.stack if each is not saver])
         detach(_saving)
 
 
 @contextmanager
 def scope(name: str) -> Iterator[None]:
-    """A block whose ops, in this thread, are drawn together under a name: see `viz.graph`.  Blocks may stand in blocks.
+    """A block whose ops, in this thread, are drawn together under a name: see `viz.graph`.  Blocks may be nested.
 
-    With a number in the name, as "layer 1", blocks of the same ops that follow each other are drawn once.
+    If the name has a number, such as "layer 1", consecutive blocks of the same ops are drawn once.
     """
     here = _Name(name)
     scopes.names = (*scopes.names, here)
@@ -133,13 +133,13 @@ def scope(name: str) -> Iterator[None]:
     try:
         yield
     finally:
-        # Blocks of generators end in any order: each takes out its own name alone.
+        # Blocks of generators end in any order: each removes only its own name.
         scopes.names = tuple([each for each in scopes.names if each is not here])
         detach(_scoping)
 
 
 def check_unsaved(name: str, storage: Storage) -> None:
-    """Raise StorageError if a write would make stale what a node, alive and not freed, has saved."""
+    """Raise StorageError if a write would make stale a value that a node, alive and not freed, has saved."""
     for node in sorted(_holders.get(storage, ()), key=lambda node: node.id):
         for value, version in zip(node.saved or (), node.versions):
             if value.storage is storage and version == storage.version:

@@ -1,9 +1,9 @@
-"""Observers: the one way to watch what runs, for debug mode, savers of values, inference mode and recorders.
+"""Observers: the only mechanism to watch calls, for debug mode, savers of values, inference mode and recorders.
 
-An `Observer` overrides the events that it needs, and `attach` puts it on the list.  Nothing looks at the list while a
-call runs: `CallPlan.instrument` gives each plan functions that tell of allocations and launches while somebody wants
-to know, and the fast path takes no tensor while somebody watches calls.  Observers are attached for the whole process;
-one that belongs to a thread looks whether its thread is meant.
+An `Observer` overrides the events that it needs, and `attach` adds it to the list.  A call does not read the list.
+Instead, `CallPlan.instrument` gives each plan functions that report allocations and launches while an observer needs
+them, and the fast path accepts no tensor while an observer watches calls.  Observers are attached for the whole
+process; an observer for one thread checks the current thread itself.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ EVENTS = ("calling", "planning", "allocated", "launching", "called", "recorded",
 
 
 class Observer:
-    """Base of what watches.  Each method is an event; one that is not overridden costs nothing.
+    """Base class of observers.  Each method is an event; one that is not overridden costs nothing.
 
-    events: those that a class overrides.
+    events: the methods that a class overrides.
     """
 
     events: tuple[str, ...] = ()
@@ -50,7 +50,7 @@ class Observer:
         """A launch of a plan is about to run on the buffers of operands and results."""
 
     def called(self, op: Any, operands: tuple[Tensor, ...], result: Any, seconds: float) -> None:
-        """A call has given a result."""
+        """A call has returned a result."""
 
     def recorded(self, node: BackpropOp, operands: Sequence[Tensor]) -> str | None:
         """A call has been recorded.  Return the user's line if the node should keep it."""
@@ -59,12 +59,12 @@ class Observer:
         """An op is about to write into memory that exists."""
 
     def pulling(self, node: Any) -> Any:
-        """A backward pass is about to visit a node.  Return the node, or an object that stands in for it."""
+        """A backward pass is about to visit a node.  Return the node, or an object that replaces it."""
         return node
 
 
 class Observed:
-    """For each event the methods that are told of it; () where nobody is."""
+    """For each event the methods that receive it; () where there are none."""
 
     calling: tuple[Callable[..., Any], ...]
     planning: tuple[Callable[..., Any], ...]
@@ -74,7 +74,7 @@ class Observed:
     recorded: tuple[Callable[..., Any], ...]
     writing: tuple[Callable[..., Any], ...]
     pulling: tuple[Callable[..., Any], ...]
-    __slots__ = EVENTS  # calls look at some of them, which is fastest so
+    __slots__ = EVENTS  # calls read some of them, which is fastest with slots
 
     def __init__(self) -> None:
         for event in EVENTS:
@@ -87,18 +87,18 @@ class Observed:
         return operands
 
     def call(self, op: Any, operands: tuple[Tensor, ...], result: Any, began: float) -> None:
-        """Tell of a call that began at some time."""
+        """Report a call that began at some time."""
         seconds = perf_counter() - began
         for tell in self.called:
             tell(op, operands, result, seconds)
 
     def write(self, name: str, storage: Storage) -> None:
-        """Tell of a write that is about to happen."""
+        """Report a write that is about to happen."""
         for tell in self.writing:
             tell(name, storage)
 
     def follow(self, plan: Any) -> None:
-        """Give a plan the functions that tell of what it allocates and launches, or its own where nobody is told."""
+        """Give a plan functions that report its allocations and launches, or its own where no observer needs them."""
         plan.into = {key: self.runner(plan, launch) for key, launch in tuple(plan.writes.items())}
         if plan.launch is not None:
             plan.makes = tuple([self.maker(make) for make in plan.allocators])
@@ -107,7 +107,7 @@ class Observed:
             plan.kernel = None if self.launching else plan.launch.fast[0]
 
     def maker(self, make: Callable[[], Storage]) -> Callable[[], Storage]:
-        """Return a function that allocates and tells of it; `make` itself where nobody is told."""
+        """Return a function that allocates and reports it; `make` itself where no observer needs the report."""
         tells = self.allocated
         if not tells:
             return make
@@ -121,7 +121,7 @@ class Observed:
         return made
 
     def runner(self, plan: Any, launch: Launch) -> Callable[..., Any]:
-        """Return a function that tells of a launch and runs it; its own where nobody is told."""
+        """Return a function that reports a launch and runs it; the launch's own where no observer needs the report."""
         tells = self.launching
         if not tells:
             return launch.call
@@ -141,7 +141,7 @@ _changing = threading.RLock()
 
 
 def attach(observer: Observer) -> None:
-    """Let an observer see what runs from now on.  It may be attached several times, and is seen once."""
+    """Attach an observer to all later calls.  It may be attached several times, and is called once per event."""
     with _changing:
         _attached[observer] = _attached.get(observer, 0) + 1
         if _attached[observer] == 1:
@@ -149,7 +149,7 @@ def attach(observer: Observer) -> None:
 
 
 def detach(observer: Observer) -> None:
-    """Take back one `attach`, if there is one."""
+    """Undo one `attach`, if there is one."""
     with _changing:
         count = _attached.get(observer, 0)
         if count > 1:
@@ -160,7 +160,7 @@ def detach(observer: Observer) -> None:
 
 
 def refresh() -> None:
-    """Work out the methods of each event, and let plans, the fast path and records follow."""
+    """Update the methods of each event, and with them the plans, the fast path and records."""
     before, plain = (observed.allocated, observed.launching), not (observed.called or observed.calling)
     for event in EVENTS:
         methods = [getattr(each, event) for each in _attached if event in each.events]

@@ -1,7 +1,7 @@
-"""What a call is given, made into what it can be known by: numbers into tensors, parameters into parts of a key.
+"""The arguments of a call as tensors and keys: numbers become tensors, parameters become parts of a plan's key.
 
-A number takes the dtype of the tensors beside it.  A parameter is part of the key of a plan, and keys must tell apart
-whatever the rules of an op may tell apart: 1, 1.0 and True, 0.0 and -0.0, which `==` does not.
+A number takes the dtype of the tensors next to it.  A parameter is part of the key of a plan.  Keys must distinguish
+all values that the rules of an op may distinguish: 1, 1.0 and True, 0.0 and -0.0, which `==` does not.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from minigrad.runtime.tensor import Tensor, describe
 
 SCALAR = Layout.contiguous(())
 NUMBERS = frozenset({bool, int, float})
-# One object for equal values, or equal to nothing that means something else: it stands for itself in a key.
+# One object for equal values, or equal to nothing with another meaning: it is its own key.
 INTERNED = frozenset({DType, Device, Layout, Op, Entries, Window})
 NUMBER_LIMIT = 1024
 _numbers: dict[Any, Tensor] = {}
@@ -38,7 +38,7 @@ _weak: dict[Any, Tensor] = {}
 
 
 def number(value: float, dtype: DType, device: Device) -> Tensor:
-    """A Python number as a 0-d tensor of `dtype`; the common ones are kept, since a literal comes again and again."""
+    """Return a Python number as a 0-d tensor of `dtype`; the common ones are cached, since literals occur again."""
     key = (type(value), value, math.copysign(1.0, value) if value == 0 else 1.0, dtype, device)
     result = _numbers.get(key)
     if result is None:
@@ -53,7 +53,7 @@ def number(value: float, dtype: DType, device: Device) -> Tensor:
 
 
 def as_operands(op: Op, operands: tuple[Any, ...]) -> tuple[Tensor, ...]:
-    """Operands with Python numbers made weak 0-d tensors.  Raises DTypeError for what is neither."""
+    """Convert Python numbers among the operands to weak 0-d tensors.  Raises DTypeError for other objects."""
     for x in operands:
         if not isinstance(x, Tensor):
             break
@@ -87,7 +87,7 @@ def expect_arrays(op: Op, operands: tuple[Any, ...]) -> None:
 
 
 def no_tensor(op: Op, x: Any, operands: Sequence[Any]) -> DTypeError:
-    """The error for an operand that is not a tensor."""
+    """Return the error for an operand that is not a tensor."""
     others = [describe(each) for each in operands if isinstance(each, Tensor)]
     shown = f" next to {' and '.join(others)}" if others else ""
     return DTypeError(
@@ -96,8 +96,8 @@ def no_tensor(op: Op, x: Any, operands: Sequence[Any]) -> DTypeError:
 
 
 def weak_number(op: Op, x: Any, dtype: DType, like: Tensor) -> Tensor:
-    """A number next to tensors of `dtype`: it adapts to them, an array does not."""
-    # 0.0 and -0.0 are equal as keys; 1, 1.0 and True are told apart by their types.
+    """Return a number next to tensors of `dtype`: it adapts to them, an array does not."""
+    # 0.0 and -0.0 are equal as keys; 1, 1.0 and True are distinguished by their types.
     if x.__class__ in NUMBERS and x:
         result = _weak.get((x, x.__class__, dtype, like.device))
         if result is not None:
@@ -111,7 +111,7 @@ def weak_number(op: Op, x: Any, dtype: DType, like: Tensor) -> Tensor:
 
 
 def fitted_number(op: Op, x: Any, dtype: DType, like: Tensor) -> Tensor:
-    """`weak_number` without a look at those that came before.  A NumPy array becomes a tensor of its own dtype."""
+    """Run `weak_number` without the cache.  A NumPy array becomes a tensor of its own dtype."""
     refuse_masked(op.label, x)
     if isinstance(x, np.ndarray) and x.ndim:
         return Tensor(*store(x, None, like.device))
@@ -133,9 +133,9 @@ def fitted_number(op: Op, x: Any, dtype: DType, like: Tensor) -> Tensor:
 
 
 def keyed(value: Any) -> Any:
-    """A parameter as a part of a key: values of two types never meet, nor do the two zeros, and nan meets itself.
+    """Return a parameter as a part of a key: values of two types differ, so do the two zeros, and nan equals itself.
 
-    Raises TypeError for what cannot be hashed.
+    Raises TypeError for a value that cannot be hashed.
     """
     kind = value.__class__
     if kind is int or value is None or kind is str or kind in INTERNED:
@@ -159,9 +159,9 @@ def keyed(value: Any) -> Any:
 
 
 def canonical(op: Op, operands: tuple[Tensor, ...], params: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters of a call as the rules of the op read them: each as its role says.
+    """Return the parameters of a call in the form that the op's rules read: each is converted by its role.
 
-    Raises what a role raises for a value that it cannot take, and ArgumentError for a list where no role copies it.
+    Raises the error of a role for a value that it cannot take, and ArgumentError for a list where no role copies it.
     """
     result = dict(params)
     for name, role in op.roles.items():
@@ -173,14 +173,14 @@ def canonical(op: Op, operands: tuple[Tensor, ...], params: Mapping[str, Any]) -
 
 
 def unhashable(params: Mapping[str, Any]) -> str:
-    """The parameters that could change under a plan that was made for them, by name: lists, arrays, and what holds
-    them."""
+    """Return the parameters that could change under a plan that was made for them, by name: lists, arrays, and their
+    containers."""
     wrong = [name for name, value in params.items() if value.__class__ is not int and not is_hashable(value)]
     return ", ".join([f"{name} is {describe(params[name])}" for name in wrong]) if wrong else ""
 
 
 def is_hashable(value: Any) -> bool:
-    """Whether `hash` takes it; a tuple of lists has the method, and raises."""
+    """Return whether `hash` accepts it; a tuple of lists has the method, and raises."""
     try:
         hash(value)
     except TypeError:
@@ -189,6 +189,6 @@ def is_hashable(value: Any) -> bool:
 
 
 def forget_numbers() -> None:
-    """Drop the numbers that were fitted to dtypes, and those in memory of a backend that may be another now."""
+    """Drop the numbers that were fitted to dtypes, and those in memory of a backend that may be replaced."""
     _weak.clear()
     _numbers.clear()

@@ -1,7 +1,7 @@
-"""What a call needs before it can run, worked out once: every check, then the backend's launch.
+"""The preparation of a call, made once: every check, then the backend's launch.
 
-`make_plan` runs an op's rules for dtype and shape on the operands' specs and asks the backend to prepare.  The
-`CallPlan` that it gives is kept by `dispatch` and serves every later call with the same layouts, dtypes and devices.
+`make_plan` runs an op's rules for dtype and shape on the operands' specs and asks the backend to prepare.  `dispatch`
+caches the resulting `CallPlan` and uses it for every later call with the same layouts, dtypes and devices.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from minigrad.runtime.tensor import Tensor, describe
 
 
 class CallPlan:
-    """What a repeated call needs: the launch, the result's layout and dtype, the operands' specs.
+    """All that a repeated call needs: the launch, the result's layout and dtype, the operands' specs.
 
-    launch: the record of what runs, with its requests; None for a view, whose result shares the operand's storage.
+    launch: the record of the run, with its requests; None for a view, whose result shares the operand's storage.
     outs: layout and dtype of each result; layout, dtype, numel and make are those of the first.
     run: the launch as a function of the buffers of the operands and results, or None.
-    kernel, numbers: the function of the launch's only kernel and its last argument, for the fast path; else None.
+    kernel, numbers: the function of the launch's only kernel and its last argument, for the fast path, or None.
     params: the static arguments that the plan was made for.
-    make: allocates the result's storage, or None for a view; makes: those of all results; allocators: these without
-    observers.
+    make: allocates the result's storage, or None for a view; makes: those of all results.
+    allocators: the same functions without observers.
     tracks: whether a result can carry a gradient: it is a float.
     few: whether nodes keep their operands, which have few elements and memory of their own.
     writes: launches that write through other layouts, for out= and the in-place forms; into: their functions.
@@ -61,11 +61,11 @@ class CallPlan:
         self.writes: dict[Any, Launch] = {}
 
     def instrument(self, observed: Observed) -> None:
-        """Let observers see what the plan allocates and launches; with none it runs as it was made."""
+        """Let observers see the allocations and launches of the plan; without observers it runs as it was made."""
         observed.follow(self)
 
     def fact(self, name: str, op: Op, position: int) -> Any:
-        """A static fact that a derivative rule asks for by keyword: in_shape, in_dtype, a_shape, y_shape ..."""
+        """Return a static fact that a derivative rule requires by name: in_shape, in_dtype, a_shape, y_shape ..."""
         if name == "position":
             return position
         if name == "in_shapes":
@@ -83,7 +83,7 @@ class CallPlan:
 def make_plan(op: Op, operands: tuple[Tensor, ...], params: dict[str, Any], fresh: bool = True) -> CallPlan:
     """Run the op's rules and prepare its launch.  Order of the checks: device, then dtype, then shape.
 
-    fresh: False leaves the launch out, for a plan that only writes into what exists.
+    fresh: False leaves the launch out, for a plan that only writes into existing memory.
     """
     device = operands[0].device
     for x in operands[1:]:
@@ -101,7 +101,7 @@ def make_plan(op: Op, operands: tuple[Tensor, ...], params: dict[str, Any], fres
 
 
 def plan_elementwise(op: Op, backend: Backend, device: Device, specs: tuple[Spec, ...], params: Any) -> CallPlan:
-    """Shapes broadcast, operands are expanded, the results are fresh and contiguous."""
+    """Plan an elementwise op: shapes broadcast, operands are expanded, the results are fresh and contiguous."""
     compute, dtypes = loop_dtypes(op, dtypes_of(op, specs, params))
     try:
         shape = broadcast_shapes(op.label, *[s.shape for s in specs])
@@ -114,7 +114,7 @@ def plan_elementwise(op: Op, backend: Backend, device: Device, specs: tuple[Spec
 
 
 def plan_view(op: Op, backend: Backend, device: Device, specs: tuple[Spec, ...], params: Any) -> CallPlan:
-    """Another layout over the operand's storage; nothing is launched."""
+    """Plan a view: another layout over the operand's storage; nothing is launched."""
     try:
         layout = op.prepare(specs[0].layout, **params)  # type: ignore[misc]
     except MinigradError as error:
@@ -123,7 +123,7 @@ def plan_view(op: Op, backend: Backend, device: Device, specs: tuple[Spec, ...],
 
 
 def plan_kernel(op: Op, backend: Backend, device: Device, specs: tuple[Spec, ...], params: Any) -> CallPlan:
-    """The op's own rules say dtype and shape, for several results one of each; its body asks for the launch."""
+    """Plan an op with a kernel: its rules return dtype and shape, one per result each; its body returns the launch."""
     dtypes = dtypes_of(op, specs, params)
     shapes = op.shape_rule(op, *specs, **params)  # type: ignore[misc]
     outs = result_specs(op, dtypes, shapes)
@@ -142,7 +142,7 @@ def plan_kernel(op: Op, backend: Backend, device: Device, specs: tuple[Spec, ...
 
 
 def plan_write(op: Op, backend: Backend, device: Device, specs: tuple[Spec, ...], params: Any) -> CallPlan:
-    """What an op with a kernel would give, without a launch."""
+    """Plan the result of an op with a kernel, without a launch."""
     dtype = dtypes_of(op, specs, params)
     shape = op.shape_rule(op, *specs, **params)  # type: ignore[misc]
     return CallPlan(backend, device, specs, None, *result_specs(op, dtype, shape))

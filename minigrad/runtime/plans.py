@@ -1,7 +1,7 @@
-"""The plans of calls, kept with each op: found by a key, made by `planning` the first time, bounded in number.
+"""The plans of calls, stored with each op: found by a key, made by `planning` the first time, bounded in number.
 
 A call is looked up by its operands' layouts, dtypes and devices, which are one object for equal values, and by its
-parameters as they were written.  What a plan was made from may change (`config.py`); then all are dropped.
+parameters as they were written.  If a setting that plans depend on changes (`config.py`), all plans are dropped.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from minigrad.runtime.planning import CallPlan, make_plan
 from minigrad.runtime.tensor import Tensor
 
 NO_PARAMS: dict[str, Any] = {}
-INTO = object()  # ends the key of a plan that only writes into what exists
+INTO = object()  # ends the key of a plan that only writes into existing memory
 MANY = 8  # operands from which a key has one dtype and device for all, if that is so
 planned: set[Op] = set()  # the ops that have plans
 
 
 def plan_of(op: Op, operands: tuple[Tensor, ...], params: dict[str, Any] = NO_PARAMS, fresh: bool = True) -> CallPlan:
-    """The plan of a call, found under its parameters as they were written, or made.
+    """Return the plan of a call, from the cache by its parameters as they were written, or a new one.
 
-    fresh: for a result of its own; False: for `write`, which prepares for each layout that it writes to.
+    fresh: whether the result has new memory; False for `write`, which prepares for each layout that it writes to.
     """
     if len(operands) == 1:
         x = operands[0]
@@ -46,7 +46,7 @@ def plan_of(op: Op, operands: tuple[Tensor, ...], params: dict[str, Any] = NO_PA
 
 
 def of_one_kind(operands: tuple[Tensor, ...]) -> bool:
-    """Whether all have one dtype and device."""
+    """Return whether all have one dtype and device."""
     dtype, device = operands[0].dtype, operands[0].device
     for x in operands:  # noqa: SIM110  a generator costs twice as much, a set of pairs three times
         if x.dtype is not dtype or x.device is not device:
@@ -57,7 +57,7 @@ def of_one_kind(operands: tuple[Tensor, ...]) -> bool:
 def plan_for(
     op: Op, operands: tuple[Any, ...], params: dict[str, Any], key: tuple[Any, ...], fresh: bool = True
 ) -> CallPlan:
-    """A new plan, kept; past the limit the older half goes, so ten thousand shapes do not grow memory."""
+    """Return a new plan and cache it; past the limit the older half goes, so ten thousand shapes do not grow memory."""
     if params:
         params = canonical(op, operands, params)
     watchers = observed.planning
@@ -78,14 +78,14 @@ def plan_for(
 
 
 def instrument_plans() -> None:
-    """Let all plans follow a change of what observers want to see."""
+    """Update all plans for a change of the observers."""
     for op in tuple(planned):
         for plan in tuple(op.plans.values()):
             plan.instrument(observed)
 
 
 def forget_plans() -> None:
-    """Drop every plan: what they were made from has changed."""
+    """Drop every plan, because a setting that they depend on has changed."""
     forget_numbers()
     while planned:
         planned.pop().plans.clear()

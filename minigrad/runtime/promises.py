@@ -1,7 +1,7 @@
-"""What an op's own functions give, looked at once per plan: dtypes, shapes, a layout, a launch.
+"""The results of an op's own functions, checked once per plan: dtypes, shapes, a layout, a launch.
 
-Declarations are anybody's.  Something else than what was promised is named here, with the op and the function that
-gave it; further on it would be an AttributeError of the engine, or memory that nobody wrote.
+Any user may write a declaration.  A result that breaks its contract raises here, with the op and the function named;
+later it would be an AttributeError of the engine, or memory that was never written.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from minigrad.errors import DeclarationError, DTypeError, MinigradError
 
 
 def dtypes_of(op: Op, specs: tuple[Spec, ...], params: Any) -> Any:
-    """The result of the op's dtype rule.  Raises DTypeError, which names op and operands, where dtypes do not meet."""
+    """Return the result of the op's dtype rule.  Raises DTypeError, with op and operands, for incompatible dtypes."""
     try:
         return op.dtype_rule(op, specs, **params)  # type: ignore[misc]
     except DTypeError as error:
@@ -32,7 +32,7 @@ def dtypes_of(op: Op, specs: tuple[Spec, ...], params: Any) -> Any:
 
 
 def result_specs(op: Op, dtypes: Any, shapes: Any) -> list[Spec]:
-    """A fresh, contiguous result for each dtype and shape that the op's rules give.  Raises DeclarationError."""
+    """Return a contiguous Spec for each dtype and shape that the op's rules return.  Raises DeclarationError."""
     if op.result is None:
         dtypes, shapes = (dtypes,), (shapes,)
     for what, promised in (("dtype", dtypes), ("shape", shapes)):
@@ -45,7 +45,7 @@ def result_specs(op: Op, dtypes: Any, shapes: Any) -> list[Spec]:
 
 
 def loop_dtypes(op: Op, promised: Any) -> tuple[np.dtype[Any], tuple[DType, ...]]:
-    """The dtype in which an elementwise op computes, and those of its results.
+    """Return the dtype in which an elementwise op computes, and those of its results.
 
     Raises DeclarationError for anything else.
     """
@@ -59,14 +59,14 @@ def loop_dtypes(op: Op, promised: Any) -> tuple[np.dtype[Any], tuple[DType, ...]
 
 
 def sizes(op: Op, shape: Any) -> tuple[int, ...]:
-    """The shape that an op's rule gives.  Raises DeclarationError if it is none."""
+    """Return the shape that an op's rule returned.  Raises DeclarationError if it is not a shape."""
     if not isinstance(shape, tuple) or not all(type(n) is int and n >= 0 for n in shape):
         raise broken(op, "its shape rule", shape, "a tuple of ints, 0 or more")
     return shape
 
 
 def launchable(op: Op, launch: Any, arguments: int) -> Launch:
-    """Return the launch that an op's body gives, for so many buffers.  Raises DeclarationError if it cannot be
+    """Return the launch that an op's body returned, for so many buffers.  Raises DeclarationError if it cannot be
     called."""
     if not callable(launch):
         raise broken(op, "its body", launch, "a launch, such as `return backend.prepare(request, out, x)`")
@@ -86,9 +86,9 @@ def elementwise_launch(
 
 
 def within(op: Op, body: Callable[..., Any]) -> Callable[..., Layout]:
-    """A view's body whose layout is looked at.  Raises DeclarationError if it is none, or shows what x does not.
+    """Return a view's body with a check of its layout.  Raises DeclarationError if it shows elements outside x.
 
-    Elements beside those of x may lie in nobody's memory: a plan serves storages of every size.
+    Elements outside x may be in memory without an owner: a plan serves storages of every size.
     """
 
     def layout(x: Layout, **params: Any) -> Layout:
@@ -104,13 +104,13 @@ def within(op: Op, body: Callable[..., Any]) -> Callable[..., Layout]:
 
 
 def broken(op: Op, what: str, promised: Any, expected: str) -> DeclarationError:
-    """The error for a promise that is not kept."""
+    """Return the error for a function that breaks its contract."""
     text = f"{op.label}: {what} gives {promised!r}; expected {expected} (declared at {op.where})"
     return DeclarationError(text, op=op.label)
 
 
 def with_dtypes(error: MinigradError, specs: Sequence[Spec]) -> MinigradError:
-    """An error of `core`, which knows shapes only, with the operands named in full: `float32(2, 3)`."""
+    """Return an error of `core`, which contains shapes only, with the operands in full: `float32(2, 3)`."""
     text = str(error)
     if len(specs) > 1:
         listed = [s for s in specs if s.shape]

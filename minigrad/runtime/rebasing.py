@@ -1,12 +1,12 @@
-"""What the memory of a tensor is now, to the graph: the node behind it after any number of writes.
+"""The node of a tensor's memory after any number of writes in place.
 
-A tensor that is no view owns its memory; its views know it as their `base`.  A write that is recorded, into it or
-through a view, is three ordinary nodes: the op on what the place held before; `put`, the whole with that place
-replaced; and a view of that.  The base gets its new node at once.  Its views find theirs when they are next used:
-theirs leads to another node than the base's.  Since all of it is ordinary nodes, every order of derivative follows.
+A tensor that is not a view owns its memory; it is the `base` of its views.  A recorded write into it or through a view
+is three ordinary nodes: the op on the old values; `put`, the whole with the written part replaced; and a view of `put`.
+The base gets its new node at once.  A view gets its new node at its next use, when its node does not lead to the
+base's.  Since all nodes are ordinary, every order of derivative follows.
 
-A write that is not recorded, under `no_grad` or through `detach()`, is noticed by the version of the memory: whoever
-uses the tensor afterwards has a WRITE for its node, which no gradient passes.  docs/decisions/026 has the reasons.
+A write that is not recorded, under `no_grad` or through `detach()`, is detected by the version of the memory.  A
+tensor that is used afterwards gets a WRITE as its node, which no gradient passes.  docs/decisions/026 has the reasons.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from minigrad.runtime.planning import make_plan
 from minigrad.runtime.plans import plan_of
 from minigrad.runtime.tensor import Tensor, describe
 
-# What stands between a value that was computed and the same memory once it was written: there is no rule to pass it.
+# The node between a computed value and the same memory after a write: it has no rule, so no gradient passes it.
 # It shows the same memory, so it is a view.
 WRITE = Op("write", "view", ("x",), {}, f"{__file__}:1")
 WRITE.doc = "A write in place that was not recorded."
@@ -32,7 +32,7 @@ WRITE.prepare = lambda layout: layout
 
 
 class Sealed:
-    """The base of what is not written outside `no_grad`, and whose writes would belong to nobody's gradient."""
+    """The base of memory that may be written under `no_grad` only, since its writes could not be recorded."""
 
     op = None
     is_variable = False
@@ -50,7 +50,7 @@ INPUT = Sealed("is an input of a transform, or a view of one; write into a copy 
 
 
 class Ops:
-    """The ops that records of writes are made of; `ops/shape/put.py` declares them and gives them here."""
+    """The ops that records of writes consist of; `ops/shape/put.py` declares them and registers them here."""
 
     put: Op
     look: Op
@@ -58,8 +58,8 @@ class Ops:
 
 
 def root_of(node: Any) -> Any:
-    """The node that made the memory which a chain of views shows, or the write that changed it; None where that is a
-    Var's."""
+    """Return the node that made the memory of a chain of views, or the write that changed it; None where that is
+    a Var's."""
     while node.op.kind == "view" and node.op is not WRITE:
         node = node.parents[0]
         if node.__class__ is not BackpropOp and node.__class__ is not Output and not isinstance(node, BackpropOp):
@@ -68,7 +68,7 @@ def root_of(node: Any) -> Any:
 
 
 def made_at(root: Any) -> int:
-    """The version of the memory of a root's result when it was made: 0, fresh memory, but for a write."""
+    """Return the version of a root's memory when its result was made: 0 for fresh memory, later for a write."""
     op = root.op
     if op is WRITE or (op is Ops.put and root.versions):
         return int(root.versions[0])
@@ -78,15 +78,15 @@ def made_at(root: Any) -> int:
 
 
 def kept_by(node: Any) -> tuple[int, ...]:
-    """Which values a node saved, by number, as `Op.saves` says; () for one that has none."""
+    """Return which values a node saved, by index, as in `Op.saves`; () for a node without any."""
     saves: tuple[tuple[int, ...], ...] = node.op.saves
     return saves[node.mask] if node.versions and node.mask < len(saves) else ()
 
 
 def current(x: Tensor) -> Any:
-    """Where a gradient of x arrives, its memory being what it is now: a node, the Var itself, or None.
+    """Return the target of a gradient of x, given its memory as it is now: a node, the Var itself, or None.
 
-    Whoever used x before a write keeps the old node, and its gradient.  Views of a Var show it as it is now.
+    Ops that used x before a write keep the old node, and its gradient.  Views of a Var show it as it is now.
     """
     if x.is_variable:
         return x
@@ -111,13 +111,13 @@ def current(x: Tensor) -> Any:
 
 
 def ground_of(base: Tensor, whole: Any) -> Any:
-    """The node whose gradient is as dense as `extent` says: the base's own, or the one that it is a view of."""
+    """Return the node whose gradient is as dense as `extent`: the base's own, or the one that it is a view of."""
     return whole if base.layout.is_contiguous else root_of(whole)
 
 
 def extent(base: Tensor) -> tuple[int, tuple[int, ...]]:
-    """Where the memory of a base begins, and the shape of its gradient: its own, or where it lies with gaps or in
-    another order, that of the memory it spans."""
+    """Return the offset of a base's memory and the shape of its gradient: the base's own shape, or, for a layout
+    with gaps or in another order, that of the memory it spans."""
     layout = base.layout
     if layout.is_contiguous:
         return layout.offset, layout.shape
@@ -126,21 +126,21 @@ def extent(base: Tensor) -> tuple[int, tuple[int, ...]]:
 
 
 def position_of(x: Tensor, base: Tensor) -> tuple[Tensor, dict[str, Any]]:
-    """The memory of a base as one dense tensor, and where x lies in it."""
+    """Return the memory of a base as one dense tensor, and the parameters of x as a view of it."""
     low, shape = extent(base)
     whole = Tensor(x.storage, Layout.contiguous(shape))
     return whole, {"size": x.shape, "stride": x.strides, "storage_offset": x.offset - low}
 
 
 def seen_through(x: Tensor, base: Tensor, ground: Any) -> BackpropOp:
-    """The node of x as a view of what the memory of its base is now."""
+    """Return the node of x as a view of the current memory of its base."""
     whole, position = position_of(x, base)
     plan = plan_of(Ops.look, (whole,), position)
     return BackpropOp(Ops.look, plan, plan.params, (ground,), 1, ())
 
 
 def spare(root: Any) -> None:
-    """The last write may have saved its own result, which the next one destroys: it gets a copy."""
+    """Copy the result that the last write may have saved, because the next write destroys it."""
     node: Any = root.parents[1] if root.op is Ops.put and root.versions else None
     which = () if node is None or not node.saved else kept_by(node)
     if -1 in which:
@@ -152,14 +152,14 @@ def spare(root: Any) -> None:
 
 
 class Recorder:
-    """A write on its way into the graph: what it needs is kept before it happens, what it made is said afterwards."""
+    """Records a write: it saves the values that the record needs before the write, and adds the nodes afterwards."""
 
     __slots__ = ("base", "mask", "old", "op", "operands", "out", "parents", "plan", "tracks")
 
     def __init__(self, op: Op, plan: Any, operands: tuple[Tensor, ...], out: Tensor) -> None:
         self.op, self.plan, self.out = op, plan, out
         self.base: Any = out if out.base is None else out.base
-        # What is overwritten as a whole is no longer reached.
+        # A write that covers the whole base cuts it off from its earlier values.
         whole = current(self.base)
         if whole is not None:
             spare(root_of(whole))
@@ -168,7 +168,7 @@ class Recorder:
         self.tracks = whole is not None or (self.mask != 0 and plan.tracks)
 
     def keep(self, operands: tuple[Tensor, ...]) -> None:
-        """The edges of the operands, and copies of those that a rule will read and that lie in the memory written."""
+        """Store the edges of the operands, and copies of those in the written memory that a rule will read."""
         parents = [current(x) for x in operands]
         self.mask = sum(1 << k for k, parent in enumerate(parents) if parent is not None)
         values = list(operands)
@@ -180,7 +180,7 @@ class Recorder:
         self.operands, self.parents = tuple(values), tuple(parents)
 
     def done(self) -> None:
-        """The memory has been written: the op's node, and what the base shows."""
+        """Add the op's node and the new node of the base, after the memory has been written."""
         node = None
         if self.mask and self.plan.tracks:
             node = self.node()
@@ -189,18 +189,18 @@ class Recorder:
         rebase(self.out, self.base, self.old, node)
 
     def node(self) -> BackpropOp:
-        """The node of the op, on the values that were there before."""
+        """Return the node of the op, on the values from before the write."""
         op, out = self.op, self.out
         which = op.saves[0 if op.variadic else self.mask]
         result = Tensor(out.storage, out.layout)
-        if savers.stack and min(which, default=0) < 0:  # what a saver took, `spare` could not exchange
+        if savers.stack and min(which, default=0) < 0:  # `spare` could not replace a value that a saver took
             result = Ops.clone.public(result)  # type: ignore[misc]
         saved = tuple([self.operands[k] if k >= 0 else result for k in which])
         return BackpropOp(op, self.plan, self.plan.params, self.parents, 0 if op.variadic else self.mask, saved)
 
 
 def rebase(out: Tensor, base: Tensor, old: Any, node: Any) -> None:
-    """From now on the memory of a base is `old` with what `node` gave in the place of `out`; None for a constant."""
+    """Set the node of a base: `old` with the result of `node` at the position of `out`; None for a constant."""
     whole, position = position_of(out, base)
     plan = plan_of(Ops.put, (whole, out), position, fresh=False)
     put = BackpropOp(Ops.put, plan, plan.params, (old, node), (old is not None) + 2 * (node is not None), ())
@@ -212,6 +212,6 @@ def rebase(out: Tensor, base: Tensor, old: Any, node: Any) -> None:
 
 
 def check_dense(name: str, base: Tensor) -> None:
-    """Raise for a tracked tensor that owns memory with gaps: its gradient has no place for what lies between."""
+    """Raise for a tracked tensor that owns memory with gaps: its gradient has no element for the memory in between."""
     if base.op is not None and not base.layout.is_contiguous and tuple(root_of(base.op).shape) != extent(base)[1]:
         raise StorageError(f"{name}: cannot write into {describe(base)} with strides {base.strides}; clone() it first")

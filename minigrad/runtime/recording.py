@@ -16,7 +16,7 @@ _enabled: ContextVar[Any] = ContextVar("recording")
 
 
 class _Mode:
-    """enabled: whether calls are recorded in this thread or task; where nobody has switched it, something true.
+    """enabled: whether calls are recorded in this thread or task; without a switch, the default, which is true.
 
     `ContextVar.get` is the getter itself, so reading costs less than a thread-local attribute; the default that it is
     given is the object, which is true.
@@ -29,10 +29,10 @@ mode = _Mode()
 
 
 class Switched:
-    """One block that has switched recording.  before: what it switches back to; below: the block that it is inside of.
+    """One block that has switched recording.  before: the setting that it restores; below: the enclosing block.
 
-    Blocks of generators and tasks end in any order: one that is not the innermost hands on what it would switch back
-    to.
+    Blocks of generators and tasks end in any order: one that is not the innermost passes the setting that it would
+    restore to the next one.
     """
 
     __slots__ = ("before", "below")
@@ -93,7 +93,7 @@ class _GradMode:
 
 
 def decorated(function: F, block: Callable[[], Any]) -> F:
-    """The function, each call of it in a block of its own."""
+    """Return the function, with each call of it in a block of its own."""
 
     @functools.wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
@@ -114,17 +114,17 @@ def enable_grad() -> _GradMode:
 
 
 def set_grad_enabled(enabled: bool) -> _GradMode:
-    """`enable_grad()` or `no_grad()`, by a flag."""
+    """Record or do not record, by a flag: `enable_grad()` or `no_grad()`."""
     return _GradMode(bool(enabled))
 
 
 def is_grad_enabled() -> bool:
-    """Whether ops are recorded now, in this thread or task."""
+    """Return whether ops are recorded now, in this thread or task."""
     return bool(mode.enabled)
 
 
 def user_line() -> str | None:
-    """ "file:line" of the nearest frame outside this package: where the user called; "In[4]:line" in a notebook."""
+    """Return "file:line" of the nearest frame outside this package: the user's call; "In[4]:line" in a notebook."""
     frame = sys._getframe(1)
     while frame is not None:
         if not frame.f_globals.get("__name__", "").startswith("minigrad."):
@@ -134,7 +134,7 @@ def user_line() -> str | None:
 
 
 def cell_of(file: str) -> str:
-    """A notebook's cell by its number, as IPython's own tracebacks name it; any other file as it is."""
+    """Return the number of a notebook's cell, as IPython's own tracebacks name it; any other file as it is."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None and hasattr(ipython, "get_ipython") else None
     name_of = getattr(getattr(shell, "compile", None), "format_code_name", None)

@@ -1,7 +1,7 @@
 """Tensor: a storage seen through a layout, with the op that made it.
 
-It holds no maths: `api/methods.py` attaches the ops, so this file needs none of the layers above it.  Views share
-their storage and write through.  What a graph walk needs is `op` (the BackpropOp, None for constants) and
+It contains no mathematics: `api/methods.py` attaches the ops, so this file needs none of the layers above it.  Views
+share their storage and write through.  A backward pass reads `op` (the BackpropOp, None for constants) and
 `is_variable` (a class attribute: True for `Var`).
 """
 
@@ -34,8 +34,8 @@ class Tensor(Attached):
 
     storage, layout: where the elements are; dtype, device: the storage's own.
     op: the BackpropOp that recorded how it was made, or None.
-    id: unique in the process, rising.
-    base: of a view the tensor whose memory it shows, and which is no view itself; see `rebasing.py`.
+    id: unique in the process, increasing.
+    base: for a view, the tensor that owns its memory, which is not a view itself; otherwise None.  See `rebasing.py`.
     """
 
     # `_grad` and `name` are those of a Var: with them here a tensor can become one, and a Var a tensor.
@@ -99,7 +99,7 @@ class Tensor(Attached):
         return self.layout.numel
 
     def is_contiguous(self) -> bool:
-        """Whether its elements lie row-major without gaps."""
+        """Return whether its elements lie row-major without gaps."""
         return self.layout.is_contiguous
 
     def data_ptr(self) -> int:
@@ -107,7 +107,7 @@ class Tensor(Attached):
         return self.storage.data_ptr() + self.layout.offset * self.dtype.itemsize
 
     def detach(self) -> Tensor:
-        """The same values in the same storage, without history."""
+        """Return the same values in the same storage, without history."""
         y = Tensor(self.storage, self.layout)
         if settings.debugging and settings.debug:
             from minigrad.runtime.journal import note_detached
@@ -124,12 +124,12 @@ PLAIN: set[type] = {Tensor}
 
 
 def are_plain(*values: Any) -> bool:
-    """Whether all values that are not None are tensors outside of transforms."""
+    """Return whether all values that are not None are tensors outside transforms."""
     return PLAIN.issuperset([type(x) for x in values if x is not None])
 
 
 def describe(x: Any) -> str:
-    """An operand as messages name it: `float32(2, 3)`, or the Python value."""
+    """Describe an operand for messages: `float32(2, 3)`, or the Python value."""
     if isinstance(x, Tensor):
         return f"{x.dtype}{x.shape}"
     if isinstance(x, np.ndarray):
@@ -140,7 +140,7 @@ def describe(x: Any) -> str:
 
 
 def expect_tensors(name: str, *values: Any) -> None:
-    """Raise DTypeError unless all values are tensors: for functions that ask for `ndim` before they call an op."""
+    """Raise DTypeError unless all values are tensors: for functions that read `ndim` before they call an op."""
     for x in values:
         if not isinstance(x, Tensor):
             raise DTypeError(f"{name}: expected a tensor, got {describe(x)}; wrap data in mg.tensor(...)", op=name)

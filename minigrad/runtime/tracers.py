@@ -4,9 +4,9 @@ A `Tracer` looks like a Tensor to users and has no storage.  The fast paths acce
 tracer takes the general path, and `dispatch.apply` hands it to the innermost `Transform` among the operands.  A
 transform computes an op on its values, mostly by calling ops on the values inside them; plain calls pay nothing for it.
 
-The transforms that run are on a stack, one for each thread.  An op asks only its operands which transform is innermost;
-the stack serves calls without operands, such as random numbers, and reverse mode, which is a transform only among
-others.
+The transforms that run are on a stack, one for each thread.  An op reads the innermost transform from its operands.
+The stack serves calls without operands, such as random numbers.  It also serves reverse mode, which is a transform only
+inside other transforms.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _depths = itertools.count(1)
 
 
 class _Stack(threading.local):
-    """transforms: those of this thread that are at work, the deepest last."""
+    """transforms: those that run in this thread, the deepest last."""
 
     def __init__(self) -> None:
         self.transforms: list[Transform] = []
@@ -41,7 +41,7 @@ stack = _Stack()
 
 @contextmanager
 def among_transforms(transforms: list[Transform]) -> Iterator[None]:
-    """A block in which these transforms are at work in this thread: those of a run that is repeated among others."""
+    """A block in which these transforms run in this thread: those of a run that is repeated inside others."""
     before, stack.transforms = stack.transforms, list(transforms)
     try:
         yield
@@ -50,20 +50,20 @@ def among_transforms(transforms: list[Transform]) -> Iterator[None]:
 
 
 class Transform(ABC):
-    """One transform at work, in a `with` block.
+    """One running transform, in a `with` block.
 
-    depth: that of transforms that were entered later is larger; the deepest is asked first.
+    depth: larger for transforms that were entered later; the deepest handles a call first.
 
     alive: False once the transform has ended; a value that outlives it raises where it is used.
     differentiates: whether its values carry a derivative with them.
-    inside: the attribute of its values in which they have what they wrap, None for a transform that does not show it.
+    inside: the attribute of its values that has the inner value, None for a transform that does not show it.
     """
 
     inside: str | None = None
     differentiates = True
 
     def __init__(self, depth: int | None = None) -> None:
-        # One count for all threads: what a thread computes inside of another's transform lies deeper than that.
+        # One count for all threads: a transform that a thread enters inside another one has a greater depth.
         self.depth = next(_depths) if depth is None else depth
         self.alive = True
 
@@ -79,14 +79,14 @@ class Transform(ABC):
 
     @abstractmethod
     def call(self, op: Op, operands: tuple[Tensor, ...], params: dict[str, Any]) -> Any:
-        """What the op gives for operands of which one at least is this transform's."""
+        """Run the op on operands of which at least one is a value of this transform, and return the result."""
 
     @abstractmethod
     def detached(self, x: Any) -> Tensor:
-        """A value of this transform without history, and without the derivatives that the transform carries with it."""
+        """Return a value of this transform without history, and without the derivatives that the transform carries."""
 
     def derives(self, x: Any, recorded: bool) -> bool:
-        """Whether a derivative may be asked of what is computed from a value of this transform: see `derives`."""
+        """Return whether results computed from a value of this transform may be differentiated: see `derives`."""
         return True
 
     def elements(self, x: Any) -> Tensor | None:
@@ -94,11 +94,11 @@ class Transform(ABC):
         return None
 
     def drawn_shape(self, name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """The shape of random numbers that the call `name` asks for as `shape` while this transform runs."""
+        """Return the shape to draw for a call `name` of random numbers with `shape` while this transform runs."""
         return shape
 
     def drawn(self, x: Tensor) -> Tensor:
-        """Random numbers of such a shape as a value of this transform."""
+        """Return random numbers of such a shape as a value of this transform."""
         return x
 
 
@@ -120,25 +120,25 @@ class Tracer(Tensor):
         )
 
     def backward(self, *args: Any, **kwargs: Any) -> Any:
-        """Refused: it would leave gradients behind, which transforms do not."""
+        """Raise: it would leave gradients behind, which transforms do not."""
         raise GradientError(
-            f"backward: {describe(self)} belongs to a transform, and transforms leave no .grad behind; ask for a "
-            f"derivative inside of it with mg.func.grad or mg.func.vjp",
+            f"backward: {describe(self)} belongs to a transform, and transforms leave no .grad behind; compute the "
+            f"derivative inside it with mg.func.grad or mg.func.vjp",
             op="backward",
         )
 
     def detach(self) -> Tensor:
-        """The same values without history: what that is, the transform says."""
+        """Return the same values without history, as the transform defines it."""
         return self.transform.detached(self)
 
 
 def derives(x: Tensor, recorded: bool = True) -> bool:
-    """Whether a derivative may be asked of what is computed from x; recorded: whether calls on plain tensors are."""
+    """Return whether results computed from x may be differentiated; recorded: whether plain calls are recorded."""
     return x.transform.derives(x, recorded) if isinstance(x, Tracer) else recorded and x.requires_grad
 
 
 def derivatives_on(x: Any) -> set[Transform]:
-    """The transforms whose derivatives a value carries."""
+    """Return the transforms whose derivatives a value carries."""
     result: set[Transform] = set()
     while isinstance(x, Tracer) and x.transform.inside is not None:
         if x.transform.differentiates:
@@ -148,7 +148,7 @@ def derivatives_on(x: Any) -> set[Transform]:
 
 
 def with_elements(x: Tensor) -> Tensor:
-    """A tensor with the elements that x stands for; x itself, whose storage raises, where there are many at once."""
+    """Return a tensor with the elements of x; x itself, whose storage raises, for a value that is many at once."""
     y = x
     while isinstance(y, Tracer):
         elements = y.transform.elements(y)
@@ -159,7 +159,7 @@ def with_elements(x: Tensor) -> Tensor:
 
 
 def transform_of(op: Op, operands: tuple[Tensor, ...]) -> Transform | None:
-    """The deepest transform among the operands, or None.  Raises GradientError for a value of one that has ended."""
+    """Return the deepest transform among the operands, or None.  Raises GradientError if a transform has ended."""
     result: Transform | None = None
     for x in operands:
         if isinstance(x, Tracer):
@@ -180,17 +180,17 @@ def transform_of(op: Op, operands: tuple[Tensor, ...]) -> Transform | None:
 def through(
     transform: Transform, op: Op, operands: tuple[Tensor, ...], params: dict[str, Any], out: Tensor | None
 ) -> Any:
-    """Call an op with a tracer among its operands, by the transform of that."""
+    """Call an op with a tracer among its operands, by the transform of the tracer."""
     if out is not None:
         raise no_way_out(op)
     if op.writes:
         raise GradientError(
             f"{op.label}: its kernel writes into {', '.join(op.writes)}, and a transform has no memory to write; call "
-            f"it outside of the transform", op=op.label,
+            f"it outside the transform", op=op.label,
         )  # fmt: skip
     return transform.call(op, operands, canonical(op, operands, params) if params else params)
 
 
 def no_way_out(op: Op) -> GradientError:
-    """The error for `out=` of a call with a value that carries a transform."""
+    """Return the error for `out=` of a call with a value that carries a transform."""
     return GradientError(f"{op.label}: a value that carries a transform cannot be written into out=", op=op.label)

@@ -85,7 +85,7 @@ class Unrolling(ast.NodeTransformer):
         return node if names is None else ast.Tuple([ast.Name(x) for x in names])
 
     def visit_For(self, loop: ast.For) -> Any:
-        """The lines of the loop for each name."""
+        """Return the lines of the loop for each name."""
         counted = isinstance(loop.iter, ast.Call) and calls(loop.iter, "enumerate")
         names = self.members(loop.iter.args[0] if counted else loop.iter)  # type: ignore[attr-defined]
         if names is None:
@@ -157,7 +157,7 @@ class Replacing(ast.NodeTransformer):
         self.values = values
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
-        """The expression for a name."""
+        """Return the expression for a name."""
         return copy.deepcopy(self.values.get(node.id, node))
 
 
@@ -167,7 +167,7 @@ def replaced(node: Any, values: dict[str, ast.expr]) -> Any:
 
 
 def calls(call: ast.Call, name: str) -> bool:
-    """Whether a call is of the function of that name."""
+    """Return whether a call is of the function of that name."""
     return isinstance(call.func, ast.Name) and call.func.id == name
 
 

@@ -1,8 +1,8 @@
 """Var: the tensor that a user may set and that gradients flow to.
 
 A Var is a leaf of every graph: it has no BackpropOp, `backward` ends in it, and its `.grad` collects.  `set` writes
-new values into its storage and bumps the version, so that a graph which saved the old ones says so instead of
-using the new.
+new values into its storage and increases the version, so that a graph which saved the old values raises an error
+instead of using the new ones.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from minigrad.runtime.tensor import PLAIN, Tensor, describe
 class Var(Tensor):
     """A leaf that requires a gradient.
 
-    grad: None until a backward reaches it, then the sum over backwards; set it to None to start again.
-    name: how pictures and messages call it.
+    grad: None until a backward reaches it, then the sum over all backward passes; set it to None to start again.
+    name: its name in pictures and messages.
     """
 
     __slots__ = ()
@@ -32,7 +32,7 @@ class Var(Tensor):
     name: str | None
 
     def __init__(self, data: Any, dtype: Any = None, device: Any = None, name: str | None = None) -> None:
-        """A leaf with a copy of `data`: a number, nested lists, an array or a tensor.
+        """Create a leaf with a copy of `data`: a number, nested lists, an array or a tensor.
 
         DTypes: as `mg.tensor`; ints without a dtype become the default float.  Raises DTypeError for another dtype
         than a float.
@@ -53,7 +53,7 @@ class Var(Tensor):
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
-        """None, or a gradient for this Var: raises unless shape, dtype and device are its own."""
+        """Set None, or a gradient for this Var: raises unless shape, dtype and device are its own."""
         if value is not None:
             self._check_gradient(value)
         self._grad = value
@@ -64,21 +64,21 @@ class Var(Tensor):
             return
         error, got = wrong
         raise error(
-            f"grad: {got} is no gradient of the Var {describe(self)} on {self.device}; give None or a tensor of its "
-            f"shape, dtype and device",
+            f"grad: {got} is not a gradient of the Var {describe(self)} on {self.device}; set it to None or to a "
+            f"tensor of its shape, dtype and device",
             op="grad",
         )
 
     @classmethod
     def of(cls, x: Tensor) -> Var:
-        """A Var on the storage of x, which must be nobody else's.  Raises DTypeError for another dtype than a float."""
+        """Return a Var on the storage of x, which nothing else may use.  Raises DTypeError unless it has floats."""
         twin = cls.placeholder(x)
         x.storage.tracked = True
         return twin
 
     @classmethod
     def placeholder(cls, x: Tensor) -> Var:
-        """A Var that stands in for x for a while, on its memory, which stays that of a plain tensor."""
+        """Return a Var that replaces x for a while, on its memory, which stays that of a plain tensor."""
         twin = cls.__new__(cls)
         Tensor.__init__(twin, x.storage, x.layout)
         cls.check_dtype(x.dtype)
@@ -95,7 +95,7 @@ class Var(Tensor):
             )
 
     def as_tensor(self) -> Tensor:
-        """The value as a plain tensor that shares the storage: no gradient flows through it."""
+        """Return the value as a plain tensor that shares the storage: no gradient flows through it."""
         return self.detach()
 
 

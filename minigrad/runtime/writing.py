@@ -1,7 +1,7 @@
-"""May this memory be written?  The checks before every in-place form, `out=` and item assignment.
+"""Checks before a write: every in-place form, `out=` and item assignment.
 
-A write may not change what other results share, nor a leaf that a graph has used.  What a recorded op saved is guarded
-by versions instead: see `autodiff/checks.py`.  What becomes of a write that may be is in `rebasing.py`.
+A write may not change memory that other results share, nor a leaf that a graph has used.  Versions guard the values
+that a recorded op saved: see `autodiff/checks.py`.  `rebasing.py` records a write that is allowed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def check_writable(name: str, out: Tensor, operands: tuple[Tensor, ...] = ()) ->
         if x.__class__ not in PLAIN and isinstance(x, Tracer):
             raise GradientError(
                 f"{name}: {describe(x)} belongs to a transform, which writes in place do not pass; compute a new "
-                f"tensor, as in mg.where or mg.stack",
+                f"tensor, for example with mg.where or mg.stack",
                 op=name,
             )
         tracked = tracked or x.storage.tracked
@@ -44,7 +44,7 @@ def check_writable(name: str, out: Tensor, operands: tuple[Tensor, ...] = ()) ->
 
 
 def check_recordable(name: str, out: Tensor, operands: tuple[Tensor, ...]) -> None:
-    """Raise if recording is on and a gradient would have to pass a write that nothing can be recorded of."""
+    """Raise if recording is on and a gradient would have to pass a write that cannot be recorded."""
     base = out if out.base is None else out.base
     if out.is_variable:
         raise GradientError(f"{name}: cannot write into a Var, {describe(out)}; do it under mg.no_grad()", op=name)
@@ -66,7 +66,7 @@ def check_recordable(name: str, out: Tensor, operands: tuple[Tensor, ...]) -> No
 
 
 def overlap(a: Layout, b: Layout) -> bool:
-    """Whether two layouts of one storage share an element.  Exact for small cases, else by their spans."""
+    """Return whether two layouts of one storage share an element.  Exact for small cases, otherwise by their spans."""
     if not a.numel or not b.numel or a.span()[0] >= b.span()[1] or b.span()[0] >= a.span()[1]:
         return False
     base = np.empty(max(a.span()[1], b.span()[1]), np.uint8)

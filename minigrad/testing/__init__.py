@@ -1,4 +1,4 @@
-"""Proofs for gradients, for our ops and for users' own: checks against differences, comparisons."""
+"""Proofs for gradients, of this package's ops and of users' ops: checks against differences, comparisons."""
 
 from typing import TYPE_CHECKING
 

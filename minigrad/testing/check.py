@@ -1,6 +1,6 @@
-"""One gradient check at work: an analytic gradient held against difference quotients, argument by argument.
+"""One gradient check: an analytic gradient compared with difference quotients, argument by argument.
 
-`gradcheck.py` says what is checked; `quotients.py` measures, `patterns.py` guesses what is wrong.
+`gradcheck.py` is the public function; `quotients.py` measures, `patterns.py` guesses the cause of an error.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ REDRAWS = 4  # points that are tried on each side of a kink
 
 
 def coarser(dtype: DType, outputs: Sequence[Tensor]) -> DType:
-    """float32 if the argument or a result is no finer."""
+    """Return float32 if the dtype of the argument or of a result is not float64, otherwise float64."""
     return float64 if all(kind is float64 for kind in (dtype, *[y.dtype for y in outputs])) else float32
 
 
 @dataclass(frozen=True)
 class Wrong:
-    """An element that differs, with the argument that it is of and what measured it."""
+    """An element that differs, with its argument and the quotients that measured it."""
 
     element: Element
     argument: Argument
@@ -45,7 +45,7 @@ class Wrong:
 
 
 class Check(Case):
-    """One comparison at work."""
+    """One running comparison."""
 
     def run(self, every: bool | None, modes: Sequence[str] | None = None) -> None:
         """Compare the modes, then every argument.  Raises GradcheckError with the report."""
@@ -64,7 +64,7 @@ class Check(Case):
             whole = x.numel() <= EVERY if every is None else every
             if whole or not self.projections_agree(k, analytic[at], argument):
                 wrong += self.elements(k, at, analytic[at], argument)
-            if argument.kinks:  # the point is another now
+            if argument.kinks:  # the point has moved
                 analytic = self.analytic()
         if wrong:
             self.fail(wrong)
@@ -73,17 +73,17 @@ class Check(Case):
             raise blame_forward(self)
 
     def analytic(self) -> list[NDArray[np.float64]]:
-        """The gradients at the point, by a backward pass."""
+        """Return the gradients at the point, by a backward pass."""
         outputs = outputs_of(self.function(*self.arguments), self.report.name)
         return gradients_of(outputs, self.cotangents, [self.arguments[k] for k in self.checked], self.report.name)
 
     def quotients(self, k: int) -> Quotients:
-        """The difference quotients of argument k."""
+        """Return the difference quotients of argument k."""
         coarse = self.bounds[k].eps >= CHOSEN[float32][0]
         return Quotients(self.function, self.arguments, k, self.cotangents, self.bounds[k].eps, coarse)
 
     def projections_agree(self, k: int, analytic: NDArray[np.float64], argument: Argument) -> bool:
-        """Whether the slopes along random directions are what the gradient says."""
+        """Return whether the slopes along random directions agree with the gradient."""
         quotients, bounds = self.quotients(k), self.bounds[k]
         for _ in range(DIRECTIONS):
             direction = self.rng.standard_normal(analytic.shape)
@@ -96,7 +96,7 @@ class Check(Case):
         return True
 
     def elements(self, k: int, at: int, analytic: NDArray[np.float64], argument: Argument) -> list[Wrong]:
-        """What differs off the kinks, element by element: at a kink, what differs on either side of it.
+        """Return the elements that differ away from kinks; at a kink, those that differ on either side of it.
 
         Raises GradcheckError where there are only kinks.
         """
@@ -112,7 +112,7 @@ class Check(Case):
         return wrong
 
     def beside(self, k: int, at: int, kinks: list[Wrong], side: float, argument: Argument) -> list[Wrong]:
-        """What differs where the elements at kinks are a little smaller, or larger; the point stays there."""
+        """Return the elements that differ once those at kinks are a little smaller, or larger; the point stays so."""
         for _ in range(REDRAWS):
             analytic = self.moved_off(k, at, [each.element.index for each in kinks], side)
             kinks, wrong = self.compared(k, analytic, argument)
@@ -122,7 +122,7 @@ class Check(Case):
         raise self.error(kinks, "; the function has a kink at each of the points tried")
 
     def compared(self, k: int, analytic: NDArray[np.float64], argument: Argument) -> tuple[list[Wrong], list[Wrong]]:
-        """What differs at this point: where the function has kinks, and elsewhere."""
+        """Return the elements that differ at this point: where the function has kinks, and elsewhere."""
         quotients = self.quotients(k)
         numeric = quotients.central()
         differ = [Wrong(e, argument, quotients) for e in self.differing(k, analytic, numeric, quotients)]
@@ -139,7 +139,7 @@ class Check(Case):
     def differing(
         self, k: int, analytic: NDArray[np.float64], numeric: NDArray[np.float64], quotients: Quotients
     ) -> list[Element]:
-        """The elements that are further apart than the bounds, the worst first.
+        """Return the elements that are further apart than the bounds, the worst first.
 
         Raises GradcheckError if the function or its gradient differs from call to call.
         """
@@ -156,7 +156,7 @@ class Check(Case):
         return [Element(label, i, float(analytic[i]), float(numeric[i]), float(excess[i])) for i in positions]
 
     def moved_off(self, k: int, at: int, kinks: Sequence[tuple[int, ...]], side: float) -> NDArray[np.float64]:
-        """Move the point off its kinks, to one side, and give the gradient there."""
+        """Move the point off its kinks, to one side, and return the gradient there."""
         old = self.arguments[k]
         x = np.array(host_array(old), dtype=np.float64)
         for index in kinks:
@@ -165,7 +165,7 @@ class Check(Case):
         return self.analytic()[at]
 
     def fail(self, wrong: list[Wrong]) -> None:
-        """Raise for elements that differ, with all that can be said of them."""
+        """Raise for elements that differ, with a full report."""
         wrong.sort(key=lambda each: -each.element.excess)
         report, first, argument = self.report, wrong[0].element, wrong[0].argument
         k = self.labels.index(argument.label)
@@ -186,7 +186,7 @@ class Check(Case):
         raise self.error(wrong, "".join(f"; {words}" for words in (report.suspect, report.verdict) if words))
 
     def error(self, wrong: list[Wrong], more: str) -> GradcheckError:
-        """The error for elements that differ, the worst first."""
+        """Return the error for elements that differ, the worst first."""
         first, argument = wrong[0].element, wrong[0].argument
         number = sum(each.argument is argument for each in wrong)
         others = [
@@ -201,7 +201,7 @@ class Check(Case):
         )
 
     def expect_determined(self, analytic: list[NDArray[np.float64]]) -> None:
-        """Raise GradcheckError if a gradient is another in another call, however little."""
+        """Raise GradcheckError if a gradient differs in another call, however little."""
         for at, k in enumerate(self.checked):
             if analytic[at].size:
                 index = np.unravel_index(int(np.argmax(np.abs(analytic[at]))), analytic[at].shape)
@@ -212,7 +212,7 @@ class Check(Case):
         self, k: int, index: tuple[int, ...], analytic: NDArray[np.float64], tolerance: float
     ) -> None:
         """Raise GradcheckError if the function, or its gradient at `index`, differs from one call to the next by more
-        than the tolerance: then the comparison says nothing."""
+        than the tolerance: then the comparison has no meaning."""
         label, what = self.labels[k], "function"
         noise = self.quotients(k).noise()
         if not noise > tolerance:
@@ -232,7 +232,7 @@ class Check(Case):
 def gradients_of(
     outputs: list[Tensor], cotangents: list[NDArray[Any]], wanted: list[Tensor], name: str
 ) -> list[NDArray[np.float64]]:
-    """The gradients of <cotangents, outputs>; zeros where there is none."""
+    """Return the gradients of <cotangents, outputs>; zeros where there is none."""
     seeds = [tensor(v, dtype=y.dtype, device=y.device) for v, y in zip(cotangents, outputs, strict=True)]
     tracked = [(y, s) for y, s in zip(outputs, seeds, strict=True) if y.requires_grad]
     if not tracked:

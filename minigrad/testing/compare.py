@@ -1,8 +1,8 @@
-"""Does another library compute the same?  One function, run by both, forward and backward, and where they part.
+"""Compare with another library: one function, run by both, forward and backward, up to the first difference.
 
-The function is called with our tensors and with the other library's arrays.  While it runs, the variables of its frame
-(and of functions of the same file that it calls) are looked at line by line, so the first value that departs has a name
-and a line, whatever the library.  Then gradients of the results, with random cotangents, are compared for the inputs
+The function is called with minigrad's tensors and with the other library's arrays.  While it runs, the variables of its
+frame (and of functions of the same file that it calls) are recorded line by line, so the first value that differs has a
+name and a line, for any library.  Then gradients of the results, with random cotangents, are compared for the inputs
 and for every variable in between, from the results backwards.
 """
 
@@ -27,12 +27,12 @@ Array = NDArray[Any]
 
 
 class CompareError(MinigradError, AssertionError):
-    """Two libraries that depart.  what: the value by name; line: where it was computed; ours, theirs: the values."""
+    """Two libraries differ.  what: the value by name; line: where it was computed; ours, theirs: the values."""
 
 
 @dataclass(frozen=True)
 class Seen:
-    """A variable that got a value: its name, the line, the value as the library has it, and as an array then."""
+    """A variable that received a value: its name, the line, the library's value, and its array at that time."""
 
     name: str
     line: int
@@ -41,29 +41,29 @@ class Seen:
 
 
 class Library(ABC):
-    """What comparing needs of a library."""
+    """The operations that a comparison needs from a library."""
 
     @abstractmethod
     def leaf(self, x: Array) -> Any:
-        """An array of the library, a leaf of which gradients can be asked."""
+        """Return an array of the library, as a leaf that requires a gradient."""
 
     @abstractmethod
     def is_array(self, x: Any) -> bool:
-        """Whether a value is one of its arrays of floats."""
+        """Return whether a value is one of its arrays of floats."""
 
     @abstractmethod
     def array(self, x: Any) -> Array:
-        """A copy of the elements."""
+        """Return a copy of the elements."""
 
     def gradients(
         self, outputs: Sequence[Any], cotangents: Sequence[Array], wanted: Sequence[Any]
     ) -> list[Array | None] | None:
-        """The gradients of <cotangents, outputs>, None where there is none; None for a library without gradients."""
+        """Return the gradients of <cotangents, outputs>, None where there is none, or for a library without them."""
         return None
 
 
 class Torch(Library):
-    """minigrad, PyTorch, and what else has their interface."""
+    """minigrad, PyTorch, and other libraries with their interface."""
 
     def __init__(self, module: Any) -> None:
         self.module = module
@@ -91,7 +91,7 @@ class Torch(Library):
 
 
 class Arrays(Library):
-    """NumPy, jax.numpy and others whose arrays NumPy reads; they are compared forwards."""
+    """NumPy, jax.numpy and others whose arrays NumPy reads; only the forward pass is compared."""
 
     def __init__(self, module: Any) -> None:
         self.module = module
@@ -107,7 +107,7 @@ class Arrays(Library):
 
 
 def library_of(other: Any) -> tuple[Library, Any]:
-    """How to talk to a library, which is named or given, and its module."""
+    """Return the interface of a library, which is named or passed, and its module."""
     if isinstance(other, str):
         try:
             other = importlib.import_module("jax.numpy" if other == "jax" else other)
@@ -126,13 +126,13 @@ def compare(
     atol: float = 1e-6,
     seed: int = 0,
 ) -> list[str]:
-    """Run a function with minigrad and with another library, and hold every value and gradient against the other's.
+    """Run a function with minigrad and with another library, and compare every value and gradient.
 
     function: takes the inputs; if its first parameter is called `lib`, the library's module before them.
-    other: "torch", "jax" or "numpy", or a module.  inputs: NumPy arrays or what makes one; floats are differentiated.
-    Returns what was compared, in words.  Raises CompareError that names the first value that departs by more than
-    atol + rtol * its largest value, the first shape that differs, or the first gradient, from the results backwards;
-    ArgumentError for what is no library.
+    other: "torch", "jax" or "numpy", or a module.  inputs: NumPy arrays or array-likes; floats are differentiated.
+    Returns the comparisons, in words.  Raises CompareError for the first value that differs by more than
+    atol + rtol * its largest value, the first shape that differs, or the first gradient, from the results backwards.
+    Raises ArgumentError for an object that is not a library.
     """
     mine = sys.modules["minigrad"]
     ours = Torch(mine)
@@ -145,7 +145,7 @@ def compare(
         if a.name != b.name or a.line != b.line:
             raise CompareError(
                 f"compare: with minigrad {a.name!r} is set in line {a.line}, with {name} {b.name!r} in line {b.line}: "
-                f"the function takes another way"
+                f"the function takes another branch"
             )
         expect_close(f"{a.name!r}, set in line {a.line}", a.array, b.array, name, rtol, atol, a)
     words.append(f"{min(len(first), len(second))} values")
@@ -169,7 +169,7 @@ def compare(
 def compare_gradients(
     names: list[str], mine: list[Array | None], other: list[Array | None], library: str, rtol: float, atol: float
 ) -> None:
-    """Raise CompareError for the first gradient that departs, from the last value to the inputs."""
+    """Raise CompareError for the first gradient that differs, from the last value to the inputs."""
     for what, a, b in reversed(list(zip(names, mine, other, strict=True))):
         if a is None and b is None:
             continue
@@ -199,18 +199,18 @@ def expect_close(
 
 
 def as_list(result: Any, library: Library) -> list[Any]:
-    """The results that are arrays of floats."""
+    """Return the results that are arrays of floats."""
     every = list(result) if isinstance(result, (tuple, list)) else [result]
     return [y for y in every if library.is_array(y)]
 
 
-# ---- looking on -----------------------------------------------------------------------------------------------------
+# ---- recording ------------------------------------------------------------------------------------------------------
 
 
 def traced(
     function: Callable[..., Any], library: Library, module: Any, arrays: Sequence[Array]
 ) -> tuple[list[Seen], Any, list[Any]]:
-    """Run a function; what its variables were, its result, its leaves."""
+    """Run a function; return the values of its variables, its result, its leaves."""
     leaves = [library.leaf(x) for x in arrays]
     first = next(iter(inspect.signature(function).parameters), None)
     seen: list[Seen] = []
@@ -221,7 +221,7 @@ def traced(
 
 @contextmanager
 def looking_on(file: str, library: Library, seen: list[Seen]) -> Iterator[None]:
-    """Note every variable of a function of a file that gets an array, in a `with` block."""
+    """Record every variable of a function of a file that receives an array, in a `with` block."""
     known: dict[int, dict[str, int]] = {}
     at: dict[int, int] = {}
 

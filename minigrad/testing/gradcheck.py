@@ -1,11 +1,11 @@
-"""Is this derivative right?  Difference quotients against `mg.grad`, with random cotangents.
+"""Gradient checks: difference quotients against `mg.grad`, with random cotangents.
 
-A cotangent of ones would miss an error that sums to zero, so it is drawn.  Forward mode is held against reverse mode,
-by the transpose identity; then gradients against quotients: large arguments along random directions first, and element
-by element where one differs; small ones element by element at once.  What differs is ranked, with the error at other
-steps, which tells a wrong rule from a bad step, and a guess of what is wrong.  A kink is named, and the
-gradients are compared a little to either side of it.  `gradgradcheck` does the same for the gradient itself.
-`check.py` compares, `modes.py` holds the modes together, `report.py` tells.
+A cotangent of ones would miss an error that sums to zero, so it is drawn at random.  Forward mode is compared with
+reverse mode first, by the transpose identity; then gradients with quotients.  Large arguments are compared along random
+directions, and element by element where one differs; small ones element by element at once.  Elements that differ are
+ranked, with the error at other steps, which distinguishes a wrong rule from a bad step, and with a guess of the cause.
+A kink is named, and the gradients are compared a little to either side of it.  `gradgradcheck` does the same for the
+gradient itself.  `check.py` compares, `modes.py` compares the modes, `report.py` makes the report.
 """
 
 from __future__ import annotations
@@ -48,15 +48,14 @@ def gradcheck(
 
     function: takes the inputs, returns a tensor or a tuple of tensors.
     inputs: float64 and float32 Vars are checked; other tensors and plain values are passed on as they are.
-    eps: the step; atol, rtol: |analytic - numeric| <= atol + rtol * |numeric| must hold, give or take the rounding of
-    the function over the step.  Chosen by the dtype where they are left out: 1e-6, 1e-6, 1e-5 for float64, 5e-3, 2e-3,
-    5e-3 for float32.
+    eps: the step; atol, rtol: |analytic - numeric| <= atol + rtol * |numeric| must hold, up to the rounding of the
+    function over the step.  Defaults by dtype: 1e-6, 1e-6, 1e-5 for float64, 5e-3, 2e-3, 5e-3 for float32.
     names: of the arguments, for messages; read from the signature when omitted.
-    every: compare each element; by default up to 64 of an argument, and along random directions else.
-    modes: "reverse" is always checked.  "forward": forward mode is held against it first, by <u, Jv> = <J'u, v>, for
+    every: compare each element; by default arguments of up to 64 elements, and larger ones along random directions.
+    modes: "reverse" is always checked.  "forward": forward mode is compared with it first, by <u, Jv> = <J'u, v>, for
     about the cost of three calls.  "batched": so are a batch of cotangents under vmap, and with "forward" one of
-    tangents.  Left out, forward mode is checked where the function goes through it; where not, the report says why.
-    Returns a true Report.  Raises GradcheckError, which has it as `report`, or where two calls at the same point
+    tangents.  When omitted, forward mode is checked if the function supports it; otherwise the report states why not.
+    Returns a true Report.  Raises GradcheckError, which has it as `report`, also where two calls at the same point
     differ; DTypeError for a Var of another dtype.
     Gradient: a kink is named in `report.kinks`; the gradients are compared on either side of it, a little apart.
     """
@@ -71,7 +70,7 @@ def gradcheck(
     modes = (modes,) if isinstance(modes, str) else modes
     unknown = set(modes or ()) - {"reverse", "forward", "batched"}
     if unknown:
-        raise ArgumentError(f"{name}: {sorted(unknown)} are no modes; there are 'reverse', 'forward' and 'batched'")
+        raise ArgumentError(f"{name}: modes must be 'reverse', 'forward' or 'batched', got {sorted(unknown)}")
     rng = np.random.default_rng(seed)
     outputs = outputs_of(function(*args), name)
     cotangents = [np.asarray(rng.standard_normal(y.shape)) for y in outputs]
@@ -95,8 +94,7 @@ def gradgradcheck(
 ) -> Report:
     """Compare the second derivatives of `function`: `gradcheck` of the map (inputs, cotangent) -> gradients.
 
-    atol and rtol are ten times those of `gradcheck` where they are left out.  modes: as there; "forward" is forward
-    over reverse mode.
+    atol and rtol default to ten times those of `gradcheck`.  modes: as there; "forward" is forward over reverse mode.
     The gradients themselves must be the same where their graph is recorded, as for this, and where it is not.
     """
     args = [inputs] if isinstance(inputs, Tensor) else list(inputs)
@@ -130,7 +128,7 @@ def gradgradcheck(
 def pulled_back(
     function: Function, xs: Sequence[Any], cotangents: Sequence[Tensor], checked: Sequence[int]
 ) -> tuple[Tensor, ...]:
-    """The gradients in the arguments that are checked, by `vjp`, which goes through every transform."""
+    """Return the gradients of the checked arguments, by `vjp`, which works under every transform."""
 
     def of_checked(*chosen: Tensor) -> tuple[Tensor, ...]:
         arguments = list(xs)
@@ -147,7 +145,7 @@ def expect_same(gradients: Callable[..., tuple[Tensor, ...]], args: list[Any], a
     for k, pair in enumerate(zip(gradients(*args), gradients(*args, create=False), strict=True)):
         recorded, plain = map(host_array, pair)
         apart = np.argwhere(~np.isclose(recorded, plain, rtol=rtol, atol=atol, equal_nan=True))
-        # A function that gives other values at each call is named as such by the comparison that follows.
+        # The comparison that follows reports a function whose values differ at each call.
         if len(apart) and all(
             np.array_equal(recorded, host_array(gradients(*args)[k]), equal_nan=True) for _ in range(CALLS)
         ):
@@ -159,7 +157,7 @@ def expect_same(gradients: Callable[..., tuple[Tensor, ...]], args: list[Any], a
 
 
 def argument_names(function: Function, count: int) -> list[str]:
-    """The names of an op's operands, or of the positional arguments as far as the signature tells them."""
+    """Return the names of an op's operands, or of the positional arguments as far as the signature has them."""
     op = getattr(function, "op", None)
     if op is not None and len(op.operands) == count:
         return list(op.operands)

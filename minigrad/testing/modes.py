@@ -1,6 +1,6 @@
 """Do the modes agree?  Forward mode is the transpose of reverse mode, and a batch of either is each of it.
 
-For random u and v, <u, J v> and <J' u, v> are one number, which needs no step and no tolerance but that of rounding.
+For random u and v, <u, J v> and <J' u, v> are one number, which needs no step and only the tolerance of rounding.
 Where they differ and every element of the gradient is right, forward mode is wrong, and its tangents are ranked.
 """
 
@@ -29,7 +29,7 @@ BATCH = 3
 
 @dataclass
 class Case:
-    """What a check compares: what goes in, and what has been found."""
+    """The inputs and the findings of a check."""
 
     function: Function
     arguments: list[Any]
@@ -42,7 +42,7 @@ class Case:
 
 
 def of_checked(check: Case) -> tuple[Callable[..., tuple[Tensor, ...]], tuple[Tensor, ...]]:
-    """The function of the arguments that are checked alone, and these arguments as constants."""
+    """Return the function of only the checked arguments, and these arguments as constants."""
 
     def function(*xs: Tensor) -> tuple[Tensor, ...]:
         arguments = list(check.arguments)
@@ -54,22 +54,22 @@ def of_checked(check: Case) -> tuple[Callable[..., tuple[Tensor, ...]], tuple[Te
 
 
 def like(values: Array, x: Tensor) -> Tensor:
-    """An array as a tensor of the dtype and on the device of x."""
+    """Return an array as a tensor of the dtype and on the device of x."""
     return tensor(values, dtype=x.dtype, device=x.device)
 
 
 def dot(ours: Any, theirs: Any) -> float:
-    """The sum of the products of two lists of arrays."""
+    """Return the sum of the products of two lists of arrays."""
     return float(sum(np.vdot(a, b) for a, b in zip(ours, theirs, strict=True)))
 
 
 def arrays(xs: Any) -> Arrays:
-    """Tensors as arrays of float64."""
+    """Return tensors as arrays of float64."""
     return [host_array(x).astype(np.float64) for x in xs]
 
 
 def tolerance(check: Case, size: float) -> float:
-    """By how much two numbers may differ that are equal but for rounding."""
+    """Return the largest difference of two numbers that are equal up to rounding."""
     return (1e-9 if all(b.eps < 1e-3 for b in check.bounds.values()) else 1e-3) * (1.0 + size)
 
 
@@ -77,9 +77,9 @@ def tolerance(check: Case, size: float) -> float:
 
 
 def transposed(check: Case, analytic: Arrays, asked: bool) -> bool:
-    """Whether forward mode is the transpose of reverse mode; noted in the report.
+    """Return whether forward mode is the transpose of reverse mode; the report records it.
 
-    asked: raise where the function does not go through forward mode, instead of noting it.
+    asked: raise where the function does not support forward mode, instead of recording it.
     """
     directions: Arrays = [check.rng.standard_normal(check.arguments[k].shape) for k in check.checked]
     try:
@@ -102,21 +102,21 @@ def transposed(check: Case, analytic: Arrays, asked: bool) -> bool:
 
 
 def pushed(check: Case, directions: Arrays) -> Arrays:
-    """The tangents of the outputs.  Raises GradientError for a function that computes something else there."""
+    """Return the tangents of the outputs.  Raises GradientError if the function computes something else there."""
     function, primals = of_checked(check)
     values, tangents = jvp(function, primals, tuple([like(v, x) for v, x in zip(directions, primals)]))
     plain = outputs_of(check.function(*check.arguments), check.report.name)
     for ours, theirs in zip(arrays(values), arrays(plain), strict=True):
         if not np.allclose(ours, theirs, rtol=1e-3, atol=1e-3, equal_nan=True):
             raise GradientError(
-                f"{check.report.name}: the function gives other values where its arguments carry tangents: it looks at "
-                f"something else than their values, or is random"
+                f"{check.report.name}: the function returns other values if its arguments carry tangents: it depends "
+                f"on something else than their values, or is random"
             )
     return arrays(tangents)
 
 
 def blame_forward(check: Case) -> GradcheckError:
-    """The error for modes that differ although every gradient in reverse was right: the tangents that are wrong."""
+    """Return the error for modes that differ although every gradient in reverse was right: the tangents are wrong."""
     function, primals = of_checked(check)
     report, bounds = check.report, check.bounds[check.checked[0]]
     directions: Arrays = [check.rng.standard_normal(x.shape) for x in primals]
@@ -158,7 +158,7 @@ def blame_forward(check: Case) -> GradcheckError:
 def quotient(
     function: Callable[..., tuple[Tensor, ...]], primals: tuple[Tensor, ...], directions: Arrays, eps: float
 ) -> Arrays:
-    """The central quotients of all outputs along directions."""
+    """Return the central quotients of all outputs along directions."""
     ends = []
     for sign in (1.0, -1.0):
         moved = [arrays([x])[0] + sign * eps * v for x, v in zip(primals, directions, strict=True)]
@@ -170,7 +170,7 @@ def quotient(
 
 
 def batch_of_cotangents(check: Case) -> None:
-    """Raise GradcheckError unless a batch of cotangents gives what each of them gives."""
+    """Raise GradcheckError unless a batch of cotangents has the results of the single cotangents."""
     function, primals = of_checked(check)
     outputs, pull = vjp(function, *primals)
     names = [f"the gradient of {check.labels[k]!r}" for k in check.checked]
@@ -178,7 +178,7 @@ def batch_of_cotangents(check: Case) -> None:
 
 
 def batch_of_tangents(check: Case) -> None:
-    """Raise GradcheckError unless a batch of tangents gives what each of them gives."""
+    """Raise GradcheckError unless a batch of tangents has the results of the single tangents."""
     function, primals = of_checked(check)
 
     def push(vs: tuple[Tensor, ...]) -> Any:
@@ -191,7 +191,7 @@ def batch_of_tangents(check: Case) -> None:
 def expect_each(
     check: Case, linear: Callable[[Any], Any], likes: tuple[Tensor, ...], names: list[str], what: str
 ) -> None:
-    """Raise GradcheckError unless a map gives of a batch of tensors like `likes` what it gives of each."""
+    """Raise GradcheckError unless a map of a batch of tensors like `likes` has the results of the single tensors."""
     batch = [tuple([like(check.rng.standard_normal(x.shape), x) for x in likes]) for _ in range(BATCH)]
     stacked = tuple([like(np.stack(arrays(xs)), xs[0]) for xs in zip(*batch)])
     together = arrays(vmap(linear)(stacked))

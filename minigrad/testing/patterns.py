@@ -1,4 +1,4 @@
-"""What is wrong with a gradient?  A guess from its values: each rule that people get wrong leaves a mark.
+"""Guess the error in a gradient from its values: each common mistake in a rule leaves a pattern.
 
 `suspect` holds an analytic gradient against the numeric one and names the first pattern that explains all of the
 difference: the wrong sign, a factor, a transpose, a sum over a broadcast dim that is missing, the operands swapped.
@@ -18,7 +18,7 @@ LOOSE = 1e-3  # relative: a pattern that explains the values this well is worth 
 
 
 def suspect(analytic: Array, numeric: Array, others: Mapping[str, Array]) -> str | None:
-    """The pattern in words, or None.  others: the numeric gradients of the other arguments, by name."""
+    """Return the pattern in words, or None.  others: the numeric gradients of the other arguments, by name."""
     if not (np.isfinite(analytic).all() and np.isfinite(numeric).all()) or not numeric.size:
         return None
     if not analytic.any() and numeric.any():
@@ -33,7 +33,7 @@ def suspect(analytic: Array, numeric: Array, others: Mapping[str, Array]) -> str
 
 
 def close(a: Any, b: Any) -> bool:
-    """Whether two arrays are nearly the same, by the largest value."""
+    """Return whether two arrays are nearly the same, by the largest value."""
     scale = max(float(np.abs(b).max(initial=0.0)), 1e-12)
     return a.shape == b.shape and bool(np.abs(a - b).max(initial=0.0) <= LOOSE * scale)
 

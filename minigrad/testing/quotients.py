@@ -1,7 +1,7 @@
-"""Difference quotients of a function, and what can be known about their own error.
+"""Difference quotients of a function, and estimates of their own error.
 
-<cotangents, function> is one number whose gradient is what a backward pass gives; here it is moved in one element, or
-along a direction, by a step h.  The central quotient is wrong by about h^2 / 6 times the third derivative, and by the
+<cotangents, function> is one number; a backward pass computes its gradient.  Here one element, or all along a
+direction, move by a step h.  The central quotient is wrong by about h^2 / 6 times the third derivative, and by the
 rounding of the function over h: a step is a choice between the two, and `curve` shows both ends of it.
 """
 
@@ -31,7 +31,7 @@ BEND = 1e-3  # relative difference of the slopes on both sides from which a poin
 
 @dataclass(frozen=True)
 class Bounds:
-    """What counts as the same: |analytic - numeric| <= atol + rtol * |numeric|, and the rounding of the function."""
+    """The bounds of equality: |analytic - numeric| <= atol + rtol * |numeric|, and the rounding of the function."""
 
     eps: float
     atol: float
@@ -39,23 +39,23 @@ class Bounds:
 
     @staticmethod
     def of(dtype: DType, eps: float | None, atol: float | None, rtol: float | None) -> Bounds:
-        """Those that were asked for, else those of a dtype."""
+        """Return the given bounds, otherwise those of a dtype."""
         chosen = CHOSEN[dtype]
         return Bounds(*[asked if asked is not None else usual for asked, usual in zip((eps, atol, rtol), chosen)])
 
 
 def outputs_of(result: Any, name: str = "gradcheck") -> list[Tensor]:
-    """The floats among the tensors that a function gave.  Raises ArgumentError for a result that is no tensor."""
+    """Return the floats in a function's result.  Raises ArgumentError for a result that is not a tensor."""
     outputs = [result] if isinstance(result, Tensor) else list(result) if isinstance(result, (tuple, list)) else None
     if outputs is None or not all(isinstance(y, Tensor) for y in outputs):
         raise ArgumentError(
-            f"{name}: the function gave {describe(result)}; expected a tensor, or a tuple or list of tensors"
+            f"{name}: the function returned {describe(result)}; expected a tensor, or a tuple or list of tensors"
         )
     return [y for y in outputs if y.dtype.is_float]
 
 
 class Quotients:
-    """Difference quotients of <cotangents, function> in one argument.
+    """Difference quotients of <cotangents, function> with respect to one argument.
 
     eps: the step.  args: the arguments; position: the one that is moved.  coarse: values are float32.
     """
@@ -71,60 +71,60 @@ class Quotients:
         self.base = np.array(host_array(args[position]), dtype=np.float64)
 
     def value(self, x: NDArray[Any]) -> float:
-        """<cotangents, function(..., x, ...)>.  The function sees a Var, as it did for the analytic gradient."""
+        """Return <cotangents, function(..., x, ...)>.  The function receives a Var, as for the analytic gradient."""
         args = list(self.args)
         args[self.position] = Var(x, self.dtype, self.args[self.position].device)
         return self.inner(self.function(*args))
 
     def inner(self, result: Any) -> float:
-        """<cotangents, result>, summed in float64."""
+        """Return <cotangents, result>, summed in float64."""
         outputs = [host_array(y).astype(np.float64) for y in outputs_of(result)]
         return float(sum(np.vdot(v, y) for v, y in zip(self.cotangents, outputs, strict=True)))
 
     def shifted(self, index: tuple[int, ...], step: float) -> float:
-        """`value` with one element moved by `step`."""
+        """Return `value` with one element moved by `step`."""
         x = self.base.copy()
         x[index] += step
         return self.value(x)
 
     def at(self, index: tuple[int, ...], step: float | None = None) -> float:
-        """The central quotient of one element."""
+        """Return the central quotient of one element."""
         h = self.step(index, self.eps if step is None else step)
         up, down = self.moved(index, h)
         return (self.shifted(index, h) - self.shifted(index, -h)) / (up - down)
 
     def step(self, index: tuple[int, ...], h: float) -> float:
-        """A step in proportion to the element, where that is larger than one."""
+        """Return a step in proportion to the element, where that is larger than one."""
         x = abs(float(self.base[index]))
         return h * x if 1.0 < x < float("inf") else h
 
     def moved(self, index: tuple[int, ...], h: float) -> tuple[float, float]:
-        """Where one element is after a step up and a step down, in its dtype: the steps that were really made."""
+        """Return one element after a step up and a step down, in its dtype: the steps that were really made."""
         kind = np.float32 if self.dtype.itemsize < 8 else np.float64
         x = self.base[index]
         return float(kind(x + h)), float(kind(x - h))
 
     def central(self) -> NDArray[np.float64]:
-        """The central quotient at every element."""
+        """Return the central quotient at every element."""
         result = np.zeros(self.base.shape)
         for index in np.ndindex(self.base.shape):
             result[index] = self.at(index)
         return result
 
     def along(self, direction: NDArray[np.float64]) -> float:
-        """The central quotient along a direction."""
+        """Return the central quotient along a direction."""
         up, down = self.base + self.eps * direction, self.base - self.eps * direction
         return (self.value(up) - self.value(down)) / (2 * self.eps)
 
     def slopes(self, index: tuple[int, ...], h: float) -> tuple[float, float]:
-        """The quotients from the left and from the right."""
+        """Return the quotients from the left and from the right."""
         here, (up, down) = self.value(self.base), self.moved(index, h)
         x = float(self.base[index])
         return (here - self.shifted(index, -h)) / (x - down), (self.shifted(index, h) - here) / (up - x)
 
     def has_kink(self, index: tuple[int, ...]) -> bool:
-        """Whether the slopes on both sides disagree much more than rounding allows, and go on doing so at a smaller
-        step: on a smooth function they come together as the step shrinks."""
+        """Return whether the slopes on both sides differ much more than rounding allows, also at a smaller step: on a
+        smooth function they come together as the step shrinks."""
         gaps = []
         first = self.step(index, self.eps)
         for h in (first, first / 8):
@@ -135,16 +135,16 @@ class Quotients:
         return gaps[1] > gaps[0] / 2
 
     def rounding(self) -> float:
-        """By how much a quotient may be wrong because the function's own values are rounded: some ulps of them."""
+        """Return the error of a quotient due to the rounding of the function's own values: some ulps of them."""
         size = abs(self.value(self.base)) + sum(float(np.abs(v).sum()) for v in self.cotangents)
         return self.ulp * size / self.eps if np.isfinite(size) else 0.0
 
     def noise(self) -> float:
-        """By how much the central quotient differs from call to call when nothing is moved."""
+        """Return how much the central quotient differs from call to call when nothing is moved."""
         values = [self.value(self.base) for _ in range(CALLS)]
         return 0.0 if np.isnan(values).any() else (max(values) - min(values)) / (2 * self.eps)
 
     def curve(self, index: tuple[int, ...], analytic: float) -> list[tuple[float, float]]:
-        """(step, |analytic - quotient|) of one element, from large steps to the smallest that the dtype can make."""
+        """Return (step, |analytic - quotient|) of one element, from large steps to the smallest that the dtype has."""
         steps = [h for h in STEPS if len({*self.moved(index, self.step(index, h)), float(self.base[index])}) == 3]
         return [(h, abs(analytic - self.at(index, h))) for h in steps]

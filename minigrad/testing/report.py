@@ -1,4 +1,4 @@
-"""What a gradient check found: a report that is true if all is well, reads as text, and shows as HTML in a notebook."""
+"""The report of a gradient check: it is true if all is well, reads as text, and shows as HTML in a notebook."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SCREEN = 32  # rows and columns of a picture
 class GradcheckError(GradientError, AssertionError):
     """A derivative that differs from the difference quotient.
 
-    argument, index: where it is worst; analytic, numeric: the two values there.  report: all that is known, which is
+    argument, index: the worst element; analytic, numeric: its two values.  report: the whole report, which is
     shown below the message.
     """
 
@@ -48,11 +48,11 @@ class Element:
 
 @dataclass(repr=False)
 class Argument:
-    """What was compared of one argument.
+    """The comparison of one argument.
 
     compared: elements that were compared one by one; 0 where random projections were enough.
-    largest: the largest difference that was seen, but for kinks.  rounding: what of it the rounding of the function
-    explains, at this step.  kinks: places where the slopes on both sides differ, so that the gradients were compared
+    largest: the largest difference, except at kinks.  rounding: the part of it that the rounding of the function
+    explains, at this step.  kinks: elements where the slopes on both sides differ, so that the gradients were compared
     on either side of them.  analytic, numeric: the gradients, where every element was compared.
     """
 
@@ -79,11 +79,11 @@ class Argument:
 
 @dataclass(repr=False)
 class Report:
-    """What a gradient check found.
+    """The findings of a gradient check.
 
-    checks: what held, or did not, in words, in order.  notes: what was not compared, and why.  ranked: the elements
-    that differ, the worst first.  curve: (step, error) of the worst one.  verdict: "wrong rule", "bad step", or ""
-    where all is well.  suspect: what the rule may have wrong, a guess from the values.
+    checks: the properties that hold, or do not, in words, in order.  notes: the comparisons that were not made, and
+    why.  ranked: the elements that differ, the worst first.  curve: (step, error) of the worst one.  verdict: "wrong
+    rule", "bad step", or "" where all is well.  suspect: the likely error of the rule, a guess from the values.
     """
 
     name: str = "gradcheck"
@@ -100,11 +100,11 @@ class Report:
 
     @property
     def kinks(self) -> list[tuple[str, tuple[int, ...]]]:
-        """(argument, index) of every kink that was met."""
+        """Return (argument, index) of every kink that was met."""
         return [(a.label, index) for a in self.arguments for index in a.kinks]
 
     def lines(self) -> list[str]:
-        """The report in lines of text."""
+        """Return the report in lines of text."""
         result = [f"{self.name}: {'agrees' if self else 'differs'}"]
         result += [f"  {'ok ' if held else 'NOT'} {words}" for words, held in self.checks]
         result += [f"  --  {words}" for words in self.notes]
@@ -129,7 +129,7 @@ class Report:
 
 
 def picture(a: Argument) -> str:
-    """The gradient of one argument as a table, elements that differ in colour: red by how much."""
+    """Return the gradient of one argument as a table, elements that differ in colour: red by how much."""
     assert a.analytic is not None and a.numeric is not None
     rows, other = as_rows(a.analytic), as_rows(a.numeric)
     cut = "" if rows.size == a.analytic.size else f", the first {rows.shape[0]} rows of {rows.shape[1]} elements"
@@ -143,18 +143,18 @@ def picture(a: Argument) -> str:
 
 
 def as_rows(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """A gradient as a matrix, its last dim along the rows, as far as a screen shows it."""
+    """Return a gradient as a matrix, its last dim along the rows, as far as a screen shows it."""
     return np.atleast_2d(values.reshape(-1, values.shape[-1]) if values.ndim else values)[:SCREEN, :SCREEN]
 
 
 def cell(x: float, y: float, scale: float) -> str:
-    """Both values, on a ground that is white where they agree."""
+    """Return both values, on a background that is white where they agree."""
     away = 1.0 if not np.isfinite(x - y) else min(1.0, abs(x - y) / scale)
     light = int(215 - 120 * away) if away > 1e-5 or not np.isfinite(x - y) else 255
     return f'<td style="background:rgb(255,{light},{light});color:#000">{x:.4g}<br>{y:.4g}</td>'
 
 
 def worst(elements: list[Element]) -> dict[str, Any]:
-    """What an error says of the first of them."""
+    """Return the attributes of an error for the first element."""
     first = elements[0]
     return {"argument": first.argument, "index": first.index, "analytic": first.analytic, "numeric": first.numeric}

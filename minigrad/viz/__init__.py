@@ -1,4 +1,4 @@
-"""Pictures and texts that show what was computed: the op graph, and the road of one value."""
+"""Pictures and texts that show a computation: the op graph, and the call path of one value."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Lines over common axes: where the ticks stand, and the same chart as an SVG and as text for a terminal."""
+"""Lines over common axes: the ticks, and the same chart as an SVG and as text for a terminal."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Range = tuple[float, float]
 WIDTH, HEIGHT = 560, 300
 LEFT, RIGHT, TOP, BOTTOM = 62, 18, 34, 34
 COLOURS = (COOL, ACCENT, "#3c8048", "#7a5ba8", "#b5402f", "#52606d")
-DASHES = ("", "7 3", "2 3", "9 3 2 3")  # lines are told apart without colour too
+DASHES = ("", "7 3", "2 3", "9 3 2 3")  # lines are distinguishable without colour too
 MARK = 3  # how often a line is marked by its letter in a terminal
 COLUMNS, ROWS = 60, 16  # letters of a terminal that the lines are drawn in
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -32,8 +32,8 @@ class Line:
 
 @dataclass(frozen=True)
 class Chart:
-    """Lines over the ranges x and y.  log: y has logarithms.  across: what x is, "" for nothing.  notes: what else is
-    to be said, a line each."""
+    """Lines over the ranges x and y.  log: y has logarithms.  across: the name of x, "" for nothing.  notes: further
+    lines of text."""
 
     title: str
     lines: Sequence[Line]
@@ -44,22 +44,22 @@ class Chart:
     notes: Sequence[str] = ()
 
     def seen(self, line: Line) -> Iterator[list[Point]]:
-        """The pieces of a line as far as they are inside, cut where they leave, in shares of both ranges."""
+        """Iterate over the pieces of a line inside the chart, cut where they leave it, in fractions of both ranges."""
         (left, right), (low, high) = self.x, self.y
         for piece in line.pieces:
             yield from inside([((a - left) / (right - left), (b - low) / (high - low)) for a, b in piece])
 
     def svg(self) -> str:
-        """The chart as one SVG document."""
+        """Return the chart as one SVG document."""
         return as_svg(self)
 
     def text(self) -> str:
-        """The chart as text, of braille dots."""
+        """Return the chart as text, of braille dots."""
         return as_text(self)
 
 
 def inside(piece: Sequence[Point]) -> Iterator[list[Point]]:
-    """The parts of a piece whose heights are from 0 to 1; where it leaves, its last point is on the border."""
+    """Iterate over the parts of a piece with heights from 0 to 1; where it leaves, its last point is on the border."""
     part: list[Point] = []
     for k, (a, b) in enumerate(piece):
         within = 0 <= b <= 1
@@ -78,15 +78,15 @@ def inside(piece: Sequence[Point]) -> Iterator[list[Point]]:
 
 
 def widened(low: float, high: float) -> Range:
-    """A range with some air, which is one for a line that is level too."""
+    """Return a range with a margin, also for a line that is level."""
     air = 0.06 * (high - low) or 0.5 * (abs(low) or 1.0)
     return low - air, high + air
 
 
 def ticks(low: float, high: float, log: bool = False, count: int = 5) -> list[tuple[float, str]]:
-    """Round numbers from low to high, some `count` of them, and how they are written.
+    """Return about `count` round numbers from low to high, and their texts.
 
-    log: low and high are logarithms to base 10, and so are the places of the ticks.
+    log: low, high and the positions of the ticks are logarithms to base 10.
     """
     if log and math.floor(high) - math.ceil(low) >= 1:
         apart = max(1, round((high - low) / count))
@@ -102,7 +102,7 @@ def ticks(low: float, high: float, log: bool = False, count: int = 5) -> list[tu
 
 
 def number(value: float) -> str:
-    """A tick's number, short."""
+    """Return a tick's number as a short text."""
     mantissa, _, power = f"{value:.6g}".partition("e")
     return f"{mantissa}e{int(power)}" if power else mantissa
 
@@ -111,7 +111,7 @@ def number(value: float) -> str:
 
 
 def as_svg(chart: Chart) -> str:
-    """Axes with their ticks, a line for zero, the lines with dots for lone points, and a legend above."""
+    """Draw axes with their ticks, a line for zero, the lines with dots for lone points, and a legend above."""
     across, up = WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM
     floor = HEIGHT - BOTTOM
     parts = [box(LEFT, TOP, across, up, "none")]
@@ -139,17 +139,17 @@ def as_svg(chart: Chart) -> str:
 
 
 def look(k: int) -> tuple[str, str]:
-    """Colour and dashes of the k-th line."""
+    """Return colour and dashes of the k-th line."""
     return COLOURS[k % len(COLOURS)], DASHES[k % len(DASHES)]
 
 
 def grid(x: float, y: float, x2: float, y2: float, zero: bool) -> str:
-    """A line behind the others, stronger at zero."""
+    """Draw a line behind the others, stronger at zero."""
     return segment(x, y, x2, y2, stroke_opacity="0.9" if zero else "0.22")
 
 
 def stroke(points: Sequence[Point], colour: str, dashes: str) -> str:
-    """A line through the points; a dot for one."""
+    """Draw a line through the points; a dot for one."""
     if len(points) == 1:
         return element("circle", cx=points[0][0], cy=points[0][1], r="2.4", fill=colour)
     text = " ".join(f"{a:.1f},{b:.1f}" for a, b in points)
@@ -160,7 +160,7 @@ def stroke(points: Sequence[Point], colour: str, dashes: str) -> str:
 
 
 def as_text(chart: Chart) -> str:
-    """The lines in braille dots, each with its letter on it where there are several; numbers at both axes."""
+    """Draw the lines in braille dots, each with its letter on it where there are several; numbers at both axes."""
     canvas = Canvas(COLUMNS, ROWS)
     for line in chart.lines:
         for part in chart.seen(line):
@@ -181,7 +181,7 @@ def as_text(chart: Chart) -> str:
 
 
 def mark(canvas: Canvas, points: Sequence[Point], k: int, count: int) -> None:
-    """Put the letter of the k-th of so many lines at some places of it."""
+    """Write the letter of the k-th of so many lines at some positions on it."""
     for turn in range(MARK):
         wanted = (turn + (k + 1) / (count + 1)) / MARK
         near = min(points, key=lambda p: abs(p[0] - wanted), default=None)
@@ -190,7 +190,7 @@ def mark(canvas: Canvas, points: Sequence[Point], k: int, count: int) -> None:
 
 
 def below(chart: Chart, canvas: Canvas, left: int) -> list[str]:
-    """The lower axis with its numbers."""
+    """Return the lower axis with its numbers."""
     low, high = chart.x
     axis, numbers = ["─"] * COLUMNS, [" "] * (left + COLUMNS + 8)
     for value, text in ticks(low, high, count=6):

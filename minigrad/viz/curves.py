@@ -1,7 +1,7 @@
-"""Curves: a function with its derivatives over a range, or numbers of a training against the step.
+"""Curves: a function with its derivatives over a range, or values of a training run against the step.
 
-Each curve of a function is one call on all places at once.  Where two neighbours are far apart the function is asked
-again between them, closer and closer: a difference that stays is a jump or a pole, and is not joined by a line.
+Each curve of a function is one call on all sample points at once.  Where two neighbours are far apart, the function is
+sampled again between them, closer and closer: a difference that stays is a jump or a pole, and gets no line.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ Function = Callable[[Tensor], Any]
 
 POINTS = 401  # an odd number: the middle of a range, where kinks often are, is one of them
 CLOSER = 64  # parts that a wide step is cut into, and again
-WIDE = 0.02  # of the height: steps from which on a jump is looked for
+WIDE = 0.02  # of the height: steps from which on the search for a jump begins
 STAYS = 0.5  # of a step, in one of its parts: a jump
 FAR = 8.0  # how many times higher than most of it a curve may be, before its ends are cut off
-LARGEST = 1e300  # a height, so that differences of two can be told
-DRAWN = 1000  # numbers of a training that are drawn; of more, the largest and smallest of each stretch
+LARGEST = 1e300  # a height, so that differences of two do not overflow
+DRAWN = 1000  # values of a training run that are drawn; of more, the largest and smallest of each section
 
 
 @dataclass(frozen=True)
 class Curve:
-    """Heights y over places x.  jumps: the places, by number, after which no line goes on."""
+    """Heights y over sample points x.  jumps: the indices of the points after which the line breaks."""
 
     name: str
     x: Array
@@ -47,7 +47,7 @@ class Curve:
 
 
 class Curves(Picture):
-    """The picture, and its numbers.  values: for each curve by name the places and the heights, two float64 arrays."""
+    """The picture, and its numbers.  values: for each curve by name the points and the heights, two float64 arrays."""
 
     def __init__(self, chart: Chart, curves: Sequence[Curve]) -> None:
         self.values = {curve.name: (curve.x, curve.y) for curve in curves}
@@ -58,14 +58,15 @@ def curves(
     f: Any, *, over: tuple[float, float] = (-3.0, 3.0), orders: int = 1, names: Sequence[str] | None = None,
     log: bool = False,
 ) -> Curves:  # fmt: skip
-    """A picture of functions with their derivatives, or of numbers against the step.
+    """Draw functions with their derivatives, or numbers against the step.
 
-    f: a function of one tensor that works element by element, as `mg.tanh`, a lambda, or `mg.func.vmap` of a function
-    of one number; the name of an op; or numbers, such as the losses of a training.  A dict of several such, by name,
-    draws them together.  Numbers are a sequence, an array or a tensor; or a pair (steps, numbers).
-    over: the range of a function's argument, in float64.  orders: how many derivatives are drawn.  names: of all
-    curves, in their order.  log: heights on a logarithmic scale; what is not above 0 is left out, and counted.
-    Raises ArgumentError for what is neither, both at once, or no function of single elements; and what f and its
+    f: a function of one tensor that works element by element, such as `mg.tanh`, a lambda, or `mg.func.vmap` of a
+    function of one number; the name of an op; or numbers, such as the losses of a training.  A dict of several such, by
+    name, draws them together.  Numbers are a sequence, an array or a tensor; or a pair (steps, numbers).
+    over: the range of a function's argument, in float64.  orders: the number of derivatives to draw.  names: of all
+    curves, in their order.  log: heights on a logarithmic scale; values that are not above 0 are left out, and counted.
+    Raises ArgumentError for other objects, for functions and numbers together, or for a function that does not work
+    element by element.  Errors of f and its derivatives pass through.
     derivatives raise.
 
         mg.viz.curves(mg.tanh, orders=2)
@@ -74,7 +75,7 @@ def curves(
     sources = {str(name): each for name, each in f.items()} if isinstance(f, Mapping) else {"": f}
     kinds = {name: is_function(each) for name, each in sources.items()}
     if not sources or len(set(kinds.values())) > 1:
-        raise ArgumentError("viz.curves: give functions, or numbers of a training; not both, and at least one")
+        raise ArgumentError("viz.curves: expected at least one function, or numbers of a training, but not both")
     functions = all(kinds.values())
     if functions:
         check_range(over, orders)
@@ -89,12 +90,12 @@ def curves(
 
 
 def is_function(f: Any) -> bool:
-    """Whether it is a function or the name of one; numbers are not."""
+    """Return whether it is a function or the name of one; numbers are not."""
     return isinstance(f, str) or (callable(f) and not isinstance(f, Tensor))
 
 
 def check_range(over: Any, orders: int) -> None:
-    """Raise ArgumentError for a range that is none, or a number of derivatives that is none."""
+    """Raise ArgumentError for an invalid range, or an invalid number of derivatives."""
     try:
         low, high = map(float, over)
         right = (high - low) / POINTS > math.ulp(max(abs(low), abs(high))) and high - low < LARGEST
@@ -102,22 +103,22 @@ def check_range(over: Any, orders: int) -> None:
         right = False
     if not right:
         raise ArgumentError(
-            f"viz.curves: over is (from, to), two numbers that rise with room for {POINTS} places, not {over!r}"
+            f"viz.curves: over must be (from, to), two increasing numbers with space for {POINTS} points, got {over!r}"
         )
     if not isinstance(orders, int) or orders < 0:
-        raise ArgumentError(f"viz.curves: orders is how many derivatives are drawn, 0 or more, not {orders!r}")
+        raise ArgumentError(f"viz.curves: orders must be the number of derivatives to draw, 0 or more, got {orders!r}")
 
 
 # ---- functions ------------------------------------------------------------------------------------------------------
 
 
 def with_derivatives(name: str, f: Any, over: tuple[float, float], orders: int) -> list[Curve]:
-    """The curves of a function and of its derivatives."""
+    """Return the curves of a function and of its derivatives."""
     fn, name = named(f, name)
     x = np.linspace(float(over[0]), float(over[1]), POINTS)
     dtype = check_single(fn, name, x).dtype
     if orders and not dtype.is_float:
-        raise ArgumentError(f"viz.curves: {name} gives {dtype}, which carries no gradient; pass orders=0")
+        raise ArgumentError(f"viz.curves: {name} returns {dtype}, which carries no gradient; pass orders=0")
     curves = []
     for order in range(orders + 1):
         y = heights(fn, x)
@@ -127,7 +128,7 @@ def with_derivatives(name: str, f: Any, over: tuple[float, float], orders: int) 
 
 
 def named(f: Any, name: str) -> tuple[Function, str]:
-    """The function, and what it is called."""
+    """Return the function and its name."""
     if isinstance(f, str):
         op = schema.get(f)
         if op is None or op.public is None:
@@ -137,8 +138,8 @@ def named(f: Any, name: str) -> tuple[Function, str]:
             )
         if op.kind != "elementwise" or len(op.operands) != 1 or op.result is not None:
             raise ArgumentError(
-                f"viz.curves: {f} is no function of single elements with one operand and one result; give a function "
-                f"of one tensor"
+                f"viz.curves: {f} is not a function of single elements with one operand and one result; pass a "
+                f"function of one tensor"
             )
         return op.public, name or f
     called = getattr(f, "__name__", "f")
@@ -146,34 +147,34 @@ def named(f: Any, name: str) -> tuple[Function, str]:
 
 
 def prime(order: int) -> str:
-    """What follows the name of a derivative."""
+    """Return the suffix to the name of a derivative."""
     return "'" * order if order < 4 else f"^({order})"
 
 
 def derivative(fn: Function) -> Function:
-    """The derivative of a function of single elements, by a gradient: each element of the sum depends on one."""
+    """Return the derivative of a function of single elements, by a gradient: each element of the sum depends on one."""
     return grad(lambda x: fn(x).sum())
 
 
 def heights(fn: Function, x: Array) -> Array:
-    """The values at all places, by one call."""
+    """Return the values at all points, by one call."""
     return values(fn(tensor(x))).astype(np.float64)
 
 
 def check_single(fn: Function, name: str, x: Array) -> Tensor:
-    """What f gives.  Raises ArgumentError unless that is a number for each place, which depends on that place alone."""
+    """Return the result of f.  Raises ArgumentError unless each of its elements depends on one point only."""
     y = fn(tensor(x))
     advice = "a curve needs a function of single elements; mg.func.vmap(f) makes one of a function of one number"
     if not isinstance(y, Tensor) or y.shape != x.shape:
-        raise ArgumentError(f"viz.curves: {name} gave {describe(y)} for {describe(tensor(x))}; {advice}")
+        raise ArgumentError(f"viz.curves: {name} returned {describe(y)} for {describe(tensor(x))}; {advice}")
     half = len(x) // 2
     if not np.allclose(heights(fn, x[:half]), values(y)[:half].astype(np.float64), equal_nan=True):
-        raise ArgumentError(f"viz.curves: {name} gives other values where there are fewer elements; {advice}")
+        raise ArgumentError(f"viz.curves: {name} returns other values where there are fewer elements; {advice}")
     return y
 
 
 def jumps(fn: Function, x: Array, y: Array) -> list[int]:
-    """The places after which the function jumps."""
+    """Return the indices of the points after which the function jumps."""
     steps = distances(y)
     known = np.isfinite(steps)
     if not known.any():
@@ -187,7 +188,7 @@ def jumps(fn: Function, x: Array, y: Array) -> list[int]:
         inner = np.linspace(left, right, CLOSER + 1, axis=1)
         within = heights(fn, inner.reshape(-1)).reshape(inner.shape)
         parts = distances(within)
-        parts[~np.isfinite(parts)] = math.inf  # something not finite lies between them
+        parts[~np.isfinite(parts)] = math.inf  # a value that is not finite lies between them
         widest = parts.argmax(axis=1)
         rows = np.arange(len(asked))
         stays = parts[rows, widest] >= STAYS * most
@@ -197,7 +198,7 @@ def jumps(fn: Function, x: Array, y: Array) -> list[int]:
 
 
 def distances(y: Array) -> Array:
-    """How far neighbours are apart; nan beside what is not finite."""
+    """Return the distances between neighbours; nan next to a value that is not finite."""
     with np.errstate(invalid="ignore", over="ignore"):
         return np.abs(np.diff(y))
 
@@ -206,7 +207,7 @@ def distances(y: Array) -> Array:
 
 
 def numbers_of(name: str, source: Any) -> tuple[Array, Array]:
-    """Places and heights of numbers, or of a pair of both."""
+    """Return points and heights of numbers, or of a pair of both."""
     pair = isinstance(source, tuple) and len(source) == 2 and not any(is_number(part) for part in source)
     x, y = (as_numbers(name, part) for part in source) if pair else (None, as_numbers(name, source))
     if x is None:
@@ -220,17 +221,17 @@ def numbers_of(name: str, source: Any) -> tuple[Array, Array]:
 
 
 def is_number(source: Any) -> bool:
-    """Whether it is one number and no row of them; so is None, a number that is not there."""
+    """Return whether it is one number and not a sequence; None counts as a missing number."""
     return source is None or (source.shape == () if isinstance(source, Tensor | np.ndarray) else np.isscalar(source))
 
 
 def plain(source: Any) -> Any:
-    """A tensor as an array; other things as they are."""
+    """Return a tensor as an array; other objects as they are."""
     return values(source) if isinstance(source, Tensor) else source
 
 
 def as_numbers(name: str, source: Any) -> Array:
-    """A row of numbers as float64."""
+    """Return a sequence of numbers as float64."""
     try:
         parts = [plain(each) for each in source] if isinstance(source, list | tuple) else plain(source)
         numbers = np.asarray(parts, dtype=np.float64)
@@ -238,14 +239,14 @@ def as_numbers(name: str, source: Any) -> Array:
         numbers = np.empty(())
     if numbers.ndim != 1 or not numbers.size:
         raise ArgumentError(
-            f"viz.curves: {f'{name!r} is' if name else 'this is'} neither a function nor a row of numbers: "
+            f"viz.curves: {f'{name!r} is' if name else 'this is'} neither a function nor a sequence of numbers: "
             f"{describe(source)}"
         )
     return numbers
 
 
 def thinned(x: Array, y: Array) -> tuple[Array, Array]:
-    """Of many numbers the largest and the smallest of each stretch, in their order; each that is not finite breaks."""
+    """Return the largest and the smallest value of each section, in their order; each that is not finite is a gap."""
     size = -(-len(x) // (DRAWN // 2))
     if size <= 2:
         return x, y
@@ -263,7 +264,7 @@ def thinned(x: Array, y: Array) -> tuple[Array, Array]:
 
 
 def drawn(curves: Sequence[Curve], across: str, log: bool, cut: bool) -> Curves:
-    """The picture of curves.  cut: whether far ends may be cut off."""
+    """Return the picture of curves.  cut: whether far ends may be cut off."""
     lines, ys, notes = [], [], []
     for curve in curves:
         y = curve.y
@@ -281,7 +282,7 @@ def drawn(curves: Sequence[Curve], across: str, log: bool, cut: bool) -> Curves:
 
 
 def extent(ys: Sequence[Array], cut: bool = True) -> tuple[float, float]:
-    """The lowest and the highest value.  cut: far from what most are, as beside a pole, only the most count."""
+    """Return the lowest and the highest value.  cut: ignore values far from most others, for example near a pole."""
     finite = [part for y in ys if (part := y[np.abs(y) < LARGEST]).size]
     if not finite:
         return 0.0, 1.0
@@ -295,7 +296,7 @@ def extent(ys: Sequence[Array], cut: bool = True) -> tuple[float, float]:
 
 
 def pieces(x: Array, y: Array, breaks: Sequence[int]) -> list[list[tuple[float, float]]]:
-    """The points between what is not finite and the jumps."""
+    """Return the points between jumps and values that are not finite."""
     ends = sorted({-1, len(x) - 1, *breaks, *(k for k in np.flatnonzero(~np.isfinite(y)).tolist())})
     parts = []
     for before, end in pairwise(ends):

@@ -1,7 +1,7 @@
-"""The road of a value, in text: op by op what ran, in which kernel, and what is kept for the way back.
+"""The call path of a value, in text: op by op the kernels that ran, and the values saved for the backward pass.
 
-`explain(y)` prints it and needs no picture and no program; it names the declaration's line and the very file that the
-machine code was compiled from, so that a reader can open both.  `explanation(y)` gives the same text.
+`explain(y)` prints it and needs no picture and no program.  It names the declaration's line and the file that the
+machine code was compiled from, so that a reader can open both.  `explanation(y)` returns the same text.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ LIMIT = 30
 
 
 def explain(y: Tensor, limit: int = LIMIT) -> None:
-    """Print how y came to be: its memory, then each recorded op from the first to the last.
+    """Print how y was computed: its memory, then each recorded op from the first to the last.
 
-    limit: the last so many ops are told.
+    limit: only the last so many ops are printed.
     """
     print(explanation(y, limit))
 
 
 def explanation(y: Tensor, limit: int = LIMIT) -> str:
-    """What `explain` prints, as text."""
+    """Return the text that `explain` prints."""
     order = "contiguous" if y.is_contiguous() else "not contiguous"
     writes = {0: "not written to", 1: "written to once"}.get(y.storage.version, f"written to {y.storage.version} times")
     lines = [f"{describe(y)} on {y.device}: {address(y)}", f"    {order}, {writes} since it was made"]
@@ -45,7 +45,7 @@ def explanation(y: Tensor, limit: int = LIMIT) -> str:
 
 
 def address(y: Tensor) -> str:
-    """Where an element lies: "element [i, j] lies at 5 + 3*i - j of its storage"."""
+    """Return the position of an element: "element [i, j] lies at 5 + 3*i - j of its storage"."""
     letters = ["ijklmnpq"[d] if y.ndim <= 8 else f"i{d}" for d in range(y.ndim)]
     position = str(y.offset)
     for letter, stride in zip(letters, y.strides, strict=True):
@@ -57,7 +57,7 @@ def address(y: Tensor) -> str:
 
 
 def tell(node: BackpropOp) -> list[str]:
-    """Three or four lines about one op."""
+    """Return three or four lines about one op."""
     op, plan = node.op, node.plan
     operands = ", ".join(f"{parent_text(p)} {spec!r}" for p, spec in zip(node.parents, plan.specs, strict=True))
     lines = [f"#{node.id} {op.label}: {operands} -> {plan.dtype}{plan.layout.shape}"]
@@ -70,7 +70,7 @@ def tell(node: BackpropOp) -> list[str]:
 
 
 def parent_text(parent: Any) -> str:
-    """A parent by number or name."""
+    """Return a parent by number or name."""
     if parent is None:
         return "constant"
     if isinstance(parent, Output):
@@ -79,7 +79,7 @@ def parent_text(parent: Any) -> str:
 
 
 def keeps_text(node: BackpropOp) -> str:
-    """What the op keeps until backward."""
+    """Return the values that the op saves until backward."""
     if node.saved is None and node.op.saves[node.mask]:
         return "nothing any more: backward has freed it"
     if not node.saved:
@@ -89,7 +89,7 @@ def keeps_text(node: BackpropOp) -> str:
 
 
 def kernels(y: Tensor) -> list[Path]:
-    """The generated source files that the op which made y runs: to read, or to set a breakpoint in.
+    """Return the generated source files that the op which made y runs: to read, or to set a breakpoint in.
 
     Empty for a view and for a backend that writes no files.  Raises GradientError for a tensor without a recorded op.
     """
@@ -100,12 +100,12 @@ def kernels(y: Tensor) -> list[Path]:
 
 
 def files_of(node: BackpropOp) -> list[str]:
-    """The kernel files of an op, found by preparing it again."""
+    """Return the kernel files of an op, found by preparing it again."""
     return kernel_files(node.op, [(s.layout, s.dtype) for s in node.plan.specs], node.plan.source, node.params)
 
 
 def kernel_text(node: BackpropOp) -> str:
-    """The kernel files of an op, or why there is none."""
+    """Return the kernel files of an op, or the reason why there is none."""
     if node.plan.launch is None and node.op.kind == "view":
         return "no kernel: a view, arithmetic on strides"
     if node.plan.launch is None:
@@ -115,14 +115,14 @@ def kernel_text(node: BackpropOp) -> str:
 
 
 def kernel_files(op: Any, specs: list[tuple[Any, Any]], device: Any, params: dict[str, Any]) -> list[str]:
-    """The generated modules that a call with these layouts and dtypes runs."""
+    """Return the generated modules that a call with these layouts and dtypes runs."""
     operands = tuple(Bare(layout, dtype, device) for layout, dtype in specs)
     launch = make_plan(op, operands, params).launch  # type: ignore[arg-type]
     return [] if launch is None else list(launch.files)
 
 
 class Bare:
-    """An operand without data: what planning looks at."""
+    """An operand without data: all that planning reads."""
 
     def __init__(self, layout: Any, dtype: Any, device: Any) -> None:
         self.layout, self.dtype, self.device = layout, dtype, device

@@ -1,7 +1,7 @@
-"""The backward pass as a film: what happens at each node on the way back, in the order in which it happens.
+"""The frames of a backward trace: one for each node of the backward pass, in the order of the pass.
 
-`frames_of(y)` walks back as `backward()` does and keeps, for each node, what arrived, the rule as a formula, what went
-on to the operands, how it added up there, and what `backward()` frees.  `viz/step.py` shows it.
+`frames_of(y)` runs a backward pass as `backward()` does.  A frame stores the incoming gradients, the rule as a formula,
+the outgoing gradients, their sums at the operands, and the memory that `backward()` frees.  `viz/step.py` shows it.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from minigrad.viz.explain import files_of
 from minigrad.viz.graph import name_of
 from minigrad.viz.mathematics import mathml, plain
 
-POSITIONS = 120  # frames that say which kernel ran; beyond, finding the files would take long
+POSITIONS = 120  # frames with kernel files; for more frames, finding the files would take long
 
 
 @dataclass(frozen=True)
 class Share:
-    """What a node passes to one operand.
+    """The partial gradient that a node passes to one operand.
 
-    to: the vertex that it goes to, and what that is called.  operand: the name of the operand.
-    text, markup: the rule as a formula.  value: the partial gradient, total: what has come together there with it.
-    number, of: it is the number-th of so many that come there.
+    to: the target vertex, and its name.  operand: the name of the operand.
+    text, markup: the rule as a formula.  value: the partial gradient, total: the sum at the target so far.
+    number, of: it is the number-th of so many that arrive there.
     """
 
     to: str
@@ -51,12 +51,12 @@ class Share:
 
 @dataclass(frozen=True)
 class Frame:
-    """One node of the way back.
+    """One node of the backward pass.
 
-    node: its vertex in the picture.  forward: what it computed, as text and MathML.  operands: what each name stands
-    for.  arrived: the gradients of its results.  saved: the values that its rules read.  shares: what it passes on.
-    freed: what `backward()` lets go of here, in words.  source: the user's line, under `mg.debug()`.  declared: where
-    the op is.  kernels: the files that it ran.
+    node: its vertex in the picture.  forward: its computation, as text and MathML.  operands: the value of each name.
+    arrived: the gradients of its results.  saved: the values that its rules read.  shares: the gradients that it passes
+    on.  freed: the memory that `backward()` frees here, in words.  source: the user's line, under `mg.debug()`.
+    declared: where the op is declared.  kernels: the files that it ran.
     """
 
     node: str
@@ -74,7 +74,7 @@ class Frame:
 
 @dataclass(frozen=True)
 class Walk:
-    """The frames of a walk back; what is known of the values of vertices, and the gradients of the leaves."""
+    """The frames of a backward pass, the known values of vertices, and the gradients of the leaves."""
 
     frames: list[Frame]
     values: dict[str, dict[str, Any]]
@@ -82,13 +82,13 @@ class Walk:
 
 
 def frames_of(y: Tensor, names: Mapping[str, str]) -> Walk:
-    """The walk back from y.
+    """Run the backward pass from y and return its frames.
 
     names: of vertices.  Raises GradientError where `backward()` would.
     """
     way = flow(y, name="viz.step")
     steps = [(step, rules_of(step)) for step in way.steps]
-    # Many ops may be called mul: which of them is meant, the number of its step says.
+    # Many ops may be called mul: the index of the step identifies the op.
     numbered = {name_of(step.node): f"{step.node.op.label}, step {k}" for k, step in enumerate(way.steps, 1)}
     names = {**names, **numbered}
     expected: dict[int, int] = {}
@@ -104,7 +104,7 @@ def frames_of(y: Tensor, names: Mapping[str, str]) -> Walk:
 
 
 def leaves_of(y: Tensor, way: Flow, steps: list[tuple[Step, list[Rule]]]) -> dict[str, dict[str, Any]]:
-    """The gradients at the ends of the graph, by their vertices."""
+    """Return the gradients at the ends of the graph, by their vertices."""
     ends = {rule.parent.id: rule.parent for _, rules in steps for rule in rules}
     if not steps:
         ends = {y.id: y}
@@ -118,7 +118,7 @@ def leaves_of(y: Tensor, way: Flow, steps: list[tuple[Step, list[Rule]]]) -> dic
 def share_of(
     node: BackpropOp, rule: Rule, names: Mapping[str, str], totals: dict[int, tuple[Tensor, int]], of: int
 ) -> Share:
-    """What one operand gets, added to what is there."""
+    """Return the share of one operand, and add it to its sum."""
     key = rule.parent.id
     before, count = totals.get(key, (None, 0))
     with no_grad():
@@ -134,12 +134,12 @@ def share_of(
 
 
 def operand_name(node: BackpropOp, k: int) -> str:
-    """What the declaration calls an operand; of many of one kind, by number."""
+    """Return the name of an operand in the declaration; for one of many of one kind, a number."""
     return f"x{k + 1}" if node.op.variadic else node.op.operands[k]
 
 
 def frame_of(step: Step, shares: tuple[Share, ...], names: Mapping[str, str], kernels: bool) -> Frame:
-    """All that is said of one node."""
+    """Return the frame of one node."""
     node, op = step.node, step.node.op
     term = forward_of(node)
     bound = []
@@ -162,7 +162,7 @@ def frame_of(step: Step, shares: tuple[Share, ...], names: Mapping[str, str], ke
 
 
 def freed_of(let_go: Sequence[tuple[str, Tensor]]) -> str:
-    """What is let go of, with its bytes; names of one piece of memory stand together."""
+    """Describe freed values with their bytes; names of the same memory are joined."""
     pieces: dict[int, tuple[Storage, list[str]]] = {}
     for name, x in let_go:
         pieces.setdefault(id(x.storage), (x.storage, []))[1].append(name)
@@ -170,13 +170,13 @@ def freed_of(let_go: Sequence[tuple[str, Tensor]]) -> str:
 
 
 def declared(where: str) -> str:
-    """Where an op is declared, from the package on; elsewhere as it is."""
+    """Return where an op is declared, relative to the package; elsewhere the full path."""
     _, package, after = where.rpartition("minigrad/")
     return package + after if after.startswith(("ops/", "nn/", "autodiff/")) else where
 
 
 def known_values(y: Tensor, steps: list[Step]) -> dict[str, dict[str, Any]]:
-    """What is known of the values of vertices: y, leaves, and what some op saved."""
+    """Return the known values of vertices: y, leaves, and values that some op saved."""
     result = {name_of(vertex_of(current(y))): shown(y)}
     for step in steps:
         node = step.node
@@ -191,6 +191,6 @@ def known_values(y: Tensor, steps: list[Step]) -> dict[str, dict[str, Any]]:
 
 
 def texts_of(frames: list[Frame]) -> dict[str, str]:
-    """The text of every kernel file that a frame names."""
+    """Return the text of every kernel file that a frame names."""
     files = dict.fromkeys(file for frame in frames for file in frame.kernels)
     return {file: Path(file).read_text(encoding="utf-8") for file in files if Path(file).is_file()}

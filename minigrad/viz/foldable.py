@@ -1,8 +1,8 @@
 """A graph whose scopes open and close where it is shown: the drawings of several states, of which one is seen.
 
-Where each box goes is found here and not on the page, so there is a drawing for each state: all closed, all open, each
-scope open alone; and where scopes are few, every other.  Where scripts are stripped the first drawing is seen; the
-others stand in templates, which a page does not show.
+The position of each box is computed here and not on the page, so there is a drawing for each state: all closed, all
+open, each scope open alone; and where scopes are few, every other.  Without scripts the first drawing is seen; the
+others are in templates, which a page does not show.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ FEW = 4  # scopes, up to which there is a drawing of every state
 
 
 class Foldable:
-    """The nodes and edges of a graph that is not folded, and what can be.
+    """The nodes and edges of a graph that is not folded, and the groups that can be folded.
 
     opened: ids of the groups that are open at first.  repeat: whether leaves are drawn where they are used.
     """
@@ -36,13 +36,13 @@ class Foldable:
         self.opened = frozenset(opened)
 
     def view(self, opened: Collection[str]) -> tuple[list[Node], list[Edge]]:
-        """Nodes and edges with these groups open and the others as boxes."""
+        """Return nodes and edges with these groups open and the others as boxes."""
         closed = [group for group in self.groups if group.id not in opened]
         nodes, edges = folding.boxes(self.nodes, self.edges, closed)
         return folding.repeat(nodes, edges) if self.repeat else (nodes, edges)
 
     def states(self) -> Iterator[frozenset[str]]:
-        """Sets of open groups, the most useful ones first."""
+        """Iterate over sets of open groups, the most useful ones first."""
         ids = [group.id for group in self.groups]
         sizes = [0, len(ids), *range(1, len(ids) if len(ids) <= FEW else 2)]
         yield self.opened
@@ -52,7 +52,7 @@ class Foldable:
                     yield frozenset(state)
 
     def html(self, title: str, legend: Sequence[tuple[str, str]]) -> str:
-        """The page's part, with as many states as there is room for."""
+        """Return the page's part, with as many states as the limits allow."""
         drawings: list[str] = []
         budget = NODES
         for state in islice(self.states(), STATES):

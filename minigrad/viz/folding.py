@@ -1,7 +1,7 @@
 """Large graphs made small: a scope as one box, equal scopes in a row as one with a count, leaves drawn where they are
 used.
 
-`boxes` and `repeat` take the nodes and edges of a picture and give others; ids of nodes that stay are what they were.
+`boxes` and `repeat` take the nodes and edges of a picture and return others; remaining nodes keep their ids.
 `viz/foldable.py` makes a page on which the boxes open and close.
 """
 
@@ -16,11 +16,11 @@ from minigrad.viz.tints import STRENGTH
 
 USES = 3  # of a leaf, from which on it is drawn again at each
 LEAVES = ("var", "constant")
-SCOPE = "scope "  # before the name of a group: with a space in it, no id of a node is equal to it
+SCOPE = "scope "  # before the name of a group: it contains a space, so no id of a node is equal to it
 
 
 def repeat(nodes: Sequence[Node], edges: Sequence[Edge]) -> tuple[list[Node], list[Edge]]:
-    """Leaves that more than USES ops read are drawn beside each of them, so that no line runs through all of it."""
+    """Draw leaves that more than USES ops read next to each of them, so that no line runs through the whole picture."""
     uses = Counter(source for source, _ in {(edge.source, edge.target) for edge in edges})
     many = {node.id: node for node in nodes if node.kind in LEAVES and uses[node.id] > USES}
     if not many:
@@ -45,7 +45,7 @@ def repeat(nodes: Sequence[Node], edges: Sequence[Edge]) -> tuple[list[Node], li
 
 @dataclass(frozen=True)
 class Group:
-    """What one box stands for.
+    """The nodes that one box replaces.
 
     id: of the box.  chain: the scopes in it, by name; several for blocks in a row.  inside: ids of its nodes.
     """
@@ -56,16 +56,16 @@ class Group:
 
     @property
     def title(self) -> str:
-        """What is written on the box."""
+        """Return the text on the box."""
         ends = self.chain if len(self.chain) < 2 else (self.chain[0], self.chain[-1])
         return " to ".join(end.removeprefix(SCOPE) for end in ends)
 
 
 def groups(nodes: Sequence[Node], edges: Sequence[Edge], scopes: Mapping[str, tuple[str, ...]]) -> list[Group]:
-    """What can be folded: each outermost scope, with the leaves that only it reads; equal ones in a row together.
-    The nodes come with the result first, as in a picture, and the groups with the result last.
+    """Return the groups that can be folded: each outermost scope, with the leaves that only it reads.
 
-    scopes: the names that the ops stand in, by id.  A scope whose box would be part of a cycle is left out.
+    Equal scopes in a row form one group.  The nodes have the result first, as in a picture, and the groups the result
+    last.  scopes: the scope names of the ops, by id.  A scope whose box would be part of a cycle is left out.
     """
     group_of: dict[str, str] = {}
     members: dict[str, list[str]] = defaultdict(list)
@@ -101,7 +101,7 @@ def groups(nodes: Sequence[Node], edges: Sequence[Edge], scopes: Mapping[str, tu
 
 
 def boxes(nodes: Sequence[Node], edges: Sequence[Edge], folded: Sequence[Group]) -> tuple[list[Node], list[Edge]]:
-    """Nodes and edges with a box in place of each of these groups."""
+    """Return nodes and edges with a box instead of each of these groups."""
     group_of = {id_: group for group in folded for id_ in group.inside}
     known = {node.id: node for node in nodes}
     drawn: dict[str, Node] = {}
@@ -123,7 +123,7 @@ def boxes(nodes: Sequence[Node], edges: Sequence[Edge], folded: Sequence[Group])
 
 
 def box_of(group: Group, inside: Sequence[Node]) -> Node:
-    """The box of a group: how many ops of which kinds, how many Vars; of colours the strongest."""
+    """Return the box of a group: how many ops of which kinds, how many Vars; of colours the strongest."""
     ops = Counter(node.label.split("\n")[0] for node in inside if node.kind not in LEAVES)
     variables = sum(node.kind == "var" for node in inside)
     lines = [group.title, *([f"{len(group.chain)} blocks"] if len(group.chain) > 1 else [])]
@@ -136,8 +136,8 @@ def box_of(group: Group, inside: Sequence[Node]) -> Node:
 
 
 def in_a_row(edges: Sequence[Edge], group_of: Mapping[str, str], nodes: Mapping[str, Node]) -> dict[str, str]:
-    """Groups that are equal but for a number in the name, each feeding the next only: the first of its row, by name, in
-    the order of rows."""
+    """Return, for groups that differ only in a number in the name and each feed only the next, the first of the row, by
+    name, in the order of rows."""
     looks: dict[str, list[str]] = defaultdict(list)
     for id_, name in group_of.items():
         looks[name].append(nodes[id_].label.split("\n")[0] if nodes[id_].kind not in LEAVES else nodes[id_].kind)
@@ -162,12 +162,12 @@ def in_a_row(edges: Sequence[Edge], group_of: Mapping[str, str], nodes: Mapping[
 
 
 def stem(name: str) -> str:
-    """A name without its numbers."""
+    """Return a name without its numbers."""
     return "".join(letter for letter in name if not letter.isdigit()).strip(" .-_")
 
 
 def acyclic(nodes: Sequence[Node], edges: Sequence[Edge], group_of: Mapping[str, str]) -> bool:
-    """Whether no path leaves a group and comes back to it."""
+    """Return whether no path leaves a group and comes back to it."""
     after: dict[str, set[str]] = defaultdict(set)
     waiting: Counter[str] = Counter()
     for edge in edges:

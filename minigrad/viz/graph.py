@@ -1,8 +1,8 @@
-"""A picture of the BackpropOp graph: what was computed, from what, and what is kept for the way back.
+"""A picture of the BackpropOp graph: the ops, their operands, and the values saved for the backward pass.
 
-`graph(y)` walks the recorded ops iteratively into nodes and edges.  The result shows itself in Jupyter and saves to a
-file.  DOT text is built by the `graphviz` package; `dot` renders it where it is installed, our own layered layout
-where it is not, so a picture never fails for want of a program.
+`graph(y)` turns the recorded ops into nodes and edges, iteratively.  The result shows itself in Jupyter and saves to a
+file.  The `graphviz` package builds DOT text; the program `dot` renders it where it is installed, otherwise this
+package's layered layout, so a picture never fails for lack of a program.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ FOLDED = 30  # nodes from which scopes are drawn folded
 
 
 class Graph:
-    """Nodes and edges of a recorded graph, and ways to look at them.
+    """Nodes and edges of a recorded graph, and methods to show them.
 
     nodes: id, label, kind ("var", "constant", "op", "view", "output") of each; edges: between ids, from operand to
     result.
@@ -50,7 +50,7 @@ class Graph:
         self.foldable = foldable
 
     def dot(self) -> Any:
-        """The graph as a `graphviz.Digraph`; building it needs no `dot` program."""
+        """Return the graph as a `graphviz.Digraph`; building it needs no `dot` program."""
         import graphviz
 
         look = {"fontname": "Helvetica", "fontsize": "11", "style": "filled"}
@@ -69,14 +69,14 @@ class Graph:
         return digraph
 
     def svg(self, engine: str | None = None, dark: bool = False) -> str:
-        """The picture as SVG text.  engine: "dot", "builtin", or None for dot where it is installed.  dark: on black,
+        """Return the picture as SVG text.  engine: "dot", "builtin", or None for dot if installed.  dark: on black,
         which only the builtin one draws."""
         if choose("builtin" if dark and engine is None else engine) == "dot":
             return self._render("svg").decode()
         return svg.draw(self.nodes, self.edges, title=self.title, legend=self.legend, dark=dark)
 
     def html(self) -> str:
-        """The picture as a fragment of HTML, in which the boxes of scopes open and close by click and by key."""
+        """Return the picture as a fragment of HTML, in which the boxes of scopes open and close by click and by key."""
         if self.foldable is None:
             return Picture(self.title, "", svg=self.svg("builtin")).html
         return self.foldable.html(self.title, self.legend)
@@ -109,7 +109,7 @@ class Graph:
         return done.stdout
 
     def text(self, most: int | None = None) -> str:
-        """The result and what it was made of, as indented lines; most: how many of them, None for all."""
+        """Return the result and its operands as indented lines; most: the number of lines, None for all."""
         head = f"{self.title}: {quantity(len(self.nodes), 'node')}, {quantity(len(self.edges), 'edge')}"
         return "\n".join([head, *shortened(Outline(self.nodes, self.edges), most)])
 
@@ -122,14 +122,14 @@ class Graph:
 
 
 def dot_text(text: str) -> str:
-    """A text that dot shows letter by letter: it reads backslashes, a text in angle brackets and NUL as its own."""
+    """Escape a text so that dot shows it letter by letter: dot interprets backslashes, angle brackets and NUL."""
     import graphviz
 
     return str(graphviz.escape(FORBIDDEN.sub("\ufffd", text)))
 
 
 def choose(engine: str | None) -> str:
-    """ "dot" or "builtin".  Raises ArgumentError for an unknown engine, or for "dot" where it is not installed."""
+    """Return "dot" or "builtin".  Raises ArgumentError for an unknown engine, or for "dot" if not installed."""
     if engine not in (None, "dot", "builtin"):
         raise ArgumentError(f"engine: {engine!r} is neither 'dot' nor 'builtin'")
     installed = shutil.which("dot") is not None
@@ -142,16 +142,16 @@ def graph(
     y: Tensor, grads: GradStore | None = None, names: Mapping[str, Tensor] | None = None, *, fold: bool | None = None,
     repeat: bool = True, colour: str | None = None,
 ) -> Graph:  # fmt: skip
-    """The graph that ends in y: a node for each op with its shape, dtype and what it keeps for backward.
+    """Draw the graph that ends in y: a node for each op with its shape, dtype and the values saved for backward.
 
-    grads: what backward returned; its gradients are written at the Vars.
-    names: names for Vars that have none of their own, for results and for data; when omitted, the caller's variables
-    serve, and the dicts, lists and objects that they lead to, as in model['weight'].
+    grads: the result of backward; its gradients are written at the Vars.
+    names: names for Vars that have none of their own, for results and for data.  By default, the caller's variables are
+    used, and the dicts, lists and objects that they contain, for example model['weight'].
     Each result of up to six elements is shown with its value and, after `backward()`, with the gradient of y with
     respect to it, for which the backward pass is run again.  A value that was changed in place is left out.
     fold: each `viz.scope` is one box, equal ones in a row are one with a count; left out, where there are scopes and
     more than 30 nodes.  repeat: leaves that more than three ops read are drawn at each of them.
-    colour: "gradient" tints by the largest element of a gradient, "bytes" by what is saved, with a legend; a folded
+    colour: "gradient" tints by the largest element of a gradient, "bytes" by the saved memory, with a legend; a folded
     box has the strongest colour in it.
     Raises GradientError for a tensor without a graph, or for "gradient" after it was freed; ArgumentError for another
     colour.
@@ -178,9 +178,9 @@ def graph(
 def box_of(
     key: str, kind: str, item: Any, ends: bool, grads: GradStore | None, known: Known, gradients: Mapping[int, Tensor]
 ) -> svg.Node:
-    """The box of a Var, of a constant (item: the op that reads it, and which operand it is), or of an op.
+    """Return the box of a Var, of a constant (item: the op that reads it, and which operand it is), or of an op.
 
-    ends: whether it is the op that gave the result.
+    ends: whether it is the op that computed the result.
     """
     if kind == "var":
         return svg.Node(key, labels.of_var(item, grads, known, gradients.get(item.id)), "var", describe(item))
@@ -191,13 +191,13 @@ def box_of(
 
 
 def expect_graph(name: str, y: Any) -> None:
-    """Raise GradientError, by the name of what was called, for what has no graph."""
+    """Raise GradientError, under the name of the called function, for a value without a graph."""
     if not isinstance(y, Tensor) or not y.requires_grad:
         raise GradientError(f"{name}: {describe(y)} has no graph: it depends on no Var, or was made under no_grad")
 
 
 def collect(y: Tensor) -> tuple[dict[str, tuple[str, Any]], list[svg.Edge]]:
-    """Every vertex under y by name, and the edges; iterative, so that depth does not matter."""
+    """Return every vertex under y by name, and the edges; iterative, so that depth does not matter."""
     seen: dict[str, tuple[str, Any]] = {}
     edges: list[svg.Edge] = []
     stack: list[Any] = [vertex_of(current(y))]
@@ -225,5 +225,5 @@ def collect(y: Tensor) -> tuple[dict[str, tuple[str, Any]], list[svg.Edge]]:
 
 
 def name_of(item: Any) -> str:
-    """The id of a vertex in the picture."""
+    """Return the id of a vertex in the picture."""
     return f"op{item.id}" if isinstance(item, BackpropOp) else f"v{item.id}"

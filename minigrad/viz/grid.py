@@ -1,4 +1,4 @@
-"""In which rank does each box of a graph stand, and in which order within its rank?
+"""The rank of each box of a graph, and its position in the order within the rank.
 
 The first two of the four steps of `viz.layered`: ranks by longest path, and an order with few crossings. An edge that
 passes ranks is cut into pieces by bends, which take part in the order as boxes do.
@@ -39,12 +39,12 @@ class Grid:
     chains: list[list[int]] = field(default_factory=list)
 
     def pieces(self) -> int:
-        """How many edge pieces there are."""
+        """Return the number of edge pieces."""
         return sum(map(len, self.below))
 
 
 def rank(nodes: Sequence[Hashable], arcs: list[tuple[int, int]]) -> list[int]:
-    """The longest path to each node; then what leads to one consumer only moves down to it, so that edges get short."""
+    """Return the longest path to each node; then nodes with one consumer move down to it, so that edges get short."""
     targets: list[list[int]] = [[] for _ in nodes]
     waiting = [0] * len(nodes)
     for a, b in arcs:
@@ -52,7 +52,7 @@ def rank(nodes: Sequence[Hashable], arcs: list[tuple[int, int]]) -> list[int]:
         waiting[b] += 1
     ready = [k for k, count in enumerate(waiting) if not count]
     ranks = [0] * len(nodes)
-    private = [True] * len(nodes)  # moving it down with all that leads to it makes no edge longer
+    private = [True] * len(nodes)  # moving such a node down with all its ancestors makes no edge longer
     for a in ready:  # grows while it is read
         single = len(set(targets[a])) == 1
         for b in targets[a]:
@@ -75,7 +75,7 @@ def make_grid(ranks: list[int], arcs: list[tuple[int, int]], widths: list[float]
     real = len(ranks)
     grid = Grid(real, list(widths), [[] for _ in range(max(ranks) + 1)], [[] for _ in ranks], [[] for _ in ranks])
     visited = _visiting_order(real, arcs)
-    start = list(visited)  # a bend starts out beside its source
+    start = list(visited)  # a bend starts next to its source
     for k in range(real):
         grid.rows[ranks[k]].append(k)
     grid.chains = [[a, b] for a, b in arcs]
@@ -102,7 +102,7 @@ def make_grid(ranks: list[int], arcs: list[tuple[int, int]], widths: list[float]
 
 
 def _visiting_order(real: int, arcs: list[tuple[int, int]]) -> list[int]:
-    """A number for each node, depth first along edges of either direction: what is joined starts out together."""
+    """Return a number for each node, depth first along edges of either direction: connected nodes start together."""
     near: list[list[int]] = [[] for _ in range(real)]
     for a, b in arcs:
         near[a].append(b)
@@ -143,7 +143,7 @@ def order(grid: Grid) -> int:
 
 
 def effort(grid: Grid, most: int) -> int:
-    """How many times all rows of a graph of this size may be gone through, `most` times for a small one."""
+    """Return how many times all rows of a graph of this size may be traversed, `most` times for a small one."""
     return max(2, min(most, WORK // (1 + grid.pieces())))
 
 
@@ -154,7 +154,7 @@ def _number_rows(rows: Iterable[list[int]], position: list[int]) -> None:
 
 
 def _crossings(grid: Grid, position: list[int]) -> int:
-    """How many pairs of edge pieces cross: inversions between the orders of their upper and lower ends."""
+    """Return how many pairs of edge pieces cross: inversions between the orders of their upper and lower ends."""
     total = 0
     for upper in grid.rows[:-1]:
         seen: list[int] = []  # lower ends so far, in order

@@ -1,8 +1,8 @@
-"""What is known of the values in a graph, beyond what a graph holds: names that the user gave, and numbers.
+"""Known values in a graph, beyond those that the graph stores: names that the user chose, and numbers.
 
-A graph keeps what its rules read, and lets go of that on the way back.  Names and other values are found in the
-caller's variables, and in the dicts, lists and objects that they lead to; under `mg.debug()` the journal knows, without
-holding it, what each op was called with.
+A graph stores the values that its rules read, and frees them in the backward pass.  Names and other values are found in
+the caller's variables, and in the dicts, lists and objects that these contain.  Under `mg.debug()` the journal has weak
+references to the operands of each op.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from minigrad.runtime.tensor import Tensor
 from minigrad.runtime.tracers import Tracer
 
 DEEP = 3  # steps from a variable to a tensor: model.layers[0].weight
-LOOKED_AT = 20_000  # things at most
-OF_NOTEBOOKS = ("In", "Out", "exit", "quit", "get_ipython")  # variables that a notebook has of its own
+LOOKED_AT = 20_000  # the largest number of objects to search
+OF_NOTEBOOKS = ("In", "Out", "exit", "quit", "get_ipython")  # variables that a notebook defines itself
 CLOSED = (str, bytes, int, float, complex, type, ModuleType, FunctionType, MethodType, BackpropOp, Output)
 
 
@@ -41,7 +41,7 @@ class Known:
                 self.positions.setdefault(position_of(t), name)
 
     def add_saved(self, nodes: Iterable[BackpropOp]) -> None:
-        """Results of ops that some op has saved, and that are as they were then, or has read and that nobody wrote."""
+        """Add results that an op saved and that have not changed since, or that it read and that were never written."""
         for node in nodes:
             for k, maker in enumerate(node.parents):
                 x = operand_of(node, k) if isinstance(maker, BackpropOp) else None
@@ -54,14 +54,14 @@ class Known:
                     self.results.setdefault(maker.id, ("", x))
 
     def result(self, node: BackpropOp) -> tuple[str, Tensor | float | None]:
-        """What the user calls the result of an op, "" without a name, and what it is."""
+        """Return the user's name for the result of an op, "" without one, and its value."""
         if node.id in self.results:
             return self.results[node.id]
         entry = journal.entry_of_node(node) if node.ids is None else None
         return "", None if entry is None else entry.tensor() if entry.tensor() is not None else entry.number
 
     def constant(self, node: BackpropOp, k: int) -> tuple[str, Tensor | float | None]:
-        """The same of an operand that no gradient goes to."""
+        """Return the same for an operand that no gradient goes to."""
         held: Tensor | float | None = None
         if node.saved and k in node.op.saves[node.mask]:
             saved = node.saved[node.op.saves[node.mask].index(k)]
@@ -86,33 +86,33 @@ def operand_of(node: BackpropOp, k: int, unwritten: bool = True) -> Tensor | Non
 
 
 def position_of(x: Tensor) -> Any:
-    """What two tensors share that are the same elements."""
+    """Return a key that two tensors share if they have the same elements."""
     return None if isinstance(x, Tracer) else (id(x.storage), x.layout, x.dtype)
 
 
 def caller_names(depth: int = 2) -> dict[str, Tensor]:
-    """Tensors by the names that they have in the frame so many calls up; locals before globals, near before far."""
+    """Return tensors by their names in the frame so many calls up; locals before globals, near before far."""
     frame: Any = sys._getframe(depth)
     local = frame.f_locals
     variables = {**local, **{name: value for name, value in frame.f_globals.items() if name not in local}}
     if frame.f_code.co_flags & CO_OPTIMIZED and sys.version_info < (3, 13):
-        local.clear()  # a copy, which the frame would hold, and with it what the function lets go of
+        local.clear()  # a copy, which the frame would keep alive, and with it memory that the function frees
     own = [(name, value) for name, value in variables.items() if usual(name) and name not in OF_NOTEBOOKS]
     return dict(tensors_in(own))
 
 
 def usual(name: Any) -> bool:
-    """Whether it is a name that a user gives; private ones are not shown."""
+    """Return whether it is a name that a user chooses; private names are not shown."""
     return isinstance(name, str) and name.isidentifier() and not name.startswith("_")
 
 
 def tensors_in(variables: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Tensor]]:
-    """(name, tensor) of variables and of what they lead to, each thing once, the near ones first."""
+    """Iterate over (name, tensor) of variables and of the objects in them, each object once, the near ones first."""
     waiting = deque((name, value, 0) for name, value in variables)
     seen: set[int] = set()
     while waiting and len(seen) < LOOKED_AT:
         name, value, steps = waiting.popleft()
-        kind = type(value)  # what isinstance asks as well, `__class__`, may be the user's code
+        kind = type(value)  # isinstance also reads `__class__`, which may be the user's code
         if issubclass(kind, Tensor):
             yield name, value
         elif steps < DEEP and id(value) not in seen and not issubclass(kind, CLOSED):
@@ -121,7 +121,7 @@ def tensors_in(variables: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Tens
 
 
 def inside(value: Any) -> list[tuple[str, Any]]:
-    """(how it is written, part) of what a dict, a list or an object of the user's holds; no code of theirs is run."""
+    """Return (text, part) for the parts of a dict, a list or a user's object; no user code is run."""
     if type(value) in (list, tuple):
         return [(f"[{k}]", part) for k, part in enumerate(value[:LOOKED_AT])]
     if issubclass(type(value), dict):

@@ -1,4 +1,4 @@
-"""What is written on the boxes of a graph."""
+"""Labels on the boxes of a graph."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from minigrad.viz.known import Known
 
 SHOWN = 6  # elements of a gradient or a value that a node prints
 
-# What pictures have said of nodes, so that one after backward can say it again: texts, and no tensors.
+# The earlier labels of nodes, so that a picture after backward can show them again: texts, and no tensors.
 _written: weakref.WeakKeyDictionary[BackpropOp, dict[int, list[str]]] = weakref.WeakKeyDictionary()
 
 
 def of_op(node: BackpropOp, known: Known, gradient: Tensor | None = None) -> str:
-    """Name, result, gradient of it where given, parameters and saves of an op, a line each."""
+    """Return name, result, gradient if given, parameters and saves of an op, one line for each."""
     lines = [node.op.label, f"{node.plan.dtype}{node.plan.layout.shape}"]
     name, result = known.result(node)
     lines += remembered(node, -1, [" = ".join(part for part in (name, short(result)) if part)])
@@ -37,13 +37,13 @@ def of_op(node: BackpropOp, known: Known, gradient: Tensor | None = None) -> str
 
 
 def hint(node: BackpropOp) -> str:
-    """What the pointer shows: the first line of the op's documentation, and the user's line under debug."""
+    """Return the tooltip: the first line of the op's documentation, and the user's line under debug."""
     first = node.op.doc.strip().splitlines()[0]
     return f"{first}  ({node.source})" if node.source else first
 
 
 def of_var(x: Any, grads: GradStore | None, known: Known, gradient: Tensor | None = None) -> str:
-    """A Var's name, shape and gradient: that in grads, if these are given, otherwise a small one."""
+    """Return a Var's name, shape and gradient: that in grads, if these are given, otherwise a small one."""
     lines = [x.name or known.names.get(id(x)) or f"Var #{x.id}", f"{x.dtype}{x.shape}"]
     lines += [short(x)] if short(x) else []
     if grads is not None:
@@ -57,7 +57,7 @@ def of_var(x: Any, grads: GradStore | None, known: Known, gradient: Tensor | Non
 
 
 def of_constant(node: BackpropOp, k: int, known: Known) -> str:
-    """A constant operand: its name and its values, where they are known; of a nameless number that alone."""
+    """Return the name and values of a constant operand, where they are known; for a nameless number only the number."""
     spec = node.plan.specs[k]
     name, value = known.constant(node, k)
     kind, numbers = f"{spec.dtype}{spec.shape}", short(value)
@@ -67,7 +67,7 @@ def of_constant(node: BackpropOp, k: int, known: Known) -> str:
 
 
 def remembered(node: BackpropOp, k: int, lines: list[str]) -> list[str]:
-    """The lines on an operand, or for -1 the result, that are not empty; without any those of an earlier picture."""
+    """Return the nonempty lines on an operand, or for -1 the result; without any, those of an earlier picture."""
     lines = [line for line in lines if line]
     earlier = _written.setdefault(node, {})
     if lines:
@@ -76,14 +76,14 @@ def remembered(node: BackpropOp, k: int, lines: list[str]) -> list[str]:
 
 
 def short(x: Tensor | float | None) -> str:
-    """The values of a number, or of a tensor of few; "" for others."""
+    """Return a number, or the values of a tensor with few; "" for others."""
     if isinstance(x, Tensor):
         return values_text(x) if not isinstance(x, Tracer) and x.numel() <= SHOWN else ""
     return "" if x is None else f"{x:.4g}"
 
 
 def values_text(x: Tensor) -> str:
-    """A few values in short form."""
+    """Return a few values in short form."""
     flat = host_array(x).astype(float).reshape(-1)
     text = ", ".join(f"{v:.4g}" for v in flat)
     return text if x.shape == () else f"[{text}]"

@@ -3,7 +3,7 @@
 `arrange` takes nodes, edges and box sizes and returns coordinates; `viz.svg` draws them. The method is Sugiyama's, in
 four steps: a rank for every node and an order within each rank (both in `viz.grid`), then an x for every node and a
 route for every edge. Nothing recurses and nothing is random: ten thousand nodes are fine, and the same graph always
-gives the same picture.
+produces the same picture.
 
 Source: K. Sugiyama, S. Tagawa, M. Toda, "Methods for Visual Understanding of Hierarchical System Structures", IEEE
 Transactions on Systems, Man, and Cybernetics 11(2), 1981. The median rule and the weights that straighten edges are
@@ -57,7 +57,7 @@ class Arrangement:
 
 
 def arrange(nodes: Sequence[N], edges: Sequence[tuple[N, N]], sizes: Mapping[N, tuple[float, float]]) -> Arrangement:
-    """Coordinates for boxes of the given `(width, height)` and for the edges `(source, target)` between them.
+    """Return coordinates for boxes of the given `(width, height)` and for the edges `(source, target)` between them.
 
     Several edges between the same two nodes are drawn side by side. Edges that go over very many ranks are
     routed straight in a graph that is too big for a bend at each rank.
@@ -109,7 +109,7 @@ def _numbers(nodes: Sequence[N], edges: Iterable[tuple[N, N]], sizes: Mapping[N,
 
 
 def _position(grid: Grid) -> list[float]:
-    """An x for every node and bend: near its neighbours, in the order of its rank, without overlaps."""
+    """Return an x for every node and bend: near its neighbours, in the order of its rank, without overlaps."""
     x = [0.0] * len(grid.widths)
     offsets = []
     for row in grid.rows:
@@ -141,8 +141,8 @@ def _position(grid: Grid) -> list[float]:
 def _pulls(
     grid: Grid, rows: list[list[int]], neighbours: list[list[int]]
 ) -> tuple[list[list[tuple[int, float]]], list[int]]:
-    """For each node and bend its neighbours on one side, and how hard each pulls; and how many steps lead to it from
-    there at most.  rows: from that side on."""
+    """Return the weighted neighbours of each node and bend on one side, and the longest path from that side.  rows:
+    from that side on."""
     steps = [0] * len(grid.widths)
     pulls: list[list[tuple[int, float]]] = [[] for _ in grid.widths]
     for row in rows:
@@ -156,7 +156,7 @@ def _pulls(
 
 
 def _pull(k: int, neighbours: list[tuple[int, float]], x: list[float]) -> tuple[float, float]:
-    """Where the neighbours of `k` want it to be, and how much: their weighted mean, or where it is if it has none."""
+    """Return the weighted mean of the neighbours' positions and its weight; for no neighbours the current position."""
     total = weight = 0.0
     for m, share in neighbours:
         total += share * x[m]
@@ -165,7 +165,7 @@ def _pull(k: int, neighbours: list[tuple[int, float]], x: list[float]) -> tuple[
 
 
 def _isotonic(wanted: list[float], weights: list[float]) -> list[float]:
-    """The non-decreasing values nearest to `wanted` in weighted least squares, by pooling adjacent violators.
+    """Return the non-decreasing values nearest to `wanted` in weighted least squares, by pooling adjacent violators.
 
     Source: M. Ayer et al., "An Empirical Distribution Function for Sampling with Incomplete Information", 1955.
 
@@ -184,7 +184,7 @@ def _isotonic(wanted: list[float], weights: list[float]) -> list[float]:
 
 
 def _stack(grid: Grid, x: list[float], heights: list[float]) -> tuple[list[float], list[float]]:
-    """The top and the bottom of each rank. An edge that runs far to the side gets a higher gap to turn in."""
+    """Return the top and the bottom of each rank. An edge that runs far to the side gets a higher gap to turn in."""
     tops, bottoms, y = [], [], 0.0
     for row in grid.rows:
         tops.append(y)
@@ -197,7 +197,7 @@ def _stack(grid: Grid, x: list[float], heights: list[float]) -> tuple[list[float
 def _routes(
     grid: Grid, boxes: list[tuple[float, float, float, float]], x: list[float], spans: list[tuple[float, float]]
 ) -> list[list[Point]]:
-    """From the lower side of the source through its rank's gap, straight past each rank between, to the target."""
+    """Route from the lower side of the source through its rank's gap, straight past ranks between, to the target."""
     leaving = _ports(grid, x, boxes, end=0)
     arriving = _ports(grid, x, boxes, end=-1)
     routes = []
@@ -210,13 +210,13 @@ def _routes(
         for k, px in zip(chain[1:-1], at[1:-1]):
             route += [(px, y) for y in spans[k]]
         route += [(at[-1], spans[chain[-1]][0]), (at[-1], yb - hb / 2)]
-        # A box as high as its rank, or a rank without height, would give a point twice, up to rounding.
+        # A box as high as its rank, or a rank without height, would produce a point twice, up to rounding.
         routes.append([route[0], *(here for before, here in pairwise(route) if here[1] - before[1] > 1e-6)])
     return routes
 
 
 def _ports(grid: Grid, x: list[float], boxes: list[tuple[float, float, float, float]], *, end: int) -> list[float]:
-    """The x at which each edge touches the box at one of its ends: side by side, in the order of their other ends."""
+    """Return the x at which each edge touches the box at one end: side by side, in the order of their other ends."""
     meeting: dict[int, list[int]] = {}
     for i, chain in enumerate(grid.chains):
         meeting.setdefault(chain[end], []).append(i)

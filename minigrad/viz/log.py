@@ -1,7 +1,7 @@
 """The log of a training: a file of values by step, and curves of them that are drawn while it runs.
 
-In a notebook the picture is replaced in its place; in a terminal the chart is drawn over the one before.  Where nobody
-watches, as in a file or a pipe, some lines report the progress and the chart comes at the end.
+In a notebook each picture replaces the previous one; in a terminal the chart is drawn over the previous one.  In a file
+or a pipe, some lines report the progress and the chart comes at the end.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from minigrad.runtime.tensor import Tensor
 from minigrad.viz.curves import Curves, curves
 
 SECONDS = 0.5  # between two pictures
-REPORTS = 10  # lines of a run that nobody watches
+REPORTS = 10  # lines of progress in a file or a pipe
 
 
 class Log:
@@ -38,7 +38,7 @@ class Log:
     log : bool, default False
         Whether curves are on a logarithmic scale.
     out : TextIO, optional
-        Where a terminal draws; stderr if None.
+        Stream that a terminal chart is written to; stderr if None.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class Log:
     Raises
     ------
     ArgumentError
-        If a file ends in something else, or a row has other columns.
+        If the file name ends in something else, or a row has other columns.
 
     Examples
     --------
@@ -101,7 +101,7 @@ class Log:
             if unknown := [name for name in whole if name not in self.columns]:
                 raise ArgumentError(
                     f"viz.Log: {self.path.name} has the columns {', '.join(self.columns)}, and the row of step "
-                    f"{self.step} has {', '.join(unknown)}; give all names in the first row, or log to a .jsonl file"
+                    f"{self.step} has {', '.join(unknown)}; pass all names in the first row, or log to a .jsonl file"
                 )
             csv.writer(self.file, lineterminator="\n").writerow([whole.get(name, "") for name in self.columns])
         self.file.flush()
@@ -143,7 +143,7 @@ def number(value: Any) -> float:
 
 
 def screen(out: TextIO, total: int | None) -> Notebook | Terminal | Lines:
-    """Return what draws here: a notebook, a terminal or a file."""
+    """Return the output: a notebook, a terminal or a file."""
     if "IPython" in sys.modules:
         shell = sys.modules["IPython"].get_ipython()
         if shell is not None and hasattr(shell, "kernel"):
@@ -187,7 +187,7 @@ class Terminal:
         if not log.values or (not force and time.monotonic() < self.due):
             return
         text = f"{log.curves().text.rstrip()}\n{log.progress()}\n"
-        back = f"\x1b[{self.lines}A\x1b[J" if self.lines else ""  # up to the first line, and clear what is below
+        back = f"\x1b[{self.lines}A\x1b[J" if self.lines else ""  # up to the first line, and clear the lines below
         self.out.write(back + text)
         self.out.flush()
         self.lines = text.count("\n")

@@ -1,5 +1,5 @@
-"""From an op to the machine: its scalar function, the loops around it, LLVM's text and the assembly, for the call and
-for the way back.
+"""From an op to the machine: its scalar function, the loops around it, LLVM's text and the assembly, for the forward
+and the backward pass.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Listing:
 
 
 def kernel(y: Tensor, machine: bool = True) -> Picture:
-    """The kernels of the op that made y, and of its way back, side by side.
+    """Show the kernels of the op that made y, and of its backward rules, side by side.
 
     machine: with LLVM's text and the assembly of kernels of the CPU, for which each is compiled once more, in some
     tenths of a second.
@@ -65,7 +65,7 @@ def kernel(y: Tensor, machine: bool = True) -> Picture:
 
 
 def forward(node: BackpropOp, machine: bool) -> list[Listing]:
-    """The kernels of the call."""
+    """Return the kernels of the call."""
     files = files_of(node) if node.plan.launch is not None else []
     return [listing(node.op, file, machine) for file in files]
 
@@ -108,13 +108,13 @@ def listing(op: Op, file: str, machine: bool) -> Listing:
 
 
 def function_of(llvm: str, name: str) -> str:
-    """The text of one function of a module."""
+    """Return the text of one function of a module."""
     function = re.search(rf'^define [^\n]*@"?{re.escape(name)}"?\(.*?^}}', llvm, re.MULTILINE | re.DOTALL)
     return function.group() if function else llvm
 
 
 def body_of(assembly: str, name: str) -> str:
-    """The lines of one function, up to the next."""
+    """Return the lines of one function, up to the next."""
     start = re.search(rf'^"?{re.escape(name)}"?:', assembly, re.MULTILINE)
     if start is None:
         return assembly
@@ -144,7 +144,7 @@ def as_text(columns: dict[str, list[Listing]]) -> str:
 
 
 def as_html(heading: str, columns: dict[str, list[Listing]]) -> str:
-    """A column for each way; what is long can be opened."""
+    """Return a column for each pass; long parts can be opened."""
     made = []
     for title, kernels in columns.items():
         parts = [f"<h4>{escape(title)}</h4>"]

@@ -1,7 +1,7 @@
 """Formulas for people: a term of `diagnostics/formula.py` as a line of text, or as MathML, which browsers draw.
 
-What is computed once and used twice is given a letter, and said after the formula.  Casts are left out, and what only
-changes a shape is named, since a formula of single elements would not show it.
+A value that is computed once and used twice gets a letter, which is defined after the formula.  Casts are left out.
+Ops that only change a shape are named, since a formula of single elements would not show them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from unicodedata import normalize
 from minigrad.diagnostics.formula import BAR
 from minigrad.diagnostics.terms import Term
 
-# How tight each holds its operands: a term in a place that holds tighter gets parentheses.
+# How tightly each binds its operands: a term in a position that binds more tightly gets parentheses.
 COMPARE, SUM, PRODUCT, SIGN, POWER, WHOLE = range(6)
 INFIX = {
     "add": ("+", SUM), "sub": ("\u2212", SUM), "mul": ("\u00b7", PRODUCT), "matmul": ("@", PRODUCT),
@@ -26,25 +26,25 @@ NAMES = {"sigmoid": "\u03c3", "log": "ln", "stretch": "spread", "expand": "sprea
          "unsqueeze": "reshape", "squeeze": "reshape"}  # fmt: skip
 SAID = ("dims", "dim", "keepdim", "reverse", "to")  # parameters that a formula shows
 LETTERS = "stuvwpqr"
-# Parentheses of the size of the text: grown ones make a line of calls hard to read.
+# Parentheses of the size of the text: larger ones make a line of calls hard to read.
 OPEN, CLOSE = '<mo stretchy="false">(</mo>', '<mo stretchy="false">)</mo>'
-LONG = 9  # letters from which a term that is used twice is given a name
+LONG = 9  # letters from which a term that is used twice gets a name
 
 
 def plain(term: Term) -> str:
-    """The formula as one line of text."""
+    """Return the formula as one line of text."""
     return normalize("NFC", said(term, _Text()))
 
 
 def mathml(term: Term, left: str = "") -> str:
-    """The formula as a MathML element; left: what it is the value of."""
+    """Return the formula as a MathML element; left: the name of its value."""
     inner = said(term, _Markup())
     head = f"{_Markup().leaf(left)}<mo>=</mo>" if left else ""
     return f'<math xmlns="http://www.w3.org/1998/Math/MathML" display="inline"><mrow>{head}{inner}</mrow></math>'
 
 
 def said(term: Term, hand: Any) -> str:
-    """A term, and what its letters stand for."""
+    """Return a term, and the definitions of its letters."""
     names = Letters(without_casts(term))
     text: list[str] = [hand.write(names.root, COMPARE, names.of)]
     for letter, part in names.parts:
@@ -72,7 +72,7 @@ class Letters:
 
 
 def without_casts(term: Term) -> Term:
-    """The term without conversions between dtypes and devices."""
+    """Return the term without conversions between dtypes and devices."""
     made: dict[int, Term] = {}
     stack = [(term, False)]
     while stack:
@@ -91,28 +91,28 @@ def without_casts(term: Term) -> Term:
 
 
 def turned(term: Term) -> bool:
-    """Whether it is the transpose of a matrix, or of the last two dims."""
+    """Return whether it is the transpose of a matrix, or of the last two dims."""
     if term.name == "permute":
         return tuple(term.params["dims"]) == (1, 0)
     return term.name == "transpose" and sorted(term.params.values()) == [-2, -1]
 
 
 def ordered(term: Term) -> Sequence[Term]:
-    """The operands as people write them: numbers before names in products."""
+    """Return the operands as people write them: numbers before names in products."""
     a, b = term.args
     numeric = not b.args and b.name.lstrip("-")[:1].isdigit()
     return (b, a) if term.name == "mul" and numeric and (a.args or not a.name[:1].isdigit()) else (a, b)
 
 
 def name_of(term: Term) -> str:
-    """What an op is called; what puts back the gradient of a view is that view, transposed."""
+    """Return the name of an op; the gradient of a view has the view's name with a transpose sign."""
     if term.name == "put_back":
         return f"{term.params['view'].name}\u1d40"
     return NAMES.get(term.name, term.name)
 
 
 def params_text(term: Term) -> str:
-    """The parameters that are shown, as in a call."""
+    """Return the parameters that are shown, as in a call."""
     shown = [f"{key}={value}" for key, value in term.params.items() if key in SAID and value is not False]
     return ", ".join(shown)
 
@@ -129,7 +129,7 @@ class _Text:
         return ", where ".join([parts[0], ", ".join(parts[1:])]) if len(parts) > 1 else parts[0]
 
     def write(self, term: Term, held: int, names: dict[int, str]) -> str:
-        """A term in a place that holds as tight as `held`."""
+        """Return a term in a position that binds as tightly as `held`."""
         if names.get(id(term)):
             return self.leaf(names[id(term)])
         if not term.args:

@@ -1,8 +1,9 @@
-"""Bytes that are held over the way forward and the way back, op by op, with the peak.
+"""Plot the memory that a graph holds during the forward and the backward pass, op by op, with the peak.
 
-What an op saves is held from its call until the walk back has passed it: a block, the wider the earlier the op.  The
-blocks of later ops stand on those of earlier ones, so the whole is a mountain.  On the way back come gradients, what
-rules compute in between, and what checkpoints compute again; they are measured, step by step, and drawn on top.
+An op holds its saved values from its call until the backward pass has visited it: a block, the wider the earlier the
+op.  The blocks of later ops are drawn on those of earlier ones, so the whole is a mountain.  The backward pass adds
+gradients, intermediate values of rules, and values that checkpoints compute again; each step is measured and drawn on
+top.
 """
 
 from __future__ import annotations
@@ -23,15 +24,15 @@ from minigrad.viz.terminal import clipped
 
 WIDTH, HEIGHT, LEFT, TOP = 640, 220, 70, 64
 SAVED, PASSING = "#c9d8ee", "#f6d9ae"
-LINES = 24  # rows of text for each way
+LINES = 24  # rows of text for each pass
 NAME = 28  # letters of an op's name there
 
 
 class Memory(Picture):
     """The picture, and its numbers.
 
-    rows: the ops, the oldest first, with what each saved.  forward: bytes held after each of them; backward: bytes at
-    most while the walk back passes it, in the order of rows.  peak: the most of all; at: the row where it is reached.
+    rows: the ops, the oldest first, with the values that each saved.  forward: bytes held after each of them; backward:
+    the most bytes during the op's step of the backward pass, in the order of rows.  peak: the largest; at: its row.
     """
 
     def __init__(self, y: Tensor, rows: Sequence[Row], forward: list[int], backward: list[int], more: bool) -> None:
@@ -51,20 +52,20 @@ class Measured(Around):
     """A node whose step is measured."""
 
     __slots__ = ("steps",)
-    hooks = None  # the user's hooks are not called for a look
+    hooks = None  # a measurement does not call the user's hooks
 
     def __init__(self, node: Any, steps: Steps) -> None:
         super().__init__(node)
         self.steps = steps
 
     def pull(self, gradients: Any, wanted: set[int] | None, create: bool) -> Any:
-        """The node's pull, as a new step."""
+        """Run the node's pull as a new step."""
         self.steps.begin(self.node.id)
         return self.node.pull(gradients, wanted, create)
 
 
 class Steps:
-    """Bytes in use at most in each step of a walk, beyond those before it.  A step lasts until the next one begins."""
+    """The most bytes in use in each step of a pass, beyond those before it.  A step lasts until the next one begins."""
 
     def __init__(self, allocator: Any) -> None:
         self.allocator, self.before = allocator, counted(allocator)
@@ -72,7 +73,7 @@ class Steps:
         self.node: int | None = None
 
     def begin(self, node: int | None) -> None:
-        """End the step before and begin that of a node."""
+        """End the current step and begin that of a node."""
         if self.before is None:
             return
         if self.node is not None:
@@ -82,11 +83,11 @@ class Steps:
 
 
 def memory(y: Tensor) -> Memory:
-    """Bytes that the graph of y holds over the forward and the backward pass, with the peak of both.
+    """Plot the bytes that the graph of y holds over the forward and the backward pass, with the peak of both.
 
-    Saved values are counted as in `mg.tape`; it walks back once, as `backward()` does from ones, to measure what that
-    takes, keeps the graph, changes no `.grad` and calls no hooks.  What is measured counts for the whole process, and
-    the allocator's peak is counted anew.  What an op needs while it runs forward is not shown.
+    Saved values are counted as in `mg.tape`.  A backward pass runs once, as `backward()` does from ones, to measure its
+    memory; it keeps the graph, changes no `.grad` and calls no hooks.  The measurement includes the whole process, and
+    restarts the allocator's peak.  Temporary memory of an op in the forward pass is not shown.
     Raises GradientError where y has no graph, or it has been freed.
     """
     rows = rows_of(y, "viz.memory", {})
@@ -104,12 +105,12 @@ def memory(y: Tensor) -> Memory:
 
 
 def row_name(row: Row) -> str:
-    """An op and its shape."""
+    """Return an op and its shape."""
     return f"{row.name}{row.node.shape}"
 
 
 def as_text(picture: Memory, notes: list[str]) -> str:
-    """A line an op for each way; several ops share one where there are many."""
+    """Return one line per op for each pass; several ops share one where there are many."""
     count = len(picture.rows)
     size = max(1, -(-count // LINES))
     blocks = [range(k, min(k + size, count)) for k in range(0, count, size)]
@@ -134,7 +135,7 @@ def as_text(picture: Memory, notes: list[str]) -> str:
 
 
 def as_svg(picture: Memory, title: str, notes: list[str]) -> str:
-    """The mountain."""
+    """Draw the mountain."""
     count, floor = len(picture.rows), TOP + HEIGHT
     across, up = WIDTH / max(2 * count, 1), HEIGHT / max(picture.peak, 1)
     parts = [label(LEFT, 20 + 17 * k, note, 12, "start", font_weight="bold" if k == 0 else "normal")
@@ -157,7 +158,7 @@ def as_svg(picture: Memory, title: str, notes: list[str]) -> str:
 
 
 def blocks(picture: Memory, floor: float, across: float, up: float) -> list[str]:
-    """What each op holds, and what its step on the way back takes."""
+    """Draw the bytes that each op holds, and those of its step in the backward pass."""
     parts, count = [], len(picture.rows)
     for k, row in enumerate(picture.rows):
         high = row.saved * up

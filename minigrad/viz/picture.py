@@ -12,7 +12,7 @@ from minigrad.viz.svg import darkened
 
 
 class Picture:
-    """HTML for a notebook, and the same as text.  svg: where the whole picture is one SVG, else ""."""
+    """HTML for a notebook, and the same as text.  svg: the picture if it is one SVG, otherwise ""."""
 
     def __init__(self, title: str, text: str, html: str = "", svg: str = "") -> None:
         self.title, self.text, self.svg = title, text, svg
@@ -29,7 +29,7 @@ class Picture:
 
     @property
     def on_black(self) -> str:
-        """The SVG on black, "" where there is none."""
+        """Return the SVG on black, "" where there is none."""
         return darkened(self.svg)
 
     def save(self, path: str | Path, dark: bool = False) -> Path:
@@ -43,12 +43,12 @@ class Picture:
 
 
 def scrolling(svg: str) -> str:
-    """A picture that scrolls where the page is narrow."""
+    """Return a picture that scrolls where the page is narrow."""
     return f'<div style="max-width:100%;overflow-x:auto">{svg}</div>'
 
 
 def save_page(path: str | Path, title: str, body: str, endings: str = ".html") -> Path:
-    """Write HTML as a page of its own.  Raises ArgumentError for another ending than .html; endings: what is told."""
+    """Write HTML as a page of its own.  Raises ArgumentError for an ending other than .html; endings: to name."""
     target = Path(path)
     if target.suffix.lower() != ".html":
         raise ArgumentError(f"save: {target.name!r} does not end in {endings}", path=str(target))
@@ -56,19 +56,19 @@ def save_page(path: str | Path, title: str, body: str, endings: str = ".html") -
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escaped(title)}</title>'
         f'<meta name="viewport" content="width=device-width"></head><body>{body}</body></html>\n'
     )
-    # A name may hold half of a character, which no encoding knows.
+    # A name may hold half of a surrogate pair, which has no encoding.
     target.write_text(FORBIDDEN.sub("\ufffd", page), encoding="utf-8")
     return target
 
 
 @cache
 def resource(name: str) -> str:
-    """The text of a file beside this one."""
+    """Return the text of a file next to this one."""
     return (Path(__file__).parent / name).read_text(encoding="utf-8").strip()
 
 
 def alive(kind: str, attributes: str, body: str) -> str:
-    """A fragment of HTML with the style sheet and the script of its kind, which asks for nothing from anywhere.
+    """Return a fragment of HTML with the style sheet and the script of its kind, which loads nothing.
 
     Each has an id of its own, so that there may be several on a page.
     """

@@ -1,7 +1,7 @@
-"""The precision microscope: one graph in several dtypes, and at each value how much of it is wrong.
+"""The precision microscope: one graph in several dtypes, and the error of each value.
 
-`precision(f, x)` runs f in float64, float32 and both halves and shows the graph once, with a row for each dtype at each
-box: the error that arose there, and all that is wrong so far, coloured by how many digits that has cost.
+`precision(f, x)` runs f in float64, float32, float16 and bfloat16 and shows the graph once.  Each box has a row for
+each dtype: the error that arose in the op, and the total error so far, coloured by the number of lost digits.
 `diagnostics/precision.py` measures.
 """
 
@@ -27,7 +27,7 @@ DTYPES = ("float32", "float16", "bfloat16")
 NAME = "viz.precision"
 NUMBERS = 3  # elements of a value that are written out
 LOST = 0.1  # the relative error from which on not even the first digit is right
-WORTH = 4.0  # the error of the result, in eps, from which on it is said where it comes from
+WORTH = 4.0  # the error of the result, in eps, from which on its origin is reported
 LEGEND = (
     (svg.NONE, "exact"), (svg.STEPS[0], "up to 1 eps"), (svg.STEPS[1], "up to 10"),
     (svg.STEPS[2], "up to 100"), (svg.STEPS[3], "more"), (svg.STEPS[4], "no digit left"),
@@ -38,9 +38,9 @@ LEGEND = (
 class Precision(Picture):
     """The picture, and its numbers.
 
-    vertices: inputs, constants and results of ops in the order in which they came to be; each has `right`, its value in
-    float64, and `errors` by dtype: `own` arose in the op, `total` is all that is wrong so far, and the `size` of either
-    is the relative error of the worst element in units of the dtype's eps.
+    vertices: inputs, constants and results of ops in the order of their computation.  Each has `right`, its value in
+    float64, and `errors` by dtype: `own` arose in the op, `total` is the whole error so far.  The `size` of either is
+    the relative error of the worst element in units of the dtype's eps.
     """
 
     def __init__(
@@ -65,17 +65,17 @@ def precision(
     f: Callable[..., Any], *inputs: Any, dtypes: Any = DTYPES, names: Sequence[str] | None = None,
     dark: bool = False,
 ) -> Precision:  # fmt: skip
-    """Where f loses its digits: each value of f(*inputs) in several dtypes, beside the same value in float64.
+    """Show where f loses its digits: each value of f(*inputs) in several dtypes, next to the same value in float64.
 
     inputs: tensors, arrays, numbers or lists of them; floats are rounded to each dtype: the first error.
-    dtypes: what is compared with float64, one or several.  names: of the inputs; the parameters of f, if left out.
+    dtypes: one or several, to compare with float64.  names: of the inputs; the parameters of f when omitted.
     dark: on black.
-    Tensors that f brings along are used as they are, so they can make a wider dtype of what they meet.  Where f casts
-    from float to float, the box of what was cast shows the error.  An op that adds up many, as matmul, is one box: what
-    cancels inside of it is an error of its own.
-    For gradients, give `mg.func.grad(f)`: its way back is ops like any other.
-    Raises ArgumentError where f takes another way in one of the dtypes, computes nothing from its inputs, or there is
-    no dtype narrower than float64 and no float input; DTypeError where f raises in one of them.
+    Tensors that f refers to itself are used as they are, so they can promote operands to a wider dtype.  If f casts
+    a float to another float dtype, the box of the operand shows the error.  An op with long sums, such as matmul, is
+    one box: cancellation inside it is part of its own error.
+    For gradients, pass `mg.func.grad(f)`: its backward pass consists of ops like any other.
+    Raises ArgumentError if f takes another branch in a dtype, if it computes nothing from its inputs, or if there
+    is no dtype narrower than float64 and no float input.  Raises DTypeError where f raises in one of the dtypes.
     """
     wanted = tuple(as_dtype(dtype) for dtype in ((dtypes,) if isinstance(dtypes, (str, DType)) else dtypes))
     if not wanted or any(not dtype.is_float or dtype is float64 for dtype in wanted):
@@ -89,13 +89,13 @@ def precision(
     called = tuple(names) if names is not None else parameters_of(f, len(tensors))
     vertices, ends = compared(f, tensors, called, wanted, NAME)
     name = getattr(f, "__name__", type(f).__name__)
-    made = ", transformed," if hasattr(f, "__wrapped__") else ""  # as by func.grad, which keeps the name
+    made = ", transformed," if hasattr(f, "__wrapped__") else ""  # for example by func.grad, which keeps the name
     title = f"{name}({', '.join(called)}){made} in {', '.join(map(str, wanted))}, beside float64"
     return Precision(title, vertices, ends, wanted, dark)
 
 
 def as_input(x: Any) -> Tensor:
-    """An input as a tensor.  Python's numbers are floats, and float64 has all of their digits."""
+    """Return an input as a tensor.  Python's numbers are floats, and float64 has all of their digits."""
     if isinstance(x, Tensor):
         return x.detach()
     data = np.asarray(x)
@@ -104,7 +104,7 @@ def as_input(x: Any) -> Tensor:
 
 
 def parameters_of(f: Callable[..., Any], count: int) -> tuple[str, ...]:
-    """What f calls its first arguments."""
+    """Return the names of the first parameters of f."""
     try:
         names = [p.name for p in inspect.signature(f).parameters.values() if p.kind is not p.VAR_POSITIONAL]
     except (TypeError, ValueError):
@@ -116,7 +116,7 @@ def parameters_of(f: Callable[..., Any], count: int) -> tuple[str, ...]:
 
 
 def size_text(error: Error, eps: float) -> str:
-    """An error in eps; where no digit is left, with a mark."""
+    """Return an error in eps; where no digit is left, with a mark."""
     if not error.finite:
         return f"{error.got:g}"
     if not math.isfinite(error.size):
@@ -128,7 +128,7 @@ def size_text(error: Error, eps: float) -> str:
 
 
 def colour_of(error: Error, eps: float) -> str:
-    """How many digits an error costs, as a colour."""
+    """Return how many digits an error costs, as a colour."""
     if not error.finite:
         return svg.ODD
     if error.size == 0:
@@ -137,7 +137,7 @@ def colour_of(error: Error, eps: float) -> str:
 
 
 def value_text(vertex: Vertex) -> str:
-    """The value in float64, or its shape where it has many elements."""
+    """Return the value in float64, or its shape where it has many elements."""
     value = vertex.right
     if value.size > NUMBERS or not value.size:
         return str(value.shape)
@@ -146,7 +146,7 @@ def value_text(vertex: Vertex) -> str:
 
 
 def finding(vertices: Sequence[Vertex], ends: set[int], dtype: DType) -> str:
-    """What there is to say of a dtype: how the result is, where values stop to be finite, or where digits go."""
+    """Return the report on a dtype: the error of the result, and where values become infinite or lose digits."""
     eps = eps_of(dtype)
     rows = [(vertex, vertex.errors[dtype]) for vertex in vertices]
     spoiled = next(((vertex, errors.total) for vertex, errors in rows if not errors.total.finite), None)
@@ -168,7 +168,7 @@ def finding(vertices: Sequence[Vertex], ends: set[int], dtype: DType) -> str:
 
 
 def under(vertices: Sequence[Vertex], ends: set[int]) -> list[Vertex]:
-    """The vertices that some others were computed from, with those; all of them where there are none."""
+    """Return the ancestors of some vertices, with these; all vertices where there are none."""
     numbers, pending = set(), list(ends)
     while pending:
         number = pending.pop()
@@ -179,17 +179,17 @@ def under(vertices: Sequence[Vertex], ends: set[int]) -> list[Vertex]:
 
 
 def position_of(error: Error) -> str:
-    """Where an element stands, if there are several."""
+    """Return the index of an element, if there are several."""
     return f" at {list(error.index)}" if error.index else ""
 
 
 def named(vertex: Vertex) -> str:
-    """A vertex by number and name."""
+    """Return a vertex by number and name."""
     return f"#{vertex.number} {vertex}"
 
 
 def table(vertices: Sequence[Vertex], dtypes: Sequence[DType]) -> list[str]:
-    """A line a vertex; exact constants are left out."""
+    """Return one line per vertex; exact constants are left out."""
     head = ["", "", "float64", *[word for dtype in dtypes for word in (f"{dtype} own", "all")]]
     rows = [head]
     for vertex in vertices:
@@ -208,7 +208,7 @@ def table(vertices: Sequence[Vertex], dtypes: Sequence[DType]) -> list[str]:
 
 
 def exact(vertex: Vertex) -> bool:
-    """Whether it is right in every dtype."""
+    """Return whether it is right in every dtype."""
     return not any(errors.total.size for errors in vertex.errors.values())
 
 
@@ -216,7 +216,7 @@ def exact(vertex: Vertex) -> bool:
 
 
 def box_of(vertex: Vertex, dtypes: Sequence[DType], end: bool) -> svg.Node:
-    """A box with its table."""
+    """Return a box with its table."""
     kind = "output" if end else {"input": "var", "constant": "constant"}.get(vertex.kind, "op")
     id_ = f"p{vertex.number}"
     if kind == "constant" and exact(vertex):
@@ -231,7 +231,7 @@ def box_of(vertex: Vertex, dtypes: Sequence[DType], end: bool) -> svg.Node:
 
 
 def hint(vertex: Vertex, dtypes: Sequence[DType]) -> str:
-    """What the pointer shows: the worst element in each dtype."""
+    """Return the tooltip: the worst element in each dtype."""
     errors = []
     for dtype in dtypes:
         error = vertex.errors[dtype].total
@@ -240,5 +240,5 @@ def hint(vertex: Vertex, dtypes: Sequence[DType]) -> str:
 
 
 def arrows(vertices: Sequence[Vertex]) -> list[svg.Edge]:
-    """From operands to results."""
+    """Return the edges from operands to results."""
     return [svg.Edge(f"p{parent}", f"p{vertex.number}") for vertex in vertices for parent in vertex.parents]

@@ -1,4 +1,4 @@
-"""What every picture is drawn with: texts, boxes and lines as SVG, and the document around them.
+"""Elements of every picture: texts, boxes and lines as SVG, and the document around them.
 
 A drawing has no style sheet, no script and no marker, whose names would leak into the notebook page around it.
 """
@@ -12,8 +12,8 @@ from typing import Final
 
 INK: Final = "#1f2933"
 PALE, LINE, ACCENT, COOL = "#f4f6f8", "#8a949e", "#d97706", "#4a6fa5"
-# Names of fonts before the general name, since one program that draws SVG writes nothing where it knows none of them;
-# no quotation marks, which another takes for part of a name.  Who looks for the first name alone takes what it has.
+# Font names before the generic name, since one SVG renderer writes no text if it finds none of them.  There are no
+# quotation marks, which another renderer takes for part of a name.  A renderer may use the first name only.
 SANS: Final = "Helvetica, Arial, Liberation Sans, DejaVu Sans, sans-serif"
 MONO: Final = "Menlo, Consolas, Liberation Mono, DejaVu Sans Mono, monospace"
 
@@ -22,18 +22,18 @@ FORBIDDEN: Final = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010fff
 
 
 def escaped(text: str) -> str:
-    """A text as it stands in SVG, between tags or in quotation marks."""
+    """Escape a text for SVG, between tags or in quotation marks."""
     return escape(FORBIDDEN.sub("\ufffd", text), quote=True)
 
 
 def number(value: float) -> str:
-    """One decimal at most: finer than a screen, and short."""
+    """Return a number with one decimal at most: finer than a screen, and short."""
     text = f"{value:.1f}".removesuffix(".0")
     return "0" if text == "-0" else text
 
 
 def element(kind: str, body: str = "", **attributes: float | str) -> str:
-    """An element around a body of SVG; an underscore in a name is a hyphen, and an attribute that is "" is left out."""
+    """Return an element around SVG; an underscore in a name is a hyphen, and an attribute that is "" is left out."""
     parts = [
         f' {name.strip("_").replace("_", "-")}="{value if isinstance(value, str) else number(value)}"'
         for name, value in attributes.items()
@@ -43,7 +43,7 @@ def element(kind: str, body: str = "", **attributes: float | str) -> str:
 
 
 def label(x: float, y: float, text: str, size: float = 11, anchor: str = "middle", **more: str) -> str:
-    """A text; more: attributes, as font_weight, or in place of the usual ones."""
+    """Return a text; more: attributes, such as font_weight, or replacements of the usual ones."""
     usual = {"text_anchor": anchor, "fill": INK, "font_family": SANS, "font_size": f"{size:g}"}
     return element("text", escaped(text), x=x, y=y, **(usual | more))
 
@@ -51,13 +51,13 @@ def label(x: float, y: float, text: str, size: float = 11, anchor: str = "middle
 def box(
     x: float, y: float, width: float, height: float, fill: str, hint: str = "", line: str = LINE, **more: float | str
 ) -> str:
-    """A rectangle with what the pointer shows."""
+    """Return a rectangle with a tooltip."""
     title = element("title", escaped(hint)) if hint else ""
     return element("rect", title, x=x, y=y, width=width, height=height, fill=fill, stroke=line, **more)
 
 
 def segment(x: float, y: float, x2: float, y2: float, colour: str = LINE, **more: str) -> str:
-    """A straight line."""
+    """Return a straight line."""
     return element("line", x1=x, y1=y, x2=x2, y2=y2, stroke=colour, **more)
 
 
@@ -65,7 +65,7 @@ def drawing(
     width: float, height: float, title: str, parts: Iterable[str], description: str = "",
     corner: tuple[float, float] = (0, 0),
 ) -> str:  # fmt: skip
-    """One SVG document on white, which a screen reader calls by its title.  corner: the upper left one."""
+    """Return one SVG document on white, with a title for screen readers.  corner: the upper left one."""
     name, (x, y) = escaped(title), corner
     return "\n".join([
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '

@@ -1,7 +1,7 @@
-"""The backward pass, to be stepped through: one HTML fragment that needs nothing else.
+"""The backward pass as steps: one HTML fragment that needs nothing else.
 
-`step(y)` shows the graph beside what happens at each node.  The page holds every frame as text, so it can be read where
-scripts are not run; the script (`step.js`) shows one frame at a time and marks its node in the picture.
+`step(y)` shows the graph next to the step at each node.  The page holds every frame as text, so it can be read without
+scripts; the script (`step.js`) shows one frame at a time and marks its node in the picture.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from minigrad.viz.terminal import LINES, shortened
 
 
 class Steps:
-    """A walk back that shows itself: in Jupyter as a film, printed as text.
+    """Interactive trace of a backward pass.  Jupyter shows it step by step; `print` shows text.
 
-    frames: what happens at each node, in order.  graph: the picture.  leaves: the gradients at the ends.
+    frames: the step at each node, in order.  graph: the picture.  leaves: the gradients at the ends.
     """
 
     def __init__(self, picture: Graph, walk: Walk, what: str) -> None:
@@ -38,7 +38,7 @@ class Steps:
         return len(self.frames)
 
     def text(self, most: int | None = None) -> str:
-        """The steps, one after another, and what arrived at the Vars; most: how many lines, None for all."""
+        """Return the steps in order, and the gradients of the Vars; most: the number of lines, None for all."""
         lines = []
         for k, frame in enumerate(self.frames, 1):
             lines.append(f"{k}. {frame.title}: y = {frame.forward[0]}")
@@ -57,7 +57,7 @@ class Steps:
         return self.html()
 
     def html(self) -> str:
-        """The film as a fragment of HTML that asks for nothing from anywhere."""
+        """Return the trace as a fragment of HTML that loads nothing."""
         items = [self.first(), *[self.item(frame) for frame in self.frames], self.last()]
         kernels = "".join(
             f'<template data-file="{escape(file)}"><pre>{escape(text)}</pre></template>'
@@ -71,11 +71,11 @@ class Steps:
         )
 
     def save(self, path: str | Path) -> Path:
-        """Write the film as a page of its own.  Raises ArgumentError for another ending than .html."""
+        """Write the trace as a page of its own.  Raises ArgumentError for an ending that is not .html."""
         return save_page(path, f"backward from {self.what}", self.html())
 
     def picture(self) -> str:
-        """The graph, with what is known of each value where the pointer rests."""
+        """Return the graph, with the known values and gradients in tooltips."""
         gradients = {frame.node: value for frame in self.frames for _, value in frame.arrived} | self.leaves
         nodes = []
         for node in self.graph.nodes:
@@ -86,14 +86,14 @@ class Steps:
         return svg.draw(nodes, self.graph.edges, title=f"graph of {self.what}")
 
     def first(self) -> str:
-        """The frame before the first node."""
+        """Return the frame before the first node."""
         return (
             f'<li data-node="" data-edges=""><h4>start</h4><p>Backward begins at the result, {escape(self.what)}: with '
             f"itself each of its elements grows by 1.</p></li>"
         )
 
     def last(self) -> str:
-        """The frame after the last node: the gradients of the leaves."""
+        """Return the frame after the last node: the gradients of the leaves."""
         rows = "".join(
             f"<tr><th>{escape(self.names[node])}</th><td>{value_html(value)}</td></tr>"
             for node, value in self.leaves.items()
@@ -101,7 +101,7 @@ class Steps:
         return f'<li data-node="" data-edges=""><h4>end</h4><p>What arrived at the Vars:</p><table>{rows}</table></li>'
 
     def item(self, frame: Frame) -> str:
-        """One frame as an item of the list."""
+        """Return one frame as an item of the list."""
         to = {share.to for share in frame.shares}  # constants get nothing
         into = [k for k, edge in enumerate(self.graph.edges) if edge.target == frame.node and edge.source in to]
         edges = " ".join(map(str, into))
@@ -123,10 +123,10 @@ class Steps:
 
 
 def step(y: Tensor, names: Mapping[str, Tensor] | None = None) -> Steps:
-    """The backward pass from y, node by node: what arrives, the rule as a formula, what goes on, how it adds up.
+    """Trace the backward pass from y, node by node: incoming gradients, rule as a formula, outgoing gradients, sums.
 
-    It walks back as `backward()` does from ones, keeps the graph and changes no `.grad`; hooks are not called.
-    names: names for Vars that have none of their own; the caller's variables serve when omitted.
+    It starts from ones as `backward()` does, keeps the graph and changes no `.grad`; hooks are not called.
+    names: names for Vars that have none of their own; the caller's variables are used when omitted.
     Raises GradientError for a tensor without a graph, or with one that was freed.
     """
     expect_graph("viz.step", y)
@@ -137,7 +137,7 @@ def step(y: Tensor, names: Mapping[str, Tensor] | None = None) -> Steps:
 
 
 def controls(count: int) -> str:
-    """The buttons, and where one is."""
+    """Return the buttons, and the current position."""
     buttons = (("first", "|\u25c0", "first (Home)"), ("back", "\u25c0", "back (left arrow)"),
                ("play", "play", "play or pause (space)"), ("next", "\u25b6", "next (right arrow)"),
                ("last", "\u25b6|", "last (End)"))  # fmt: skip
@@ -150,13 +150,13 @@ def controls(count: int) -> str:
 
 
 def share_line(share: Share) -> str:
-    """A share as a line of text."""
+    """Return a share as a line of text."""
     line = f"{share.operand} ({share.name}) gets {share.text} = {share.value['text']}"
     return line + (f"; in all {share.total['text']}, {share.number} of {share.of}" if share.of > 1 else "")
 
 
 def share_html(share: Share) -> str:
-    """A share as a block."""
+    """Return a share as a block."""
     many = (
         f"<p>Paths meet at {escape(share.name)}: with this one, {share.number} of {share.of}, the sum is "
         f"{value_html(share.total)}.</p>"
@@ -170,7 +170,7 @@ def share_html(share: Share) -> str:
 
 
 def table(title: str, rows: tuple[tuple[str, dict[str, Any]], ...]) -> str:
-    """Named values as a table, nothing without any."""
+    """Return named values as a table, nothing without any."""
     if not rows:
         return ""
     body = "".join(f"<tr><th>{escape(name)}</th><td>{value_html(value)}</td></tr>" for name, value in rows)
@@ -178,6 +178,6 @@ def table(title: str, rows: tuple[tuple[str, dict[str, Any]], ...]) -> str:
 
 
 def value_html(value: Mapping[str, Any]) -> str:
-    """A value: its numbers, or an image and its range."""
+    """Return a value: its numbers, or an image and its range."""
     text = f'<span class="mg-value">{escape(value["text"])}</span> <small>{escape(value["kind"])}</small>'
     return f"{image_html(value)} {text}".lstrip()

@@ -1,7 +1,7 @@
-"""A tensor over its memory: where each element lies, and which places of the buffer are whose.
+"""A tensor over its memory: the position of each element, and the elements at each position of the buffer.
 
-The upper row is the buffer, place by place; below stand the elements, each with its place.  The colour goes with the
-place, so a transpose, a flip or a stride of 0 can be seen at a glance.
+The upper row is the buffer, position by position; the elements are below, each with its position.  Each position has
+one colour, so a transpose, a flip or a stride of 0 can be seen at a glance.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from minigrad.viz.terminal import blocks
 
 CELL, GAP, MARGIN = 34, 8, 16
 POSITIONS = 64  # of the buffer, or elements, that are drawn
-ROW = 24  # places of the buffer in a row
+ROW = 24  # positions of the buffer in a row
 
 
 def layout(x: Tensor) -> Picture:
-    """Buffer and elements of x, with the formula that leads from an index to a place.
+    """Draw the buffer and elements of x, with the formula from an index to a position.
 
-    Of tensors with more than 64 places or elements the first are shown.  Raises GradientError for a value of a
+    Of tensors with more than 64 positions or elements the first are shown.  Raises GradientError for a value of a
     transform, which has no memory of its own.
     """
     expect_tensors("viz.layout", x)
@@ -51,7 +51,7 @@ def layout(x: Tensor) -> Picture:
 
 
 def beginning(x: Tensor) -> Tensor:
-    """A part of x whose elements begin with the first PLACES of x, in their order, and not many more."""
+    """Return a part of x whose elements begin with the first POSITIONS of x, in their order, and few more."""
     budget = POSITIONS
     with no_grad():
         for dim in range(x.ndim - 1, -1, -1):
@@ -61,17 +61,17 @@ def beginning(x: Tensor) -> Tensor:
 
 
 def reach(x: Tensor) -> int:
-    """One more than the last place of any element."""
+    """Return one more than the last position of any element."""
     return 1 + x.offset + sum((n - 1) * s for n, s in zip(x.shape, x.strides, strict=True) if s > 0) if x.numel() else 0
 
 
 def number_text(value: np.generic) -> str:
-    """A number in four characters or so."""
+    """Return a number in about four characters."""
     return f"{float(value):.3g}" if value.dtype.kind == "f" else str(value.item())
 
 
 def as_text(x: Tensor, notes: list[str], shown: range, positions: list[int], numbers: list[str]) -> str:
-    """The picture as text: the buffer with how many elements lie at each place, then the places row by row."""
+    """Return the picture as text: the buffer with the element count of each position, then the positions row by row."""
     known = dict(zip(positions, numbers, strict=True))
     used = {position: positions.count(position) for position in shown}
     width = max([3, *map(len, numbers), *(len(str(position)) for position in shown)]) + 1
@@ -90,7 +90,7 @@ def as_text(x: Tensor, notes: list[str], shown: range, positions: list[int], num
 
 
 def colour(position: int, count: int) -> str:
-    """From blue through white to orange along the buffer."""
+    """Return a colour from blue through white to orange along the buffer."""
     share = min(1.0, position / max(1, count - 1))
     cold, warm = np.array([180, 205, 240]), np.array([250, 205, 140])
     red, green, blue = (cold + (warm - cold) * share).astype(int)
@@ -98,7 +98,7 @@ def colour(position: int, count: int) -> str:
 
 
 def as_svg(x: Tensor, title: str, notes: list[str], shown: range, positions: list[int], numbers: list[str]) -> str:
-    """The drawing: text, buffer in rows of ROW places, elements in rows of the last dim."""
+    """Return the drawing: text, buffer in rows of ROW positions, elements in rows of the last dim."""
     known: dict[int, str] = dict(zip(positions, numbers, strict=True))
     used = set(positions)
     last = max([shown.stop - 1, *positions]) + 1

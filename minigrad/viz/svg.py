@@ -1,6 +1,6 @@
 """How does a graph become a picture that any browser shows?
 
-`draw` takes boxes and arrows, asks `viz.layered` for coordinates and returns one SVG document as text, of the elements
+`draw` takes boxes and arrows, gets coordinates from `viz.layered` and returns one SVG document as text, of the elements
 of `viz.shapes`. It needs no program to be installed.
 """
 
@@ -46,12 +46,12 @@ PADDING: Final = 10.0
 MARGIN: Final = 14.0
 ARROW: Final = "#5b6770"
 ARROW_LENGTH: Final = 7.0
-# Tints that say how much, all of which can be written on: from little to much, what is not finite, and none.
+# Tints for quantities, light enough for text on them: from little to much, then for not finite, and for none.
 STEPS: Final = ("#fffaf2", "#fde6c4", "#fcca96", "#f9a783", "#f08a7c")
 ODD: Final = "#d8b4fe"
 NONE: Final = "#e5e7eb"
 
-# What a colour is on black.
+# The replacement of each colour on black.
 DARK: Final = {
     "#ffffff": "#12171c", INK: "#e4e9ee", ARROW: "#9aa5b1", "#eef3fb": "#1d2b40", "#fdf0cf": "#423410",
     "#f3f3f3": "#2a2f34", "#e2f3e4": "#17351f", "#f1ecf9": "#2e2342", "#e8edf2": "#27313b", "#fde7e4": "#43201b",
@@ -59,7 +59,7 @@ DARK: Final = {
     "#4a6fa5": "#7fa6dc", "#7a5ba8": "#b196dd", "#3c8048": "#6bbd79", "#b5402f": "#ea7a68", "#52606d": "#9aa8b5",
     "#b07d12": "#d9a93a", "#f4f6f8": "#20272e", "#c9d8ee": "#274064", "#f6d9ae": "#5a3f12",
 }  # fmt: skip
-ON_TINT: Final = "#17202a"  # what is written on a light colour, which is light on black too
+ON_TINT: Final = "#17202a"  # text on a light colour, which is light on black too
 
 
 Cells = Sequence[Sequence[tuple[str, str]]]
@@ -68,7 +68,7 @@ Cells = Sequence[Sequence[tuple[str, str]]]
 @dataclass(frozen=True)
 class Node:
     """One box. The first line of `label` is its name, further lines are details; `hint` is shown under the pointer, and
-    `tint` is a colour in place of that of the kind.  `cells` is a table below the label: rows of equally many (text,
+    `tint` is a colour instead of that of the kind.  `cells` is a table below the label: rows of equally many (text,
     colour), with "" for no colour."""
 
     id: str
@@ -92,13 +92,13 @@ def draw(
     nodes: Sequence[Node], edges: Sequence[Edge] = (), *, title: str = "graph", description: str = "",
     legend: Sequence[tuple[str, str]] = (), dark: bool = False,
 ) -> str:  # fmt: skip
-    """The graph as one SVG document; a screen reader speaks `title` and `description`.
+    """Return the graph as one SVG document; a screen reader speaks `title` and `description`.
 
-    legend: (colour, what it says), drawn below.  dark: on black.
+    legend: (colour, its meaning), drawn below.  dark: on black.
 
     Boxes are `<g id="node-ID" class="node KIND">`, arrows `<g id="edge-NUMBER" class="edge">`, numbered as given.
 
-    Raises: ArgumentError if a kind is not one of `KINDS`, and what `layered.arrange` raises.
+    Raises: ArgumentError if a kind is not one of `KINDS`, and the errors of `layered.arrange`.
     Example:
         >>> text = draw([Node("x", "x", "var"), Node("y", "exp")], [Edge("x", "y")], title="y = exp(x)")
         >>> text.startswith("<svg") and "exp(x)" in text
@@ -127,7 +127,7 @@ def draw(
 
 
 def darkened(text: str) -> str:
-    """An SVG of ours on black: its colours are exchanged, and no text, in which there are no quotation marks."""
+    """Return an SVG of this module on black: exchange its colours, but no text, which has no quotation marks."""
     return re.sub(f'"({"|".join(DARK)})"', lambda colour: f'"{DARK[colour[1]]}"', text)
 
 
@@ -167,7 +167,7 @@ def _box(node: Node, centre: Point, size: tuple[float, float]) -> str:
 
 
 def _arrow(k: int, edge: Edge, route: list[Point]) -> str:
-    """A curve whose ends are vertical, so that a triangle that points down is always the right head."""
+    """Draw a curve whose ends are vertical, so that a triangle that points down is always the right head."""
     (x, tip) = route[-1]
     path = [*route[:-1], (x, tip - ARROW_LENGTH + 1)]
     curve = f"M{number(path[0][0])},{number(path[0][1])}"
@@ -185,17 +185,17 @@ def _arrow(k: int, edge: Edge, route: list[Point]) -> str:
 
 
 def _edge_label(edge: Edge, route: list[Point], plan: Arrangement) -> str:
-    """Beside the head of the arrow: left of it if the arrow ends in the left half of its box, else right."""
+    """Draw a label next to the arrow's head: left of it in the left half of its box, otherwise right."""
     (x, y), leftwards = route[-1], _is_left(edge, route, plan)
     anchor, shift = ("end", -6) if leftwards else ("start", 6)
     at = (x + shift, y - 4, edge.label, TEXT_SIZE - 1, anchor)
-    # The white around it is a text of its own: not every program knows in which order fill and line are painted.
+    # The white around it is a text of its own: not every program paints fill and line in the right order.
     around = label(*at, font_family=MONO, fill="#ffffff", stroke="#ffffff", stroke_width="3", aria_hidden="true")
     return around + label(*at, font_family=MONO, class_="edge-label")
 
 
 def _label_widths(edges: Iterable[Edge], plan: Arrangement) -> tuple[float, float]:
-    """How far labels stand out to the left and to the right of the boxes."""
+    """Return how far labels extend to the left and to the right of the boxes."""
     left = right = 0.0
     for edge, route in zip(edges, plan.routes):
         if edge.label:
@@ -219,12 +219,12 @@ def _size(node: Node) -> tuple[float, float]:
 
 
 def _columns(cells: Cells) -> list[float]:
-    """The widths of the columns of a table."""
+    """Return the widths of the columns of a table."""
     return [max(_advance(text, TEXT_SIZE) for text, _ in column) + 8 for column in zip(*cells)]
 
 
 def _table(cells: Cells, x: float, y: float) -> list[str]:
-    """The table of a box, centred around x and below y."""
+    """Return the table of a box, centred around x and below y."""
     widths = _columns(cells)
     parts = []
     for i, row in enumerate(cells):
@@ -239,6 +239,6 @@ def _table(cells: Cells, x: float, y: float) -> list[str]:
 
 
 def _advance(text: str, size: float) -> float:
-    """The width of a text: 0.6 of the size for a letter (exact for a typewriter face), 1 for an East Asian one."""
+    """Return the width of a text: 0.6 of the size for a letter (exact for monospace fonts), 1 for an East Asian one."""
     wide = sum(unicodedata.east_asian_width(letter) in "WF" for letter in text)
     return size * (0.6 * len(text) + 0.4 * wide) + 0.5

@@ -1,4 +1,4 @@
-"""What pictures are made of where there are only letters: dots that make lines, and lists that fit into a line."""
+"""Parts of pictures in text: dots that form lines, and lists that fit into a line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DOTS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))
 
 
 class Canvas:
-    """Letters of two by four dots each, on which lines are drawn; places are shares, from the left and from below."""
+    """Letters of two by four dots each, on which lines are drawn; positions are fractions, from the left and below."""
 
     def __init__(self, columns: int, rows: int) -> None:
         self.columns, self.high = columns, rows
@@ -20,16 +20,16 @@ class Canvas:
         self.letters: dict[tuple[int, int], str] = {}
 
     def dot(self, position: tuple[float, float]) -> tuple[float, float]:
-        """How many dots from the left and from above a place is."""
+        """Return a position in dots from the left and from above."""
         return position[0] * (2 * self.columns - 1), (1 - position[1]) * (4 * self.high - 1)
 
     def cell(self, position: tuple[float, float]) -> tuple[int, int]:
-        """The column and the row of the letter that a place is in."""
+        """Return the column and the row of the letter at a position."""
         x, y = self.dot(position)
         return round(x) // 2, round(y) // 4
 
     def line(self, start: tuple[float, float], end: tuple[float, float]) -> None:
-        """A straight line of dots."""
+        """Draw a straight line of dots."""
         (a, b), (c, d) = self.dot(start), self.dot(end)
         steps = max(1, int(max(abs(c - a), abs(d - b)) + 0.999))
         for k in range(steps + 1):
@@ -37,7 +37,7 @@ class Canvas:
             self.cells[y // 4][x // 2] |= DOTS[x % 2][y % 4]
 
     def write(self, position: tuple[float, float], letter: str) -> None:
-        """A letter in place of the dots; beside one that is there."""
+        """Write a letter instead of the dots; next to one that is there."""
         column, row = self.cell(position)
         while (row, column) in self.letters:
             column += 1
@@ -45,7 +45,7 @@ class Canvas:
             self.letters[row, column] = letter
 
     def rows(self) -> list[str]:
-        """The lines of letters, the upper one first."""
+        """Return the lines of letters, the upper one first."""
         return [
             "".join(self.letters.get((r, c), chr(0x2800 + cell) if cell else " ") for c, cell in enumerate(row))
             for r, row in enumerate(self.cells)
@@ -53,7 +53,7 @@ class Canvas:
 
 
 def fitted(words: Sequence[str], gap: str = "   ", width: int = WIDTH) -> list[str]:
-    """Words side by side, in as many lines as they need."""
+    """Return words side by side, in as many lines as they need."""
     lines: list[str] = []
     for word in words:
         if lines and len(lines[-1]) + len(gap) + len(word) <= width:
@@ -64,19 +64,19 @@ def fitted(words: Sequence[str], gap: str = "   ", width: int = WIDTH) -> list[s
 
 
 def shortened(lines: Iterable[str], most: int | None) -> list[str]:
-    """The lines; of more than `most` the first, and how many are left out."""
+    """Return the lines; of more than `most` the first, and the number of those left out."""
     result = list(lines)
     left = 0 if most is None else len(result) - most
     return [*result[:most], f"... {left} more lines; .text() has all"] if left > 0 else result
 
 
 def clipped(line: str, width: int = WIDTH) -> str:
-    """A line, cut where the terminal ends."""
+    """Return a line, cut where the terminal ends."""
     return line if len(line) <= width else line[: width - 1] + "…"
 
 
 def blocks(cells: Sequence[str], head: str, again: str, width: int) -> list[str]:
-    """A row of cells, each so wide, after its head; where the terminal ends it goes on below, after `again`."""
+    """Return a row of cells, each so wide, after its head; at the end of the terminal it continues below `again`."""
     size = max(1, (WIDTH - len(head)) // width)
     parts = [cells[k : k + size] for k in range(0, len(cells), size)]
     return [

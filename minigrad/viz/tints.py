@@ -1,4 +1,4 @@
-"""Colours that say something: how large the gradient at each box is, or how many bytes are saved for it."""
+"""Colours for quantities: the gradient at each box, or the bytes that are saved for it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Legend = list[tuple[str, str]]
 
 
 def tinted(colour: str | None, y: Tensor, order: Mapping[str, tuple[str, Any]]) -> tuple[dict[str, str], Legend]:
-    """The colour of each box by id, and what they say; none for None.
+    """Return the colour of each box by id, and a legend; nothing for None.
 
     order: the vertices of the picture.  Raises ArgumentError for another name than "gradient" and "bytes".
     """
@@ -31,11 +31,11 @@ def tinted(colour: str | None, y: Tensor, order: Mapping[str, tuple[str, Any]]) 
         return by_gradient(y, order)
     if colour == "bytes":
         return by_bytes(order)
-    raise ArgumentError(f"viz.graph: colour is 'gradient' or 'bytes', not {colour!r}")
+    raise ArgumentError(f"viz.graph: colour must be 'gradient' or 'bytes', got {colour!r}")
 
 
 def by_gradient(y: Tensor, order: Mapping[str, tuple[str, Any]]) -> tuple[dict[str, str], Legend]:
-    """By the largest element of the gradient that arrives, in powers of ten below the largest of all."""
+    """Colour by the largest element of the incoming gradient, in powers of ten below the largest of all."""
     gradients = flow(y, name="viz.graph").gradients
     sizes = {}
     for key, (kind, item) in order.items():
@@ -56,7 +56,7 @@ def by_gradient(y: Tensor, order: Mapping[str, tuple[str, Any]]) -> tuple[dict[s
 
 
 def by_bytes(order: Mapping[str, tuple[str, Any]]) -> tuple[dict[str, str], Legend]:
-    """By the bytes that an op keeps for its way back, each storage at the op that saved it."""
+    """Colour by the bytes that an op saves for its backward rule, each storage at the op that saved it."""
     sizes = {}
     for key, (kind, item) in order.items():
         if kind == "op":

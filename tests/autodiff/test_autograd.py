@@ -33,7 +33,7 @@ def test_grad_is_always_a_tuple() -> None:
 def test_an_output_that_is_no_scalar_wants_a_cotangent() -> None:
     x = leaf(1.0, 2.0)
     for call in (lambda: grad(x * x, x), lambda: backward(x * x)):
-        with pytest.raises(GradientError, match=r"float64\(2,\) is no scalar, so its gradient needs a cotangent"):
+        with pytest.raises(GradientError, match=r"float64\(2,\) is not a scalar, so its incoming gradient is required"):
             call()
     backward(x * x, mg.ones_like(x))
     assert x.grad.tolist() == [2.0, 4.0]

@@ -301,9 +301,9 @@ def test_a_loop_says_so_once(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("batch", "message"),
     [
-        ("rows", r"filled: batch='rows' is no kind of batching; give one of elementwise, .*, or a rule"),
-        (3, r"filled: batch=3 is no kind of batching"),
-        (lambda x: x, r"filled: its batch rule takes \(x\) and nothing by keyword; it is given \(x, w\)"),
+        ("rows", r"filled: batch='rows' is not a kind of batching; expected one of elementwise, .*, or a rule"),
+        (3, r"filled: batch=3 is not a kind of batching"),
+        (lambda x: x, r"filled: its batch rule takes \(x\) and nothing by keyword; it receives \(x, w\)"),
         (lambda x, w, *, dim: x, r"filled: its batch rule takes \(x, w\) and dim by keyword"),
     ],
 )

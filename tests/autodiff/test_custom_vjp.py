@@ -76,13 +76,13 @@ def test_what_is_wrong_is_named() -> None:
     x = leaf(1.0, 2.0)
     f = mg.custom_vjp(lambda x: x * 2.0)
     f.defvjp(lambda x: x * 2.0, lambda _, g: (g,))
-    with pytest.raises(GradientError, match=r"fwd gave float64\(2,\); expected a pair"):
+    with pytest.raises(GradientError, match=r"fwd returned float64\(2,\); expected the pair"):
         f(x)
     f.defvjp(lambda x: (x * 2.0, ()), lambda _, g: (g, g))
-    with pytest.raises(GradientError, match="gave 2 gradients; expected 1"):
+    with pytest.raises(GradientError, match="returned 2 gradients; expected 1"):
         f(x).backward()
     f.defvjp(lambda x: (x * 2.0, ()), lambda _, g: (mg.ones(3, dtype="float64", device="reference"),))
-    with pytest.raises(ShapeError, match=r"gave float64\(3,\) for"):
+    with pytest.raises(ShapeError, match=r"returned float64\(3,\) for"):
         f(x).backward()
     with pytest.raises(ArgumentError, match="custom_vjp: expected a function"):
         mg.custom_vjp(3.0)
@@ -104,7 +104,7 @@ def test_an_argument_without_a_derivative_may_be_counted_from_the_last() -> None
 def test_results_in_a_dict_would_be_constants() -> None:
     f = mg.custom_vjp(lambda x: (x * 2.0, {"twice": x * 2.0}))
     f.defvjp(lambda x: ((x * 2.0, {"twice": x * 2.0}), None), lambda _, g: (g[0] * 2.0,))
-    with pytest.raises(GradientError, match="forward gave a dict with tensors in it"):
+    with pytest.raises(GradientError, match="forward returned a dict with tensors in it"):
         f(leaf(1.0))
 
 

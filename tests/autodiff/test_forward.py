@@ -399,11 +399,11 @@ def test_a_rule_is_given_zeros_for_a_tangent_that_is_not_there() -> None:
 @pytest.mark.parametrize(
     ("gives", "error", "message"),
     [
-        (lambda dx: 3.0, mg.GradientError, r"gave float 3\.0; expected a tangent of the result float64\(2,\)"),
-        (lambda dx: mg.ones(3, dtype="float64", device="reference"), mg.ShapeError, r"gave float64\(3,\); expected"),
-        (lambda dx: dx > 0.0, mg.GradientError, r"gave bool\(2,\); expected a tangent"),
-        (lambda dx: dx.to("cpu"), mg.DeviceError, r"gave float64\(2,\) on cpu; expected .* on reference"),
-        (lambda dx: (dx, dx), mg.GradientError, r"gave tuple"),
+        (lambda dx: 3.0, mg.GradientError, r"returned float 3\.0; expected a tangent of the result float64\(2,\)"),
+        (lambda dx: mg.ones(3, dtype="float64", device="reference"), mg.ShapeError, r"returned float64\(3,\)"),
+        (lambda dx: dx > 0.0, mg.GradientError, r"returned bool\(2,\); expected a tangent"),
+        (lambda dx: dx.to("cpu"), mg.DeviceError, r"returned float64\(2,\) on cpu; expected .* on reference"),
+        (lambda dx: (dx, dx), mg.GradientError, r"returned tuple"),
     ],
     ids=["number", "shape", "bool", "device", "two"],
 )
@@ -445,7 +445,7 @@ def test_an_op_of_several_results_with_zeros_for_what_nothing_used() -> None:
     for more in ({}, {"linear": True}, {"jvp": lambda dx: (dx * 2.0, dx * 3.0)}):
         a, b = push(twice_and_thrice(**more), (f64(1.0, 5.0),), (f64(1.0, -1.0),))
         assert (a.tolist(), b.tolist()) == ([2.0, -2.0], [3.0, -3.0])
-    with pytest.raises(mg.GradientError, match=r"two_and_three: its jvp rule gave 3 tangents; expected a tuple of 2"):
+    with pytest.raises(mg.GradientError, match=r"two_and_three: jvp rule returned 3 tangents; expected a tuple of 2"):
         push(twice_and_thrice(jvp=lambda dx: (dx, dx, dx)), (f64(1.0),), (f64(1.0),))
 
 

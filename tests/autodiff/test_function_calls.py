@@ -239,7 +239,7 @@ def test_a_vmap_of_several_results_may_say_one_dim_for_all() -> None:
 
 
 def test_a_batch_of_none_wants_a_vmap() -> None:
-    with pytest.raises(GradientError, match="Own: what it gives of an empty batch is not known; define vmap"):
+    with pytest.raises(GradientError, match="Own: its result for an empty batch is unknown; define vmap"):
         func.vmap(Modern.apply)(row(1.0)[:0])
 
 

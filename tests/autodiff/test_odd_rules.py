@@ -249,7 +249,7 @@ def test_a_number_from_outside_is_a_constant_of_a_fused_rule() -> None:
 
 def test_a_fused_rule_that_gives_no_gradient_of_its_operand_is_refused_as_any_other() -> None:
     op = declare(lambda g, x: (g * x > 0.0) & (x > 0.0), fuse=True)
-    with pytest.raises(mg.DTypeError, match=r"odd: the derivative rule for 'x'.*gave bool"):
+    with pytest.raises(mg.DTypeError, match=r"odd: the derivative rule for 'x'.*returned bool"):
         gradient(op)
 
 

@@ -75,9 +75,9 @@ def test_h9_a_value_that_was_written_since_is_noticed_though_it_was_packed() -> 
 @pytest.mark.parametrize(
     ("unpack", "error", "message"),
     [
-        (lambda t: t[:1], ShapeError, r"unpack gave float64\(1,\) for a value that mul saved; expected float64\(2,\)"),
-        (lambda t: t.to(mg.float32), DTypeError, r"unpack gave float32\(2,\)"),
-        (lambda t: 3.0, GradientError, r"unpack gave float 3\.0"),
+        (lambda t: t[:1], ShapeError, r"returned float64\(1,\) for a value that mul saved; expected float64\(2,\)"),
+        (lambda t: t.to(mg.float32), DTypeError, r"unpack returned float32\(2,\)"),
+        (lambda t: 3.0, GradientError, r"unpack returned float 3\.0"),
     ],
 )
 def test_h9_what_unpack_gives_is_what_was_packed(unpack: Any, error: Any, message: str) -> None:
@@ -96,7 +96,7 @@ def test_pack_may_not_write_and_both_must_be_functions() -> None:
         saved_tensors_hooks(lambda t: t.zero_(), lambda t: t),
     ):
         x.exp()
-    with pytest.raises(ArgumentError, match="give two functions"), saved_tensors_hooks(None, None):
+    with pytest.raises(ArgumentError, match="expected two functions"), saved_tensors_hooks(None, None):
         pass
 
 

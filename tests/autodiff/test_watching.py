@@ -59,7 +59,7 @@ def test_what_is_no_gradient_is_named_with_its_rule(name: str, create_graph: boo
     rule, error, got = WRONG[name]
     x = mg.Var([1.0, 2.0, 3.0], device="reference")
     expected = r"expected a tensor float32\(3,\) on reference, as the operand"
-    message = f"cube: the derivative rule for 'x' at {line_of(rule)} gave {got}.*; {expected}"
+    message = f"cube: the derivative rule for 'x' at {line_of(rule)} returned {got}.*; {expected}"
     for _ in range(2):
         with pytest.raises(error, match=message):
             op_with(rule)(x).backward(create_graph=create_graph)
@@ -69,7 +69,7 @@ def test_what_is_no_gradient_is_named_with_its_rule(name: str, create_graph: boo
 def test_the_operand_is_named() -> None:
     right, wrong = lambda g, b: g * b, lambda g, a: 3
     a, b = mg.Var([1.0], device="reference"), mg.Var([2.0], device="reference")
-    with pytest.raises(GradientError, match=f"product: the derivative rule for 'b' at {line_of(wrong)} gave int 3"):
+    with pytest.raises(GradientError, match=f"product: the derivative rule for 'b' at {line_of(wrong)} returned int 3"):
         op_with(right, wrong)(a, b).backward()
 
 
@@ -95,11 +95,11 @@ def joint_op(joint: Callable[..., Any]) -> Callable[..., Any]:
 
 
 JOINT: dict[str, tuple[Callable[..., Any], str]] = {
-    "one": (lambda g, a, b: (g * b,), "gave 1 gradients; expected a tuple of 2"),
-    "three": (lambda g, a, b: (g * b, g * a, g), "gave 3 gradients; expected a tuple of 2"),
-    "tensor": (lambda g, a, b: g * b, r"gave float32\(2,\); expected a tuple of 2"),
-    "none": (lambda g, a, b: None, "gave NoneType None; expected a tuple of 2"),
-    "number": (lambda g, a, b: (g * b, 1.0), r"gave float 1.0; expected a tensor float32\(2,\)"),
+    "one": (lambda g, a, b: (g * b,), "returned 1 gradients; expected a tuple of 2"),
+    "three": (lambda g, a, b: (g * b, g * a, g), "returned 3 gradients; expected a tuple of 2"),
+    "tensor": (lambda g, a, b: g * b, r"returned float32\(2,\); expected a tuple of 2"),
+    "none": (lambda g, a, b: None, "returned NoneType None; expected a tuple of 2"),
+    "number": (lambda g, a, b: (g * b, 1.0), r"returned float 1.0; expected a tensor float32\(2,\)"),
 }
 
 
@@ -139,7 +139,7 @@ def test_a_joint_rule_that_leaves_out_what_was_asked_for_is_named(create_graph: 
     a, b = mg.Var([1.0, 2.0], device="reference"), mg.Var([3.0, 4.0], device="reference")
     y = joint_op(lambda g, a, b, *, asked: (g * b, None))(a, b)
     assert mg.grad(y, [a], create_graph=create_graph, retain_graph=True)[0].tolist() == [3.0, 4.0]
-    with pytest.raises(GradientError, match=r"the joint derivative rule for 'b' at .* gave NoneType None; expected"):
+    with pytest.raises(GradientError, match=r"the joint derivative rule for 'b' at .* returned NoneType None"):
         mg.grad(y, [a, b], create_graph=create_graph)
 
 
@@ -194,7 +194,7 @@ def test_of_several_results_the_gradient_is_named_that_was_written_into() -> Non
 def test_grad_is_none_or_a_gradient(value: Any, error: type[Exception], got: str) -> None:
     x = mg.Var([1.0, 2.0], device="reference")
     x.grad = kept = mg.ones(2, device="reference")
-    with pytest.raises(error, match=rf"grad: {got} is no gradient of the Var float32\(2,\) on reference; give None or"):
+    with pytest.raises(error, match=rf"grad: {got} is not a gradient of the Var float32\(2,\) on reference; set it"):
         x.grad = value
     assert x.grad is kept
     (x * 2.0).backward()

@@ -120,7 +120,7 @@ def test_without_debug_it_says_how_to_learn_more() -> None:
     x = mg.Var([1.0])
     loss = (x.detach() * mg.Var([2.0])).sum()
     assert "run the program under mg.debug()" in x.explain_grad(loss).reasons[0]
-    with pytest.raises(GradientError, match=r"name it, as in x\.explain_grad\(loss\)"):
+    with pytest.raises(GradientError, match=r"for example x\.explain_grad\(loss\)"):
         x.explain_grad()
 
 

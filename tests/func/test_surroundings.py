@@ -172,5 +172,5 @@ def test_writes_and_backward_are_refused_inside() -> None:
                 transform(fn)
         with pytest.raises(GradientError, match="belongs to a transform, which writes in place do not pass"):
             transform(into_another)
-        with pytest.raises(GradientError, match=r"transforms leave no .grad behind; ask for a derivative inside of it"):
+        with pytest.raises(GradientError, match=r"transforms leave no .grad behind; compute the derivative inside it"):
             transform(lambda x: x.sum().backward())

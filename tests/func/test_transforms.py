@@ -180,11 +180,11 @@ def test_a_hessian_and_its_products() -> None:
 def test_bad_use_is_answered_in_a_sentence() -> None:
     ints = mg.tensor([1, 2], device="reference")
     bad: list[tuple[Any, type[Exception], str]] = [
-        (lambda: f.grad(lambda x: x)(X), GradientError, r"grad: the function .* must give one scalar float, of shape"),
-        (lambda: f.grad(lambda x: 3.0)(X), GradientError, r"must give one scalar float.*gave float 3.0"),
+        (lambda: f.grad(lambda x: x)(X), GradientError, r"grad: the function .* must return a scalar float of shape"),
+        (lambda: f.grad(lambda x: 3.0)(X), GradientError, r"must return a scalar float.*got float 3.0"),
         (lambda: f.grad(lambda x: (squares(x), 1))(X), GradientError, r"has_aux=True for more values"),
-        (lambda: f.grad(squares, has_aux=True)(X), ArgumentError, r"with has_aux=True .* must give \(output, aux\)"),
-        (lambda: f.grad(squares)(3.0), GradientError, r"there is no tensor in float 3.0, .* as mg.tensor\(3.0\)"),
+        (lambda: f.grad(squares, has_aux=True)(X), ArgumentError, r"with has_aux=True .* must return \(output, aux\)"),
+        (lambda: f.grad(squares)(3.0), GradientError, r"expected at least one tensor .*, got float 3.0; .* mg.tensor"),
         (lambda: f.grad(squares)(ints), DTypeError, r"grad: int64\(2,\) can have no derivative, only floats have"),
         (lambda: f.grad(squares, argnums=1)(X), ArgumentError, r"argnums=1 names none of the 1 positional arguments"),
         (lambda: f.jvp(squares, (X,), (X, X)), ArgumentError, r"jvp: tangents nested as .* do not fit the primals"),
@@ -192,8 +192,8 @@ def test_bad_use_is_answered_in_a_sentence() -> None:
         (lambda: f.jvp(squares, X, X), ArgumentError, r"jvp: primals and tangents must be tuples"),
         (lambda: f.vjp(squares, X)[1](X), ShapeError, r"vjp: the cotangent float64\(2,\) must have shape and dtype"),
         (lambda: f.vjp(squares, X)[1]([X]), ArgumentError, r"vjp: cotangents nested as list\(\*\) do not fit"),
-        (lambda: f.vjp(squares), ArgumentError, r"vjp: there is nothing to differentiate"),
-        (lambda: f.vjp(lambda x: 3, X), ArgumentError, r"vjp: the function .* must give tensors, and gave int 3"),
+        (lambda: f.vjp(squares), ArgumentError, r"vjp: expected primals for"),
+        (lambda: f.vjp(lambda x: 3, X), ArgumentError, r"vjp: the function .* must return tensors, got int 3"),
         (lambda: f.jacrev(squares, chunk_size=0), ArgumentError, r"jacrev: chunk_size must be a positive int"),
         (lambda: f.jacobian(squares, mode="up"), ArgumentError, r"jacobian: mode must be 'reverse' or 'forward'"),
         (lambda: f.hvp(squares, X, X), ArgumentError, r"hvp: primals and tangents must be tuples"),

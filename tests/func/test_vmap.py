@@ -105,13 +105,13 @@ def test_bad_use_is_answered_in_a_sentence() -> None:
         (lambda: f.vmap(mg.add, in_dims=2)(A, A), IndexOutOfRange, r"in_dims has dim 2 for float64\(3, 4\)"),
         (lambda: f.vmap(mg.exp, in_dims="x")(A), ArgumentError, r"in_dims must be an int or a tuple"),
         (lambda: f.vmap(mg.exp, in_dims=((0, 0),))(A), ArgumentError, r"in_dims=.* does not fit the arguments"),
-        (lambda: f.vmap(mg.add, in_dims=(0, 0))(A, 1.0), ArgumentError, r"gives float 1.0 a batch at dim 0"),
-        (lambda: f.vmap(mg.exp, in_dims=(None,))(A), ArgumentError, r"gives no argument of .* a batch"),
+        (lambda: f.vmap(mg.add, in_dims=(0, 0))(A, 1.0), ArgumentError, r"in_dims has dim 0 for float 1.0"),
+        (lambda: f.vmap(mg.exp, in_dims=(None,))(A), ArgumentError, r"marks no argument of .* as a batch"),
         (lambda: f.vmap(mg.exp)(), ArgumentError, r"was called without arguments"),
         (lambda: f.vmap(mg.exp)(mg.tensor(1.0)), IndexOutOfRange, r"in_dims has dim 0 for float32\(\)"),
-        (lambda: f.vmap(mg.exp, out_dims=3)(A), IndexOutOfRange, r"out_dims=3 is no place for the batch"),
+        (lambda: f.vmap(mg.exp, out_dims=3)(A), IndexOutOfRange, r"out_dims=3 is not a position for the batch"),
         (lambda: f.vmap(mg.exp, out_dims=(0, 0))(A), ArgumentError, r"out_dims=.* does not fit the output"),
-        (lambda: f.vmap(lambda x: 3.0)(A), ArgumentError, r"vmap: the function .* must give tensors, and gave float 3"),
+        (lambda: f.vmap(lambda x: 3.0)(A), ArgumentError, r"vmap: the function .* must return tensors, got float 3"),
         (lambda: f.vmap(mg.exp, chunk_size=0), ArgumentError, r"chunk_size must be a positive int"),
     ]  # fmt: skip
     for call, error, message in bad:

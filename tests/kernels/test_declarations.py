@@ -187,7 +187,7 @@ def test_a_rule_that_could_mean_the_output_or_an_operand_is_refused():
 
 
 def test_a_kernel_that_does_not_take_what_it_is_given_is_refused():
-    with pytest.raises(DeclarationError, match=r"f takes \(backend\); it is given the backend, the Spec of each"):
+    with pytest.raises(DeclarationError, match=r"f takes \(backend\); it receives the backend, the Spec of each"):
         mg.kernel(dtype=rules.index_dtype, shape=rules.same_shape)(cell("def f(backend):\n    'A test.'\n"))
 
 

@@ -519,7 +519,7 @@ def test_a_definition_that_gives_no_tensor_takes_no_out() -> None:
     def odd(x: mg.Tensor) -> None:
         """Nothing."""
 
-    with pytest.raises(mg.DeclarationError, match=r"^odd: its definition gave None"):
+    with pytest.raises(mg.DeclarationError, match=r"^odd: its definition returned None"):
         odd(mg.ones(2, device="reference"), out=mg.ones(2, device="reference"))
 
 

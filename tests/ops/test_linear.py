@@ -121,13 +121,13 @@ def declared(linear: Any, operands: int = 2) -> Any:
 @pytest.mark.parametrize(
     ("claim", "message"),
     [
-        (True, r"linear=True says too little of the operands x, w"),
+        (True, r"linear=True is ambiguous for the operands x, w"),
         (joint("x", "z"), r"linear= names 'z'; the operands are x, w"),
         (each("x", "out"), r"linear= names 'out'"),
         (joint("x", "x"), r"names an operand of \('x', 'x'\) twice"),
-        (joint(), r"is no claim; give joint\(\.\.\.\) or each"),
-        (each("x", ()), r"is no claim"),
-        ("x", r"linear='x' is no claim"),
+        (joint(), r"is not a claim; expected joint\(\.\.\.\) or each"),
+        (each("x", ()), r"is not a claim"),
+        ("x", r"linear='x' is not a claim"),
     ],
     ids=str,
 )

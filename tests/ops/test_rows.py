@@ -213,8 +213,8 @@ def test_a_masked_element_does_not_spoil_the_second_derivative() -> None:
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"result": _misspelt}, "asks for 'middel'; there are x, weight, bias, middle, scale"),
-        ({"operands": ("x", "gain", "bias")}, "asks for 'gain'; there are x, weight, bias"),
+        ({"result": _misspelt}, "reads 'middel'; expected one of x, weight, bias, middle, scale"),
+        ({"operands": ("x", "gain", "bias")}, "reads 'gain'; expected one of x, weight, bias"),
     ],
 )
 def test_a_declaration_names_what_its_functions_ask_for(wrong: dict[str, Any], message: str) -> None:

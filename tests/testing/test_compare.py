@@ -61,7 +61,7 @@ def test_another_way_through_the_function_is_told() -> None:
             y = z
         return y
 
-    with pytest.raises(CompareError, match="the function takes another way"):
+    with pytest.raises(CompareError, match="the function takes another branch"):
         compare(branch, "numpy", X)
 
 

@@ -94,7 +94,7 @@ def test_every_argument_is_looked_at_before_the_worst_is_named() -> None:
 
 def test_what_gives_no_tensor_is_refused() -> None:
     for wrong in (lambda x: None, lambda x: {"y": x}, lambda x: (x, 1.0)):
-        with pytest.raises(mg.ArgumentError, match=r"the function gave .*; expected a tensor, or a tuple or list of"):
+        with pytest.raises(mg.ArgumentError, match=r"the function returned .*; expected a tensor, or a tuple or"):
             gradcheck(wrong, mg.Var([1.0], dtype="float64"))
 
 
@@ -311,7 +311,7 @@ def test_forward_mode_is_checked_where_nothing_is_said_and_the_function_goes_thr
 
     for function, why in (
         (Own.apply, "Own: a Function whose forward takes ctx cannot be transformed"),
-        (lambda x: x * 2.0 if x.requires_grad else x * 3.0, "gives other values where its arguments carry tangents"),
+        (lambda x: x * 2.0 if x.requires_grad else x * 3.0, "returns other values if its arguments carry tangents"),
     ):
         report = gradcheck(function, x)
         assert report and not report.checks and "forward mode is not compared: " in str(report) and why in str(report)

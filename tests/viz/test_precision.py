@@ -162,8 +162,8 @@ def test_another_way_is_refused_with_both_lines() -> None:
             return x.exp()
         return x.sqrt()
 
-    with pytest.raises(ArgumentError, match=r"another way in float16 than in float64: here comes sqrt\(\) at .*, there "
-                                            r"exp\(\) at .*:\d+; .* mg.where in place of if"):  # fmt: skip
+    with pytest.raises(ArgumentError, match=r"branch in float16 than in float64: here comes sqrt\(\) at .*, there "
+                                            r"exp\(\) at .*:\d+; .* mg.where instead of if"):  # fmt: skip
         mg.viz.precision(f, 1e-5)
     with pytest.raises(ArgumentError, match=r"here it ends, there exp\(\)"):
         mg.viz.precision(lambda x: x * x if (x * x).item() == 0 else (x * x).exp(), 1e-5)

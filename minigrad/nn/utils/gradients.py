@@ -72,7 +72,7 @@ def get_total_norm(
 def clip_grads_with_norm_(
     parameters: Tensors, max_norm: float, total_norm: Tensor, foreach: bool | None = None
 ) -> None:
-    """Multiply the gradients by `max_norm / total_norm` in place, if that is below 1.
+    """Multiply the gradients in place by `max_norm / total_norm`, if that is below 1.
 
     Parameters
     ----------
