@@ -36,8 +36,13 @@ RULES = {
     "what-object": (
         r"\b(?:of|to|for|from|by|in|with|into|returns?|gives?|has|keeps?|reads?|writes?|makes?) what\b(?![^.]*\?)",
         "a noun: the value, the memory, the text"),
-    "is-no": (r"\b(?:is|are|was|were|be) no (?!longer|more|less|different|other|way|need|such|one\b)\w+", "'is not a'"),
-    "an-for-per": (rf"\b(?:one|two|each|\d+) \w+s? an? (?:{QUANTITIES})\b", "'per operand', 'for each row'"),
+    "is-no": (
+        r"(?<!here )\b(?:is|are|was|were|be) no (?!longer|more|less|different|other|way|need|such|one\b)\w+",
+        "'is not a'"),
+    "an-for-per": (
+        rf"\b(?:one|two|\d+) (?!(?:of|for|with|in|at|and|is|as|when|along|after|by|from|where)\b)\w+s? an? "
+        rf"(?:{QUANTITIES})\b",
+        "'per operand', 'for each row'"),
     "stands": (r"\b(?:stands?|stood)\b(?! (?:for|out)\b)", "'is', 'is in', 'appears'"),
     "old-word": (
         r"\b(?:mend(?:s|ed)?|dear(?:er)?|thrice|anew|likewise|shall|alike|but for|inside of|whole numbers?|"

@@ -233,7 +233,7 @@ def launcher(fn: RowFn, lines: Names) -> Body:
 
 
 def picking(request: Callable[..., Any], fn: RowFn, label: str) -> Body:
-    """Return the body of an op that requests `Pick` or `PickBack`; its last two operands are the rows and the classes."""
+    """Return the body of an op that requests `Pick` or `PickBack`; the last operands are the rows and the classes."""
 
     def body(backend: Any, out: Spec, *specs: Spec, ignore: int, reduction: str) -> Any:
         launch = backend.prepare(request(fn, ignore, reduction), out, *specs)
