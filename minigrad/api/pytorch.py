@@ -175,14 +175,6 @@ def expand_as(x: Tensor, other: Tensor) -> Tensor:
     return views.expand(x, shape=other.shape)
 
 
-@public(namespace=MG)
-def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
-    """Return views of all positions along `dim`, which is removed."""
-    expect_tensors("unbind", input)
-    d = normalize_dim(dim, input.ndim, "unbind", input)
-    return tuple([views.select(input, dim=d, index=k) for k in range(input.shape[d])])
-
-
 def sum_to_size(x: Tensor, *size: int | Sequence[int]) -> Tensor:
     """Return the sum over the dims along which a tensor of that size was expanded to the shape of x; see `expand`."""
     expect_tensors("sum_to_size", x)
@@ -299,7 +291,7 @@ def norm(
 
 FUNCTIONS = (
     size, dim, stride, storage_offset, element_size, is_floating_point, type, type_as, cpu, cuda, pin_memory,
-    is_pinned, view_as, reshape_as, expand_as, sum_to_size, unbind, new_tensor,
+    is_pinned, view_as, reshape_as, expand_as, sum_to_size, new_tensor,
     new, get_device, resize_, resize_as_, share_memory_, newly(creation.empty),
     newly(creation.zeros), newly(creation.ones), new_full, norm,
 )  # fmt: skip

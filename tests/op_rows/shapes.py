@@ -100,6 +100,7 @@ PARTS = [
     _row(name, _joined(call), _parts(numpy), ops=ops)
     for name, call, numpy, ops in (
         ("tensor_split", lambda x: x.tensor_split((1, -1), 1), lambda x: np.split(x, (1, -1), 1), ()),
+        ("unbind", lambda x: x.unbind(axis=1), lambda x: np.split(x, 5, 1), ()),
         ("hsplit", lambda x: x.hsplit(5), lambda x: np.hsplit(x, 5), ()),
         ("vsplit", lambda x: x.vsplit([1]), lambda x: np.vsplit(x, [1]), ()),
         ("dsplit", lambda x: x.dsplit(2), lambda x: np.dsplit(x, 2), ()),

@@ -6,16 +6,24 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 from minigrad.core.roles import AS_IT_COMES, Along, Dim, Role
-from minigrad.core.shape import as_int
+from minigrad.core.shape import as_int, normalize_dim
 from minigrad.declare.decorators import composed
 from minigrad.errors import ArgumentError, ShapeError
 from minigrad.ops.shape.joining import chunk, split
 from minigrad.ops.shape.rearranging import expect_dims
+from minigrad.ops.shape.views import select
 from minigrad.runtime.tensor import Tensor, describe
 
 Sections = Annotated[
     Any, Role("Sections", "how many parts, or where they end", "int | Sequence[int] | Tensor", AS_IT_COMES)
 ]
+
+
+@composed(out=False)
+def unbind(input: Tensor, dim: Along = 0) -> tuple[Tensor, ...]:
+    """Return views of all positions along `dim`, which is removed."""
+    d = normalize_dim(dim, input.ndim, "unbind", input)
+    return tuple([select(input, dim=d, index=k) for k in range(input.shape[d])])
 
 
 @composed(out=False)
