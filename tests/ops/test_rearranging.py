@@ -291,7 +291,7 @@ ERRORS = [
     (lambda o: o["x"].repeat_interleave(mg.tensor([1, 2]), 1), ArgumentError, r"the counts \[1, 2\] .* one or 3"),
     (lambda o: o["x"].repeat_interleave(-1), ArgumentError, r"^repeat_interleave: the counts -1"),
     (lambda o: o["x"].repeat_interleave(mg.tensor([1.0])), DTypeError, r"^repeat_interleave: repeats must be ints"),
-    (lambda o: o["x"].repeat_interleave(2, output_size=3), ArgumentError, r"the sum of the counts is 12, not output_size=3"),
+    (lambda o: o["x"].repeat_interleave(2, output_size=3), ArgumentError, "counts is 12, not output_size=3"),
     (lambda o: F.pad(o["x"], (1,)), ArgumentError, r"^pad: in constant_pad_nd: pad \(1,\)|two counts for each dim"),
     (lambda o: F.pad(o["x"], (-4, 0)), ShapeError, r"takes more than dim 1"),
     (lambda o: F.pad(o["x"], (3, 0), "reflect"), ShapeError, r"^pad: reflect by \(3, 0\) .* at most 2 fit"),
