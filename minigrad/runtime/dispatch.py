@@ -67,7 +67,9 @@ def run(op: Op, plan: CallPlan, operands: tuple[Tensor, ...]) -> Any:
         return run_several(op, plan, operands)
     if plan.launch is None:
         return run_view(op, plan, operands[0])
-    return run_one(op, plan, operands[0]) if len(operands) == 1 else run_single(op, plan, operands)
+    if len(operands) == 1:
+        return run_one(op, plan, operands[0])
+    return run_two(op, plan, *operands) if len(operands) == 2 else run_single(op, plan, operands)
 
 
 def run_single(op: Op, plan: CallPlan, operands: tuple[Tensor, ...]) -> Tensor:
@@ -174,8 +176,9 @@ def record(op: Op, plan: CallPlan, operands: tuple[Tensor, ...], storages: tuple
     return node
 
 
-# `run` for one operand.
-run_one: Any = fast_paths.written_out(run_single, 1, globals())
+# `run` for one operand and for two.
+run_one = fast_paths.written_later(run_single, 1, globals())
+run_two = fast_paths.written_later(run_single, 2, globals())
 
 
 def fast_path(op: Op, *front: Any) -> Callable[..., Any]:

@@ -80,6 +80,18 @@ def written_out(function: Callable[..., Any], count: int, names: dict[str, Any])
     return _written[key]
 
 
+def written_later(function: Callable[..., Any], count: int, names: dict[str, Any]) -> Any:
+    """The same at its first call: an import that writes it takes some milliseconds longer."""
+    own: dict[str, Any] = {}
+
+    def write() -> Callable[..., Any]:
+        made = written_out(function, count, names)
+        own.update(vars(builtins) | names, record=made.__globals__["record"])
+        return made
+
+    return at_first_call(f"{function.__name__}_{count}", own, write)
+
+
 def code_of(text: str, title: str) -> CodeType:
     """Compiled source that tracebacks and debuggers show, under a name that no other source has."""
     path, count = f"<minigrad {title}>", 1

@@ -184,6 +184,7 @@ def pick(in_K, out, N):  # type: ignore[no-untyped-def]
     nothing else of a row is read.
     """
     n = N.n
+    rank = N.rank
     value = 0.0
     ROOMS()
     only = N.chunks == 1
@@ -195,7 +196,11 @@ def pick(in_K, out, N):  # type: ignore[no-untyped-def]
             rest = r
             to = N.offset[0]
             at_K = N.offset[K + 1]
-            walk(rest, N.shape, to=N.strides[0], at_K=N.strides[K + 1])
+            if rank == 1:  # without a division per row
+                to += r * N.strides[0][0]
+                at_K += r * N.strides[K + 1][0]
+            else:
+                walk(rest, N.shape, to=N.strides[0], at_K=N.strides[K + 1])
             chosen = np.int64(in_1[at_1])
             if chosen != N.ignore and (chosen < 0 or chosen >= n):
                 flag[0] = 1

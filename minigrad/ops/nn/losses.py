@@ -27,7 +27,7 @@ from minigrad.ops.nn.softmax import LOG_SOFTMAX, SOFTMAX, log_softmax, softmax, 
 from minigrad.ops.pointwise.compare import where
 from minigrad.ops.reduction.sums import mean, sum, wide
 from minigrad.ops.shape.views import expand, permute, unsqueeze
-from minigrad.runtime.dispatch import number
+from minigrad.runtime.dispatch import apply, number
 from minigrad.runtime.recording import is_grad_enabled
 from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.tracers import derives
@@ -165,7 +165,9 @@ def nll_loss(
     ignore = as_int(ignore_index, "ignore_index", "nll_loss")
     if weight is None:
         _expect_classes("nll_loss", x, target, dim)
-        return minus_named(x, target, dim=dim, ignore=ignore, reduction=reduction)
+        op = minus_named.op  # type: ignore[attr-defined]
+        result: Tensor = apply(op, (x, target), {"dim": dim, "ignore": ignore, "reduction": reduction})
+        return result
     return _reduced(*_class_loss("nll_loss", x, target, weight, ignore, dim), reduction)
 
 
