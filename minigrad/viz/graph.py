@@ -114,8 +114,7 @@ class Graph:
         return "\n".join([head, *shortened(Outline(self.nodes, self.edges), most)])
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        page = {} if self.foldable is None else {"text/html": self.html()}
-        return {"image/svg+xml": self.svg(), "text/plain": repr(self), **page}
+        return {"text/html": self.html(), "image/svg+xml": self.svg(), "text/plain": repr(self)}
 
     def __repr__(self) -> str:
         return self.text(LINES)
