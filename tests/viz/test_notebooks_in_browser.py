@@ -199,7 +199,7 @@ def test_a_saved_page_follows_the_scheme_and_fits(opened: Any, scheme: str, widt
         assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
         page.evaluate("document.querySelectorAll('details').forEach((part) => { part.open = true; })")
         columns = page.locator(".mg-columns > div").evaluate_all(
-            "(parts) => parts.map((part) => part.getBoundingClientRect()).map((r) => [r.left, r.right, r.top, r.bottom])"
+            "(parts) => parts.map((e) => e.getBoundingClientRect()).map((r) => [r.left, r.right, r.top, r.bottom])"
         )
         for k, (left, _, top, _) in enumerate(columns[1:]):
             assert left >= columns[k][1] or top >= columns[k][3], "columns do not overlap"
