@@ -7,6 +7,7 @@ from pathlib import Path
 
 from minigrad.diagnostics.page import darkened, styled
 from minigrad.errors import ArgumentError
+from minigrad.viz.export import ENDINGS, rendered
 from minigrad.viz.shapes import FORBIDDEN, escaped
 
 
@@ -35,13 +36,32 @@ class Picture:
         return darkened(self.svg)
 
     def save(self, path: str | Path, dark: bool = False) -> Path:
-        """Write it as a page of its own, .html, or .svg where it is one.  dark: on black, for .svg.  Raises
-        ArgumentError for another ending."""
+        """Write the picture to a file.
+
+        Parameters
+        ----------
+        path : str or Path
+            File that ends in .html; if the picture is one SVG, also in .svg, .png or .pdf.
+        dark : bool, default False
+            Whether a .svg, .png or .pdf file has a dark ground. A page follows the scheme of the browser.
+
+        Returns
+        -------
+        Path
+            The file.
+
+        Raises
+        ------
+        ArgumentError
+            If the ending is another one, or if the package for .png (resvg-py) or .pdf (svglib) is not installed.
+        """
         target = Path(path)
-        if self.svg and target.suffix.lower() == ".svg":
-            target.write_text(self.on_black if dark else self.svg, encoding="utf-8")
-            return target
-        return save_page(target, self.title, self.html, ".html or .svg" if self.svg else ".html")
+        ending = target.suffix.lower()
+        if not self.svg or ending not in (".svg", *ENDINGS):
+            return save_page(target, self.title, self.html, ".html, .svg, .png or .pdf" if self.svg else ".html")
+        drawing = self.on_black if dark else self.svg
+        target.write_bytes(drawing.encode("utf-8") if ending == ".svg" else rendered(drawing, ending))
+        return target
 
 
 def scrolling(svg: str) -> str:
