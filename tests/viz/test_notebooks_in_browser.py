@@ -179,6 +179,7 @@ def shown_in_notebooks() -> dict[str, Any]:
         "grads": (x * x).sum().backward(), "report": report, "kernel": mg.viz.kernel(x.tanh(), machine=False),
         "precision": mg.viz.precision(lambda x: x * x, [1.1, 2.3]),
         "curves": mg.viz.curves([1.0, 2.0]), "layout": mg.viz.layout(mg.ones(2)), "memory": mg.viz.memory(perceptron()),
+        "heat": mg.viz.tensor(mg.arange(12).reshape(3, 4) - 4.0),
         "graph": SimpleNamespace(_repr_html_=mg.viz.graph(layers(2), fold=True).html),
         "plain graph": SimpleNamespace(_repr_html_=mg.viz.graph(x.sum()).html),
     }  # fmt: skip
@@ -191,6 +192,7 @@ def test_a_saved_page_follows_the_scheme_and_fits(opened: Any, scheme: str, widt
     for picture in (
         mg.viz.graph(y), mg.viz.step(y), mg.viz.memory(y), mg.viz.kernel(mg.Var([1.0, 2.0]).tanh()),
         mg.viz.precision(lambda x: x * x, [1.1, 2.3]), mg.viz.curves(mg.tanh, orders=1), mg.viz.layout(mg.ones(3, 30)),
+        mg.viz.tensor(mg.arange(12).reshape(3, 4) - 4.0),
     ):  # fmt: skip
         page = opened(picture, viewport={"width": width, "height": 700}, color_scheme=scheme)
         assert page.evaluate(FAINT) == []
