@@ -25,7 +25,7 @@ HOSTILE = (
     "<img src=x onerror=alert(1)>",
     "\"><svg onload='alert(1)'>&'",
     "</title></pre></style></script><script>alert(1)</script>",
-    "--></template><!-- &lt;b&gt;]]>",
+    "--></template><!-- &lt;b&gt;]]>alert(1)",
     "javascript:alert(1)//`${alert(1)}`\\",
 )
 
