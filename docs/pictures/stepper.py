@@ -10,6 +10,7 @@ import re
 import textwrap
 
 import minigrad as mg
+from minigrad.diagnostics.page import DARK
 from minigrad.viz import svg
 from minigrad.viz.shapes import ACCENT, MONO, PALE, SANS, box, drawing, label
 
@@ -50,7 +51,7 @@ def style(count: int) -> str:
         "@media (prefers-reduced-motion:reduce){.frame{animation:none}}",
     ]
     dark = "".join(
-        f'[fill="{light}"]{{fill:{other}}}[stroke="{light}"]{{stroke:{other}}}' for light, other in svg.DARK.items()
+        f'[fill="{light}"]{{fill:{other}}}[stroke="{light}"]{{stroke:{other}}}' for light, other in DARK.items()
     )
     return f"<style>{''.join(rules)}@media (prefers-color-scheme:dark){{{dark}}}</style>"
 

@@ -16,6 +16,7 @@ from minigrad.autodiff.checks import end_of, node_of
 from minigrad.autodiff.engine import reachable
 from minigrad.config import settings
 from minigrad.diagnostics.flow import Flow, Step, flow, values
+from minigrad.diagnostics.page import styled
 from minigrad.diagnostics.reasons import blocked, named, not_finite, spoiled
 from minigrad.errors import GradientError
 from minigrad.runtime.graph import BackpropOp
@@ -39,7 +40,7 @@ class Explanation:
 
     def _repr_html_(self) -> str:
         items = "".join(f"<li>{escape(reason)}</li>" for reason in self.reasons)
-        return f"<p>{escape(self.what)}</p><ul>{items}</ul>"
+        return styled(f"<p>{escape(self.what)}</p><ul>{items}</ul>")
 
 
 def explain_grad(x: Tensor, y: Tensor | None = None) -> Explanation:

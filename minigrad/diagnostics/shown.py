@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minigrad.diagnostics.flow import values
+from minigrad.diagnostics.page import styled
 from minigrad.runtime.tensor import Tensor
 from minigrad.runtime.tracers import Tracer
 
@@ -46,7 +47,7 @@ def image_html(value: Mapping[str, Any]) -> str:
     if not value["image"]:
         return ""
     size = f'width="{4 * value["width"]}" height="{4 * value["height"]}"'
-    return f'<img src="{value["image"]}" {size} style="image-rendering:pixelated" alt="{escape(value["text"])}">'
+    return f'<img src="{value["image"]}" {size} alt="{escape(value["text"])}">'
 
 
 def tensor_html(x: Tensor, text: str) -> str:
@@ -57,7 +58,7 @@ def tensor_html(x: Tensor, text: str) -> str:
     value = shown(x)
     name = getattr(x, "name", None) or ("Var" if x.is_variable else "tensor")
     summary = escape(f"{name} {value['kind']}, {value['text']}")
-    return f"<div>{image_html(value)} {summary}<details><summary>numbers</summary>{body}</details></div>"
+    return styled(f"{image_html(value)} {summary}<details><summary>numbers</summary>{body}</details>")
 
 
 def grads_html(grads: Mapping[str, Tensor]) -> str:
@@ -67,7 +68,7 @@ def grads_html(grads: Mapping[str, Tensor]) -> str:
         value = shown(gradient)
         cell = f"{image_html(value)} {escape(value['text'])} <small>{escape(value['kind'])}</small>"
         rows += f"<tr><th>{escape(name)}</th><td>{cell}</td></tr>"
-    return f"<table><caption>gradients</caption>{rows}</table>"
+    return styled(f'<div class="mg-wide"><table><caption>gradients</caption>{rows}</table></div>')
 
 
 def as_text(elements: NDArray[Any]) -> str:

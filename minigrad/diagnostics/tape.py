@@ -19,6 +19,7 @@ from minigrad.core.allocator import CpuAllocator
 from minigrad.core.storage import Storage
 from minigrad.diagnostics.flow import flow
 from minigrad.diagnostics.ledger import Ledger
+from minigrad.diagnostics.page import styled
 from minigrad.errors import GradientError
 from minigrad.runtime import journal
 from minigrad.runtime.graph import BackpropOp
@@ -138,13 +139,13 @@ class Tape(Sequence[Row]):
     def _repr_html_(self) -> str:
         most = max((row.saved for row in self.rows), default=0) or 1
         rows = [
-            f'<tr>{"".join(f"<td>{escape(cell)}</td>" for cell in cells)}<td><div style="background:#c33;height:0.8em;'
-            f'width:{100 * row.saved / most:.0f}px"></div></td></tr>'
+            f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}"
+            f'<td><div class="mg-bar" style="width:{100 * row.saved / most:.0f}px"></div></td></tr>'
             for row, cells in zip(self.rows, self.lines(), strict=True)
         ]
         head = "".join(f"<th>{name}</th>" for name in ("", "op", "saved", "forward", "backward", "line", ""))
         summary = "".join(f"<p>{escape(line)}</p>" for line in self.summary())
-        return f"<table><tr>{head}</tr>{''.join(rows)}</table>{summary}"
+        return styled(f'<div class="mg-wide"><table><tr>{head}</tr>{"".join(rows)}</table></div>{summary}')
 
 
 def tape(y: Tensor, timed: bool = False) -> Tape:

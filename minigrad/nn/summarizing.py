@@ -10,6 +10,7 @@ from math import prod
 from time import perf_counter
 from typing import Any
 
+from minigrad.diagnostics.page import styled
 from minigrad.diagnostics.tape import in_time, in_units
 from minigrad.errors import DeclarationError
 from minigrad.nn.modules.module import Module
@@ -80,16 +81,14 @@ class Summary(Sequence[Row]):
 
     def _repr_html_(self) -> str:
         def cells(row: tuple[str, ...], tag: str) -> str:
-            sides = ["left", "left", *["right"] * (len(HEAD) - 2)]
-            return "".join(
-                f'<{tag} style="text-align:{side};white-space:pre">{escape(cell)}</{tag}>'
-                for cell, side in zip(row, sides, strict=True)
-            )
+            sides = ["", "", *[' class="mg-right"'] * (len(HEAD) - 2)]
+            return "".join(f"<{tag}{side}>{escape(cell)}</{tag}>" for cell, side in zip(row, sides, strict=True))
 
         *rows, total = self._lines()
         body = "".join(f"<tr>{cells(row, 'td')}</tr>" for row in rows)
         foot = f"<tr>{cells(total, 'th')}</tr>"
-        return f"<table><tr>{cells(HEAD, 'th')}</tr>{body}{foot}</table><p>{escape(self._note())}</p>"
+        table = f'<div class="mg-wide"><table><tr>{cells(HEAD, "th")}</tr>{body}{foot}</table></div>'
+        return styled(f"{table}<p>{escape(self._note())}</p>")
 
 
 def summary(model: Module, *args: Any, **kwargs: Any) -> Summary:

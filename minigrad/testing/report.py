@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from minigrad.diagnostics.page import styled
 from minigrad.errors import GradientError, quantity
 
 SHOWN = 8  # of the ranked elements
@@ -125,7 +126,7 @@ class Report:
         body = [f"<pre>{html.escape(str(self))}</pre>"]
         wrong = {element.argument for element in self.ranked}
         body += [picture(a) for a in self.arguments if a.analytic is not None and a.label in wrong]
-        return "".join(body)
+        return styled("".join(body))
 
 
 def picture(a: Argument) -> str:
@@ -139,7 +140,7 @@ def picture(a: Argument) -> str:
         cells = [cell(float(x), float(y), scale) for x, y in zip(mine, theirs, strict=True)]
         lines.append(f"<tr>{''.join(cells)}</tr>")
     caption = f"{html.escape(a.label)}: above the rule's, below the quotient{cut}"
-    return f"<table><caption>{caption}</caption>{''.join(lines)}</table>"
+    return f'<div class="mg-wide"><table><caption>{caption}</caption>{"".join(lines)}</table></div>'
 
 
 def as_rows(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -8,6 +8,7 @@ from minigrad.runtime.noting import scope
 from minigrad.viz.curves import Curves, curves
 from minigrad.viz.explain import explain, explanation, kernels
 from minigrad.viz.graph import Graph, graph
+from minigrad.viz.heat import Heat, tensor
 from minigrad.viz.log import Log
 from minigrad.viz.machine import kernel
 from minigrad.viz.memory import Memory, memory
@@ -19,6 +20,7 @@ from minigrad.viz.strides import layout
 __all__ = [
     "Curves",
     "Graph",
+    "Heat",
     "Log",
     "Memory",
     "Picture",
@@ -35,6 +37,7 @@ __all__ = [
     "precision",
     "scope",
     "step",
+    "tensor",
 ]
 __dir__ = listed(__all__)
 if not TYPE_CHECKING:  # a type checker would take every name for one that is there

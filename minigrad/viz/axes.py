@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from minigrad.diagnostics.page import LIGHT
 from minigrad.viz.shapes import ACCENT, COOL, box, drawing, element, label, segment
 from minigrad.viz.terminal import Canvas, fitted
 
@@ -15,7 +16,7 @@ Range = tuple[float, float]
 
 WIDTH, HEIGHT = 560, 300
 LEFT, RIGHT, TOP, BOTTOM = 62, 18, 34, 34
-COLOURS = (COOL, ACCENT, "#3c8048", "#7a5ba8", "#b5402f", "#52606d")
+COLOURS = (COOL, ACCENT, *(LIGHT[f"{kind}-line"] for kind in ("output", "view", "warning", "scope")))
 DASHES = ("", "7 3", "2 3", "9 3 2 3")  # lines are distinguishable without colour too
 MARK = 3  # how often a line is marked by its letter in a terminal
 COLUMNS, ROWS = 60, 16  # letters of a terminal that the lines are drawn in

@@ -22,6 +22,7 @@ from minigrad.runtime.noting import scope_of
 from minigrad.runtime.rebasing import current
 from minigrad.runtime.tensor import Tensor, describe
 from minigrad.viz import folding, labels, svg
+from minigrad.viz.export import rendered
 from minigrad.viz.foldable import Foldable
 from minigrad.viz.known import Known, caller_names
 from minigrad.viz.outline import Outline
@@ -82,9 +83,25 @@ class Graph:
         return self.foldable.html(self.title, self.legend)
 
     def save(self, path: str | Path, engine: str | None = None) -> Path:
-        """Write the picture: .svg and .html always, .dot as text, .png and .pdf where `dot` is installed.
+        """Write the picture to a file.
 
-        Raises ArgumentError for another ending, or for a format that needs `dot` where there is none.
+        Parameters
+        ----------
+        path : str or Path
+            File that ends in .svg, .html, .dot, .png or .pdf.
+        engine : {"dot", "builtin"}, optional
+            Program that draws .svg, .png and .pdf; if omitted, `dot` where it is installed. The builtin one needs
+            the package resvg-py for .png and svglib for .pdf.
+
+        Returns
+        -------
+        Path
+            The file.
+
+        Raises
+        ------
+        ArgumentError
+            If the ending or the engine is another one, or if `dot` or the package is not installed.
         """
         target = Path(path)
         ending = target.suffix.lower().lstrip(".")
@@ -95,8 +112,8 @@ class Graph:
         elif ending in ("dot", "gv"):
             target.write_text(self.dot().source, encoding="utf-8")
         elif ending in ("png", "pdf"):
-            choose("dot")
-            target.write_bytes(self._render(ending))
+            dot = choose(engine) == "dot"
+            target.write_bytes(self._render(ending) if dot else rendered(self.svg("builtin"), f".{ending}"))
         else:
             raise ArgumentError(f"save: {target.name!r} ends in none of .svg .html .dot .png .pdf", path=str(target))
         return target
@@ -114,8 +131,7 @@ class Graph:
         return "\n".join([head, *shortened(Outline(self.nodes, self.edges), most)])
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        page = {} if self.foldable is None else {"text/html": self.html()}
-        return {"image/svg+xml": self.svg(), "text/plain": repr(self), **page}
+        return {"text/html": self.html(), "image/svg+xml": self.svg(), "text/plain": repr(self)}
 
     def __repr__(self) -> str:
         return self.text(LINES)

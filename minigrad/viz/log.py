@@ -11,10 +11,12 @@ import json
 import math
 import sys
 import time
+from html import escape
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TextIO
 
+from minigrad.diagnostics.page import styled
 from minigrad.errors import ArgumentError
 from minigrad.runtime.tensor import Tensor
 from minigrad.viz.curves import Curves, curves
@@ -164,7 +166,7 @@ class Notebook:
             return
         from IPython.display import HTML, display
 
-        page = HTML(log.curves().html + f"<pre>{log.progress()}</pre>")
+        page = HTML(log.curves().html + styled(f"<pre>{escape(log.progress())}</pre>"))
         if self.handle is None:
             self.handle = display(page, display_id=True)
         else:

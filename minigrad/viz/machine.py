@@ -144,7 +144,7 @@ def as_text(columns: dict[str, list[Listing]]) -> str:
 
 
 def as_html(heading: str, columns: dict[str, list[Listing]]) -> str:
-    """Return a column for each pass; long parts can be opened."""
+    """Return a column for the call and one for each gradient; LLVM's text and the assembly are closed at first."""
     made = []
     for title, kernels in columns.items():
         parts = [f"<h4>{escape(title)}</h4>"]
@@ -157,6 +157,5 @@ def as_html(heading: str, columns: dict[str, list[Listing]]) -> str:
                 if text:
                     state = " open" if opened else ""
                     parts.append(f"<details{state}><summary>{name}</summary><pre>{escape(text)}</pre></details>")
-        made.append(f'<div style="flex:1 1 320px;min-width:0">{"".join(parts)}</div>')
-    style = "display:flex;flex-wrap:wrap;gap:16px;max-width:100%;overflow-x:auto"
-    return f'<div role="group" aria-label="{escape(heading)}" style="{style}">{"".join(made)}</div>'
+        made.append(f"<div>{''.join(parts)}</div>")
+    return f'<div class="mg-columns" role="group" aria-label="{escape(heading)}">{"".join(made)}</div>'

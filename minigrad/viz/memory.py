@@ -14,6 +14,7 @@ from typing import Any
 from minigrad.autodiff.checks import end_of, seed
 from minigrad.autodiff.engine import pull_back, reachable
 from minigrad.autodiff.hooks import Around
+from minigrad.diagnostics.page import LIGHT
 from minigrad.diagnostics.tape import Row, counted, in_units, rows_of
 from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor, describe
@@ -23,7 +24,7 @@ from minigrad.viz.terminal import WIDTH as WIDTH_OF_LINE
 from minigrad.viz.terminal import clipped
 
 WIDTH, HEIGHT, LEFT, TOP = 640, 220, 70, 64
-SAVED, PASSING = "#c9d8ee", "#f6d9ae"
+SAVED, PASSING = LIGHT["saved"], LIGHT["passing"]
 LINES = 24  # rows of text for each pass
 NAME = 28  # letters of an op's name there
 

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import secrets
-from functools import cache
 from pathlib import Path
 
+from minigrad.diagnostics.page import darkened, styled
 from minigrad.errors import ArgumentError
+from minigrad.viz.export import ENDINGS, rendered
 from minigrad.viz.shapes import FORBIDDEN, escaped
-from minigrad.viz.svg import darkened
 
 
 class Picture:
-    """HTML for a notebook, and the same as text.  svg: the picture if it is one SVG, otherwise ""."""
+    """A picture as HTML for a notebook and as text.
+
+    html: the body of a fragment; if omitted, the SVG.  svg: the whole picture as one SVG, or "".
+    """
 
     def __init__(self, title: str, text: str, html: str = "", svg: str = "") -> None:
         self.title, self.text, self.svg = title, text, svg
-        self.html = html or scrolling(svg)
+        self.html = styled(html or scrolling(svg))
 
     def __str__(self) -> str:
         return self.text
@@ -33,18 +36,37 @@ class Picture:
         return darkened(self.svg)
 
     def save(self, path: str | Path, dark: bool = False) -> Path:
-        """Write it as a page of its own, .html, or .svg where it is one.  dark: on black, for .svg.  Raises
-        ArgumentError for another ending."""
+        """Write the picture to a file.
+
+        Parameters
+        ----------
+        path : str or Path
+            File that ends in .html; if the picture is one SVG, also in .svg, .png or .pdf.
+        dark : bool, default False
+            Whether a .svg, .png or .pdf file has a dark ground. A page follows the scheme of the browser.
+
+        Returns
+        -------
+        Path
+            The file.
+
+        Raises
+        ------
+        ArgumentError
+            If the ending is another one, or if the package for .png (resvg-py) or .pdf (svglib) is not installed.
+        """
         target = Path(path)
-        if self.svg and target.suffix.lower() == ".svg":
-            target.write_text(self.on_black if dark else self.svg, encoding="utf-8")
-            return target
-        return save_page(target, self.title, self.html, ".html or .svg" if self.svg else ".html")
+        ending = target.suffix.lower()
+        if not self.svg or ending not in (".svg", *ENDINGS):
+            return save_page(target, self.title, self.html, ".html, .svg, .png or .pdf" if self.svg else ".html")
+        drawing = self.on_black if dark else self.svg
+        target.write_bytes(drawing.encode("utf-8") if ending == ".svg" else rendered(drawing, ending))
+        return target
 
 
 def scrolling(svg: str) -> str:
-    """Return a picture that scrolls where the page is narrow."""
-    return f'<div style="max-width:100%;overflow-x:auto">{svg}</div>'
+    """Put an SVG into an element that scrolls on a narrow page."""
+    return f'<div class="mg-drawing">{svg}</div>'
 
 
 def save_page(path: str | Path, title: str, body: str, endings: str = ".html") -> Path:
@@ -54,26 +76,19 @@ def save_page(path: str | Path, title: str, body: str, endings: str = ".html") -
         raise ArgumentError(f"save: {target.name!r} does not end in {endings}", path=str(target))
     page = (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escaped(title)}</title>'
-        f'<meta name="viewport" content="width=device-width"></head><body>{body}</body></html>\n'
+        f'<meta name="viewport" content="width=device-width,initial-scale=1"></head>'
+        f'<body class="mg mg-page">{body}</body></html>\n'
     )
     # A name may hold half of a surrogate pair, which has no encoding.
     target.write_text(FORBIDDEN.sub("\ufffd", page), encoding="utf-8")
     return target
 
 
-@cache
-def resource(name: str) -> str:
-    """Return the text of a file next to this one."""
-    return (Path(__file__).parent / name).read_text(encoding="utf-8").strip()
-
-
 def alive(kind: str, attributes: str, body: str) -> str:
     """Return a fragment of HTML with the style sheet and the script of its kind, which loads nothing.
 
-    Each has an id of its own, so that there may be several on a page.
+    Each fragment has an id of its own, so a page may contain several.
     """
     name = f"mg-{kind}-{secrets.token_hex(4)}"
-    return (
-        f'<div class="mg-{kind}" id="{name}" {attributes}><style>{resource(f"{kind}.css")}</style>{body}'
-        f"<script>({resource(f'{kind}.js')})({name!r});</script></div>"
-    )
+    script = (Path(__file__).parent / f"{kind}.js").read_text(encoding="utf-8").strip()
+    return styled(f"{body}<script>({script})({name!r});</script>", f"mg-{kind}", f'id="{name}" {attributes}')

@@ -56,7 +56,7 @@ class Precision(Picture):
         items = "".join(f"<li>{escape(line)}</li>" for line in findings)
         html = (
             f"{scrolling(drawn)}<ul>{items}</ul>"
-            f'<details><summary>all numbers</summary><pre style="overflow-x:auto">{escape(text)}</pre></details>'
+            f"<details><summary>all numbers</summary><pre>{escape(text)}</pre></details>"
         )
         super().__init__(title, text, html, drawn)
 

@@ -10,8 +10,10 @@ from collections.abc import Iterable
 from html import escape
 from typing import Final
 
-INK: Final = "#1f2933"
-PALE, LINE, ACCENT, COOL = "#f4f6f8", "#8a949e", "#d97706", "#4a6fa5"
+from minigrad.diagnostics.page import LIGHT
+
+INK, PALE, ACCENT, COOL = LIGHT["ink"], LIGHT["pale"], LIGHT["now"], LIGHT["op-line"]
+LINE: Final = "#8a949e"  # as readable on white as on black
 # Font names before the generic name, since one SVG renderer writes no text if it finds none of them.  There are no
 # quotation marks, which another renderer takes for part of a name.  A renderer may use the first name only.
 SANS: Final = "Helvetica, Arial, Liberation Sans, DejaVu Sans, sans-serif"
@@ -72,7 +74,7 @@ def drawing(
         f'viewBox="{number(x)} {number(y)} {number(width)} {number(height)}" role="img" aria-label="{name}">',
         element("title", name),
         *([element("desc", escaped(description))] if description else []),
-        box(x, y, width, height, "#ffffff", line="", rx=8),
+        box(x, y, width, height, LIGHT["paper"], line="", rx=8),
         *parts,
         "</svg>",
     ])  # fmt: skip

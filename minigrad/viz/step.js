@@ -46,9 +46,12 @@ function (name) {
   }));
   slider.addEventListener("input", () => { stop(); show(Number(slider.value)); });
   const keys = { ArrowLeft: "back", ArrowRight: "next", Home: "first", End: "last", " ": "play" };
-  root.addEventListener("keydown", (event) => {
-    const name = keys[event.key];
-    if (!name || event.target.matches("input, summary") || (event.key === " " && event.target !== root)) return;
+  // A page of its own takes keys at once; in a notebook, whose keys mean other things, only what has the focus does.
+  const listener = document.body.classList.contains("mg-page") ? document : root;
+  listener.addEventListener("keydown", (event) => {
+    const name = keys[event.key], here = event.target;
+    if (!name || event.ctrlKey || event.metaKey || event.altKey || here.matches("input, summary")) return;
+    if (event.key === " " && here.matches("button")) return;
     event.preventDefault();
     event.stopPropagation();  // a notebook has keys of its own
     if (name !== "play") stop();
@@ -61,7 +64,12 @@ function (name) {
     box.setAttribute("tabindex", "0");
     box.setAttribute("role", "button");
     box.addEventListener("click", jump);
-    box.addEventListener("keydown", (event) => { if (event.key === "Enter") { event.preventDefault(); jump(); } });
+    box.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" && event.key !== " ") return;
+      event.preventDefault();
+      event.stopPropagation();  // a space plays and pauses elsewhere
+      jump();
+    });
   });
   root.querySelectorAll("details[data-file]").forEach((part) => part.addEventListener("toggle", () => {
     if (part.open && !part.querySelector("pre")) {

@@ -4,13 +4,13 @@
 of `viz.shapes`. It needs no program to be installed.
 """
 
-import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
+from minigrad.diagnostics.page import LIGHT, darkened
 from minigrad.errors import ArgumentError
 from minigrad.viz.layered import Arrangement, Point, arrange
 from minigrad.viz.shapes import INK, MONO, SANS, box, drawing, element, escaped, label, number
@@ -29,13 +29,13 @@ class Style:
 
 
 KINDS: Final = {
-    "op": Style("#eef3fb", "#4a6fa5"),
-    "var": Style("#fdf0cf", "#b07d12", pill=True),
-    "constant": Style("#f3f3f3", "#8a8a8a", pill=True, dashed=True),
-    "output": Style("#e2f3e4", "#3c8048"),
-    "view": Style("#f1ecf9", "#7a5ba8"),
-    "scope": Style("#e8edf2", "#52606d"),
-    "warning": Style("#fde7e4", "#b5402f"),
+    "op": Style(LIGHT["op"], LIGHT["op-line"]),
+    "var": Style(LIGHT["var"], LIGHT["var-line"], pill=True),
+    "constant": Style(LIGHT["constant"], "#8a8a8a", pill=True, dashed=True),
+    "output": Style(LIGHT["output"], LIGHT["output-line"]),
+    "view": Style(LIGHT["view"], LIGHT["view-line"]),
+    "scope": Style(LIGHT["scope"], LIGHT["scope-line"]),
+    "warning": Style(LIGHT["warning"], LIGHT["warning-line"]),
 }
 """The kinds of boxes: leaves are pills, what is computed is a box."""
 
@@ -44,22 +44,12 @@ TEXT_SIZE: Final = 11.0
 LINE_HEIGHT: Final = 16.0
 PADDING: Final = 10.0
 MARGIN: Final = 14.0
-ARROW: Final = "#5b6770"
+ARROW: Final = LIGHT["arrow"]
 ARROW_LENGTH: Final = 7.0
-# Tints for quantities, light enough for text on them: from little to much, then for not finite, and for none.
-STEPS: Final = ("#fffaf2", "#fde6c4", "#fcca96", "#f9a783", "#f08a7c")
-ODD: Final = "#d8b4fe"
-NONE: Final = "#e5e7eb"
-
-# The replacement of each colour on black.
-DARK: Final = {
-    "#ffffff": "#12171c", INK: "#e4e9ee", ARROW: "#9aa5b1", "#eef3fb": "#1d2b40", "#fdf0cf": "#423410",
-    "#f3f3f3": "#2a2f34", "#e2f3e4": "#17351f", "#f1ecf9": "#2e2342", "#e8edf2": "#27313b", "#fde7e4": "#43201b",
-    **dict(zip(STEPS, ("#33291c", "#4d3516", "#6b3f14", "#8a3f1e", "#a8322a"))), ODD: "#5b2a86", NONE: "#3a4149",
-    "#4a6fa5": "#7fa6dc", "#7a5ba8": "#b196dd", "#3c8048": "#6bbd79", "#b5402f": "#ea7a68", "#52606d": "#9aa8b5",
-    "#b07d12": "#d9a93a", "#f4f6f8": "#20272e", "#c9d8ee": "#274064", "#f6d9ae": "#5a3f12",
-}  # fmt: skip
-ON_TINT: Final = "#17202a"  # text on a light colour, which is light on black too
+# Tints that say how much, all of which can be written on: from little to much, what is not finite, and none.
+STEPS: Final = tuple(LIGHT[f"step-{k}"] for k in range(5))
+ODD, NONE = LIGHT["odd"], LIGHT["none"]
+ON_TINT: Final = "#17202a"  # what is written on a light colour, which is light on black too
 
 
 Cells = Sequence[Sequence[tuple[str, str]]]
@@ -126,11 +116,6 @@ def draw(
     return darkened(text) if dark else text
 
 
-def darkened(text: str) -> str:
-    """Return an SVG of this module on black: exchange its colours, but no text, which has no quotation marks."""
-    return re.sub(f'"({"|".join(DARK)})"', lambda colour: f'"{DARK[colour[1]]}"', text)
-
-
 def _legend(legend: Sequence[tuple[str, str]], x: float, y: float) -> list[str]:
     parts = []
     for colour, text in legend:
@@ -190,7 +175,9 @@ def _edge_label(edge: Edge, route: list[Point], plan: Arrangement) -> str:
     anchor, shift = ("end", -6) if leftwards else ("start", 6)
     at = (x + shift, y - 4, edge.label, TEXT_SIZE - 1, anchor)
     # The white around it is a text of its own: not every program paints fill and line in the right order.
-    around = label(*at, font_family=MONO, fill="#ffffff", stroke="#ffffff", stroke_width="3", aria_hidden="true")
+    around = label(
+        *at, font_family=MONO, fill=LIGHT["paper"], stroke=LIGHT["paper"], stroke_width="3", aria_hidden="true"
+    )
     return around + label(*at, font_family=MONO, class_="edge-label")
 
 

@@ -59,17 +59,44 @@ def test_clicked_from_first_to_last_node_the_numbers_are_those_of_backward(opene
 def test_keys_the_slider_and_the_boxes_jump(opened: Any) -> None:
     film = mg.viz.step(simple())
     page = opened(film)
-    page.focus(".mg-step")
     for key, told in (("End", "end"), ("ArrowLeft", "step 5 of 5"), ("Home", "start"), ("ArrowRight", "step 1 of 5")):
         page.keyboard.press(key)
         assert page.inner_text("output").startswith(told)
     page.click(f'[id="node-{film.frames[2].node}"]')
     assert page.inner_text("output").startswith("step 3 of 5")
-    page.focus(f'[id="node-{film.frames[1].node}"]')
-    page.keyboard.press("Enter")
-    assert page.inner_text("output").startswith("step 2 of 5")
+    for key in ("Enter", " "):
+        page.keyboard.press("Home")
+        page.focus(f'[id="node-{film.frames[1].node}"]')
+        page.keyboard.press(key)
+        assert page.inner_text("output").startswith("step 2 of 5")
+    page.focus('[data-do="next"]')
+    page.keyboard.press(" ")
+    assert page.inner_text("output").startswith("step 3 of 5"), "a space presses the button"
     page.locator("input[type=range]").fill("4")
     assert page.inner_text("output").startswith("step 4 of 5")
+
+
+def test_keys_work_at_once_on_a_page_of_its_own_and_leave_those_of_the_browser(opened: Any) -> None:
+    page = opened(mg.viz.step(simple()))
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Alt+ArrowRight")
+    assert page.inner_text("output").startswith("step 1 of 5")
+    page.keyboard.press(" ")
+    assert page.inner_text('[data-do="play"]') == "pause"
+
+
+def test_in_a_notebook_keys_are_for_what_has_the_focus(chromium: Any) -> None:
+    page = chromium.new_page()
+    page.set_content(f"<body><textarea></textarea>{mg.viz.step(simple())._repr_html_()}</body>")
+    page.keyboard.press("ArrowRight")
+    assert page.inner_text("output") == "start"
+    page.focus("textarea")
+    page.keyboard.press("ArrowRight")
+    assert page.inner_text("output") == "start"
+    page.focus(".mg-step")
+    page.keyboard.press("ArrowRight")
+    assert page.inner_text("output").startswith("step 1 of 5")
+    page.close()
 
 
 def test_it_plays_to_the_end_and_pauses(opened: Any) -> None:

@@ -224,10 +224,11 @@ def apart(layers: int) -> Any:
     return z.exp()
 
 
-def test_html_is_there_for_what_folds_and_the_image_for_all(tmp_path: Path) -> None:
+def test_a_notebook_gets_html_that_follows_its_theme_and_an_image(tmp_path: Path) -> None:
     folds, plain = mg.viz.graph(apart(2))._repr_mimebundle_(), mg.viz.graph(mg.Var([1.0]) * 2.0)
     assert set(folds) == {"text/html", "image/svg+xml", "text/plain"}
-    assert set(plain._repr_mimebundle_()) == {"image/svg+xml", "text/plain"}
+    assert set(plain._repr_mimebundle_()) == {"text/html", "image/svg+xml", "text/plain"}
+    assert "var(--mg-paper)" in plain.html()
     assert "<svg" in plain.save(tmp_path / "g.html").read_text() and "<script" not in plain.html()
     page = folds["text/html"]
     assert not re.search(r"https?://(?!www\.w3\.org/)", page) and 'src="' not in page

@@ -136,7 +136,7 @@ def test_without_dot_the_automatic_choice_draws_and_the_explicit_one_explains(
     monkeypatch.setenv("PATH", str(tmp_path))
     picture = mg.viz.graph(simple()[1])
     ET.fromstring(picture.svg())
-    for ask in (lambda: picture.svg("dot"), lambda: picture.save(tmp_path / "g.png")):
+    for ask in (lambda: picture.svg("dot"), lambda: picture.save(tmp_path / "g.png", engine="dot")):
         with pytest.raises(ArgumentError, match="install Graphviz"):
             ask()
     with pytest.raises(ArgumentError, match="neither 'dot' nor 'builtin'"):

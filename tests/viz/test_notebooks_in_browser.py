@@ -163,6 +163,10 @@ FAINT = """() => {
 }"""
 
 
+FILLS = "(parts) => parts.map((part) => getComputedStyle(part).fill)"
+GROUNDS = "(parts) => parts.map((part) => getComputedStyle(part).backgroundColor)"
+
+
 def shown_in_notebooks() -> dict[str, Any]:
     """What has a rich form."""
     x = mg.Var(mg.ones(5, 4), name="x")
@@ -175,8 +179,32 @@ def shown_in_notebooks() -> dict[str, Any]:
         "grads": (x * x).sum().backward(), "report": report, "kernel": mg.viz.kernel(x.tanh(), machine=False),
         "precision": mg.viz.precision(lambda x: x * x, [1.1, 2.3]),
         "curves": mg.viz.curves([1.0, 2.0]), "layout": mg.viz.layout(mg.ones(2)), "memory": mg.viz.memory(perceptron()),
+        "heat": mg.viz.tensor(mg.arange(12).reshape(3, 4) - 4.0),
         "graph": SimpleNamespace(_repr_html_=mg.viz.graph(layers(2), fold=True).html),
+        "plain graph": SimpleNamespace(_repr_html_=mg.viz.graph(x.sum()).html),
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("width", [360, 1200])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_saved_page_follows_the_scheme_and_fits(opened: Any, scheme: str, width: int) -> None:
+    y, paper = perceptron(), {"light": "rgb(255, 255, 255)", "dark": "rgb(18, 23, 28)"}[scheme]
+    for picture in (
+        mg.viz.graph(y), mg.viz.step(y), mg.viz.memory(y), mg.viz.kernel(mg.Var([1.0, 2.0]).tanh()),
+        mg.viz.precision(lambda x: x * x, [1.1, 2.3]), mg.viz.curves(mg.tanh, orders=1), mg.viz.layout(mg.ones(3, 30)),
+        mg.viz.tensor(mg.arange(12).reshape(3, 4) - 4.0),
+    ):  # fmt: skip
+        page = opened(picture, viewport={"width": width, "height": 700}, color_scheme=scheme)
+        assert page.evaluate(FAINT) == []
+        assert set(page.locator("body, .mg").evaluate_all(GROUNDS)) == {paper}
+        assert set(page.locator("svg > rect:first-of-type").evaluate_all(FILLS)) <= {paper}
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+        page.evaluate("document.querySelectorAll('details').forEach((part) => { part.open = true; })")
+        columns = page.locator(".mg-columns > div").evaluate_all(
+            "(parts) => parts.map((e) => e.getBoundingClientRect()).map((r) => [r.left, r.right, r.top, r.bottom])"
+        )
+        for k, (left, _, top, _) in enumerate(columns[1:]):
+            assert left >= columns[k][1] or top >= columns[k][3], "columns do not overlap"
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -185,7 +213,11 @@ def test_in_jupyterlab_all_of_it_can_be_read(chromium: Any, theme: str, scheme: 
     colours = "".join(f"--jp-{name}: {value};" for name, value in THEMES[theme].items())
     body = "".join(f'<div class="out">{each._repr_html_()}</div>' for each in shown_in_notebooks().values())
     page = chromium.new_page(color_scheme=scheme)
-    page.set_content(f"<style>:root {{ {colours} }} {JUPYTER}</style>{body}")
+    marked = f'<body data-jp-theme-light="{str(theme == "light").lower()}">'
+    page.set_content(f"<style>:root {{ {colours} }} {JUPYTER}</style>{marked}{body}</body>")
+    paper = "rgb(255, 255, 255)" if theme == "light" else "rgb(18, 23, 28)"
+    assert set(page.locator("svg > rect:first-of-type").evaluate_all(FILLS)) == {paper}
+    assert set(page.locator(".mg").evaluate_all(GROUNDS)) == {paper}
     for k in range(4):
         assert page.evaluate(FAINT) == [], f"step {k} of the film"
         page.click('[data-do="next"]')

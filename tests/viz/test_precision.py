@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from minigrad.diagnostics.page import DARK
 from minigrad.errors import ArgumentError, DTypeError, GradientError
 from minigrad.viz import svg
 
@@ -212,7 +213,7 @@ def test_the_picture_the_text_and_the_page_say_the_same(tmp_path: Path) -> None:
     assert "#5  sub   0.0158074            0    355            0     12             0   128!" in str(found)
     assert "no digit left" in found.save(tmp_path / "a.html").read_text() and "<details>" in found._repr_html_()
     dark = mg.viz.precision(difference, 1000.0, dark=True).svg
-    assert svg.DARK[svg.STEPS[4]] in dark and not any(
+    assert DARK[svg.STEPS[4]] in dark and not any(
         colour in dark for colour in (*svg.STEPS, svg.ODD, svg.NONE, "#ffffff")
     )
     assert all(len(line) < 200 for line in str(found).splitlines()[:-3])

@@ -1,0 +1,157 @@
+"""The numbers of a heat map: the statistics of a tensor, and its elements as cells of matrices.
+
+`viz/heat.py` draws them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import islice, pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+CELLS = 1024  # of all matrices together
+COLUMNS = 16  # cells in a row of a vector
+SIDE = 32  # rows and columns of a matrix that is alone
+BINS = 20  # of the histogram
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Statistics of the elements of a tensor.
+
+    low, high, mean: of the finite elements, or nan.  zeros: share of all elements.  nans, infinities, negative: counts
+    of nan, inf and -inf.  counts, edges: the histogram of the finite elements; edges has one number more.
+    """
+
+    low: float
+    high: float
+    mean: float
+    zeros: float
+    nans: int
+    infinities: int
+    negative: int
+    counts: NDArray[np.int64]
+    edges: NDArray[np.float64]
+
+    @property
+    def most(self) -> float:
+        """The largest absolute value of a finite element; 1 if all of them are 0 or there are none."""
+        return max(abs(self.low), abs(self.high)) or 1.0 if self.low <= self.high else 1.0
+
+    def share(self, value: float) -> float:
+        """How large a value is in proportion to the largest one, from 0 to 1."""
+        return min(1.0, abs(value) / self.most)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell: the index of its element or patch, the value, and the letters in it."""
+
+    index: str
+    value: float
+    text: str
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """One matrix of the picture.
+
+    title: its leading indices, or "".  rows: its cells; the last row may be shorter.
+    """
+
+    title: str
+    rows: list[list[Cell]]
+
+
+def statistics(numbers: NDArray[np.float64]) -> Statistics:
+    """Return the statistics of an array."""
+    finite = numbers[np.isfinite(numbers)]
+    low, high = (float(finite.min()), float(finite.max())) if finite.size else (math.nan, math.nan)
+    most = max(abs(low), abs(high)) or 1.0
+    with np.errstate(over="ignore"):
+        mean = float(finite.mean()) if finite.size else math.nan
+    if finite.size and not math.isfinite(mean):
+        mean = float((finite / most).mean()) * most  # the sum of large numbers overflowed
+    # Scaled to 1, so that the width of a bin neither overflows nor vanishes.
+    scaled = finite / most if finite.size else finite
+    left, right = (low / most, high / most) if finite.size else (0.0, 1.0)
+    if right - left < 1e-9:
+        left, right = left - 0.5, right + 0.5
+    counts, edges = np.histogram(scaled, BINS, (left, right))
+    with np.errstate(over="ignore"):
+        edges = edges * (most if finite.size else 1.0)
+    zeros = float((numbers == 0).mean()) if numbers.size else 0.0
+    nans, infinities = int(np.isnan(numbers).sum()), int((numbers == math.inf).sum())
+    return Statistics(low, high, mean, zeros, nans, infinities, int((numbers == -math.inf).sum()), counts, edges)
+
+
+def matrices_of(numbers: NDArray[np.float64], write: Callable[[float], str]) -> tuple[list[Matrix], list[str]]:
+    """Return the matrices with at most CELLS cells, and notes on elements that have no cell of their own.
+
+    write: returns the letters of a value.
+    """
+    if not numbers.size:
+        return [], []
+    if numbers.ndim < 2:
+        cells = next(patches(numbers.reshape(1, -1), 1, CELLS, "[{1}]" if numbers.ndim else "", write))
+        rows = [cells[k : k + COLUMNS] for k in range(0, len(cells), COLUMNS)]
+        return [Matrix("", rows)], patch_notes(numbers.size > CELLS)
+    leading, (high, wide) = numbers.shape[:-2], numbers.shape[-2:]
+    count = math.prod(leading)
+    side = SIDE if count == 1 else max(8, math.isqrt(CELLS // count))
+    most = max(1, CELLS // (min(high, side) * min(wide, side)))
+    matrices = []
+    for index in islice(np.ndindex(leading), most):
+        before = "".join(f"{k}, " for k in index)
+        title = f"[{', '.join(map(str, index))}]" if index else ""
+        rows = list(patches(numbers[index], side, side, f"[{before}{{0}}, {{1}}]", write))
+        matrices.append(Matrix(title, rows))
+    notes = [f"the first {most} of {count} matrices"] if count > most else []
+    return matrices, notes + patch_notes(max(high, wide) > side)
+
+
+def patch_notes(needed: bool) -> list[str]:
+    """Return the note on patches, if there are any."""
+    return ["a cell is the element of its patch that is farthest from 0"] if needed else []
+
+
+def patches(
+    matrix: NDArray[np.float64], rows: int, columns: int, index: str, write: Callable[[float], str]
+) -> Iterator[list[Cell]]:
+    """Divide a matrix into at most so many rows and columns of patches.
+
+    index: a format of the two ranges.  write: returns the letters of a value.
+    """
+    downs, acrosses = (list(pairwise(edges(n, most))) for n, most in zip(matrix.shape, (rows, columns)))
+    for top, bottom in downs:
+        row = []
+        for left, right in acrosses:
+            patch = matrix[top:bottom, left:right].reshape(-1)
+            # argmax takes the first nan for the largest.
+            value = float(patch[np.abs(patch).argmax()])
+            row.append(Cell(index.format(span(top, bottom), span(left, right)), value, write(value)))
+        yield row
+
+
+def edges(n: int, most: int) -> list[int]:
+    """Return where n elements are divided into at most so many parts."""
+    return [int(k) for k in np.linspace(0, n, min(n, most) + 1)]
+
+
+def span(start: int, stop: int) -> str:
+    """Return an index or a slice."""
+    return str(start) if stop == start + 1 else f"{start}:{stop}"
+
+
+def text_of(value: float, floating: bool) -> str:
+    """Return a number in about five letters."""
+    return f"{value:.3g}" if floating or abs(value) >= 1e5 else f"{value:.0f}"
+
+
+def mark(value: float) -> str:
+    """Return the letter of a value that is not finite, or ""."""
+    return "n" if math.isnan(value) else "" if math.isfinite(value) else "+" if value > 0 else "-"
