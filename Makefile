@@ -49,9 +49,9 @@ test-mpi: $(STAMP)-mpi
 notebooks: $(STAMP)-notebooks
 	@$(PY) -m minigrad tutorial
 
-# Warnings are errors; notebooks run, and are kept until they change.
+# Warnings are errors; notebooks run, several at a time, and are kept until they change.
 docs: $(STAMP)-docs
-	@$(PY) -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	@$(PY) -m sphinx -W --keep-going -q -j auto -b html docs docs/_build/html
 	@echo "minigrad: docs/_build/html/index.html"
 
 # Chromium itself comes from the system's packages.

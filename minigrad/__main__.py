@@ -61,7 +61,7 @@ def read_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     demo = commands.add_parser("demo", help="simple_grad, its proof and picture, then a network on handwritten digits")
     demo.add_argument("--epochs", type=positive, default=40, help="training epochs (default 40)")
     demo.add_argument("--out", default="simple_grad.svg", help="where the picture of the graph goes")
-    commands.add_parser("tutorial", help="open the first notebook in Jupyter")
+    commands.add_parser("tutorial", help="open the notebooks in Jupyter; of a wheel, a copy in ./minigrad-notebooks")
     commands.add_parser("doctor", help="versions, threads, vector width, cache folder, CUDA or why not")
     warmup = commands.add_parser("warmup", help="compile the common kernels now, in several processes")
     warmup.add_argument("--dtype", action="append", choices=FLOATS, help="may repeat (default float32)")

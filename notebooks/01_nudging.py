@@ -177,7 +177,7 @@ print(mg.testing.gradcheck(lambda x: (x * x * x - x * 2.0).sum(), point))
 # has such a page.
 
 # %%
-from notebooks.grading import check, hint
+from minigrad.learning.grading import check, hint
 
 
 def central(f, x, h):

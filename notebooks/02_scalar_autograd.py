@@ -426,7 +426,7 @@ plt.show()
 # `Value.__truediv__ = op(divide)` and `check_at(lambda x: (x * x) / (x + 1.0), 0.7)`.)
 
 # %%
-from notebooks.grading import check, hint
+from minigrad.learning.grading import check, hint
 
 
 def divide(a, b):

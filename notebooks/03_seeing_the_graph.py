@@ -317,7 +317,7 @@ except mg.testing.GradcheckError as error:
 # is `None` for a Var; a parent is a `BackpropOp`, a Var, or `None`.
 
 # %%
-from notebooks.grading import check, hint
+from minigrad.learning.grading import check, hint
 
 
 def reached(y):

@@ -354,7 +354,7 @@ for checker in (careless, careful):
 # point has a kink.
 
 # %%
-from notebooks.grading import check, hint
+from minigrad.learning.grading import check, hint
 
 
 def holds(f, rule, x):
@@ -370,7 +370,7 @@ check("04.1", holds)
 # patients have a wrong rule? Assign their names to `wrong_ones`, as a list or set. (Mind the kinks.)
 
 # %%
-from notebooks.exercises.patients import PATIENTS, show
+from minigrad.learning.exercises.patients import PATIENTS, show
 
 for name, patient in PATIENTS.items():
     shapes = ", ".join(str(each.shape) for each in patient.operands)
@@ -394,7 +394,7 @@ check("04.3", diagnosis)
 
 # %% [markdown]
 # **04.4** Fix three of them: write rules for any shape that the function takes. Each rule returns a tuple, with one
-# gradient for each operand. `pick` uses the indices `INDEX`, which are in `notebooks.exercises.patients` too.
+# gradient for each operand. `pick` uses the indices `INDEX`, which are in `minigrad.learning.exercises.patients` too.
 
 
 # %%

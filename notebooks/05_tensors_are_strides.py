@@ -351,7 +351,7 @@ print("overlap:   ", layout.may_overlap_itself(), windows.layout.may_overlap_its
 # `shape` and `strides` are tuples.
 
 # %%
-from notebooks.grading import check, hint
+from minigrad.learning.grading import check, hint
 
 
 def place(strides, offset, index):

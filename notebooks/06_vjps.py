@@ -348,7 +348,7 @@ print(mg.testing.gradcheck(lambda a, b: (a @ b).softmax(1), (mg.Var(normal(2, 3)
 # nothing.
 
 # %%
-from notebooks.grading import check, hint
+from minigrad.learning.grading import check, hint
 
 
 def summed_to(g, shape):

@@ -364,7 +364,7 @@ plt.show()
 # Write, run, and let the cell tell you. `hint("07.1")` gives a hint, and asked again a larger one.
 
 # %%
-from notebooks.grading import check, hint
+from minigrad.learning.grading import check, hint
 
 
 def order(y):

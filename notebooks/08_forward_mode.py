@@ -482,7 +482,7 @@ except mg.testing.GradcheckError as error:
 # **08.1** The division of two dual numbers, each given as a pair (value, slope). Return the pair.
 
 # %%
-from notebooks.grading import check, hint
+from minigrad.learning.grading import check, hint
 
 
 def divided(a, b):

@@ -396,7 +396,7 @@ except mg.testing.GradcheckError as error:
 # **09.1** The second derivative of a function of one number, at a `mg.Var`. Use `mg.grad` twice.
 
 # %%
-from notebooks.grading import check, hint
+from minigrad.learning.grading import check, hint
 
 
 def second(f, x):

@@ -254,7 +254,7 @@ plt.show()
 # ## Exercises
 
 # %%
-from notebooks.grading import check, hint
+from minigrad.learning.grading import check, hint
 
 
 def place(index, strides, offset):

@@ -278,7 +278,7 @@ print("second order:", bool(mg.testing.gradgradcheck(lambda x: Leak.apply(x, 0.5
 # ## Exercises
 
 # %%
-from notebooks.grading import check, hint
+from minigrad.learning.grading import check, hint
 
 
 def log_cosh_rule(g, x):

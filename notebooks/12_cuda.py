@@ -247,7 +247,7 @@ print("gradient on", w.grad.device, "is", w.grad.tolist())
 # The grader runs your kernels with grids and lengths of its own; what the simulator has to say is what you read.
 
 # %%
-from notebooks.grading import check, hint
+from minigrad.learning.grading import check, hint
 
 
 def blocks_for(n, threads):

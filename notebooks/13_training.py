@@ -355,7 +355,7 @@ print(f"training loss {loss:.4f}, held-out loss {curve[-1]:.2f}; its minimum was
 # `F.cross_entropy`.
 
 # %%
-from notebooks.grading import check, hint
+from minigrad.learning.grading import check, hint
 
 
 def cross_entropy(scores, truth):

@@ -506,7 +506,7 @@ print("the same scores:", mg.equal(again(x), gpt(x)))
 # layer.
 
 # %%
-from notebooks.grading import check, hint
+from minigrad.learning.grading import check, hint
 
 
 def conv_cost(inputs, outputs, kernel, stride, padding, side):

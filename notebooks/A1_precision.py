@@ -299,7 +299,7 @@ print(str(mg.viz.precision(mg.func.grad(scaled), w, x, target, dtypes=["float16"
 # and large enough to have all of its digits.
 
 # %%
-from notebooks.grading import check, hint
+from minigrad.learning.grading import check, hint
 
 
 def gap(x, fraction):

@@ -316,7 +316,7 @@ plt.show()
 # windows. The values of two rows may be thousands apart.
 
 # %%
-from notebooks.grading import check, hint
+from minigrad.learning.grading import check, hint
 
 
 def row_logsumexp(x):

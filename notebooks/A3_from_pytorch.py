@@ -433,7 +433,7 @@ for module, name in ((mg.linalg, "eig"), (mg, "Linear"), (mg, "compile"), (mg, "
 # `ValueError` and change no `.grad`. Otherwise call `y.backward()` and return its result.
 
 # %%
-from notebooks.grading import check, hint
+from minigrad.learning.grading import check, hint
 
 
 def strict_backward(y):

@@ -318,7 +318,7 @@ print(f"the least loss was {least:.6f}; what was kept has {loss_of(best).item():
 # gradients flow to `x` and to `value`.
 
 # %%
-from notebooks.grading import check, hint
+from minigrad.learning.grading import check, hint
 
 
 def at_set(x, index, value):

@@ -1,1 +1,1 @@
-"""The path through minigrad, from a derivative by nudging to a network: notebooks, exercises, their grader."""
+"""The path through minigrad, from a derivative by nudging to a network: notebooks, solutions, a pack for teachers."""

@@ -9,6 +9,7 @@ import numpy as np
 from op_rows.row import DOMAINS, Row
 
 import minigrad as mg
+from minigrad.errors import DTypeError
 from minigrad.runtime.data import host_array
 from minigrad.runtime.tensor import Tensor
 
@@ -47,18 +48,32 @@ def wide(x: Any) -> np.ndarray:
     return array.astype(np.float64) if x.dtype.is_float else array if x.dtype is mg.bool else array.astype(np.int64)
 
 
+def result_of(row: Row, given: list[Tensor], dtype: str) -> Tensor:
+    """Call the op of a row in a dtype that the row promises.  Raises AssertionError if the op refuses it."""
+    try:
+        result: Tensor = row.fn(*given)
+    except DTypeError as error:
+        raise AssertionError(
+            f"{row}: dtypes= promises {dtype}, and the op refuses it; remove it there: {error}"
+        ) from error
+    return result
+
+
 def assert_close(row: Row, got: Tensor, want: Any, dtype: str) -> None:
     """Shape and values; the tolerance is that of the dtype in which the op computed."""
     want = np.asarray(want)
-    assert got.shape == want.shape, f"{row.name}: shape {got.shape}, NumPy says {want.shape}"
+    assert got.shape == want.shape, (
+        f"{row}: fn returned shape {got.shape} and numpy returned shape {want.shape}; correct one of the two"
+    )
     computed = got.dtype.name if got.dtype.is_float else dtype if mg.as_dtype(dtype).is_float else "float32"
     rtol = RTOL[computed] * row.tolerance
     have = wide(got)
+    differ = f"{row}: fn and numpy disagree on {dtype}; correct the op, or numpy= of the row"
     if not got.dtype.is_float:
         want = want.astype(have.dtype) if got.dtype is mg.bool else wrap(want, got.dtype)
-        np.testing.assert_array_equal(have, want, err_msg=row.name)
+        np.testing.assert_array_equal(have, want, err_msg=differ)
     else:
-        np.testing.assert_allclose(have, want.astype(np.float64), rtol=rtol, atol=rtol, err_msg=row.name)
+        np.testing.assert_allclose(have, want.astype(np.float64), rtol=rtol, atol=rtol, err_msg=differ)
 
 
 def wrap(want: np.ndarray, dtype: Any) -> np.ndarray:

@@ -57,7 +57,11 @@ def _gelu_tanh(x: np.ndarray) -> np.ndarray:
 
 def _row(name: str, numpy: Callable[..., Any], *domains: str, **more: Any) -> Row:
     more.setdefault("ops", (name,))
-    fn = more.pop("fn", None) or getattr(mg, name, None) or getattr(mg.nn.functional, name)
+    fn = more.pop("fn", None) or getattr(mg, name, None) or getattr(mg.nn.functional, name, None)
+    if fn is None:
+        raise ValueError(
+            f"Row {name!r}: neither mg nor mg.nn.functional has this function; correct the name or pass fn="
+        )
     return Row(name, fn, numpy, domains or ("real",), **more)
 
 
@@ -408,5 +412,7 @@ ROWS: list[Row] = [
     *compositions.ROWS,
     *indexing.ROWS,
 ]
+for _each in ROWS:
+    _each.check_ops(mg.schema)
 BY_NAME = {row.name: row for row in ROWS}
 DEVICES = ("reference", "cpu")

@@ -43,7 +43,7 @@ LAYERS = (
         "utils",
         "viz",
     ),
-    ("__init__", "cli", "__main__"),
+    ("__init__", "cli", "learning", "__main__"),
 )
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 

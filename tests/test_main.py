@@ -1,16 +1,19 @@
 """The command line: what `kernel` and `doctor` print, and how they refuse."""
 
+import ast
 import importlib.util
 import os
 import re
 import subprocess
 import sys
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
 
 import minigrad as mg
 from minigrad.__main__ import main
+from minigrad.cli import greeting
 from minigrad.cli.doctor import find_op
 from minigrad.cli.samples import operands_of, params_of
 from minigrad.declare.record import schema
@@ -86,8 +89,42 @@ def test_the_tutorial_opens_where_links_and_graders_are_found(monkeypatch):
     assert main(["tutorial"]) == 3
     ((lab, env),) = called
     root = Path(__file__).resolve().parents[1]
-    assert lab[1:] == ["-m", "jupyterlab", f"--ServerApp.root_dir={root}", str(root / "notebooks" / "00_tour.ipynb")]
+    assert lab[1:4] == ["-m", "jupyterlab", f"--ServerApp.root_dir={root}"]
+    assert lab[-1] == str(root / "notebooks" / "00_tour.ipynb")
     assert env["PYTHONPATH"] == f"{root}{os.pathsep}/elsewhere" and env["PATH"] == os.environ["PATH"]
+
+
+@pytest.mark.parametrize("user", [0, 1000])
+def test_the_tutorial_starts_as_root_and_shows_each_notebook_once(monkeypatch, capsys, user):
+    called = []
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: name)
+    monkeypatch.setattr(
+        subprocess, "run", lambda lab, **rest: called.append(lab) or subprocess.CompletedProcess(lab, 0)
+    )
+    monkeypatch.setattr(os, "geteuid", lambda: user)
+    assert main(["tutorial"]) == 0
+    (lab,) = called
+    assert ("--allow-root" in lab) == (user == 0) == ("You are root" in capsys.readouterr().out)
+    (hidden,) = [ast.literal_eval(word.partition("=")[2]) for word in lab if "hide_globs" in word]
+    folder = Path(__file__).resolve().parents[1] / "notebooks"
+    shown = {p.name for p in folder.iterdir() if not any(fnmatch(p.name, pattern) for pattern in hidden)}
+    assert sorted(name for name in shown if name[:1] in "01A") == sorted(p.name for p in folder.glob("*.ipynb"))
+
+
+def test_the_tutorial_of_a_wheel_copies_its_notebooks_and_keeps_what_is_there(monkeypatch, tmp_path, capsys):
+    folder = Path(__file__).resolve().parents[1] / "notebooks"
+    monkeypatch.setattr(greeting, "NOTEBOOKS", tmp_path / "site-packages" / "notebooks")
+    monkeypatch.setattr(greeting, "PACKED", folder)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    monkeypatch.chdir(tmp_path)
+    mine = tmp_path / "minigrad-notebooks" / "01_nudging.ipynb"
+    mine.parent.mkdir()
+    mine.write_text("my answers")
+    assert main(["tutorial"]) == 1, "there is no Jupyter"
+    assert mine.read_text() == "my answers"
+    count = len(list(folder.rglob("*.ipynb")))
+    assert len(list(mine.parent.rglob("*.ipynb"))) == count
+    assert f"{count - 1} files are new" in capsys.readouterr().out
 
 
 def test_doctor_reports_that_kernels_run(capsys):

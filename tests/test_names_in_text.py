@@ -71,7 +71,9 @@ def test_the_advice_for_an_absent_name_exists_and_the_name_does_not() -> None:
 
 def test_nobody_is_told_to_install_the_other_project_of_this_name() -> None:
     advice = re.compile(r"pip3? (?:install|download)\b[^`\n]*[ '\"]minigrad\b(?!/)")
-    paths = [*PAGES, *PROGRAMS, *sorted(PACKAGE.rglob("*.py")), ROOT / "Makefile", ROOT / "pyproject.toml"]
+    others = (path for folder in ("tests", "docs") for path in (ROOT / folder).rglob("*.py") if path != Path(__file__))
+    files = [ROOT / name for name in ("Makefile", "pyproject.toml", "hatch_build.py")]
+    paths = [*PAGES, *PROGRAMS, *sorted(PACKAGE.rglob("*.py")), *sorted(others), *files]
     assert [str(path.relative_to(ROOT)) for path in paths if advice.search(path.read_text(encoding="utf-8"))] == []
     assert advice.search("run `pip install minigrad[cuda]`") and not advice.search("`pip install .` of minigrad")
 

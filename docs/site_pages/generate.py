@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import inspect
+import json
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +13,8 @@ from types import ModuleType
 
 import minigrad as mg
 from site_pages import benchmarks, ops
+from site_pages.executed import executed
+from site_pages.pieces import signature
 
 HEADER = "(written by docs/site_pages; change the declaration instead)\n"
 
@@ -17,12 +22,13 @@ HEADER = "(written by docs/site_pages; change the declaration instead)\n"
 def write(root: Path) -> None:
     """All generated pages, and copies of the notebooks and of the instructor's pack beside them."""
     target = root / "docs" / "_generated"
-    pages = {f"ops/{name}.md": text for name, text in ops.pages().items()}
+    pages = {f"ops/{name}.md": text for name, text in pages_of_ops(root).items()}
     pages["ops.md"] = ops.index()
     pages["functions.md"] = functions()
     pages["layers.md"] = layers()
     pages["teaching.md"] = (root / "notebooks/teaching/README.md").read_text(encoding="utf-8")
     pages["benchmarks.md"] = benchmarks.page(root / "docs" / "benchmarks")
+    pages["decisions.md"] = decisions(root / "docs" / "decisions")
     for name, text in pages.items():
         put(target / name, text)
     for old in (target / "ops").glob("*.md"):
@@ -30,12 +36,39 @@ def write(root: Path) -> None:
             old.unlink()
     copies = target / "notebooks"
     copies.mkdir(parents=True, exist_ok=True)
-    for notebook in sorted((root / "notebooks").glob("[0-9A]*.ipynb")):
-        put(copies / notebook.name, notebook.read_text(encoding="utf-8"))
+    books = sorted((root / "notebooks").glob("[0-9A]*.ipynb"))
+    texts = {book.stem: book.read_text(encoding="utf-8") for book in books}
+    for name, text in executed(texts, root / "docs" / "_build" / "notebooks", copies).items():
+        put(copies / f"{name}.ipynb", text)
     for old in copies.glob("*.ipynb"):
         if not (root / "notebooks" / old.name).exists():
             old.unlink()
     shutil.rmtree(copies / "__pycache__", ignore_errors=True)
+
+
+def pages_of_ops(root: Path) -> dict[str, str]:
+    """Return the pages of the ops: those of the last build, unless a file changed from which they are made."""
+    sources = [
+        path for folder in ("minigrad", "docs/site_pages", "tests/op_rows") for path in (root / folder).rglob("*.py")
+    ]
+    sources += [root / "tests" / "op_table.py", root / "tests" / "op_support.py"]
+    digest = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(sources))).hexdigest()
+    kept = root / "docs" / "_build" / "ops.json"
+    found = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {}
+    if found.get("digest") != digest:
+        found = {"digest": digest, "pages": ops.pages()}
+        put(kept, json.dumps(found))
+    result: dict[str, str] = found["pages"]
+    return result
+
+
+def decisions(folder: Path) -> str:
+    """Return the page that lists the decisions by number, with their titles."""
+    parts = ["# Decisions", "", "Why things are as they are, in the order in which it was decided.", ""]
+    for path in sorted(folder.glob("*.md")):
+        title = re.sub(r"^# *", "", path.read_text(encoding="utf-8").partition("\n")[0])
+        parts.append(f"* [{title}](../decisions/{path.name})")
+    return "\n".join([*parts, ""])
 
 
 def put(path: Path, text: str) -> None:
@@ -69,11 +102,3 @@ def entries(module: ModuleType, prefix: str) -> Iterator[str]:
         text = inspect.getdoc(found) or ""
         yield from (f"## {prefix}.{name}", "", "```python", f"{name}{signature(found)}", "```", "")
         yield from ("```text", text, "```", "")
-
-
-def signature(found: object) -> str:
-    """The signature of a function or class, "(...)" where there is none."""
-    try:
-        return str(inspect.signature(found))  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        return "(...)"

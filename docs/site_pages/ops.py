@@ -6,6 +6,7 @@ The operands of examples are those that the tests of the op use, so each op that
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 from html import escape
 from pathlib import Path
@@ -23,7 +24,9 @@ from minigrad.errors import MinigradError
 from minigrad.runtime.tensor import Tensor
 from minigrad.viz.film import declared, operand_name
 from minigrad.viz.mathematics import mathml, plain
-from site_pages.pieces import drawn, raw
+from site_pages.pieces import drawn, raw, signature
+
+NAMESPACES = {"mg": mg, "mg.nn.functional": mg.nn.functional, "mg.linalg": mg.linalg, "mg.special": mg.special}
 
 
 def rows() -> dict[str, Any]:
@@ -46,34 +49,42 @@ def index() -> str:
     families: dict[str, list[str]] = {}
     for name in rows():
         families.setdefault(family(name), []).append(name)
-    parts = ["# The ops", "", "A page for each: formula, gradient, dtypes, an example, the loop.", ""]
+    parts = ["# The ops", "", "A page for each: signature, formula, gradient, dtypes, an example, the loop.", ""]
     for title, names in sorted(families.items()):
-        parts += [
-            "```{toctree}",
-            ":maxdepth: 1",
-            f":caption: {title}",
-            "",
-            *[f"ops/{n}" for n in sorted(names)],
-            "```",
-            "",
-        ]
+        parts += [f"## {title}", "", " · ".join(f"[{n}](ops/{n}.md)" for n in sorted(names)), ""]
     return "\n".join(parts)
 
 
 def pages() -> dict[str, str]:
     """The text of every page, by the name of its op."""
-    return {name: "\n".join(page(name, row)) for name, row in rows().items()}
+    found = {}
+    every = rows()
+    for count, (name, row) in enumerate(every.items(), 1):
+        found[name] = "\n".join(page(name, row))
+        if count % 50 == 0 or count == len(every):
+            print(f"site: op {count} of {len(every)}", flush=True)
+    return found
+
+
+def calls(name: str) -> Iterator[str]:
+    """Yield the line that calls an op, for each public function of its name, with all parameters."""
+    for prefix, module in NAMESPACES.items():
+        found = getattr(module, name, None) if name in module.__all__ else None
+        if callable(found) and not inspect.isclass(found):
+            yield f"{prefix}.{name}{signature(found)}"
 
 
 def page(name: str, row: Any) -> Iterator[str]:
     """One page."""
     op = schema[name]
-    yield from (f"# {name}", "", "```text", op.doc.strip(), "```", "")
+    public = list(calls(name))
+    yield from (f"# {name}", "", *(["```python", *public, "```", ""] if public else []))
+    yield from ("```text", op.doc.strip(), "```", "")
     yield from (f"Declared in `{declared(op.where)}`, kind *{op.kind}*.", "")
     step = walked(row, name)
     if step is not None:
         yield from formulas(step)
-    if step is not None and step.node.op.kind == "elementwise":
+    if step is not None and step.node.op.kind == "elementwise" and drawable(row, step):
         yield from curves(row, step)
     elif step is not None:
         yield from graphs(row)
@@ -89,6 +100,18 @@ def walked(row: Any, name: str) -> Any:
     except (MinigradError, StopIteration):
         return None
     return next((step for step in steps if step.node.op.name == name), None)
+
+
+def drawable(row: Any, step: Any) -> bool:
+    """Return whether the call of a row is its op on single elements, so that the row has a curve along each operand."""
+    given = arrays(row)
+    if len(given) != len(step.node.op.operands) or step.node.op.variadic:
+        return False
+    try:
+        y = row.fn(*[mg.tensor(np.resize(x, 3), device="reference") for x in given])
+    except MinigradError:
+        return False
+    return isinstance(y, Tensor) and y.shape == (3,)
 
 
 def formulas(step: Any) -> Iterator[str]:
@@ -117,12 +140,17 @@ def curves(row: Any, step: Any) -> Iterator[str]:
         fixed = ", ".join(f"{name} = {value}" for j, (name, value) in enumerate(zip(names, at, strict=True)) if j != k)
 
         def along(x: Any, k: int = k) -> Any:
-            return row.fn(*[x if j == k else mg.tensor(v) for j, v in enumerate(at)])
+            return row.fn(*[x if j == k else filled(v, x) for j, v in enumerate(at)])
 
         ends = float(given[k].min()), float(given[k].max())
         picture = mg.viz.curves(along, over=ends, names=[row.name, f"its slope along {names[k]}"])
         yield from ([f"Along `{names[k]}`, with `{fixed}`.", ""] if fixed else [])
         yield from (drawn(picture.svg, picture.on_black), "")
+
+
+def filled(value: float | bool, x: Tensor) -> Tensor:
+    """Return a tensor of the shape of x with one value in all elements."""
+    return mg.tensor(np.full(x.shape, value), dtype="bool" if isinstance(value, bool) else x.dtype, device=x.device)
 
 
 def graphs(row: Any) -> Iterator[str]:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
+NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"  # of a checkout
+PACKED = Path(__file__).resolve().parents[1] / "learning" / "notebooks"  # of a wheel: `hatch_build.py`
+COPY = "minigrad-notebooks"  # the folder that receives the notebooks of a wheel
+HIDDEN = ["__pycache__", "*.pyc", "*~", "[0-9A][0-9]_*.py"]  # the last: jupytext's texts of the notebooks
 GREETING = """minigrad: an autograd framework to read, to look into, and to train with.
 
     python -m minigrad demo        a gradient, its proof, its picture, then a network that reads digits
@@ -36,19 +40,33 @@ def greet() -> int:
 
 
 def tutorial() -> int:
-    """Open the first notebook in Jupyter, or print how to get it; returns the exit status."""
-    first = NOTEBOOKS / "00_tour.ipynb"
-    if not first.is_file():
-        print("The notebooks come with the checkout and the source distribution of minigrad, not with its wheel:")
-        print("run `python -m minigrad tutorial` in the folder of one of these.")
-        return 1
+    """Open the first notebook in Jupyter, or print how to open it; returns the exit status."""
+    folder = NOTEBOOKS if (NOTEBOOKS / "00_tour.ipynb").is_file() else copied(Path.cwd() / COPY)
+    first = folder / "00_tour.ipynb"
     if importlib.util.find_spec("jupyterlab") is None:
         print(f"The first notebook is {first}.")
         print("Jupyter is not installed: `pip install jupyterlab matplotlib`, or `make notebooks` in the checkout.")
         return 1
-    # Two things begin at the checkout, not at the folder of the notebook: links to source files, and the imports of a
-    # notebook, since the graders of the exercises are not part of an installed minigrad.
-    root = str(NOTEBOOKS.parent)
-    path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
-    lab = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={root}", str(first)]
-    return subprocess.run(lab, check=False, env={**os.environ, "PYTHONPATH": path}).returncode
+    # Links to source files begin at the checkout, and so does the minigrad that a kernel imports.
+    root, env = folder, dict(os.environ)
+    if folder == NOTEBOOKS:
+        root = NOTEBOOKS.parent
+        env["PYTHONPATH"] = os.pathsep.join(filter(None, (str(root), os.environ.get("PYTHONPATH"))))
+    lab = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={root}", f"--ContentsManager.hide_globs={HIDDEN}"]
+    if hasattr(os, "geteuid") and os.geteuid() == 0:  # Windows has no such number
+        print("You are root, as in many containers: Jupyter starts with --allow-root.")
+        lab.append("--allow-root")
+    return subprocess.run([*lab, str(first)], check=False, env=env).returncode
+
+
+def copied(target: Path) -> Path:
+    """Copy the notebooks of the wheel into a folder, and return it; a file that is there already stays as it is."""
+    fresh = 0
+    for source in sorted(PACKED.rglob("*.ipynb")):
+        path = target / source.relative_to(PACKED)
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, path)
+            fresh += 1
+    print(f"The notebooks are in {target}: {fresh} files are new; others stay as they were.")
+    return target

@@ -44,7 +44,7 @@ def new_op(
     where = where_of(function)
     name = name or function.__name__.strip("_")
     ours = (function.__module__ or "").startswith("minigrad.")
-    if not function.__doc__:
+    if ours and not function.__doc__:
         raise DeclarationError(f"{where}: the op {name} has no docstring", op=name)
     if ours and listed and name in schema:
         raise DeclarationError(f"{where}: the op {name} is declared already, at {schema[name].where}", op=name)
@@ -54,7 +54,10 @@ def new_op(
             f"{where}: {name} has an operand and a parameter {both[0]!r}; rename the parameter", op=name
         )
     op = Op(name, kind, operands, params, where)
-    op.doc, op.label = function.__doc__, label or name
+    op.doc, op.label = (
+        function.__doc__ or f"{name}({', '.join(operands)}), declared without a docstring.",
+        label or name,
+    )
     op.roles = roles_of(function, params)
     op.target = next((p for p, role in op.roles.items() if role.name == "Target"), None)
     if outputs != ("y",):

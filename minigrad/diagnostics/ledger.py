@@ -1,15 +1,17 @@
 """The memory that each recorded op holds, and the memory that a checkpoint of some ops would free.
 
 A checkpoint drops the values that its ops saved and holds its input tensors.  So it frees the memory that only its ops
-hold.  Other memory stays: the inputs, values that an op outside saved, memory of a Var, data, and the result that the
-user holds.  A view holds the memory that it shows.  Memory has a number as its key, so that a ledger keeps nothing
-alive.  `tape.py` shows the sums.
+hold.  Other memory stays: the inputs, values that an op outside saved, memory of a Var, data, and results to which the
+program refers.  A view holds the memory that it shows.  An op of few elements holds its operands for pictures; in a
+checkpoint it holds none.  Memory has a number as its key, so that a ledger keeps nothing alive.  `tape.py` shows the
+sums.
 """
 
 from __future__ import annotations
 
+import gc
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from sys import getrefcount
 from types import SimpleNamespace
 from typing import Any
@@ -41,11 +43,17 @@ class Ledger:
         self.note_data([x for node in nodes for x in self.note_saved(node)])
         for node in nodes:
             self.reads[node.id] = {(vertex_of(edge).id, self.piece(edge)) for edge in node.parents if is_op(edge)}
+        for x in held_by_others(self.nodes):
+            self.fixed |= {self.piece(x.op), id(x.storage)}
 
     def note_saved(self, node: BackpropOp) -> list[Tensor]:
         """Record the values that a node saved, and the results with the same memory.  Returns their constants."""
         constants: list[Tensor] = []
         held = self.holds[node.id] = set()
+        for edge, shown in zip(node.parents, node.read or (), strict=False):
+            if is_op(edge):
+                self.made[origin(edge)] = self.add(shown)
+                held.add(id(shown))
         for code, x in zip(node.op.saves[node.mask], node.saved or (), strict=False):
             edge = node.parents[code] if 0 <= code < len(node.parents) else None
             storage = x.memory() if isinstance(x, Holder) else x.storage
@@ -105,6 +113,22 @@ class Ledger:
         stays = outside | self.fixed
         gone = sum(self.sizes[piece] for piece in inside - coming - stays)
         return max(0, gone - sum(self.sizes[piece] for piece in coming - inside - stays))
+
+
+def held_by_others(nodes: Mapping[int, BackpropOp]) -> list[Tensor]:
+    """Return the results of nodes to which something refers that is no part of the graph, such as a variable."""
+    tensors: list[Any] = [
+        x for x in gc.get_objects() if issubclass(type(x), Tensor) and not issubclass(type(x), Holder)
+    ]
+    inside = Counter(id(x) for node in {id(node): node for node in nodes.values()}.values() for x in node.saved or ())
+    inside.update(id(x.base) for x in tensors)  # a view refers to the tensor that it is a view of
+    results = [x for x in tensors if x.op is not None and vertex_of(x.op).id in nodes]
+    del tensors
+    probe = [object()]  # an object to which one list refers
+    return [
+        results[k] for k in range(len(results))
+        if getrefcount(results[k]) - getrefcount(probe[0]) > inside[id(results[k])]
+    ]  # fmt: skip
 
 
 def is_op(edge: Any) -> bool:

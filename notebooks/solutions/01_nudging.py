@@ -17,7 +17,7 @@
 # **01.1** Nudge both sides; they are `2 * h` apart.
 
 # %%
-from notebooks.grading import check
+from minigrad.learning.grading import check
 
 
 def central(f, x, h):

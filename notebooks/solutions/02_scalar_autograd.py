@@ -20,7 +20,7 @@
 # %%
 import math
 
-from notebooks.grading import check
+from minigrad.learning.grading import check
 
 
 def divide(a, b):

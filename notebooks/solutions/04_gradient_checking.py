@@ -21,8 +21,8 @@
 # %%
 import numpy as np
 
-from notebooks.exercises.patients import INDEX, PATIENTS, show
-from notebooks.grading import check
+from minigrad.learning.exercises.patients import INDEX, PATIENTS, show
+from minigrad.learning.grading import check
 
 
 def numeric(f, g, x, h=1e-6):

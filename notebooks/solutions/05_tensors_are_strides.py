@@ -19,7 +19,7 @@
 # %%
 from itertools import pairwise
 
-from notebooks.grading import check
+from minigrad.learning.grading import check
 
 
 def place(strides, offset, index):

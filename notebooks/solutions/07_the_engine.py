@@ -18,7 +18,7 @@
 
 # %%
 import minigrad as mg
-from notebooks.grading import check
+from minigrad.learning.grading import check
 
 
 def nodes_under(y):

@@ -20,7 +20,7 @@
 import numpy as np
 
 import minigrad as mg
-from notebooks.grading import check
+from minigrad.learning.grading import check
 
 
 def second(f, x):

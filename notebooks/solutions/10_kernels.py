@@ -19,7 +19,7 @@
 # %%
 import math
 
-from notebooks.grading import check
+from minigrad.learning.grading import check
 
 
 def place(index, strides, offset):

@@ -20,7 +20,7 @@
 import os
 
 import minigrad as mg
-from notebooks.grading import check
+from minigrad.learning.grading import check
 
 if os.environ.get("MINIGRAD_CUDA") != "real":
     mg.settings.cuda = "simulator"

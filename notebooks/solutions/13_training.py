@@ -21,7 +21,7 @@
 # %%
 import minigrad as mg
 from minigrad import nn
-from notebooks.grading import check
+from minigrad.learning.grading import check
 
 
 def cross_entropy(scores, truth):

@@ -22,7 +22,7 @@ import numpy as np
 
 import minigrad as mg
 from minigrad import nn
-from notebooks.grading import check
+from minigrad.learning.grading import check
 
 
 def conv_cost(inputs, outputs, kernel, stride, padding, side):

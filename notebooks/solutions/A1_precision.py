@@ -21,7 +21,7 @@
 import math
 
 import minigrad as mg
-from notebooks.grading import check
+from minigrad.learning.grading import check
 
 
 def gap(x, fraction):

@@ -21,7 +21,7 @@
 import numpy as np
 
 import minigrad as mg
-from notebooks.grading import check
+from minigrad.learning.grading import check
 
 
 def strict_backward(y):

@@ -19,7 +19,7 @@
 
 # %%
 import minigrad as mg
-from notebooks.grading import check
+from minigrad.learning.grading import check
 
 
 def at_set(x, index, value):

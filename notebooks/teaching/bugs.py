@@ -8,7 +8,7 @@
     bug("b03").answer()                # for the teacher: the tool, what it says, the repair as a diff
 
 The programs are the files of `planted/`, which may be handed out; `bugs.py` has the answers.  Rules of NumPy functions
-to be hunted are in `notebooks/exercises/patients.py`, for chapter 04.
+to be hunted are in `minigrad/learning/exercises/patients.py`, for chapter 04.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import numpy as np
 
 import minigrad as mg
 from minigrad.config import override
-from notebooks.grading import Verdict
+from minigrad.learning.grading import Verdict
 
 HERE = Path(__file__).parent / "planted"
 

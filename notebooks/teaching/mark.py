@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from minigrad.config import settings
-from notebooks.grading import MODULES, exercises_of
+from minigrad.learning.grading import MODULES, exercises_of
 from notebooks.teaching.marks import RANK, Mark, Notebook, summary, table, write_csv
 from notebooks.teaching.reading import Cell, Unreadable, cells_of, parses
 
@@ -111,9 +111,9 @@ def borrowed(cells: Sequence[Cell], chapters: Sequence[str]) -> Iterator[str]:
     given = frozenset().union(*map(given_cells, chapters))
     for cell in cells:
         if shape_of(cell.source) not in given and re.search(
-            r"notebooks\.exercises(?!\.patients)|\.reference\b", cell.source
+            r"minigrad\.learning\.exercises(?!\.patients)|\.reference\b", cell.source
         ):
-            yield f"cell {cell.number} reaches into notebooks.exercises, where the references are: read it"
+            yield f"cell {cell.number} reaches into minigrad.learning.exercises, where the references are: read it"
 
 
 # ---- running one ----------------------------------------------------------------------------------------------------

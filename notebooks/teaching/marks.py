@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from notebooks.grading import exercise
+from minigrad.learning.grading import exercise
 
 RANK = ("right", "refused", "wrong", "not tried")  # of several checks of one exercise the first of these counts
 SHOWN = 90  # letters of a reason in the table; the file of --csv has all of it

@@ -20,8 +20,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from notebooks import grading
-from notebooks.grading import Exercise, Verdict, exercises_of, verdict_on
+from minigrad.learning import grading
+from minigrad.learning.grading import Exercise, Verdict, exercises_of, verdict_on
 from notebooks.teaching.guard import Seal, TooLong, at_most, close, end_with, limit_memory
 
 Tell = Callable[..., None]
@@ -54,7 +54,7 @@ class Recorder:
         self.clock, self.grade = time.perf_counter, verdict_on
 
     def __call__(self, name: str, answer: Any) -> Verdict:
-        """As `notebooks.grading.check`."""
+        """As `minigrad.learning.grading.check`."""
         if name not in self.known:
             return Verdict(False, f"there is no exercise {name!r} here")
         began = self.clock()
@@ -84,7 +84,7 @@ def run(order: dict[str, Any], tell: Tell) -> None:
     known = {name: each for chapter in order["chapters"] for name, each in exercises_of(chapter).items()}
     recorder = Recorder(known, None, tell, order["cell_seconds"])
     grading.check = recorder  # for whoever imports it by another name
-    modules = [sys.modules[f"notebooks.exercises.{grading.MODULES[chapter]}"] for chapter in order["chapters"]]
+    modules = [sys.modules[f"minigrad.learning.exercises.{grading.MODULES[chapter]}"] for chapter in order["chapters"]]
     recorder.seal = Seal(grading, *modules)
     space = types.ModuleType("__main__")
     sys.modules["__main__"] = space

@@ -106,6 +106,16 @@ PROGRAMS: dict[str, tuple[Any, Any, Any]] = {
     "what goes out is saved outside": (lambda x: x.exp(), lambda x: (x * 2.0).tanh().sin(), lambda x: (x * x).sum()),
     "a slice of more": (lambda x: x.exp(), lambda x: (x[:1] * 2.0).tanh().exp(), lambda x: x.sum()),
     "a slice of what nobody holds": (lambda x: (x + 1.0)[:1], lambda x: x.tanh().exp(), lambda x: x.sum()),
+    "a slice of few elements after it": (
+        lambda x: x.sum(1, keepdim=True).exp(),
+        lambda x: x.exp(),
+        lambda x: x[:4] * 2.0,
+    ),
+    "a slice of few elements in the block": (
+        lambda x: x.sum(1, keepdim=True),
+        lambda x: x.sin()[:4] * 2.0,
+        lambda x: x.sum(),
+    ),
     "a slice in the block": (lambda x: x + 1.0, lambda x: x[:1].tanh().exp(), lambda x: x.sum()),
     "a Var and data": (lambda x: x + 1.0, lambda x: ((x * W) * DATA).exp(), lambda x: x.sum()),
     "data that is read transposed": (lambda x: x.exp(), lambda x: (x.T * DATA.T).sin(), lambda x: x.sum()),
@@ -117,15 +127,21 @@ PROGRAMS: dict[str, tuple[Any, Any, Any]] = {
 }
 
 
-def held(name: str, checkpointed: bool) -> tuple[int, Any, int]:
-    """Bytes that a program holds; its result, and how many ops come before the block."""
+def held(name: str, checkpointed: bool, variables: list[mg.Tensor] | None = None) -> tuple[int, Any, int]:
+    """Bytes that a program holds; its result, and how many ops come before the block.
+
+    variables: receives what comes into the block and what goes out, as a program that still has both.
+    """
     before, block, after = PROGRAMS[name]
     x = mg.Var(mg.ones(30, 20, device="reference"))
     start = mg.memory_stats("reference").allocated_bytes
     h = before(x)
     first = len(mg.tape(h)) if h.requires_grad and h is not x else 0
-    y = after(mg.checkpoint(block, h) if checkpointed else block(h))
-    del h
+    out = mg.checkpoint(block, h) if checkpointed else block(h)
+    y = after(out)
+    if variables is not None:
+        variables += [h, out]
+    del h, out
     return mg.memory_stats("reference").allocated_bytes - start, y, first
 
 
@@ -148,6 +164,19 @@ def test_what_a_checkpoint_would_free_is_what_it_frees(name: str) -> None:
     assert promised == max(0, plain - with_checkpoint)
     again = mg.tape(z)
     assert len(again) == len(mg.tape(y)) and again[first : first + ops].freed == 0, "it promises the same once"
+
+
+@pytest.mark.usefixtures("uncollected")
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_what_the_program_still_has_is_neither_freed_nor_counted(name: str) -> None:
+    held(name, True)
+    kept: list[mg.Tensor] = []
+    plain, y, first = held(name, False, kept)
+    promised = mg.tape(y)[first : len(mg.tape(y)) - len_of_end(name)].freed
+    del kept
+    also: list[mg.Tensor] = []
+    with_checkpoint, _, _ = held(name, True, also)
+    assert promised == max(0, plain - with_checkpoint)
 
 
 def len_of_end(name: str) -> int:

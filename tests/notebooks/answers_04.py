@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from notebooks.exercises.patients import INDEX, PATIENTS
+from minigrad.learning.exercises.patients import INDEX, PATIENTS
 
 
 def _numeric(f: Any, g: Any, x: Any, h: float = 1e-6) -> Any:

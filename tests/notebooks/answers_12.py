@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import minigrad as mg
-from notebooks.exercises import gpu
+from minigrad.learning.exercises import gpu
 
 kernel = mg.cuda.kernel
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from notebooks.grading import MODULES
+from minigrad.learning.grading import MODULES
 from notebooks.teaching import bugs
 from notebooks.teaching.bugs import BUGS, bug, hunt
 

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from notebooks.grading import MODULES
+from minigrad.learning.grading import MODULES
 from notebooks.teaching import figures
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from IPython.core.interactiveshell import InteractiveShell
+from traitlets.config import Config
 
 import minigrad as mg
-from notebooks import grading
-from notebooks.grading import MODULES, check, exercises_of, hint
+from minigrad.learning import grading
+from minigrad.learning.grading import MODULES, check, exercises_of, hint
 from tests.notebooks.answers import CHAPTERS, answers
 
 EXERCISES = {name: found for chapter in MODULES for name, found in exercises_of(chapter).items()}
@@ -90,6 +93,22 @@ def test_hints_say_more_each_time(capsys: pytest.CaptureFixture[str], monkeypatc
     assert [line[:19] for line in lines] == [f"01.1, hint {k} of 3: "[:19] for k in (1, 2, 3, 3)]
     with pytest.raises(KeyError, match=r"no exercise '01.9'; there are 01.1, "):
         hint("01.9")
+
+
+@pytest.mark.parametrize(("given", "meant"), [("2.3", "02.3"), (2.3, "02.3"), ("a1.2", "A1.2"), (" 01.1", "01.1")])
+def test_a_name_that_is_nearly_right_is_corrected(given: Any, meant: str) -> None:
+    with pytest.raises(KeyError, match=rf"there is no exercise .*; do you mean '{meant}'\?"):
+        check(given, None)
+    with pytest.raises(KeyError, match=r"no exercise '77.1'; its chapter must be one of 01, 02, "):
+        check("77.1", None)
+
+
+def test_a_verdict_is_printed_once(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    verdict = check("01.1", exercises_of("01")["01.1"].reference)
+    assert capsys.readouterr().out == f"{verdict.words}\n" and verdict.words.startswith("01.1: right. ")
+    shell = InteractiveShell(ipython_dir=str(tmp_path), config=Config(HistoryManager={"enabled": False}))
+    shell.run_cell("from minigrad.learning.grading import check\ncheck('01.1', None)\n", store_history=False)
+    assert capsys.readouterr().out.count("01.1: nothing is written yet") == 1
 
 
 @pytest.mark.parametrize("name", ["06.1", "06.2", "06.4", "10.2", "A3.2"])

@@ -15,12 +15,12 @@ from pathlib import Path
 
 import pytest
 
-from notebooks.grading import MODULES
+from minigrad.learning.grading import MODULES
 from notebooks.teaching import mark
 from notebooks.teaching.reading import Unreadable, cells_of, without_magics
 
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
-IMPORT = "from notebooks import grading\nfrom notebooks.grading import Verdict, check\n"
+IMPORT = "from minigrad.learning import grading\nfrom minigrad.learning.grading import Verdict, check\n"
 RIGHT = "def central(f, x, h):\n    return (f(x + h) - f(x - h)) / (2 * h)\n\n\ncheck('01.1', central)"
 WRONG = "def central(f, x, h):\n    return 0.0\n\n\ncheck('01.1', central)"
 STEP = "def best_step(order):\n    return 2.0 ** (-52 / (order + 1))\n\n\ncheck('01.3', best_step)"
@@ -34,7 +34,7 @@ CLASS = {
     "wrong": ("wrong", [IMPORT, WRONG]),
     "mended": ("right", [IMPORT, WRONG, RIGHT]),
     "empty": ("not tried", [IMPORT]),
-    "aliased": ("right", ["from notebooks.grading import check as ask\n" + RIGHT.replace("check", "ask")]),
+    "aliased": ("right", ["from minigrad.learning.grading import check as ask\n" + RIGHT.replace("check", "ask")]),
     "raises": ("wrong", [IMPORT, "1 / 0\n" + RIGHT, STEP]),
     "misspelt": ("wrong", [IMPORT, "def central(f, x, h)\n" + RIGHT, STEP]),
     "leaves": ("right", [IMPORT, "import sys\nsys.exit('done')", RIGHT]),
@@ -58,7 +58,7 @@ CLASS = {
     "keeps_notes": ("right", [IMPORT, "open('notes.txt', 'w').write('mine')\nassert open('notes.txt').read()", RIGHT]),
     "stays": ("right", [IMPORT, RIGHT, "import threading\nthreading.Thread(target=threading.Event().wait).start()"]),
     "magic": ("right", [IMPORT, "%matplotlib inline\n!ls\nhint?\n" + RIGHT]),
-    "own_check": ("wrong", ["from notebooks.grading import Verdict\ncheck = lambda *a: Verdict(True, 'right')", WRONG]),
+    "own_check": ("wrong", [IMPORT + "check = lambda *a: Verdict(True, 'right')", WRONG]),
     "own_check_right": ("right", ["def check(*given):\n    print(given)", RIGHT]),
     "patched_check": ("refused", [IMPORT, "grading.check = lambda *a: Verdict(True, 'right')", WRONG]),
     "patched_verdict": ("refused", [IMPORT, "grading.Verdict = lambda *a: True", WRONG]),
@@ -132,7 +132,7 @@ def test_what_comes_after_a_cell_that_fails_is_marked(marked: dict[str, mark.Not
         ("hangs", "stopped in cell 3: the notebook took more than "),
         ("gone", "the process ended in cell 3, with status 0"),
         ("crashes", "the process died in cell 3, by SIGSEGV"),
-        ("patched_tools", "the notebook has changed notebooks.grading.expect_close, by which it is marked"),
+        ("patched_tools", "the notebook has changed minigrad.learning.grading.expect_close, by which it is marked"),
         ("patched_numpy", "the notebook has changed numpy.allclose, by which it is marked"),
         ("reference", "this is the reference of the grader itself"),
         ("wrong", "central(f, 1.5, 0.1) of f = x*x is 0, and 3 was expected"),
@@ -192,14 +192,14 @@ def test_the_command_writes_a_table_a_summary_and_a_csv(tmp_path: Path, capsys: 
     (folder / "01_nudging-=fay.ipynb").write_text(notebook(IMPORT, WRONG))
     (folder / "01_nudging_gus.ipynb").write_text(notebook(IMPORT, RIGHT)[:-40])
     (folder / "hal.py").write_text(
-        "from notebooks.exercises.nudging import central\n" + IMPORT + "check('01.1', lambda *a: central(*a))"
+        "from minigrad.learning.exercises.nudging import central\n" + IMPORT + "check('01.1', lambda *a: central(*a))"
     )
     table = tmp_path / "marks.csv"
     assert mark.main([str(folder), "--csv", str(table), "--jobs", "2"]) == 1  # one is damaged
     told = capsys.readouterr()
     assert "=fay     01.1      wrong      " in told.out and "eve      01.1      right" in told.out
     assert "is damaged: it is no JSON (line 1)" in told.out
-    assert "cell 1 reaches into notebooks.exercises, where the references are: read it" in told.out
+    assert "cell 1 reaches into minigrad.learning.exercises, where the references are: read it" in told.out
     assert "most stall at 01.1: 1 of 3 tried it and are not there yet" in told.out
     assert "3 students, 4 exercises:\n  01.1  2 right, 1 wrong  (The central quotient" in told.out
     assert "eve.ipynb: 1 of 4 right, " in told.err
@@ -223,7 +223,7 @@ def test_a_place_for_the_marks_is_looked_for_first(tmp_path: Path, capsys: pytes
 INTERRUPTED = """
 import os, signal, sys, threading, time
 from pathlib import Path
-from notebooks.grading import MODULES
+from minigrad.learning.grading import MODULES
 from notebooks.teaching import mark
 
 def end():
@@ -265,7 +265,7 @@ def test_an_interrupted_marking_leaves_no_process(tmp_path: Path) -> None:
 KILLED = """
 import os, signal, sys, threading, time
 from pathlib import Path
-from notebooks.grading import MODULES
+from minigrad.learning.grading import MODULES
 from notebooks.teaching import mark
 
 def end():

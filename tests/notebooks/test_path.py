@@ -13,7 +13,7 @@ from traitlets.config import Config
 
 import minigrad as mg
 from minigrad.backends.cuda.compile import missing
-from notebooks.grading import Verdict, exercises_of
+from minigrad.learning.grading import Verdict, exercises_of
 from tests.notebooks.answers import printed_by
 
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from notebooks.grading import MODULES, exercises_of
+from minigrad.learning.grading import MODULES, exercises_of
 from notebooks.teaching import mark
 from notebooks.teaching.bugs import BUGS
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,7 @@ class Row:
     slope: the op is a gradient that runs where no graph is wanted, and has none itself.
     kernels: False for what runs on the reference device only, since other rows test its parts, or its template.
     order2: whether second derivatives are too; not at ties, which are kinks, nor where the gradient is the constant 0.
+    Raises ValueError for a field that cannot be right; `docs/add_an_op.md` explains what each field promises.
     """
 
     name: str
@@ -61,6 +63,31 @@ class Row:
     constant: bool = True
     slope: bool = False
     kernels: bool = True
+
+    def __post_init__(self) -> None:
+        unknown = [domain for domain in self.domains if domain not in DOMAINS]
+        if unknown:
+            raise ValueError(f"{self}: domains must be among {', '.join(DOMAINS)}, got {unknown[0]!r}")
+        wrong = [dtype for dtype in self.dtypes if dtype not in ALL]
+        if wrong or not self.dtypes:
+            raise ValueError(f"{self}: dtypes must name some of {', '.join(ALL)}, got {self.dtypes}")
+        if self.result not in (None, "float", "sum", *ALL):
+            raise ValueError(f"{self}: result must be a dtype, 'float', 'sum' or None, got {self.result!r}")
+        if self.shapes is not None and len(self.shapes) != len(self.domains):
+            raise ValueError(
+                f"{self}: shapes and domains must have one entry per operand, got {len(self.shapes)} shapes and "
+                f"{len(self.domains)} domains"
+            )
+
+    def __str__(self) -> str:
+        return f"Row {self.name!r}"
+
+    def check_ops(self, schema: Mapping[str, Any]) -> None:
+        """Raise ValueError for an op that is not declared."""
+        for name in self.ops:
+            if name not in schema:
+                near = ", ".join(get_close_matches(name, schema)) or "none that is similar"
+                raise ValueError(f"{self}: there is no op {name!r}; declare it, or correct ops=; similar: {near}")
 
     @property
     def elementwise(self) -> bool:

@@ -89,7 +89,76 @@ def test_the_index_names_every_op_that_has_a_row(site: Any) -> None:
     _, ops = site
     index = ops.index()
     assert set(ops.rows()) <= set(schema) and len(ops.rows()) >= 150
-    assert all(f"ops/{name}\n" in index for name in ops.rows())
+    assert all(f"(ops/{name}.md)" in index for name in ops.rows())
+
+
+def test_a_page_has_the_full_signature_of_each_public_function(site: Any) -> None:
+    _, ops = site
+    assert next(ops.calls("tanh")) == "mg.tanh(input: Tensor, *, out: Tensor | None = None) -> Tensor"
+    prefixes = ["mg", "mg.nn.functional", "mg.special"]
+    assert [line.partition(".softmax(")[0] for line in ops.calls("softmax")] == prefixes
+    page = "\n".join(ops.page("softmax", ops.rows()["softmax"]))
+    assert "```python\nmg.softmax(input: Tensor, dim: " in page and list(ops.calls("named_gradient")) == []
+
+
+@pytest.mark.parametrize("name", ["scaled_from", "zeta", "cross_entropy_of_one", "linear_tap", "divergence"])
+def test_an_op_whose_row_does_more_than_call_it_has_a_page(site: Any, name: str) -> None:
+    _, ops = site
+    assert "## Formula\n" in "\n".join(ops.page(name, ops.rows()[name]))
+
+
+def test_the_page_of_decisions_lists_all_with_their_titles(site: Any) -> None:
+    generate, _ = site
+    text = generate.decisions(DOCS / "decisions")
+    assert text.count("\n* [") == len(list((DOCS / "decisions").glob("*.md")))
+    assert "* [001: tqdm is a dependency](../decisions/001-progress-bars.md)\n" in text
+
+
+def test_a_notebook_runs_once_until_it_changes(
+    site: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    module = importlib.import_module("site_pages.executed")
+    ran = []
+
+    def run(text: str, target: Path, folder: Path) -> float:
+        ran.append(text)
+        target.write_text(f"{text} with outputs")
+        return 1.0
+
+    monkeypatch.setattr(module, "run", run)
+    assert module.executed({"a": "A", "b": "B"}, tmp_path, tmp_path) == {"a": "A with outputs", "b": "B with outputs"}
+    assert sorted(ran) == ["A", "B"] and "site: notebook 2 of 2: " in capsys.readouterr().out
+    module.executed({"a": "A", "b": "new"}, tmp_path, tmp_path)
+    assert ran[2:] == ["new"] and len(list(tmp_path.glob("*.ipynb"))) == 2
+
+
+def test_the_site_is_copied_to_a_folder_and_sent_to_a_host(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    publish = importlib.import_module("docs.publish")
+    site, target = tmp_path / "html", tmp_path / "public" / "docs"
+    assert publish.publish(str(target), site) == 1 and "run `make docs`" in capsys.readouterr().err
+    (site / "_static").mkdir(parents=True)
+    (site / "index.html").write_text("the site")
+    assert publish.publish(str(target), site) == 0
+    assert (target / "index.html").read_text() == "the site" and (target / "_static").is_dir()
+    sent: list[list[str]] = []
+    monkeypatch.setattr(publish.shutil, "which", lambda name: name)
+    monkeypatch.setattr(
+        publish.subprocess,
+        "run",
+        lambda command, check: sent.append(command) or subprocess.CompletedProcess(command, 0),
+    )
+    assert publish.publish("me@host:public/docs", site) == 0
+    assert sent == [["rsync", "-az", "--delete", f"{site}/", "me@host:public/docs"]]
+
+
+def test_the_landing_page_has_a_picture_the_installation_and_code() -> None:
+    text = (DOCS / "index.md").read_text(encoding="utf-8")
+    assert all(part in text for part in ("](pictures/stepper.svg)", "import minigrad as mg"))
+    assert "pip install ." in text
+    workflow = (DOCS.parent / ".github" / "workflows" / "docs.yml").read_text(encoding="utf-8")
+    assert "make docs" in workflow and "python -m docs.publish" in workflow
 
 
 def test_all_public_functions_are_listed_with_their_signatures(site: Any) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 import minigrad as mg
 from minigrad.errors import GradientError
-from notebooks.grading import Exercise, Wrong, as_array, expect_close
+from minigrad.learning.grading import Exercise, Wrong, as_array, expect_close
 
 Answer = Callable[..., Any]
 CLOSE = 1e-4  # float32

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import minigrad as mg
-from notebooks.grading import Exercise, Wrong, expect_close, tried
+from minigrad.learning.grading import Exercise, Wrong, expect_close, tried
 
 # ---- a strict backward ----------------------------------------------------------------------------------------------
 

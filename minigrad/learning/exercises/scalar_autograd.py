@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from notebooks.grading import Exercise, Wrong, as_array, as_float, expect_close, tried
+from minigrad.learning.grading import Exercise, Wrong, as_array, as_float, expect_close, tried
 
 Rule = tuple[float, tuple[float, ...]]
 counter = itertools.count()

@@ -10,7 +10,7 @@ import numpy as np
 
 import minigrad as mg
 from minigrad.errors import GradientError
-from notebooks.grading import Exercise, Wrong, expect_close
+from minigrad.learning.grading import Exercise, Wrong, expect_close
 
 Map = Callable[..., Any]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import minigrad as mg
 from minigrad import Tensor, Var
-from notebooks.grading import Exercise, Wrong, expect_close
+from minigrad.learning.grading import Exercise, Wrong, expect_close
 
 Layer = Callable[[Tensor], Tensor]
 

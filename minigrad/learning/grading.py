@@ -1,10 +1,11 @@
 """Exercises that grade themselves, in the cell and offline.
 
-    check("01.1", central)    # right, or the first thing that is not
+    check("01.1", central)    # prints that the answer is right, or the first thing that is not
     hint("01.1")              # three of them, each says more than the one before
 
-An exercise is declared in `notebooks/exercises/`, with a reference that the notebook does not show.  A grader tries an
-answer on several inputs, so it grants nothing for code that was not touched, nor for the one example in the text.
+An exercise is declared in `minigrad/learning/exercises/`, with a reference that the notebook does not show.  A grader
+tries an answer on several inputs, so it grants nothing for code that was not touched, nor for the one example in the
+text.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ class Exercise:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What `check` found.  True where the answer is right."""
+    """The result of `check`.  True where the answer is right."""
 
     right: bool
     words: str
@@ -79,26 +80,41 @@ class Verdict:
     def __repr__(self) -> str:
         return self.words
 
+    def _ipython_display_(self) -> None:
+        """Show nothing: `check` has printed the words, and a verdict is often the value of a cell."""
+
 
 def exercise(name: str) -> Exercise:
-    """An exercise by its name, as "01.2".  Raises KeyError for one that does not exist."""
-    found = exercises_of(name.partition(".")[0])
+    """Return an exercise by its name, such as "01.2".  Raises KeyError for one that does not exist."""
+    found = exercises_of(str(name).partition(".")[0])
     if name not in found:
-        raise KeyError(f"there is no exercise {name!r}; there are {', '.join(found) or 'none'}")
+        raise KeyError(f"there is no exercise {name!r}; {instead_of(str(name))}")
     return found[name]
+
+
+def instead_of(name: str) -> str:
+    """Return the advice for a name that no exercise has: the name that was meant, or the names of the chapter."""
+    chapter, _, number = name.strip().upper().partition(".")
+    chapter = chapter.zfill(2)
+    found = exercises_of(chapter)
+    if f"{chapter}.{number}" in found:
+        return f"do you mean '{chapter}.{number}'?"
+    return f"there are {', '.join(found)}" if found else f"its chapter must be one of {', '.join(MODULES)}"
 
 
 def exercises_of(chapter: str) -> dict[str, Exercise]:
     """The exercises of a chapter, as "01"; none for one that does not exist."""
     if chapter not in MODULES:
         return {}
-    found: dict[str, Exercise] = importlib.import_module(f"notebooks.exercises.{MODULES[chapter]}").EXERCISES
+    found: dict[str, Exercise] = importlib.import_module(f"minigrad.learning.exercises.{MODULES[chapter]}").EXERCISES
     return found
 
 
 def check(name: str, answer: Any) -> Verdict:
-    """Try an answer.  Errors that it raises are said, with their line, and not passed on."""
-    return verdict_on(name, exercise(name), answer)
+    """Try an answer, print the verdict and return it.  An error of the answer is printed with its line, not raised."""
+    verdict = verdict_on(name, exercise(name), answer)
+    print(verdict)
+    return verdict
 
 
 def verdict_on(name: str, asked: Exercise, answer: Any) -> Verdict:

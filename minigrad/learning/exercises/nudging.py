@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from notebooks.grading import Exercise, Wrong, as_float, expect_close
+from minigrad.learning.grading import Exercise, Wrong, as_float, expect_close
 
 Function = Callable[[float], float]
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from notebooks.exercises.patients import INDEX, PATIENTS, WRONG_IN, Array, log_softmax, pick
-from notebooks.grading import Exercise, Wrong, as_array
+from minigrad.learning.exercises.patients import INDEX, PATIENTS, WRONG_IN, Array, log_softmax, pick
+from minigrad.learning.grading import Exercise, Wrong, as_array
 
 Map = Callable[[Array], Array]
 Rule = Callable[[Array, Array], Any]

@@ -9,7 +9,7 @@ import numpy as np
 
 import minigrad as mg
 from minigrad import f64
-from notebooks.grading import Exercise, Wrong, expect_close, tried
+from minigrad.learning.grading import Exercise, Wrong, expect_close, tried
 
 
 def reached(y: Any) -> set[str]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import minigrad as mg
-from notebooks.grading import Exercise, Wrong, as_float, expect_close, expect_digits_at
+from minigrad.learning.grading import Exercise, Wrong, as_float, expect_close, expect_digits_at
 
 Piece = tuple[float, float]
 

@@ -9,7 +9,7 @@ import numpy as np
 
 import minigrad as mg
 from minigrad import Tensor
-from notebooks.grading import Exercise, Wrong, as_array, expect_close
+from minigrad.learning.grading import Exercise, Wrong, as_array, expect_close
 
 
 def normal(seed: int, *shape: int) -> Tensor:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import minigrad as mg
-from notebooks.grading import Exercise, Wrong, expect_close
+from minigrad.learning.grading import Exercise, Wrong, expect_close
 
 # ruff: noqa: F821  a kernel finds `cuda` and `np` where it is compiled
 
@@ -58,17 +58,17 @@ def grade_backwards(answer: Any) -> None:
 def largest(x, out, n):  # type: ignore[no-untyped-def]
     """A tree of 16."""
     t = cuda.threadIdx.x  # type: ignore[name-defined]
-    room = cuda.shared.array(16, np.float32)  # type: ignore[name-defined]
-    room[t] = x[t] if t < n else np.float32(-np.inf)
+    values = cuda.shared.array(16, np.float32)  # type: ignore[name-defined]
+    values[t] = x[t] if t < n else np.float32(-np.inf)
     cuda.syncthreads()  # type: ignore[name-defined]
     half = 8
     while half > 0:
         if t < half:
-            room[t] = max(room[t], room[t + half])
+            values[t] = max(values[t], values[t + half])
         cuda.syncthreads()  # type: ignore[name-defined]
         half //= 2
     if t == 0:
-        out[0] = room[0]
+        out[0] = values[0]
 
 
 def grade_largest(answer: Any) -> None:
@@ -121,7 +121,7 @@ EXERCISES = {
     "12.3": Exercise(
         "A tree in shared memory, with a barrier at each step.",
         ("sum_of_block is nearly it: what is different?", "Threads beyond n bring -inf, and max takes the place of +.",
-         "room[t] = max(room[t], room[t + half]) for t < half; cuda.syncthreads() outside of that if."),
+         "values[t] = max(values[t], values[t + half]) for t < half; cuda.syncthreads() outside of that if."),
         grade_largest, largest,
     ),
     "12.4": Exercise(

@@ -10,7 +10,7 @@ import numpy as np
 import minigrad as mg
 from minigrad.autodiff.batches import BatchTransform
 from minigrad.runtime.tracers import stack
-from notebooks.grading import Exercise, Wrong, expect_close
+from minigrad.learning.grading import Exercise, Wrong, expect_close
 
 Map = Callable[[Any], Any]
 Pair = tuple[float, float]

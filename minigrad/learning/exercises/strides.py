@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from notebooks.grading import Exercise, Wrong
+from minigrad.learning.grading import Exercise, Wrong
 
 Ints = tuple[int, ...]
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import minigrad as mg
-from notebooks.grading import Exercise, Wrong, as_float, expect_digits, expect_digits_at, tried
+from minigrad.learning.grading import Exercise, Wrong, as_float, expect_digits, expect_digits_at, tried
 
 
 def gap(x: float, fraction: int) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 
 import minigrad as mg
 from minigrad.func.trees import flatten, unflatten
-from notebooks.grading import Exercise, Wrong, expect_close, tried
+from minigrad.learning.grading import Exercise, Wrong, expect_close, tried
 
 # ---- x.at[index].set(value) -----------------------------------------------------------------------------------------
 

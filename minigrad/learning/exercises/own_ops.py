@@ -6,7 +6,7 @@ from typing import Any
 
 import minigrad as mg
 from minigrad.runtime.tensor import Tensor
-from notebooks.grading import Exercise, Wrong, expect_close
+from minigrad.learning.grading import Exercise, Wrong, expect_close
 
 
 def drawn(*shape: int) -> Tensor:
