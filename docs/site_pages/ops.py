@@ -16,6 +16,7 @@ import op_table
 from op_support import arrays
 
 import minigrad as mg
+from minigrad.declare.documentation import documentation
 from minigrad.declare.record import schema
 from minigrad.diagnostics.flow import flow
 from minigrad.diagnostics.formula import barred, forward_of, rules_of
@@ -68,7 +69,7 @@ def pages() -> dict[str, str]:
 def page(name: str, row: Any) -> Iterator[str]:
     """One page."""
     op = schema[name]
-    yield from (f"# {name}", "", "```text", op.doc.strip(), "```", "")
+    yield from (f"# {name}", "", "```text", documentation(op.public), "```", "")
     yield from (f"Declared in `{declared(op.where)}`, kind *{op.kind}*.", "")
     step = walked(row, name)
     if step is not None:
