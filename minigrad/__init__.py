@@ -140,7 +140,7 @@ if "IPython" in sys.modules:  # a notebook, most likely: its errors are shown wi
 
 
 def __getattr__(name: str) -> Any:
-    """What is imported at its first use: `mg.func`, `mg.nn`, `mg.viz` and other folders, and the names of LATER."""
+    """Import a name at its first use: `mg.func`, `mg.nn`, `mg.viz` and other folders, and the names of LATER."""
     if name in _MODULES:
         return importlib.import_module(f"minigrad.{LATER.get(name, name)}")
     if name not in LATER:
@@ -166,5 +166,5 @@ __all__ = sorted({
 
 
 def __dir__() -> list[str]:
-    """The public names."""
+    """Return the public names."""
     return __all__

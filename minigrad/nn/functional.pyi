@@ -11,10 +11,10 @@ __version__: str
 
 
 def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
-    """Means of `output_size` windows of one size, as even as can be, along the last dim: see `adaptive_avg_pool2d`."""
+    """Return means of `output_size` windows along the last dim, as even as can be: see `adaptive_avg_pool2d`."""
 
 def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
-    """The mean of each of output_size windows of images; window o of m is from floor(o n / m) to ceil((o + 1) n / m)."""
+    """Return the mean of each of output_size windows of images; window o is from floor(o n / m) to ceil((o + 1) n / m)."""
 
 def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
     """Return the mean of each of output_size windows of the last three dims: see `adaptive_avg_pool2d`."""
@@ -53,16 +53,16 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = 
     """Return -target*log(input) - (1 - target)*log(1 - input) for probabilities; logarithms are at least -100."""
 
 def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | None = ..., size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ..., pos_weight: Tensor | None = ...) -> Tensor:
-    """Return `binary_cross_entropy` of sigmoid(input), without overflow. pos_weight: factor of the term of target."""
+    """Return `binary_cross_entropy` of sigmoid(input), without overflow."""
 
 def celu(input: Tensor, alpha: Tensor | builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Return input where it is positive, otherwise alpha * (exp(input/alpha) - 1). inplace: write into input."""
+    """Return input where it is positive, otherwise alpha * (exp(input/alpha) - 1)."""
 
 def celu_(input: Tensor, alpha: Tensor | builtins.float = ...) -> Tensor:
-    """`celu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+    """Apply `celu` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
 def channel_shuffle(input: Tensor, groups: builtins.int) -> Tensor:
-    """Images (N, C, ...) with the channels of each group spread: the first of all groups, the second, and so on."""
+    """Return images (N, C, ...) with channels in another order: the first of each group, the second, and so on."""
 
 def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] | builtins.str = ..., dilation: builtins.int | Sequence[builtins.int] = ..., groups: builtins.int = ...) -> Tensor:
     """Return the convolution along one dim: `conv2d` with input (N, C, W) and weight (out, C / groups, kW)."""
@@ -71,7 +71,7 @@ def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: bui
     """Return the convolution of images (N, C, H, W), or one (C, H, W), with a weight (out, C / groups, kH, kW)."""
 
 def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] | builtins.str = ..., dilation: builtins.int | Sequence[builtins.int] = ..., groups: builtins.int = ...) -> Tensor:
-    """Convolution along three dims: `conv2d` with input (N, C, D, H, W) and weight (out, C / groups, kD, kH, kW)."""
+    """Convolve along three dims: `conv2d` with input (N, C, D, H, W) and weight (out, C / groups, kD, kH, kW)."""
 
 def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] = ..., output_padding: builtins.int | Sequence[builtins.int] = ..., groups: builtins.int = ..., dilation: builtins.int | Sequence[builtins.int] = ...) -> Tensor:
     """Return the transposed convolution along one dim: see `conv_transpose2d`."""
@@ -101,16 +101,16 @@ def dropout1d(input: Tensor, p: builtins.float = ..., training: builtins.bool = 
     """Apply `dropout` to whole channels of (N, C, L) or (C, L)."""
 
 def dropout2d(input: Tensor, p: builtins.float = ..., training: builtins.bool = ..., inplace: builtins.bool = ...) -> Tensor:
-    """`dropout` of whole channels (dim 1) of (N, C, H, W); of three dims it takes the first for the batch, too."""
+    """Apply `dropout` to whole channels (dim 1) of (N, C, H, W); of three dims the first is the batch, too."""
 
 def dropout3d(input: Tensor, p: builtins.float = ..., training: builtins.bool = ..., inplace: builtins.bool = ...) -> Tensor:
     """Apply `dropout` to whole channels of (N, C, D, H, W) or (C, D, H, W)."""
 
 def elu(input: Tensor, alpha: Tensor | builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Return input where it is positive, otherwise alpha * (exp(input) - 1). inplace: write into input and return it."""
+    """Return input where it is positive, otherwise alpha * (exp(input) - 1)."""
 
 def elu_(input: Tensor, alpha: Tensor | builtins.float = ...) -> Tensor:
-    """`elu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+    """Apply `elu` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
 def embedding(input: Tensor, weight: Tensor, padding_idx: builtins.int | None = ..., max_norm: builtins.float | None = ..., norm_type: builtins.float = ..., scale_grad_by_freq: builtins.bool = ..., sparse: builtins.bool = ...) -> Tensor:
     """Return the row of `weight` for each integer in `input`: the shape of input, and the length of a row as last dim."""
@@ -122,7 +122,7 @@ def feature_alpha_dropout(input: Tensor, p: builtins.float = ..., training: buil
     """Apply `alpha_dropout` to whole channels (dim 1)."""
 
 def fold(input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = ..., padding: Any = ..., stride: Any = ...) -> Tensor:
-    """Images (N, C, H, W) to which columns (N, C*kernel, windows) are added, where `unfold` reads them."""
+    """Return images (N, C, H, W) to which columns (N, C*kernel, windows) are added, where `unfold` reads them."""
 
 def fractional_max_pool2d(input: Tensor, kernel_size: Any, output_size: Any = ..., output_ratio: Any = ..., return_indices: builtins.bool = ..., _random_samples: Tensor | None = ...) -> Any:
     """Return the largest element of each of `output_size` windows of images, which are drawn."""
@@ -134,7 +134,7 @@ def gaussian_nll_loss(input: Tensor, target: Tensor, var: Tensor | builtins.floa
     """Return (log(var) + (input - target)**2 / var)/2, plus log(2*pi)/2 if full; a variance below eps counts as eps."""
 
 def gelu(input: Tensor, approximate: builtins.str = ..., *, out: Tensor | None = ...) -> Tensor:
-    """input times its normal distribution function, to some ulp also where it is tiny; approximate="tanh": `gelu_tanh`."""
+    """Return input * Phi(input), the normal distribution, to some ulp for tiny values; approximate="tanh": `gelu_tanh`."""
 
 def glu(input: Tensor, dim: builtins.int = ...) -> Tensor:
     """Return the first half of input along `dim` times the sigmoid of the second half."""
@@ -149,22 +149,22 @@ def gumbel_softmax(logits: Tensor, tau: builtins.float = ..., hard: builtins.boo
     """Return softmax((logits + noise)/tau) along `dim`: a soft sample of the classes whose log-probabilities are given."""
 
 def hardshrink(input: Tensor, lambd: Tensor | builtins.float = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Return input where |input| > lambd, otherwise 0; nan stays nan.  Gradient: g there, 0 elsewhere."""
+    """Return input where |input| > lambd, otherwise 0; nan stays nan."""
 
 def hardsigmoid(input: Tensor, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Return relu6(x + 3) / 6.  Gradient: g/6 inside (-3, 3), 0 elsewhere and at both ends."""
+    """Return relu6(x + 3) / 6."""
 
 def hardswish(input: Tensor, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Return input * relu6(input + 3) / 6.  Gradient: g*(input/3 + 1/2) in (-3, 3), 0 at -3 and below, g from 3 on."""
+    """Return input * relu6(input + 3) / 6."""
 
 def hardtanh(input: Tensor, min_val: Tensor | builtins.float = ..., max_val: Tensor | builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
     """Return input, not below min_val and not above max_val; nan stays nan."""
 
 def hardtanh_(input: Tensor, min_val: Tensor | builtins.float = ..., max_val: Tensor | builtins.float = ...) -> Tensor:
-    """`hardtanh` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+    """Apply `hardtanh` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
 def hinge_embedding_loss(input: Tensor, target: Tensor, margin: builtins.float = ..., size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ...) -> Tensor:
-    """input where the target is 1, max(0, margin - input) where it is -1.  Gradient: -g where input is the margin."""
+    """Return input where the target is 1, max(0, margin - input) where it is -1."""
 
 def huber_loss(input: Tensor, target: Tensor, reduction: builtins.str = ..., delta: builtins.float = ..., weight: Tensor | None = ...) -> Tensor:
     """Return error**2 / 2 where |error| <= delta, otherwise delta * (|error| - delta/2), for error = input - target."""
@@ -176,31 +176,31 @@ def interpolate(input: Tensor, size: builtins.int | Sequence[builtins.int] | Non
     """Return images (N, C, 1 to 3 dims) at another size, given itself or as a factor."""
 
 def kl_div(input: Tensor, target: Tensor, size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ..., log_target: builtins.bool = ...) -> Tensor:
-    """Return target*(log(target) - input) for log-probabilities in input; log_target: target holds logarithms, too."""
+    """Return target*(log(target) - input) for log-probabilities in input."""
 
 def l1_loss(input: Tensor, target: Tensor, size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ..., weight: Tensor | None = ...) -> Tensor:
-    """|input - target|.  Gradient: g*sign(input - target), 0 where they are equal, and minus that for the target."""
+    """Return |input - target|."""
 
 def layer_norm(input: Tensor, normalized_shape: Sequence[builtins.int] | builtins.int, weight: Tensor | None = ..., bias: Tensor | None = ..., eps: builtins.float = ...) -> Tensor:
     """Return the last dims, `normalized_shape`, minus their mean, over sqrt(variance + eps), times weight plus bias."""
 
 def leaky_relu(input: Tensor, negative_slope: Tensor | builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Return input where it is positive, otherwise negative_slope * input. inplace: write into input and return it."""
+    """Return input where it is positive, otherwise negative_slope * input."""
 
 def leaky_relu_(input: Tensor, negative_slope: Tensor | builtins.float = ...) -> Tensor:
-    """`leaky_relu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+    """Apply `leaky_relu` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = ..., *, out: Tensor | None = ...) -> Tensor:
     """Return input @ weight.T + bias for a weight of (out, in), any leading dims of the input, in one kernel."""
 
 def local_response_norm(input: Tensor, size: builtins.int, alpha: builtins.float = ..., beta: builtins.float = ..., k: builtins.float = ...) -> Tensor:
-    """input over (k + alpha * the mean square of `size` neighbouring channels)**beta; channels outside count 0."""
+    """Return input / (k + alpha * the mean square of `size` neighbouring channels)**beta; channels outside are 0."""
 
 def log_softmax(input: Tensor, dim: builtins.int | None = ..., _stacklevel: builtins.int = ..., dtype: Any = ...) -> Tensor:
-    """`mg.log_softmax`; for a dim that is left out, see `softmax`."""
+    """Return `mg.log_softmax`; for a dim that is left out, see `softmax`."""
 
 def logsigmoid(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return log(sigmoid(x)), without overflow.  Gradient: g*sigmoid(-x)."""
+    """Return log(sigmoid(x)), without overflow."""
 
 def lp_pool1d(input: Tensor, norm_type: builtins.float, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., ceil_mode: builtins.bool = ...) -> Tensor:
     """Return the p-norm of each window along the last dim, p = norm_type: see `lp_pool2d`."""
@@ -227,16 +227,16 @@ def max_unpool1d(input: Tensor, indices: Tensor, kernel_size: builtins.int | Seq
     """Return zeros, with the elements of input where `max_pool1d` found them: see `max_unpool2d`."""
 
 def max_unpool2d(input: Tensor, indices: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., output_size: Any = ...) -> Tensor:
-    """Images of zeros, with the elements of input at `indices`, which `max_pool2d` returned; the last of equal ones."""
+    """Return zeros with the elements of input at `indices`, which `max_pool2d` returned; the last of equal ones."""
 
 def max_unpool3d(input: Tensor, indices: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., output_size: Any = ...) -> Tensor:
     """Return zeros, with the elements of input where `max_pool3d` found them: see `max_unpool2d`."""
 
 def mish(input: Tensor, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Return x * tanh(softplus(x)).  Gradient: with t the tanh, g*(t + x*(1 - t**2)*sigmoid(x)); 0.6*g at 0."""
+    """Return x * tanh(softplus(x))."""
 
 def mse_loss(input: Tensor, target: Tensor, size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ..., weight: Tensor | None = ...) -> Tensor:
-    """Return (input - target)**2.  Gradient: 2*g*(input - target), and minus that for the target."""
+    """Return (input - target)**2."""
 
 def multi_head_attention_forward(query: Tensor, key: Tensor, value: Tensor, embed_dim_to_check: builtins.int, num_heads: builtins.int, in_proj_weight: Tensor | None, in_proj_bias: Tensor | None, bias_k: Tensor | None, bias_v: Tensor | None, add_zero_attn: builtins.bool, dropout_p: builtins.float, out_proj_weight: Tensor, out_proj_bias: Tensor | None, training: builtins.bool = ..., key_padding_mask: Tensor | None = ..., need_weights: builtins.bool = ..., attn_mask: Tensor | None = ..., use_separate_proj_weight: builtins.bool = ..., q_proj_weight: Tensor | None = ..., k_proj_weight: Tensor | None = ..., v_proj_weight: Tensor | None = ..., static_k: Tensor | None = ..., static_v: Tensor | None = ..., average_attn_weights: builtins.bool = ..., is_causal: builtins.bool = ...) -> builtins.tuple[Tensor, Tensor | None]:
     """Return the output and the weights of `mg.nn.MultiheadAttention` with these parameters."""
@@ -245,7 +245,7 @@ def multi_margin_loss(input: Tensor, target: Tensor, p: builtins.int = ..., marg
     """Return the mean over classes of max(0, margin - input[target] + input[class])**p, the target itself left out."""
 
 def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ...) -> Tensor:
-    """The sum of max(0, 1 - input[label] + input[other]) over labels and other classes, over the number of classes."""
+    """Return the sum of max(0, 1 - input[label] + input[other]) over labels and other classes, divided by the classes."""
 
 def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | None = ..., size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ...) -> Tensor:
     """Return the mean over classes of -target*log(sigmoid(input)) - (1 - target)*log(sigmoid(-input))."""
@@ -257,7 +257,7 @@ def normalize(input: Tensor, p: builtins.float = ..., dim: Any = ..., eps: built
     """Return input over its norm of order p along `dim`, which is at least eps."""
 
 def one_hot(tensor: Tensor, num_classes: builtins.int = ...) -> Tensor:
-    """Return int64 rows with 1 at each class and 0 elsewhere; num_classes: -1 for one more than the largest class."""
+    """Return int64 rows with 1 at each class and 0 elsewhere."""
 
 def pad(input: Tensor, pad: builtins.int | Sequence[builtins.int], mode: builtins.str = ..., value: builtins.float | None = ...) -> Tensor:
     """Return the tensor with elements around it: pad[0] and pad[1] before and behind the last dim, and so on."""
@@ -275,19 +275,19 @@ def pixel_unshuffle(input: Tensor, downscale_factor: builtins.int) -> Tensor:
     """Return images (..., C, H*r, W*r) as (..., C*r*r, H, W): the pixels of each square become channels."""
 
 def poisson_nll_loss(input: Tensor, target: Tensor, log_input: builtins.bool = ..., full: builtins.bool = ..., size_average: builtins.bool | None = ..., eps: builtins.float = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ...) -> Tensor:
-    """exp(input) - target*input: input is the logarithm of a rate; without log_input, input - target*log(input + eps)."""
+    """Return exp(input) - target*input, the log of a rate; without log_input, input - target*log(input + eps)."""
 
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """Return input where it is positive, otherwise weight * input; one weight, or one per channel (the second dim)."""
 
 def relu(input: Tensor, inplace: builtins.bool = ...) -> Tensor:
-    """`mg.relu`; inplace: in input's own memory, which is returned."""
+    """Return `mg.relu`."""
 
 def relu6(input: Tensor, inplace: builtins.bool = ...) -> Tensor:
-    """`mg.relu6`; inplace: in input's own memory, which is returned."""
+    """Return `mg.relu6`."""
 
 def relu_(input: Tensor) -> Tensor:
-    """`relu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+    """Apply `relu` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
 def rms_norm(input: Tensor, normalized_shape: Sequence[builtins.int] | builtins.int, weight: Tensor | None = ..., eps: builtins.float | None = ...) -> Tensor:
     """Return the last dims, which are `normalized_shape`, over sqrt(mean square + eps), times weight."""
@@ -296,22 +296,22 @@ def rrelu(input: Tensor, lower: builtins.float = ..., upper: builtins.float = ..
     """Return input where it is positive, otherwise times a factor."""
 
 def rrelu_(input: Tensor, lower: builtins.float = ..., upper: builtins.float = ..., training: builtins.bool = ...) -> Tensor:
-    """`rrelu` in input's own memory, which is returned."""
+    """Compute `rrelu` in input's own memory, which is returned."""
 
 def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = ..., dropout_p: builtins.float = ..., is_causal: builtins.bool = ..., scale: builtins.float | None = ..., enable_gqa: builtins.bool = ...) -> Tensor:
     """Return softmax(query @ key.mT * scale + mask) @ value; the default scale is 1/sqrt(the length of a query)."""
 
 def selu(input: Tensor, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Return 1.0507 * x where x > 0, otherwise 1.7581 * (exp(x) - 1).  Networks of it keep mean 0 and variance 1."""
+    """Return 1.0507 * x where x > 0, otherwise 1.7581 * (exp(x) - 1)."""
 
 def selu_(input: Tensor) -> Tensor:
-    """`selu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+    """Apply `selu` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
 def sigmoid(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return 1/(1 + exp(-x)), without overflow.  Gradient: g*y*(1-y)."""
+    """Return 1/(1 + exp(-x)), without overflow."""
 
 def silu(input: Tensor, inplace: builtins.bool = ...) -> Tensor:
-    """`mg.silu`; inplace: in input's own memory, which is returned."""
+    """Return `mg.silu`."""
 
 def smooth_l1_loss(input: Tensor, target: Tensor, size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ..., beta: builtins.float = ...) -> Tensor:
     """Return error**2 / (2*beta) where |error| < beta, otherwise |error| - beta/2, for error = input - target."""
@@ -320,10 +320,10 @@ def soft_margin_loss(input: Tensor, target: Tensor, size_average: builtins.bool 
     """Return log(1 + exp(-target*input)), for targets of 1 and -1, without overflow."""
 
 def softmax(input: Tensor, dim: builtins.int | None = ..., _stacklevel: builtins.int = ..., dtype: Any = ...) -> Tensor:
-    """`mg.softmax`.  Without a dim it warns, and takes 0 for an input of 0, 1 or 3 dims, otherwise 1, as in PyTorch."""
+    """Return `mg.softmax`."""
 
 def softmin(input: Tensor, dim: builtins.int | None = ..., _stacklevel: builtins.int = ..., dtype: Any = ...) -> Tensor:
-    """softmax(-input); for a dim that is left out, see `softmax`."""
+    """Return softmax(-input); for a dim that is left out, see `softmax`."""
 
 def softplus(input: Tensor, beta: Tensor | builtins.float = ..., threshold: Tensor | builtins.float = ..., *, out: Tensor | None = ...) -> Tensor:
     """Return log(1 + exp(beta*input))/beta, without overflow; input itself where beta*input > threshold."""
@@ -332,25 +332,25 @@ def softshrink(input: Tensor, lambd: Tensor | builtins.float = ..., *, out: Tens
     """Return input - lambd above lambd, input + lambd below -lambd, otherwise 0; nan stays nan."""
 
 def softsign(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return x / (1 + |x|), between -1 and 1.  Gradient: g / (1 + |x|)**2."""
+    """Return x / (1 + |x|), between -1 and 1."""
 
 def tanh(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the hyperbolic tangent.  Gradient: g*(1 - tanh(x)**2)."""
+    """Return the hyperbolic tangent."""
 
 def tanhshrink(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return x - tanh(x).  Gradient: g*tanh(x)**2."""
+    """Return x - tanh(x)."""
 
 def threshold(input: Tensor | builtins.float, threshold: Tensor | builtins.float, value: Tensor | builtins.float, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
     """Return input where it is above the threshold, otherwise value; nan stays nan."""
 
 def threshold_(input: Tensor | builtins.float, threshold: Tensor | builtins.float, value: Tensor | builtins.float) -> Tensor:
-    """`threshold` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+    """Apply `threshold` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
 def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: builtins.float = ..., p: builtins.float = ..., eps: builtins.float = ..., swap: builtins.bool = ..., size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ...) -> Tensor:
     """Return max(0, margin + the distance to positive - the distance to negative), `pairwise_distance` of order p."""
 
 def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative: Tensor, *, distance_function: Any = ..., margin: builtins.float = ..., swap: builtins.bool = ..., reduction: builtins.str = ...) -> Tensor:
-    """`triplet_margin_loss` with a distance of one's own; without one, `pairwise_distance`."""
+    """Return `triplet_margin_loss` with a distance of one's own; without one, `pairwise_distance`."""
 
 def unfold(input: Tensor, kernel_size: Any, dilation: Any = ..., padding: Any = ..., stride: Any = ...) -> Tensor:
     """Return the windows of images (N, C, H, W), or of one without N, as columns (N, C*kernel, windows)."""

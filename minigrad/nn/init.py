@@ -365,7 +365,7 @@ def _older(function: Any) -> Any:
         return result
 
     alias.__name__ = alias.__qualname__ = name
-    alias.__doc__ = f"`{name}_` under its older name."
+    alias.__doc__ = f"Call `{name}_`; this is its older name."
     return alias
 
 

@@ -19,7 +19,7 @@ SVD_RESULT: Any = results_of("svd", ("U", "S", "V"))
 
 @composed(of=factors.factor)
 def cholesky(input: Tensor, upper: Flag = False) -> Tensor:
-    """`mg.linalg.cholesky`: the triangle whose product with its transpose is a positive definite matrix."""
+    """Return `mg.linalg.cholesky`: the triangle whose product with its transpose is a positive definite matrix."""
     return factors.cholesky(input, upper=upper)
 
 
@@ -66,13 +66,13 @@ def inverse(input: Tensor) -> Tensor:
 
 @composed(of=systems.lu_solve)
 def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
-    """`mg.linalg.lu_solve`: the solutions of systems by factors of `mg.linalg.lu_factor`."""
+    """Return `mg.linalg.lu_solve`: the solutions of systems by factors of `mg.linalg.lu_factor`."""
     return systems.lu_solve(LU_data, LU_pivots, input)
 
 
 @composed(of=qr_ops.reflections)
 def qr(input: Tensor, some: Flag = True) -> Any:
-    """`mg.linalg.qr` with mode="reduced", or "complete" with some=False."""
+    """Return `mg.linalg.qr` with mode="reduced", or "complete" with some=False."""
     return qr_ops.qr(input, "reduced" if some else "complete")
 
 
