@@ -72,28 +72,28 @@ __version__: str
 
 
 def abs(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return |x|."""
+    """Return |x|.  Gradient: g*sign(x), 0 at 0."""
 
 def absolute(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return |x|."""
+    """Return |x|.  Gradient: g*sign(x), 0 at 0."""
 
 def acos(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the arc cosine, nan outside [-1, 1]."""
+    """Return the arc cosine, nan outside [-1, 1].  Gradient: -g/sqrt(1 - x**2)."""
 
 def acosh(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the inverse hyperbolic cosine, nan below 1."""
+    """Return the inverse hyperbolic cosine, nan below 1.  Gradient: g/sqrt(x**2 - 1)."""
 
 def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
     """Return means of `output_size` windows along the last dim, as even as can be: see `adaptive_avg_pool2d`."""
 
 def add(input: Tensor | builtins.float, other: Tensor | builtins.float, *, alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
-    """Return the sum of input and alpha * other, element by element; shapes broadcast."""
+    """Return the sum of input and alpha * other, element by element; shapes broadcast.  For bool it is `or`."""
 
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
     """Return beta * input + alpha * the sum of the products of two batches of matrices: see `addmm`."""
 
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
-    """Return input + value * tensor1 / tensor2 per element; shapes broadcast."""
+    """Return input + value * tensor1 / tensor2 per element; shapes broadcast.  Integers become the default float."""
 
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
     """Return input + value * tensor1 * tensor2, element by element; shapes broadcast."""
@@ -123,10 +123,10 @@ def allclose(input: Tensor, other: Tensor, rtol: builtins.float = ..., atol: bui
     """Return whether `isclose` holds for all elements."""
 
 def amax(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Return the largest element over `dim`; nan wins."""
+    """Return the largest element over `dim`; nan wins.  Gradient: shared evenly by ties."""
 
 def amin(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Return the smallest element over `dim`; nan wins."""
+    """Return the smallest element over `dim`; nan wins.  Gradient: shared evenly by ties."""
 
 def aminmax(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
     """Return the smallest and the largest element over `dim`, in one pass; nan wins."""
@@ -141,25 +141,25 @@ def arange_step(start: builtins.float, end: builtins.float, step: builtins.float
     """Return candle's `arange` with a step."""
 
 def arccos(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the arc cosine, nan outside [-1, 1]."""
+    """Return the arc cosine, nan outside [-1, 1].  Gradient: -g/sqrt(1 - x**2)."""
 
 def arccosh(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the inverse hyperbolic cosine, nan below 1."""
+    """Return the inverse hyperbolic cosine, nan below 1.  Gradient: g/sqrt(x**2 - 1)."""
 
 def arcsin(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the arc sine, nan outside [-1, 1]."""
+    """Return the arc sine, nan outside [-1, 1].  Gradient: g/sqrt(1 - x**2), inf at the ends."""
 
 def arcsinh(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the inverse hyperbolic sine."""
+    """Return the inverse hyperbolic sine.  Gradient: g/sqrt(x**2 + 1), where the square may overflow."""
 
 def arctan(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the arc tangent."""
+    """Return the arc tangent.  Gradient: g/(1 + x**2)."""
 
 def arctan2(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """Return the angle of the point (other, input), in (-pi, pi]."""
 
 def arctanh(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the inverse hyperbolic tangent, nan outside [-1, 1]."""
+    """Return the inverse hyperbolic tangent, nan outside [-1, 1].  Gradient: g/(1 - x**2)."""
 
 def are_deterministic_algorithms_enabled() -> builtins.bool:
     """Return True: see `use_deterministic_algorithms`."""
@@ -189,25 +189,25 @@ def as_tensor(data: Any, dtype: Any = ..., device: Any = ...) -> Tensor:
     """Return data as a tensor: a tensor itself, memory shared with an array if possible, otherwise a copy (`tensor`)."""
 
 def asin(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the arc sine, nan outside [-1, 1]."""
+    """Return the arc sine, nan outside [-1, 1].  Gradient: g/sqrt(1 - x**2), inf at the ends."""
 
 def asinh(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the inverse hyperbolic sine."""
+    """Return the inverse hyperbolic sine.  Gradient: g/sqrt(x**2 + 1), where the square may overflow."""
 
 def atan(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the arc tangent."""
+    """Return the arc tangent.  Gradient: g/(1 + x**2)."""
 
 def atan2(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """Return the angle of the point (other, input), in (-pi, pi]."""
 
 def atanh(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the inverse hyperbolic tangent, nan outside [-1, 1]."""
+    """Return the inverse hyperbolic tangent, nan outside [-1, 1].  Gradient: g/(1 - x**2)."""
 
 def atleast_1d(*tensors: Tensor) -> Tensor | builtins.tuple[Tensor, ...]:
-    """Return views with one dim at least: a number becomes a row of one."""
+    """Return views with one dim at least: a number becomes a row of one.  Of several tensors a tuple."""
 
 def atleast_2d(*tensors: Tensor) -> Tensor | builtins.tuple[Tensor, ...]:
-    """Return views with two dims at least: a row of n becomes (1, n)."""
+    """Return views with two dims at least: a row of n becomes (1, n).  Of several tensors a tuple."""
 
 def atleast_3d(*tensors: Tensor) -> Tensor | builtins.tuple[Tensor, ...]:
     """Return views with three or more dims: a row of n becomes (1, n, 1), a matrix (n, m, 1); a tuple for several."""
@@ -236,7 +236,7 @@ def bitwise_left_shift(input: Tensor | builtins.float, other: Tensor | builtins.
     """Return input * 2**other, as bits; 0 where other is negative, or not below the number of bits."""
 
 def bitwise_not(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return input with all bits flipped; for bool `not`."""
+    """Return input with all bits flipped; for bool `not`.  Raises DTypeError for floats."""
 
 def bitwise_or(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """Return the bits in either; for bool `or`."""
@@ -256,10 +256,10 @@ bool: DType
 bool_: DType
 
 def broadcast_shapes(*shapes: builtins.int | Sequence[builtins.int]) -> builtins.tuple[builtins.int, ...]:
-    """Return the shape to which all shapes broadcast."""
+    """Return the shape to which all shapes broadcast.  Raises ShapeError where two sizes differ and neither is 1."""
 
 def broadcast_tensors(*tensors: Tensor) -> builtins.tuple[Tensor, ...]:
-    """Return views of all tensors in their broadcast shape."""
+    """Return views of all tensors in their broadcast shape.  Gradient: g summed over the expanded dims."""
 
 def broadcast_to(input: Tensor, size: builtins.int | Sequence[builtins.int]) -> Tensor:
     """Return `expand` with the sizes as one argument."""
@@ -274,16 +274,16 @@ def cast(input: Tensor, dtype: Any, *, out: Tensor | None = ...) -> Tensor:
     """Return the values in another dtype, copied."""
 
 def cat(tensors: Sequence[Tensor], dim: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Join tensors along an existing dim; their dtypes promote."""
+    """Join tensors along an existing dim; their dtypes promote.  Gradient: each tensor gets its part of g."""
 
 def cdist(x1: Tensor, x2: Tensor, p: builtins.float = ..., compute_mode: Any = ...) -> Tensor:
     """Return the distance of order p of each row of x1 from each row of x2, (..., m, k) and (..., n, k) to (..., m, n)."""
 
 def ceil(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the smallest integer not below x."""
+    """Return the smallest integer not below x.  Gradient: 0."""
 
 def celu(input: Tensor, alpha: Tensor | builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Return input where it is positive, otherwise alpha * (exp(input/alpha) - 1)."""
+    """Return input where it is positive, otherwise alpha * (exp(input/alpha) - 1). inplace: write into input."""
 
 def channel_shuffle(input: Tensor, groups: builtins.int) -> Tensor:
     """Return images (N, C, ...) with channels in another order: the first of each group, the second, and so on."""
@@ -300,40 +300,40 @@ def cholesky_inverse(input: Tensor, upper: builtins.bool = ..., *, out: Tensor |
     """Return the inverse of a matrix by its factor of `cholesky`."""
 
 def cholesky_solve(input: Tensor, input2: Tensor, upper: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Return X with A @ X = input by the factor of A that `cholesky` returned, input2."""
+    """Return X with A @ X = input by the factor of A that `cholesky` returned, input2; upper: by an upper one."""
 
 def chunk(input: Tensor, chunks: builtins.int, dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
-    """Return at most `chunks` equal views along `dim`; the last may be smaller."""
+    """Return at most `chunks` equal views along `dim`; the last may be smaller.  Of nothing, `chunks` empty views."""
 
 def clamp(input: Tensor, min: Any = ..., max: Any = ..., *, out: Tensor | None = ...) -> Tensor:
     """Return min(max(input, min), max); either bound may be None, a number or a tensor."""
 
 def clamp_max(input: Tensor, max: Any, *, out: Tensor | None = ...) -> Tensor:
-    """Return input, not above max."""
+    """Return input, not above max.  Gradient: g there and at the bound, 0 above, where the bound gets it."""
 
 def clamp_min(input: Tensor, min: Any, *, out: Tensor | None = ...) -> Tensor:
-    """Return input, not below min."""
+    """Return input, not below min.  Gradient: g there and at the bound, 0 below, where the bound gets it."""
 
 def clip(input: Tensor, min: Any = ..., max: Any = ..., *, out: Tensor | None = ...) -> Tensor:
     """Return min(max(input, min), max); either bound may be None, a number or a tensor."""
 
 def clone(input: Tensor, *, memory_format: Any = ...) -> Tensor:
-    """Return a row-major copy in storage of its own."""
+    """Return a row-major copy in storage of its own.  Gradient: g."""
 
 def column_stack(tensors: Sequence[Tensor], *, out: Tensor | None = ...) -> Tensor:
     """Join tensors along the second dim; a number or a vector counts as a column."""
 
 def combinations(input: Tensor, r: builtins.int = ..., with_replacement: builtins.bool = ...) -> Tensor:
-    """Return all choices of r elements of a row, in order, as rows of a matrix."""
+    """Return all choices of r elements of a row, in order, as rows of a matrix; with_replacement: also equal ones."""
 
 def composed(*, namespace: Any = ..., method: builtins.bool = ..., in_place: builtins.bool = ..., out: builtins.bool = ..., floats: builtins.bool = ..., of: Any = ..., writes: builtins.tuple[builtins.str, ...] = ...) -> Any:
     """Declare an op that is made of others: the body is its definition, in tensor code."""
 
 def concat(tensors: Sequence[Tensor], dim: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Join tensors along an existing dim; their dtypes promote."""
+    """Join tensors along an existing dim; their dtypes promote.  Gradient: each tensor gets its part of g."""
 
 def concatenate(tensors: Sequence[Tensor], dim: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Join tensors along an existing dim; their dtypes promote."""
+    """Join tensors along an existing dim; their dtypes promote.  Gradient: each tensor gets its part of g."""
 
 def constant_pad_nd(input: Tensor, pad: builtins.int | Sequence[builtins.int], value: builtins.float = ...) -> Tensor:
     """Return the tensor with pad[0] and pad[1] elements of one value before and behind the last dim, and so on."""
@@ -367,10 +367,10 @@ def corrcoef(input: Tensor) -> Tensor:
     """Return the correlations of the rows of input: `cov` over the deviations of both, not outside of -1 to 1."""
 
 def cos(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the cosine."""
+    """Return the cosine.  Gradient: -g*sin(x)."""
 
 def cosh(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the hyperbolic cosine."""
+    """Return the hyperbolic cosine.  Gradient: g*sinh(x)."""
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: builtins.int = ..., eps: builtins.float = ...) -> Tensor:
     """Return the cosine of the angle between vectors along `dim`; the tensors broadcast, lengths are at least eps."""
@@ -391,7 +391,7 @@ def cummin(input: Tensor, dim: builtins.int, *, out: Tensor | None = ...) -> Any
     """Return the smallest of all elements up to each along `dim`, and its position: (values, indices)."""
 
 def cumprod(input: Tensor, dim: builtins.int, *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
-    """Return products of all elements up to each along `dim`; dtypes as `cumsum`."""
+    """Return products of all elements up to each along `dim`; dtypes as `cumsum`.  Gradient: exact with zeros too."""
 
 def cumsum(input: Tensor, dim: builtins.int, *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
     """Return the sums of all elements up to each along `dim`."""
@@ -410,7 +410,7 @@ def default_float() -> DType:
 default_generator: Any
 
 def deg2rad(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Convert degrees to radians, x*pi/180."""
+    """Convert degrees to radians, x*pi/180.  Gradient: g*pi/180."""
 
 def det(input: Tensor) -> Tensor:
     """Return `mg.linalg.det`: the determinants of square matrices."""
@@ -422,13 +422,13 @@ def diag(input: Tensor, diagonal: builtins.int = ..., *, out: Tensor | None = ..
     """Return a vector as a diagonal of a matrix of zeros, or a copy of a diagonal of a matrix."""
 
 def diag_embed(input: Tensor, offset: builtins.int = ..., dim1: builtins.int = ..., dim2: builtins.int = ...) -> Tensor:
-    """Return matrices with the last dim as a diagonal, and zeros."""
+    """Return matrices with the last dim as a diagonal, and zeros.  Gradient: the diagonal of g."""
 
 def diagflat(input: Tensor, offset: builtins.int = ...) -> Tensor:
     """Return a matrix of zeros with all elements as a diagonal."""
 
 def diagonal(input: Tensor, offset: builtins.int = ..., dim1: builtins.int = ..., dim2: builtins.int = ...) -> Tensor:
-    """Return the diagonal of two dims as the last dim."""
+    """Return the diagonal of two dims as the last dim.  Gradient: g on the diagonal of zeros."""
 
 def diagonal_copy(input: Tensor, offset: builtins.int = ..., dim1: builtins.int = ..., dim2: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
     """Return a copy of the result of `diagonal`, in memory of its own."""
@@ -467,7 +467,7 @@ def elementwise(*, dtype: Any, vjp: Any = ..., linear: Any = ..., jvp: Any = ...
     """Declare an elementwise op over any number of operands; the body is its scalar function."""
 
 def elu(input: Tensor, alpha: Tensor | builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Return input where it is positive, otherwise alpha * (exp(input) - 1)."""
+    """Return input where it is positive, otherwise alpha * (exp(input) - 1). inplace: write into input and return it."""
 
 def empty(*size: builtins.int | Sequence[builtins.int], dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: Any = ..., out: Tensor | None = ...) -> Tensor:
     """Return uninitialised memory; read it only after writing it."""
@@ -488,31 +488,31 @@ def equal(input: Tensor, other: Tensor) -> builtins.bool:
     """Return whether two tensors have one shape and equal elements; nan is equal to nothing."""
 
 def erf(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the error function."""
+    """Return the error function.  Gradient: g*2/sqrt(pi)*exp(-x**2)."""
 
 def erfc(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return 1 - erf(x) without cancellation for large x."""
+    """Return 1 - erf(x) without cancellation for large x.  Gradient: -g*2/sqrt(pi)*exp(-x**2)."""
 
 def erfinv(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the y with erf(y) = x: infinities at -1 and 1, nan beyond."""
+    """Return the y with erf(y) = x: infinities at -1 and 1, nan beyond.  Gradient: g*sqrt(pi)/2*exp(y**2)."""
 
 def exp(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return e**x."""
+    """Return e**x.  exp(-inf) = 0, exp(inf) = inf.  Gradient: g*exp(x)."""
 
 def exp2(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return 2**x."""
+    """Return 2**x.  Gradient: g*2**x*ln(2)."""
 
 def expand(input: Tensor, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
-    """Return a view with dims of length 1 expanded and new first dims."""
+    """Return a view with dims of length 1 expanded and new first dims.  Gradient: g summed over the expanded dims."""
 
 def expand_copy(input: Tensor, size: builtins.int | Sequence[builtins.int], *, implicit: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
-    """Return a copy of the result of `expand`, in memory of its own."""
+    """Return a copy of the result of `expand`, in memory of its own. implicit: has no effect."""
 
 def explain(y: Tensor, limit: builtins.int = ...) -> None:
     """Print how y was computed: its memory, then each recorded op from the first to the last."""
 
 def expm1(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return exp(x) - 1 without cancellation near 0."""
+    """Return exp(x) - 1 without cancellation near 0.  Gradient: g*exp(x)."""
 
 def eye(n: builtins.int, m: builtins.int | None = ..., *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
     """Return ones on the diagonal of an n x m matrix (m = n when omitted)."""
@@ -527,7 +527,7 @@ def finfo(type: Any = ...) -> Any:
     """Return the limits of a float dtype, that of a tensor, or the default one."""
 
 def fix(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return x without its fraction."""
+    """Return x without its fraction.  Gradient: 0."""
 
 def flatten(input: Tensor, start_dim: builtins.int = ..., end_dim: builtins.int = ...) -> Tensor:
     """Return the dims from start_dim to end_dim (included) as one; a tensor of shape () becomes (1,)."""
@@ -552,25 +552,25 @@ float32: DType
 float64: DType
 
 def float_power(input: Tensor | builtins.float, exponent: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """Return input**exponent, in float64 for every dtype."""
+    """Return input**exponent, in float64 for every dtype.  Gradient: as of `pow`."""
 
 def floor(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the largest integer not above x."""
+    """Return the largest integer not above x.  Gradient: 0."""
 
 def floor_divide(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """Return the largest integer not above input/other, as Python's `//`; an integer over 0 is 0."""
+    """Return the largest integer not above input/other, as Python's `//`; an integer over 0 is 0.  Gradient: 0."""
 
 def fmax(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """Return the larger of two; a number wins over nan."""
+    """Return the larger of two; a number wins over nan.  Gradient: g to the larger, at ties to input."""
 
 def fmin(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """Return the smaller of two; a number wins over nan."""
+    """Return the smaller of two; a number wins over nan.  Gradient: g to the smaller, at ties to input."""
 
 def fmod(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """Return input - other*trunc(input/other), with the sign of input, as C's fmod; for integers 0 if other is 0."""
 
 def frac(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return x without its integer part, with the sign of x; nan for an infinity."""
+    """Return x without its integer part, with the sign of x; nan for an infinity.  Gradient: g."""
 
 def frexp(input: Tensor, *, out: Tensor | None = ...) -> Any:
     """Return the mantissa and the exponent of each element: input = mantissa * 2**exponent."""
@@ -643,10 +643,10 @@ def gt(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: T
 half: DType
 
 def hardshrink(input: Tensor, lambd: Tensor | builtins.float = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Return input where |input| > lambd, otherwise 0; nan stays nan."""
+    """Return input where |input| > lambd, otherwise 0; nan stays nan.  Gradient: g there, 0 elsewhere."""
 
 def heaviside(input: Tensor | builtins.float, values: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """Return 0 below 0, 1 above, and values at 0; 0 for nan."""
+    """Return 0 below 0, 1 above, and values at 0; 0 for nan.  Gradient: 0; g at 0 for values."""
 
 def histc(input: Tensor, bins: builtins.int = ..., min: builtins.float = ..., max: builtins.float = ..., *, out: Tensor | None = ...) -> Tensor:
     """Return how many elements are in each of `bins` equal parts from min to max, in input's dtype; others are ignored."""
@@ -667,7 +667,7 @@ def hypot(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out
     """Return sqrt(input**2 + other**2), where the squares may overflow; infinite if one operand is."""
 
 def i0(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the modified Bessel function I0: the mean of exp(x*cos(t))."""
+    """Return the modified Bessel function I0: the mean of exp(x*cos(t)).  Gradient: g*i1(x)."""
 i16: DType
 i32: DType
 i64: DType
@@ -737,7 +737,7 @@ def isfinite(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return whether x is neither infinite nor nan."""
 
 def isin(elements: Tensor | builtins.float, test_elements: Tensor | builtins.float, *, assume_unique: builtins.bool = ..., invert: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
-    """Return whether each element is among others; nan is not."""
+    """Return whether each element is among others; nan is not.  invert: if it is not.  assume_unique: has no effect."""
 
 def isinf(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return whether x is infinite, of either sign."""
@@ -767,13 +767,13 @@ def lcm(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: 
     """Return the least common multiple of |input| and |other|, 0 where one is 0; it wraps."""
 
 def ldexp(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """Return input * 2**other."""
+    """Return input * 2**other.  Gradient: g*2**other, and g*y*ln(2) for other."""
 
 def le(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """Return input <= other."""
 
 def leaky_relu(input: Tensor, negative_slope: Tensor | builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Return input where it is positive, otherwise negative_slope * input."""
+    """Return input where it is positive, otherwise negative_slope * input. inplace: write into input and return it."""
 
 def lerp(input: Tensor | builtins.float, end: Tensor | builtins.float, weight: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """Return input + weight * (end - input), exactly `end` for the weight 1."""
@@ -785,40 +785,40 @@ def less_equal(input: Tensor | builtins.float, other: Tensor | builtins.float, *
     """Return input <= other."""
 
 def lgamma(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return log(|gamma(x)|), inf at 0 and at negative integers."""
+    """Return log(|gamma(x)|), inf at 0 and at negative integers.  Gradient: g*digamma(x)."""
 
 def linspace(start: builtins.float, end: builtins.float, steps: builtins.int, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
-    """Return `steps` values from start to end, both included."""
+    """Return `steps` values from start to end, both included.  Ends may be 0-d tensors; they get no gradient."""
 
 def load(f: Any, map_location: Any = ...) -> Any:
     """Read the file of `save`, or another file in its formats, as a dict of tensors by name."""
 
 def log(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the natural logarithm; -inf at 0, nan below."""
+    """Return the natural logarithm; -inf at 0, nan below.  Gradient: g/x."""
 
 def log10(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the logarithm to base 10."""
+    """Return the logarithm to base 10.  Gradient: g/(x*ln(10))."""
 
 def log1p(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return log(1 + x) without cancellation near 0."""
+    """Return log(1 + x) without cancellation near 0.  Gradient: g/(1+x)."""
 
 def log2(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the logarithm to base 2."""
+    """Return the logarithm to base 2.  Gradient: g/(x*ln(2))."""
 
 def log_sigmoid(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return log(sigmoid(x)), without overflow."""
+    """Return log(sigmoid(x)), without overflow.  Gradient: g*sigmoid(-x)."""
 
 def log_softmax(input: Tensor, dim: builtins.int, dtype: Any = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Return log(softmax(input)) along `dim`, without leaving the logarithm."""
+    """Return log(softmax(input)) along `dim`, without leaving the logarithm.  Gradient: g - exp(y) * sum(g)."""
 
 def logaddexp(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """Return log(exp(input) + exp(other)) without overflow."""
+    """Return log(exp(input) + exp(other)) without overflow.  Gradient: g times each operand's share."""
 
 def logaddexp2(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """Return log2(2**input + 2**other) without overflow."""
+    """Return log2(2**input + 2**other) without overflow.  Gradient: g times each operand's share."""
 
 def logcumsumexp(input: Tensor, dim: builtins.int, *, out: Tensor | None = ...) -> Tensor:
-    """Return log(cumsum(exp(input))) along `dim`, without overflow."""
+    """Return log(cumsum(exp(input))) along `dim`, without overflow.  Floats only."""
 
 def logdet(input: Tensor) -> Tensor:
     """Return the logarithms of the determinants of square matrices: -inf for 0, nan for a negative one."""
@@ -836,13 +836,13 @@ def logical_xor(input: Tensor | builtins.float, other: Tensor | builtins.float, 
     """Return whether exactly one is not zero."""
 
 def logit(input: Tensor, eps: Any = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Return log(x/(1-x)), the inverse of sigmoid, nan outside of [0, 1]."""
+    """Return log(x/(1-x)), the inverse of sigmoid, nan outside of [0, 1]; eps: of x in [eps, 1 - eps]."""
 
 def logspace(start: builtins.float, end: builtins.float, steps: builtins.int, base: builtins.float = ..., *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
     """Return `steps` powers of base with evenly spaced exponents, both ends included; see `linspace`."""
 
 def logsumexp(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None, keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Return log(sum(exp(x))) over `dim`; nothing overflows."""
+    """Return log(sum(exp(x))) over `dim`; nothing overflows.  Gradient: g times the softmax."""
 long: DType
 
 def lt(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
@@ -855,13 +855,13 @@ def manual_seed(seed: builtins.int) -> Any:
     """Restart the default generator: the same seed produces the same numbers, for any number of threads."""
 
 def masked_fill(input: Tensor, mask: Tensor, value: Tensor | builtins.float) -> Tensor:
-    """Return x with `value`, a number or a 0-d tensor, where `mask` is True; the two broadcast."""
+    """Return x with `value`, a number or a 0-d tensor, where `mask` is True; the two broadcast.  The dtype of x stays."""
 
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """Return x with the elements of `source`, in their order, where `mask` is True; the two broadcast."""
 
 def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the elements where `mask` is True, 1-d and row-major; both broadcast."""
+    """Return the elements where `mask` is True, 1-d and row-major; both broadcast.  Gradient: g where each was read."""
 
 def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the matrix product; a 1-d operand is a row on the left and a column on the right, and its dim is removed."""
@@ -882,7 +882,7 @@ def max_pool3d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int]
     """Return the largest element of each window of the last three dims: see `max_pool2d`."""
 
 def maximum(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """Return the larger of two; nan wins."""
+    """Return the larger of two; nan wins.  Gradient: g to the larger operand, g/2 to each at ties."""
 
 def mean(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
     """Return the mean over `dim`, floats only, accumulated and re-associated as `sum` is."""
@@ -900,7 +900,7 @@ def min(input: Tensor, dim: builtins.int | Tensor | None = ..., keepdim: builtin
     """Return the smallest element; with an int `dim`, (values, indices) along it; with a second tensor, `minimum`."""
 
 def minimum(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """Return the smaller of two; nan wins."""
+    """Return the smaller of two; nan wins.  Gradient: g to the smaller operand, g/2 to each at ties."""
 
 def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return matrix times matrix, without batch dims."""
@@ -918,13 +918,13 @@ def msort(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the elements sorted along the first dim."""
 
 def mul(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """Return the product per element; shapes broadcast."""
+    """Return the product per element; shapes broadcast.  For bool it is `and`.  Gradient: g*other and g*input."""
 
 def multinomial(input: Tensor, num_samples: builtins.int, replacement: builtins.bool = ..., *, generator: Any = ..., out: Tensor | None = ...) -> Tensor:
     """Draw int64 positions from each row of weights, which need not add up to 1; without replacement none twice."""
 
 def multiply(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """Return the product per element; shapes broadcast."""
+    """Return the product per element; shapes broadcast.  For bool it is `and`.  Gradient: g*other and g*input."""
 
 def mv(input: Tensor, vec: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return matrix times vector."""
@@ -937,7 +937,7 @@ def nan_to_num(input: Tensor, nan: builtins.float | None = ..., posinf: builtins
     """Replace nan by the argument nan, inf by posinf and -inf by neginf."""
 
 def nanmean(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
-    """Return the mean over `dim` of the elements that are not nan; nan without any."""
+    """Return the mean over `dim` of the elements that are not nan; nan without any.  Gradient: g/count for each."""
 
 def nanmedian(input: Tensor, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
     """Return `median` of the elements that are not nan; nan if there is none."""
@@ -946,10 +946,10 @@ def nanquantile(input: Tensor, q: Tensor | builtins.float, dim: builtins.int | N
     """Return `quantile` of the elements that are not nan; nan if there is none."""
 
 def nansum(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
-    """Return the sum over `dim` of the elements that are not nan; 0 without any."""
+    """Return the sum over `dim` of the elements that are not nan; 0 without any.  Gradient: g for each of them."""
 
 def narrow(input: Tensor, dim: builtins.int, start: builtins.int, length: builtins.int) -> Tensor:
-    """Return a view of `length` elements along `dim` from `start`."""
+    """Return a view of `length` elements along `dim` from `start`.  Gradient: zeros around g."""
 
 def narrow_copy(input: Tensor, dim: builtins.int, start: builtins.int, length: builtins.int, *, out: Tensor | None = ...) -> Tensor:
     """Return a copy of the result of `narrow`, in memory of its own."""
@@ -974,7 +974,7 @@ def no_grad() -> Any:
     """Record nothing in this block (or in the decorated function)."""
 
 def nonzero(input: Tensor, *, as_tuple: builtins.bool = ..., out: Tensor | None = ...) -> Any:
-    """Return the int64 indices of all nonzero elements, one row for each."""
+    """Return the int64 indices of all nonzero elements, one row for each; as_tuple: one tensor for each dim instead."""
 
 def norm(input: Tensor, p: builtins.float | builtins.str | None = ..., dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., out: Tensor | None = ..., dtype: Any = ...) -> Tensor:
     """Return the norm of order `p` of the elements over `dim`, `sum(abs(x)**p)**(1/p)`."""
@@ -1007,7 +1007,7 @@ def pdist(input: Tensor, p: builtins.float = ...) -> Tensor:
     """Return the distance of order p of each pair of rows of a matrix (n, m), as a vector of n * (n - 1) / 2."""
 
 def permute(input: Tensor, *dims: builtins.int | Sequence[builtins.int]) -> Tensor:
-    """Return a view with the dims in another order."""
+    """Return a view with the dims in another order.  Gradient: the inverse order."""
 
 def permute_copy(input: Tensor, *dims: builtins.int | Sequence[builtins.int], out: Tensor | None = ...) -> Tensor:
     """Return a copy of the result of `permute`, in memory of its own."""
@@ -1023,13 +1023,13 @@ def pixel_unshuffle(input: Tensor, downscale_factor: builtins.int) -> Tensor:
     """Return images (..., C, H*r, W*r) as (..., C*r*r, H, W): the pixels of each square become channels."""
 
 def polygamma(n: builtins.int, input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the n-th derivative of digamma."""
+    """Return the n-th derivative of digamma.  Gradient: g*polygamma(n + 1, x)."""
 
 def positive(input: Tensor) -> Tensor:
     """Return the input itself; bool is refused, as by `neg`."""
 
 def pow(input: Tensor | builtins.float, exponent: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """Return input**exponent; negative bases with integer exponents work."""
+    """Return input**exponent; negative bases with integer exponents work.  Integers stay integers and wrap."""
 
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """Return input where it is positive, otherwise weight * input; one weight, or one per channel (the second dim)."""
@@ -1039,7 +1039,7 @@ def printoptions(precision: builtins.int | None = ..., threshold: builtins.float
     """Set print options as `set_printoptions` for a `with` block, in this thread or task."""
 
 def prod(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
-    """Return the product over `dim`."""
+    """Return the product over `dim`.  Gradient: g times the product of the other elements, exact with zeros too."""
 
 def promote(a: DType, b: DType) -> DType:
     """Return the dtype that two operands promote to."""
@@ -1057,7 +1057,7 @@ def quantile(input: Tensor, q: Tensor | builtins.float, dim: builtins.int | None
     """Return the quantile q, 0 to 1, along `dim` or of all elements; several q are a new first dim."""
 
 def rad2deg(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Convert radians to degrees, x*180/pi."""
+    """Convert radians to degrees, x*180/pi.  Gradient: g*180/pi."""
 
 def rand(*size: builtins.int | Sequence[builtins.int], generator: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
     """Return samples from the uniform distribution on [0, 1)."""
@@ -1066,7 +1066,7 @@ def rand_like(input: Tensor, *, generator: Any = ..., dtype: Any = ..., device: 
     """Return `rand` with the shape, dtype and device of the input."""
 
 def randint(low: builtins.int, high: builtins.int | None = ..., size: builtins.int | Sequence[builtins.int] = ..., *, generator: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
-    """Return uniform integers in [low, high); randint(high, size=...) starts at 0."""
+    """Return uniform integers in [low, high); randint(high, size=...) starts at 0.  Raises ArgumentError if empty."""
 
 def randint_like(input: Tensor, low: builtins.int, high: builtins.int | None = ..., *, generator: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
     """Return `randint` with the shape, dtype and device of input; randint_like(input, high) starts at 0."""
@@ -1084,7 +1084,7 @@ def ravel(input: Tensor) -> Tensor:
     """Return all elements as one dim, `flatten` under NumPy's name."""
 
 def reciprocal(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return 1/x."""
+    """Return 1/x.  Gradient: -g/x**2."""
 
 def reduction(*, dtype: Any, identity: builtins.str | builtins.tuple[builtins.str, ...], order: builtins.str | None = ..., combine: Any = ..., map: Any = ..., finish: Any = ..., mean: builtins.bool = ..., vjp: Any = ..., linear: Any = ..., jvp: Any = ..., batch: Any = ..., outputs: builtins.tuple[builtins.str, ...] = ..., zeros: builtins.bool = ..., namespace: Any = ..., method: builtins.bool = ..., name: builtins.str = ..., label: builtins.str = ...) -> Any:
     """Declare a reduction over any set of dims: map, combine, finish; the body is its scalar function (acc, x)."""
@@ -1093,10 +1093,10 @@ def register_backend(kind: builtins.str, factory: Any, dlpack: builtins.int | No
     """Register the backend for the devices of `kind`; it replaces an earlier registration."""
 
 def relu(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return x where it is positive, otherwise 0; nan stays nan."""
+    """Return x where it is positive, otherwise 0; nan stays nan.  Gradient: g where x > 0, 0 at 0 and below."""
 
 def relu6(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return min(max(x, 0), 6); nan stays nan."""
+    """Return min(max(x, 0), 6); nan stays nan.  Gradient: g where 0 < x < 6, 0 elsewhere and at both ends."""
 
 def remainder(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """Return input - other*floor(input/other), with the sign of other, as Python's `%`; for integers 0 if other is 0."""
@@ -1129,10 +1129,10 @@ def row_stack(tensors: Sequence[Tensor], *, out: Tensor | None = ...) -> Tensor:
     """Join tensors along the first dim; a vector of n counts as (1, n)."""
 
 def rsqrt(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return 1/sqrt(x)."""
+    """Return 1/sqrt(x).  Gradient: -g/(2*x*sqrt(x))."""
 
 def rsub(input: Tensor, other: Any, *, alpha: builtins.float = ...) -> Tensor:
-    """Return other - alpha * input."""
+    """Return other - alpha * input.  Gradient: -g*alpha, and g for other."""
 
 def save(obj: Any, f: Any) -> None:
     """Write tensors, and dicts, lists and tuples of them, of numbers and of texts, to a file."""
@@ -1160,7 +1160,7 @@ def seed() -> builtins.int:
     """Seed the default generator with 64 random bits of the operating system, and return the seed."""
 
 def select(input: Tensor, dim: builtins.int, index: builtins.int) -> Tensor:
-    """Return a view of one position along `dim`, which is removed."""
+    """Return a view of one position along `dim`, which is removed.  Gradient: zeros around g."""
 
 def select_copy(input: Tensor, dim: builtins.int, index: builtins.int, *, out: Tensor | None = ...) -> Tensor:
     """Return a copy of the result of `select`, in memory of its own."""
@@ -1169,7 +1169,7 @@ def select_scatter(input: Tensor, src: Tensor, dim: builtins.int, index: builtin
     """Return the tensor with src instead of `select(input, dim, index)`; both are differentiated."""
 
 def selu(input: Tensor, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Return 1.0507 * x where x > 0, otherwise 1.7581 * (exp(x) - 1)."""
+    """Return 1.0507 * x where x > 0, otherwise 1.7581 * (exp(x) - 1).  Networks of it keep mean 0 and variance 1."""
 
 def set_allocator(kind: builtins.str, allocator: Any) -> None:
     """Let `allocator` serve all devices of that kind from now on; existing storages go back to their own."""
@@ -1204,25 +1204,25 @@ settings: Any
 short: DType
 
 def sigmoid(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return 1/(1 + exp(-x)), without overflow."""
+    """Return 1/(1 + exp(-x)), without overflow.  Gradient: g*y*(1-y)."""
 
 def sign(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return -1, 0 or 1; nan stays nan."""
+    """Return -1, 0 or 1; nan stays nan.  Gradient: 0."""
 
 def signbit(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return whether the sign of x is minus, which -0.0 and nan may have too."""
 
 def silu(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return x*sigmoid(x)."""
+    """Return x*sigmoid(x).  Gradient: g*s*(1 + x*(1-s)) with s = sigmoid(x)."""
 
 def sin(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the sine."""
+    """Return the sine.  Gradient: g*cos(x)."""
 
 def sinc(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return sin(pi*x)/(pi*x), 1 at 0."""
+    """Return sin(pi*x)/(pi*x), 1 at 0.  Gradient: g*(cos(pi*x) - y)/x, 0 at 0."""
 
 def sinh(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the hyperbolic sine."""
+    """Return the hyperbolic sine.  Gradient: g*cosh(x)."""
 
 def slice_copy(input: Tensor, dim: builtins.int = ..., start: builtins.int | None = ..., end: builtins.int | None = ..., step: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
     """Return a copy of input[start:end:step] along `dim`."""
@@ -1258,10 +1258,10 @@ def split_with_sizes_copy(input: Tensor, split_sizes: Sequence[builtins.int], di
     """Return copies of the parts that `split_with_sizes` sees."""
 
 def sqrt(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the square root; nan below 0."""
+    """Return the square root; nan below 0.  Gradient: g/(2*sqrt(x)), inf at 0."""
 
 def square(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return x*x."""
+    """Return x*x.  Gradient: 2*g*x."""
 
 def squeeze(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ...) -> Tensor:
     """Return a view without dims of length 1: all of them, or the named dims that have this length."""
@@ -1270,25 +1270,25 @@ def squeeze_copy(input: Tensor, dim: builtins.int | Sequence[builtins.int] | Non
     """Return a copy of the result of `squeeze`, in memory of its own."""
 
 def stack(tensors: Sequence[Tensor], dim: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Join tensors of one shape along a new dim."""
+    """Join tensors of one shape along a new dim.  Gradient: each tensor gets its part of g."""
 
 def std(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., correction: builtins.float = ..., keepdim: builtins.bool = ..., *, unbiased: builtins.bool | None = ..., out: Tensor | None = ...) -> Tensor:
-    """Return the standard deviation over `dim`: the square root of `var`."""
+    """Return the standard deviation over `dim`: the square root of `var`.  Gradient: 0 where all elements are equal."""
 
 def std_mean(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., *, correction: builtins.float = ..., keepdim: builtins.bool = ..., unbiased: builtins.bool | None = ...) -> Any:
     """Return the standard deviation and the mean over `dim`, in the two passes of `std`."""
 
 def sub(input: Tensor | builtins.float, other: Tensor | builtins.float, *, alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
-    """Return the difference of input and alpha * other, element by element; shapes broadcast."""
+    """Return the difference of input and alpha * other, element by element; shapes broadcast.  Gradient: g and -g."""
 
 def subtract(input: Tensor | builtins.float, other: Tensor | builtins.float, *, alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
-    """Return the difference of input and alpha * other, element by element; shapes broadcast."""
+    """Return the difference of input and alpha * other, element by element; shapes broadcast.  Gradient: g and -g."""
 
 def sum(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
     """Return the sum over `dim`."""
 
 def svd(input: Tensor, some: builtins.bool = ..., compute_uv: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
-    """Return (U, S, V) with U * S @ V.mT = input."""
+    """Return (U, S, V) with U * S @ V.mT = input; some: with min(m, n) columns each.  See `mg.linalg.svd`."""
 
 def swapaxes(input: Tensor, axis0: builtins.int, axis1: builtins.int) -> Tensor:
     """Return `transpose` under NumPy's name."""
@@ -1309,10 +1309,10 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: builtins.int | None = ..
     """Return `gather` of input and indices that broadcast along the other dims; without a dim, of all as a row."""
 
 def tan(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the tangent."""
+    """Return the tangent.  Gradient: g*(1 + tan(x)**2)."""
 
 def tanh(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the hyperbolic tangent."""
+    """Return the hyperbolic tangent.  Gradient: g*(1 - tanh(x)**2)."""
 
 def tape(y: Tensor, timed: builtins.bool = ...) -> Any:
     """Return the recorded ops under y, the oldest first, with the bytes that each saved."""
@@ -1339,16 +1339,16 @@ def topk(input: Tensor, k: builtins.int, dim: builtins.int = ..., largest: built
     """Return the k largest (or smallest) elements along `dim`, sorted, with positions: (values, indices)."""
 
 def trace(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the sum of the diagonal of a matrix, in the dtype of `sum`."""
+    """Return the sum of the diagonal of a matrix, in the dtype of `sum`.  Gradient: g on the diagonal of zeros."""
 
 def transpose(input: Tensor, dim0: builtins.int, dim1: builtins.int) -> Tensor:
-    """Return a view with two dims swapped."""
+    """Return a view with two dims swapped.  Gradient: swapped back."""
 
 def transpose_copy(input: Tensor, dim0: builtins.int, dim1: builtins.int, *, out: Tensor | None = ...) -> Tensor:
     """Return a copy of the result of `transpose`, in memory of its own."""
 
 def trapezoid(y: Tensor, x: Tensor | None = ..., *, dx: Any = ..., dim: builtins.int = ...) -> Tensor:
-    """Return the integral along `dim` by the trapezoidal rule."""
+    """Return the integral along `dim` by the trapezoidal rule; x: the sample points, by default dx apart."""
 
 def trapz(y: Tensor, x: Tensor | None = ..., *, dx: Any = ..., dim: builtins.int = ...) -> Tensor:
     """Call `trapezoid`; this is another name."""
@@ -1369,7 +1369,7 @@ def true_divide(input: Tensor | builtins.float, other: Tensor | builtins.float, 
     """Return input/other, rounded if rounding_mode is "floor" or "trunc"; integers become the default float."""
 
 def trunc(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return x without its fraction."""
+    """Return x without its fraction.  Gradient: 0."""
 u16: DType
 u32: DType
 u64: DType
@@ -1389,13 +1389,13 @@ def unflatten(input: Tensor, dim: builtins.int, sizes: builtins.int | Sequence[b
     """Return a view with one dim as several, of the given sizes; one of them may be -1."""
 
 def unfold(input: Tensor, dimension: builtins.int, size: builtins.int, step: builtins.int) -> Tensor:
-    """Return windows of `size` along a dim, one every `step`, as last dim."""
+    """Return windows of `size` along a dim, one every `step`, as last dim.  Gradient: summed over the windows."""
 
 def unfold_copy(input: Tensor, dimension: builtins.int, size: builtins.int, step: builtins.int, *, out: Tensor | None = ...) -> Tensor:
     """Return a copy of the result of `unfold`, in memory of its own."""
 
 def uniform(shape: builtins.int | Sequence[builtins.int], low: builtins.float, high: builtins.float, *, generator: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
-    """Return uniform samples in [low, high)."""
+    """Return uniform samples in [low, high).  Raises ArgumentError for an empty range."""
 
 def unique(input: Tensor, sorted: builtins.bool = ..., return_inverse: builtins.bool = ..., return_counts: builtins.bool = ..., dim: builtins.int | None = ...) -> Any:
     """Return the elements of input, or its slices along `dim`, once each and in order; nan equals nothing."""
@@ -1446,7 +1446,7 @@ def vstack(tensors: Sequence[Tensor], *, out: Tensor | None = ...) -> Tensor:
     """Join tensors along the first dim; a vector of n counts as (1, n)."""
 
 def where(condition: Tensor | builtins.float, input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """Return input where the condition is True, otherwise other; the condition must be bool."""
+    """Return input where the condition is True, otherwise other; the condition must be bool.  All three broadcast."""
 
 def where_cond(condition: Tensor, a: Any, b: Any) -> Tensor:
     """Select by a condition, in candle's order of `where`: the condition first."""

@@ -11,7 +11,7 @@ __version__: str
 
 
 def cholesky(A: Tensor, *, upper: builtins.bool = ..., out: Tensor | None = ...) -> Any:
-    """Return the triangle L with L @ L.mT = A for symmetric positive definite matrices (..., n, n)."""
+    """Return the triangle L with L @ L.mT = A for symmetric positive definite matrices (..., n, n); upper: L.mT."""
 
 def cholesky_ex(A: Tensor, *, upper: builtins.bool = ..., check_errors: builtins.bool = ..., out: Tensor | None = ...) -> Any:
     """Return (L, info): as `cholesky`, and the order of the first leading minor that is not positive, or 0 (int32)."""
@@ -35,7 +35,7 @@ def eigvalsh(A: Tensor, UPLO: builtins.str = ..., *, out: Tensor | None = ...) -
     """Return the eigenvalues of symmetric matrices, rising: see `eigh`."""
 
 def inv(A: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the inverse of square matrices."""
+    """Return the inverse of square matrices.  Gradient: -X.mT @ g @ X.mT of the inverse X."""
 
 def inv_ex(A: Tensor, *, check_errors: builtins.bool = ..., out: Tensor | None = ...) -> Any:
     """Return (inverse, info): as `inv`, and the first pivot that is 0, counted from 1, or 0 (int32); then inf or nan."""
@@ -92,7 +92,7 @@ def svd(A: Tensor, full_matrices: builtins.bool = ..., *, driver: Any = ..., out
     """Return (U, S, Vh) with U * S @ Vh = A for matrices (..., m, n): orthonormal columns and rows, S falling."""
 
 def svdvals(A: Tensor, *, driver: Any = ..., out: Tensor | None = ...) -> Tensor:
-    """Return the singular values of matrices, falling: see `svd`."""
+    """Return the singular values of matrices, falling: see `svd`.  Gradient: U diag(g) Vh, also for equal values."""
 
 def vander(x: Tensor, N: builtins.int | None = ...) -> Tensor:
     """Return the powers 0 to N - 1 of each element, as a last dim; N is the length of the last dim if None."""

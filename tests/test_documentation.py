@@ -3,6 +3,7 @@
 import copy
 import doctest
 import inspect
+import json
 import pydoc
 import sys
 
@@ -10,7 +11,8 @@ import pytest
 
 import minigrad as mg
 from minigrad.declare.docstring import Docstring, document
-from minigrad.declare.documentation import documentation
+from minigrad.declare.documentation import PARAMETERS, documentation
+from tests import docstrings
 
 
 def section(text: str, name: str) -> str:
@@ -108,6 +110,43 @@ def test_ops_of_users_have_sections_too() -> None:
         return x + 1
 
     assert "input : Tensor\n    Operand of any shape." in inspect.getdoc(shifted)
+
+
+def test_classes_describe_the_parameters_of_their_bases_and_return_nothing() -> None:
+    text = inspect.getdoc(mg.nn.Conv2d)
+    assert section(text, "Parameters").startswith("in_channels : int\n    Number of channels of the input.")
+    assert "bias : bool, default True\n    Whether there is a bias." in text and not section(text, "Returns")
+    digits = section(inspect.getdoc(mg.data.FashionMNIST), "Parameters")  # of MNIST
+    assert "train : bool, default True\n" in digits and "Folder of the four files" in digits
+
+
+def test_an_in_place_form_describes_the_parameters_of_its_function() -> None:
+    text = section(inspect.getdoc(mg.Tensor.addmm_), "Parameters")
+    assert "beta : float, default 1\n    Factor of `input`" in text and "out :" not in text
+
+
+def test_written_blocks_such_as_raises_become_sections() -> None:
+    text = inspect.getdoc(mg.as_dtype)
+    assert section(text, "Raises").startswith("DTypeError\n    ") and ">>> as_dtype" in section(text, "Examples")
+
+
+def test_descriptions_of_parameters_belong_to_functions_that_exist() -> None:
+    names = {path.rpartition(".")[2] for path, _ in docstrings.public()} | {"class", "many", "get_item", "to"}
+    owners = {key.rpartition(".")[0] for key in PARAMETERS if "." in key}
+    assert {owner for owner in owners if owner not in names and f"{owner}_" not in names} == set()
+
+
+def test_the_check_of_docstrings_finds_a_parameter_without_a_description(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("numpydoc", reason="numpydoc is not installed")
+    assert docstrings.failures("minigrad.softmax") == {}
+    monkeypatch.delitem(PARAMETERS, "dim")
+    assert list(docstrings.failures("minigrad.Tensor.unbind")) == ["PR07"]
+
+
+def test_the_baseline_of_docstrings_has_names_and_checks_that_exist() -> None:
+    listed = json.loads(docstrings.BASELINE.read_text(encoding="utf-8"))
+    assert listed.keys() <= {path for path, _ in docstrings.public()}
+    assert {code for codes in listed.values() for code in codes} <= {*docstrings.CHECKS}
 
 
 def test_doctest_reads_the_text_as_it_was_written() -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import FunctionType
 from typing import Any, SupportsIndex
 
 
@@ -34,6 +35,14 @@ class Docstring(str):
 
 
 def document(function: Callable[..., Any]) -> None:
-    """Let a public function show its docstring with sections."""
+    """Let a public function or class show its docstring with sections."""
     if function.__doc__:
         function.__doc__ = Docstring(str(function.__doc__), function)
+
+
+def document_all(names: Mapping[str, Any]) -> None:
+    """Let the functions and classes of this package in a namespace show their docstrings with sections."""
+    for name, value in names.items():
+        ours = isinstance(value, (FunctionType, type)) and str(value.__module__).startswith("minigrad.")
+        if ours and name[0] != "_" and value.__doc__.__class__ is str:
+            document(value)

@@ -16,13 +16,16 @@ from typing import Any
 
 from minigrad.core.op import Op
 from minigrad.core.roles import Role, role_of
-from minigrad.declare.parameters import PARAMETERS
+from minigrad.declare.parameters import PARAMETERS as OP_PARAMETERS
 from minigrad.declare.signature import plain, shorter
+from minigrad.declare.tool_parameters import TOOL_PARAMETERS
 
+PARAMETERS = OP_PARAMETERS | TOOL_PARAMETERS
 WIDTH = 88  # columns of the text, without the indentation by `help`
-ORDER = ("Parameters", "Returns", "Yields", "Raises", "Gradient", "Notes", "References", "Examples")
+ORDER = ("Parameters", "Attributes", "Returns", "Yields", "Raises", "Gradient", "Notes", "References", "Examples")
+INDENTED = re.compile(r"^(Raises|Examples?|Attributes|Returns):\n((?:(?: {4}.*)?(?:\n|$))+)", re.MULTILINE)
 HEADING = re.compile(r"^([A-Z][A-Za-z ]+)\n-{3,}\n?", re.MULTILINE)
-ENTRY = re.compile(r"(\*{0,2}\w+(?:, \*{0,2}\w+)*) ?:(?: (.*)|$)")
+ENTRY = re.compile(r"(\*{0,2}\w+(?:, \*{0,2}\w+)*)(?: ?:(?: (.*)|$))?")
 ERROR = re.compile(r"(?:,? and |,? or |, |^)([A-Z]\w*(?:Error|OutOfRange|Advice))\b")
 SENTENCE = re.compile(r"(?<=[.;?!)])\s+")
 PARTS = {"Gradient": "Gradient", "Gradients": "Gradient", "Source": "References", "Sources": "References"}
@@ -50,13 +53,14 @@ class Text:
         self.described: dict[str, tuple[str, str]] = {}  # parameter: (type, description)
         self.sections: dict[str, list[str]] = {}
         self.raised: list[tuple[str, str]] = []
+        self.names = frozenset(names)
         alternatives = "|".join(sorted(map(re.escape, names), key=len, reverse=True)) or "(?!)"
         listed = rf"(?:{alternatives})(?:(?:, | and )(?:{alternatives}))*"
         self.mark = re.compile(
             rf"(?:^|(?<=[.;)])\s+)(?:({'|'.join(PARTS)}|{LABELS}|{listed}): "
             r"|(?=(Raises) (?:as |[A-Z]\w*(?:Error|OutOfRange)))|(?=(Not differentiable)\b))"
         )
-        head, *rest = HEADING.split(text)
+        head, *rest = HEADING.split(INDENTED.sub(headed, text))
         first, *paragraphs = re.split(r"\n\s*\n", head.strip("\n"))
         parts = list(self.parted(first.replace("\n", " ")))
         sentences = re.split(r"(?<=\.)  (?=\S)", parts[0][1]) if parts[0][0] is None else [""]
@@ -123,9 +127,14 @@ class Text:
             self.raised.insert(0, (name, ended(reason)))
 
     def section(self, name: str, body: str) -> None:
-        """Read a written section."""
+        """Read a written section; the attributes of a class that are its parameters describe these."""
+        if name == "Attributes" and {*re.findall(r"\w+", " ".join(re.findall(r"(?m)^\S.*", body)))} <= self.names:
+            name = "Parameters"
         if name not in ("Parameters", "Raises"):
-            self.add(name, body)
+            first, *more = re.split(r"\n\s*\n(?=\S)", body) if name == "Returns" else [body]
+            self.add(name, first)
+            for paragraph in more:
+                self.paragraph(paragraph)
             return
         about: list[str] = []
         kept: list[str] = []
@@ -136,6 +145,8 @@ class Text:
                 blank = not line
                 continue
             match = ENTRY.fullmatch(line) if name == "Parameters" else re.fullmatch(r"(\w+)(?: :)?", line)
+            if match is not None and ":" not in line and name == "Parameters":  # names alone, "foreach, fused"
+                match = match if {*match[1].replace("*", "").split(", ")} <= self.names else None
             if match is None or (blank and match[1] != "end"):
                 if not blank and kept:
                     kept.append(line)
@@ -143,11 +154,12 @@ class Text:
                     self.paragraph(line)
                 continue
             for each in about:
-                description = ended(" ".join(kept) or kind)
+                typed = bool(kept) or not kind.endswith(".")  # "size : how many there are." has no type
+                description = ended(" ".join(kept) or ("" if typed else kind))
                 if name == "Raises":
                     self.raised.append((each, description))
                 else:
-                    self.described[each] = (kind if kept else "", description)
+                    self.described[each] = (kind if typed else "", description)
             about, kept = match[1].split(", "), []
             kind = (match[2] or "") if name == "Parameters" else ""
 
@@ -163,7 +175,7 @@ def documentation(function: Callable[..., Any], text: str | None = None) -> str:
     sections = {name: filled(lines) for name, lines in written.sections.items()}
     if parameters:
         sections["Parameters"] = "\n".join(parameter_entry(function, op, p, written) for p in parameters)
-    if "Yields" not in sections:
+    if "Yields" not in sections and not isinstance(function, type):
         sections.setdefault("Returns", returned(function, op, written))
     if op is not None and op.kind == "elementwise" and (rule := rule_name(op)) in REFUSED:
         written.raised += [("DTypeError", REFUSED[rule])] * ("DTypeError" not in dict(written.raised))
@@ -182,7 +194,7 @@ def visible(function: Callable[..., Any]) -> list[inspect.Parameter]:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
         return []
-    return [p for p in parameters if p.name not in ("self", "cls")]
+    return parameters[1:] if parameters and parameters[0].name in ("self", "cls") else parameters
 
 
 def parameter_entry(function: Callable[..., Any], op: Op | None, p: inspect.Parameter, written: Text) -> str:
@@ -191,11 +203,19 @@ def parameter_entry(function: Callable[..., Any], op: Op | None, p: inspect.Para
     declared = getattr(op, "signature", None)
     annotations = {each.name: each.annotation for each in declared.parameters} if declared is not None else {}
     role = find_role(annotations.get(p.name)) or find_role(p.annotation)
-    kind, description = written.described.get(stars + p.name) or written.described.get(p.name, ("", ""))
+    kind, description = written.described.get(stars + p.name) or written.described.get(p.name) or inherited(function, p)
     shown = kind or type_text(p.annotation, role)
     if not kind and p.default is not p.empty:
         shown += ", optional" if p.default is None else f", default {p.default!r}"
     return entry(f"{stars}{p.name} : {shown}", description or described(function, op, p, role))
+
+
+def inherited(function: Callable[..., Any], p: inspect.Parameter) -> tuple[str, str]:
+    """Return the type and description of a parameter of a class from the docstring of a base class, or ("", "")."""
+    bases = function.__mro__[1:] if isinstance(function, type) else ()
+    texts = [str(base.__doc__) for base in bases if base.__doc__ and base.__module__.startswith("minigrad.")]
+    entries = (Text(inspect.cleandoc(text), [p.name]).described.get(p.name) for text in texts)
+    return next((entry for entry in entries if entry is not None), ("", ""))
 
 
 def find_role(annotation: Any) -> Role | None:
@@ -217,8 +237,11 @@ def type_text(annotation: Any, role: Role | None) -> str:
 def described(function: Callable[..., Any], op: Op | None, p: inspect.Parameter, role: Role | None) -> str:
     """Return the description of a parameter that the docstring does not describe, or ""."""
     name, several = p.name, "Sequence" in str(p.annotation) or p.kind is p.VAR_POSITIONAL
-    if (own := PARAMETERS.get(f"{function.__name__}.{name}")) is not None:
-        return own
+    for owner in (function.__name__, function.__name__.rstrip("_")):  # `add_` has the parameters of `add`
+        if f"{owner}.{name}" in PARAMETERS:
+            return PARAMETERS[f"{owner}.{name}"]
+    if isinstance(function, type) and f"class.{name}" in PARAMETERS:
+        return PARAMETERS[f"class.{name}"]
     if role is not None and role.name not in PLAIN_ROLES:
         return ended(role.doc)
     if name == "out" and op is not None and op.result is not None:
@@ -254,7 +277,7 @@ def returned(function: Callable[..., Any], op: Op | None, written: Text) -> str:
     text = sentence_of(written.summary)
     if op is not None and op.result is not None and result == "Any":
         result = "tuple of Tensor"
-        fields = " and ".join(f"`{field}`" for field in op.result._fields)
+        fields = " and ".join(f"`{field}`" for field in vars(op.result)["_fields"])
         text = f"Named tuple with the fields {fields}." if op.kind == "elementwise" else text
     elif op is not None and result == "Any":
         result = "Tensor or tuple of Tensor"
@@ -272,6 +295,15 @@ def returned(function: Callable[..., Any], op: Op | None, written: Text) -> str:
 def sentence_of(summary: str) -> str:
     """Return the result that a summary such as "Return the sine." names."""
     return ended(summary.removeprefix("Return ")) if summary.startswith("Return ") else "Result of the call."
+
+
+def headed(match: re.Match[str]) -> str:
+    """Return a section that is written as an indented block, such as "Raises:", as one with a heading."""
+    name, body = match[1], textwrap.dedent(match[2]).strip("\n")
+    name = "Examples" if name == "Example" else name
+    if name in ("Raises", "Attributes"):
+        body = re.sub(r"(?m)^(\w+(?:, \w+)*): ", r"\1\n    ", body)
+    return f"{name}\n{'-' * len(name)}\n{body}\n\n"
 
 
 # ---- text -----------------------------------------------------------------------------------------------------------

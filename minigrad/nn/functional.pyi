@@ -53,10 +53,10 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = 
     """Return -target*log(input) - (1 - target)*log(1 - input) for probabilities; logarithms are at least -100."""
 
 def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | None = ..., size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ..., pos_weight: Tensor | None = ...) -> Tensor:
-    """Return `binary_cross_entropy` of sigmoid(input), without overflow."""
+    """Return `binary_cross_entropy` of sigmoid(input), without overflow. pos_weight: factor of the term of target."""
 
 def celu(input: Tensor, alpha: Tensor | builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Return input where it is positive, otherwise alpha * (exp(input/alpha) - 1)."""
+    """Return input where it is positive, otherwise alpha * (exp(input/alpha) - 1). inplace: write into input."""
 
 def celu_(input: Tensor, alpha: Tensor | builtins.float = ...) -> Tensor:
     """Apply `celu` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -107,7 +107,7 @@ def dropout3d(input: Tensor, p: builtins.float = ..., training: builtins.bool = 
     """Apply `dropout` to whole channels of (N, C, D, H, W) or (C, D, H, W)."""
 
 def elu(input: Tensor, alpha: Tensor | builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Return input where it is positive, otherwise alpha * (exp(input) - 1)."""
+    """Return input where it is positive, otherwise alpha * (exp(input) - 1). inplace: write into input and return it."""
 
 def elu_(input: Tensor, alpha: Tensor | builtins.float = ...) -> Tensor:
     """Apply `elu` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -149,13 +149,13 @@ def gumbel_softmax(logits: Tensor, tau: builtins.float = ..., hard: builtins.boo
     """Return softmax((logits + noise)/tau) along `dim`: a soft sample of the classes whose log-probabilities are given."""
 
 def hardshrink(input: Tensor, lambd: Tensor | builtins.float = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Return input where |input| > lambd, otherwise 0; nan stays nan."""
+    """Return input where |input| > lambd, otherwise 0; nan stays nan.  Gradient: g there, 0 elsewhere."""
 
 def hardsigmoid(input: Tensor, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Return relu6(x + 3) / 6."""
+    """Return relu6(x + 3) / 6.  Gradient: g/6 inside (-3, 3), 0 elsewhere and at both ends."""
 
 def hardswish(input: Tensor, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Return input * relu6(input + 3) / 6."""
+    """Return input * relu6(input + 3) / 6.  Gradient: g*(input/3 + 1/2) in (-3, 3), 0 at -3 and below, g from 3 on."""
 
 def hardtanh(input: Tensor, min_val: Tensor | builtins.float = ..., max_val: Tensor | builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
     """Return input, not below min_val and not above max_val; nan stays nan."""
@@ -164,7 +164,7 @@ def hardtanh_(input: Tensor, min_val: Tensor | builtins.float = ..., max_val: Te
     """Apply `hardtanh` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
 def hinge_embedding_loss(input: Tensor, target: Tensor, margin: builtins.float = ..., size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ...) -> Tensor:
-    """Return input where the target is 1, max(0, margin - input) where it is -1."""
+    """Return input where the target is 1, max(0, margin - input) where it is -1.  Gradient: -g at the margin."""
 
 def huber_loss(input: Tensor, target: Tensor, reduction: builtins.str = ..., delta: builtins.float = ..., weight: Tensor | None = ...) -> Tensor:
     """Return error**2 / 2 where |error| <= delta, otherwise delta * (|error| - delta/2), for error = input - target."""
@@ -176,16 +176,16 @@ def interpolate(input: Tensor, size: builtins.int | Sequence[builtins.int] | Non
     """Return images (N, C, 1 to 3 dims) at another size, given itself or as a factor."""
 
 def kl_div(input: Tensor, target: Tensor, size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ..., log_target: builtins.bool = ...) -> Tensor:
-    """Return target*(log(target) - input) for log-probabilities in input."""
+    """Return target*(log(target) - input) for log-probabilities in input; log_target: target holds logarithms, too."""
 
 def l1_loss(input: Tensor, target: Tensor, size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ..., weight: Tensor | None = ...) -> Tensor:
-    """Return |input - target|."""
+    """Return |input - target|.  Gradient: g*sign(input - target), 0 where they are equal, minus that for target."""
 
 def layer_norm(input: Tensor, normalized_shape: Sequence[builtins.int] | builtins.int, weight: Tensor | None = ..., bias: Tensor | None = ..., eps: builtins.float = ...) -> Tensor:
     """Return the last dims, `normalized_shape`, minus their mean, over sqrt(variance + eps), times weight plus bias."""
 
 def leaky_relu(input: Tensor, negative_slope: Tensor | builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Return input where it is positive, otherwise negative_slope * input."""
+    """Return input where it is positive, otherwise negative_slope * input. inplace: write into input and return it."""
 
 def leaky_relu_(input: Tensor, negative_slope: Tensor | builtins.float = ...) -> Tensor:
     """Apply `leaky_relu` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -200,7 +200,7 @@ def log_softmax(input: Tensor, dim: builtins.int | None = ..., _stacklevel: buil
     """Return `mg.log_softmax`; for a dim that is left out, see `softmax`."""
 
 def logsigmoid(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return log(sigmoid(x)), without overflow."""
+    """Return log(sigmoid(x)), without overflow.  Gradient: g*sigmoid(-x)."""
 
 def lp_pool1d(input: Tensor, norm_type: builtins.float, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., ceil_mode: builtins.bool = ...) -> Tensor:
     """Return the p-norm of each window along the last dim, p = norm_type: see `lp_pool2d`."""
@@ -233,10 +233,10 @@ def max_unpool3d(input: Tensor, indices: Tensor, kernel_size: builtins.int | Seq
     """Return zeros, with the elements of input where `max_pool3d` found them: see `max_unpool2d`."""
 
 def mish(input: Tensor, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Return x * tanh(softplus(x))."""
+    """Return x * tanh(softplus(x)).  Gradient: with t the tanh, g*(t + x*(1 - t**2)*sigmoid(x)); 0.6*g at 0."""
 
 def mse_loss(input: Tensor, target: Tensor, size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ..., weight: Tensor | None = ...) -> Tensor:
-    """Return (input - target)**2."""
+    """Return (input - target)**2.  Gradient: 2*g*(input - target), and minus that for the target."""
 
 def multi_head_attention_forward(query: Tensor, key: Tensor, value: Tensor, embed_dim_to_check: builtins.int, num_heads: builtins.int, in_proj_weight: Tensor | None, in_proj_bias: Tensor | None, bias_k: Tensor | None, bias_v: Tensor | None, add_zero_attn: builtins.bool, dropout_p: builtins.float, out_proj_weight: Tensor, out_proj_bias: Tensor | None, training: builtins.bool = ..., key_padding_mask: Tensor | None = ..., need_weights: builtins.bool = ..., attn_mask: Tensor | None = ..., use_separate_proj_weight: builtins.bool = ..., q_proj_weight: Tensor | None = ..., k_proj_weight: Tensor | None = ..., v_proj_weight: Tensor | None = ..., static_k: Tensor | None = ..., static_v: Tensor | None = ..., average_attn_weights: builtins.bool = ..., is_causal: builtins.bool = ...) -> builtins.tuple[Tensor, Tensor | None]:
     """Return the output and the weights of `mg.nn.MultiheadAttention` with these parameters."""
@@ -257,7 +257,7 @@ def normalize(input: Tensor, p: builtins.float = ..., dim: Any = ..., eps: built
     """Return input over its norm of order p along `dim`, which is at least eps."""
 
 def one_hot(tensor: Tensor, num_classes: builtins.int = ...) -> Tensor:
-    """Return int64 rows with 1 at each class and 0 elsewhere."""
+    """Return int64 rows with 1 at each class and 0 elsewhere; num_classes: -1 for one more than the largest class."""
 
 def pad(input: Tensor, pad: builtins.int | Sequence[builtins.int], mode: builtins.str = ..., value: builtins.float | None = ...) -> Tensor:
     """Return the tensor with elements around it: pad[0] and pad[1] before and behind the last dim, and so on."""
@@ -281,10 +281,10 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """Return input where it is positive, otherwise weight * input; one weight, or one per channel (the second dim)."""
 
 def relu(input: Tensor, inplace: builtins.bool = ...) -> Tensor:
-    """Return `mg.relu`."""
+    """Return `mg.relu`.  inplace: in input's own memory, which is returned."""
 
 def relu6(input: Tensor, inplace: builtins.bool = ...) -> Tensor:
-    """Return `mg.relu6`."""
+    """Return `mg.relu6`.  inplace: in input's own memory, which is returned."""
 
 def relu_(input: Tensor) -> Tensor:
     """Apply `relu` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -302,16 +302,16 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
     """Return softmax(query @ key.mT * scale + mask) @ value; the default scale is 1/sqrt(the length of a query)."""
 
 def selu(input: Tensor, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Return 1.0507 * x where x > 0, otherwise 1.7581 * (exp(x) - 1)."""
+    """Return 1.0507 * x where x > 0, otherwise 1.7581 * (exp(x) - 1).  Networks of it keep mean 0 and variance 1."""
 
 def selu_(input: Tensor) -> Tensor:
     """Apply `selu` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
 def sigmoid(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return 1/(1 + exp(-x)), without overflow."""
+    """Return 1/(1 + exp(-x)), without overflow.  Gradient: g*y*(1-y)."""
 
 def silu(input: Tensor, inplace: builtins.bool = ...) -> Tensor:
-    """Return `mg.silu`."""
+    """Return `mg.silu`.  inplace: in input's own memory, which is returned."""
 
 def smooth_l1_loss(input: Tensor, target: Tensor, size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ..., beta: builtins.float = ...) -> Tensor:
     """Return error**2 / (2*beta) where |error| < beta, otherwise |error| - beta/2, for error = input - target."""
@@ -320,7 +320,7 @@ def soft_margin_loss(input: Tensor, target: Tensor, size_average: builtins.bool 
     """Return log(1 + exp(-target*input)), for targets of 1 and -1, without overflow."""
 
 def softmax(input: Tensor, dim: builtins.int | None = ..., _stacklevel: builtins.int = ..., dtype: Any = ...) -> Tensor:
-    """Return `mg.softmax`."""
+    """Return `mg.softmax`.  Without a dim it warns, and takes 0 for 0, 1 or 3 dims, otherwise 1, as in PyTorch."""
 
 def softmin(input: Tensor, dim: builtins.int | None = ..., _stacklevel: builtins.int = ..., dtype: Any = ...) -> Tensor:
     """Return softmax(-input); for a dim that is left out, see `softmax`."""
@@ -332,13 +332,13 @@ def softshrink(input: Tensor, lambd: Tensor | builtins.float = ..., *, out: Tens
     """Return input - lambd above lambd, input + lambd below -lambd, otherwise 0; nan stays nan."""
 
 def softsign(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return x / (1 + |x|), between -1 and 1."""
+    """Return x / (1 + |x|), between -1 and 1.  Gradient: g / (1 + |x|)**2."""
 
 def tanh(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the hyperbolic tangent."""
+    """Return the hyperbolic tangent.  Gradient: g*(1 - tanh(x)**2)."""
 
 def tanhshrink(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return x - tanh(x)."""
+    """Return x - tanh(x).  Gradient: g*tanh(x)**2."""
 
 def threshold(input: Tensor | builtins.float, threshold: Tensor | builtins.float, value: Tensor | builtins.float, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
     """Return input where it is above the threshold, otherwise value; nan stays nan."""

@@ -10,6 +10,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from minigrad.api.absent import answering
+from minigrad.declare.docstring import document_all
 from minigrad.errors import ArgumentError, ShapeError, warn
 from minigrad.ops.linalg.qr import qr
 from minigrad.ops.random import Generator, randperm
@@ -374,3 +375,4 @@ OLDER = (
     orthogonal_, sparse_,
 )  # fmt: skip
 globals().update({alias.__name__: alias for alias in map(_older, OLDER)})
+document_all(globals())

@@ -17,10 +17,10 @@ class Attached:
         """Return a view with all dims in reverse order."""
 
     def __abs__(self) -> Tensor:
-        """Return |x|."""
+        """Return |x|.  Gradient: g*sign(x), 0 at 0."""
 
     def __add__(self, other: Tensor | builtins.float) -> Tensor:
-        """Return the sum of input and alpha * other, element by element; shapes broadcast."""
+        """Return the sum of input and alpha * other, element by element; shapes broadcast.  For bool it is `or`."""
 
     def __and__(self, other: Tensor | builtins.float) -> Tensor:
         """Return the bits in both; for bool `and`."""
@@ -69,7 +69,7 @@ class Attached:
         """Return float(x) for one element."""
 
     def __floordiv__(self, other: Tensor | builtins.float) -> Tensor:
-        """Return the largest integer not above input/other, as Python's `//`; an integer over 0 is 0."""
+        """Return the largest integer not above input/other, as Python's `//`; an integer over 0 is 0.  Gradient: 0."""
 
     def __format__(self, spec: builtins.str) -> builtins.str:
         """Return f"{x:.3f}" for one element, which is written as its number; without a spec it is str(x)."""
@@ -108,7 +108,7 @@ class Attached:
         """Return int(x) for one element, towards zero."""
 
     def __invert__(self) -> Tensor:
-        """Return input with all bits flipped; for bool `not`."""
+        """Return input with all bits flipped; for bool `not`.  Raises DTypeError for floats."""
 
     def __ior__(self, other: Tensor | builtins.float) -> Tensor:
         """Apply `bitwise_or` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -150,7 +150,7 @@ class Attached:
         """Return input - other*floor(input/other), with the sign of other, as Python's `%`; for integers 0 if other is 0."""
 
     def __mul__(self, other: Tensor | builtins.float) -> Tensor:
-        """Return the product per element; shapes broadcast."""
+        """Return the product per element; shapes broadcast.  For bool it is `and`.  Gradient: g*other and g*input."""
 
     def __ne__(self, other: Any) -> Any:
         """Return x != other.  Objects that are not numbers are compared by identity, as for `==`."""
@@ -225,7 +225,7 @@ class Attached:
         """Assign x[index] = value through the view of the basic indices, at index tensors or where a mask is True."""
 
     def __sub__(self, other: Tensor | builtins.float) -> Tensor:
-        """Return the difference of input and alpha * other, element by element; shapes broadcast."""
+        """Return the difference of input and alpha * other, element by element; shapes broadcast.  Gradient: g and -g."""
 
     def __truediv__(self, other: Tensor | builtins.float) -> Tensor:
         """Return input/other, rounded if rounding_mode is "floor" or "trunc"; integers become the default float."""
@@ -240,31 +240,31 @@ class Attached:
         """Return the HTML for a notebook: the text, and an image if there are many numbers."""
 
     def abs(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return |x|."""
+        """Return |x|.  Gradient: g*sign(x), 0 at 0."""
 
     def abs_(self) -> Tensor:
         """Apply `abs` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def absolute(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return |x|."""
+        """Return |x|.  Gradient: g*sign(x), 0 at 0."""
 
     def absolute_(self) -> Tensor:
         """Apply `abs` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def acos(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return the arc cosine, nan outside [-1, 1]."""
+        """Return the arc cosine, nan outside [-1, 1].  Gradient: -g/sqrt(1 - x**2)."""
 
     def acos_(self) -> Tensor:
         """Apply `acos` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def acosh(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return the inverse hyperbolic cosine, nan below 1."""
+        """Return the inverse hyperbolic cosine, nan below 1.  Gradient: g/sqrt(x**2 - 1)."""
 
     def acosh_(self) -> Tensor:
         """Apply `acosh` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def add(self, other: Tensor | builtins.float, *, alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
-        """Return the sum of input and alpha * other, element by element; shapes broadcast."""
+        """Return the sum of input and alpha * other, element by element; shapes broadcast.  For bool it is `or`."""
 
     def add_(self, other: Tensor | builtins.float, *, alpha: builtins.float = ...) -> Tensor:
         """Apply `add` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -276,7 +276,7 @@ class Attached:
         """Apply `addbmm` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def addcdiv(self, tensor1: Tensor, tensor2: Tensor, *, value: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
-        """Return input + value * tensor1 / tensor2 per element; shapes broadcast."""
+        """Return input + value * tensor1 / tensor2 per element; shapes broadcast.  Integers become the default float."""
 
     def addcdiv_(self, tensor1: Tensor, tensor2: Tensor, *, value: builtins.float = ...) -> Tensor:
         """Apply `addcdiv` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -318,10 +318,10 @@ class Attached:
         """Return whether `isclose` holds for all elements."""
 
     def amax(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """Return the largest element over `dim`; nan wins."""
+        """Return the largest element over `dim`; nan wins.  Gradient: shared evenly by ties."""
 
     def amin(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """Return the smallest element over `dim`; nan wins."""
+        """Return the smallest element over `dim`; nan wins.  Gradient: shared evenly by ties."""
 
     def aminmax(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
         """Return the smallest and the largest element over `dim`, in one pass; nan wins."""
@@ -333,31 +333,31 @@ class Attached:
         """Replace each element by a function of it, in place; slow, as it runs in Python, and without a gradient."""
 
     def arccos(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return the arc cosine, nan outside [-1, 1]."""
+        """Return the arc cosine, nan outside [-1, 1].  Gradient: -g/sqrt(1 - x**2)."""
 
     def arccos_(self) -> Tensor:
         """Apply `acos` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def arccosh(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return the inverse hyperbolic cosine, nan below 1."""
+        """Return the inverse hyperbolic cosine, nan below 1.  Gradient: g/sqrt(x**2 - 1)."""
 
     def arccosh_(self) -> Tensor:
         """Apply `acosh` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def arcsin(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return the arc sine, nan outside [-1, 1]."""
+        """Return the arc sine, nan outside [-1, 1].  Gradient: g/sqrt(1 - x**2), inf at the ends."""
 
     def arcsin_(self) -> Tensor:
         """Apply `asin` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def arcsinh(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return the inverse hyperbolic sine."""
+        """Return the inverse hyperbolic sine.  Gradient: g/sqrt(x**2 + 1), where the square may overflow."""
 
     def arcsinh_(self) -> Tensor:
         """Apply `asinh` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def arctan(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return the arc tangent."""
+        """Return the arc tangent.  Gradient: g/(1 + x**2)."""
 
     def arctan2(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """Return the angle of the point (other, input), in (-pi, pi]."""
@@ -369,7 +369,7 @@ class Attached:
         """Apply `atan` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def arctanh(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return the inverse hyperbolic tangent, nan outside [-1, 1]."""
+        """Return the inverse hyperbolic tangent, nan outside [-1, 1].  Gradient: g/(1 - x**2)."""
 
     def arctanh_(self) -> Tensor:
         """Apply `atanh` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -402,13 +402,13 @@ class Attached:
         """Return the tensor with src in the part that strides over its elements, row by row, see; both are differentiated."""
 
     def asin(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return the arc sine, nan outside [-1, 1]."""
+        """Return the arc sine, nan outside [-1, 1].  Gradient: g/sqrt(1 - x**2), inf at the ends."""
 
     def asin_(self) -> Tensor:
         """Apply `asin` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def asinh(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return the inverse hyperbolic sine."""
+        """Return the inverse hyperbolic sine.  Gradient: g/sqrt(x**2 + 1), where the square may overflow."""
 
     def asinh_(self) -> Tensor:
         """Apply `asinh` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -417,7 +417,7 @@ class Attached:
         """Return x in another dtype and/or on another device: `x.to(mg.float64)`, `x.to("reference")`, `x.to(other)`."""
 
     def atan(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return the arc tangent."""
+        """Return the arc tangent.  Gradient: g/(1 + x**2)."""
 
     def atan2(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """Return the angle of the point (other, input), in (-pi, pi]."""
@@ -429,7 +429,7 @@ class Attached:
         """Apply `atan` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def atanh(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return the inverse hyperbolic tangent, nan outside [-1, 1]."""
+        """Return the inverse hyperbolic tangent, nan outside [-1, 1].  Gradient: g/(1 - x**2)."""
 
     def atanh_(self) -> Tensor:
         """Apply `atanh` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -468,7 +468,7 @@ class Attached:
         """Apply `bitwise_left_shift` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def bitwise_not(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return input with all bits flipped; for bool `not`."""
+        """Return input with all bits flipped; for bool `not`.  Raises DTypeError for floats."""
 
     def bitwise_not_(self) -> Tensor:
         """Apply `bitwise_not` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -498,13 +498,13 @@ class Attached:
         """Return x as bool."""
 
     def broadcast_add(self, other: Tensor | builtins.float, *, alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
-        """Return the sum of input and alpha * other, element by element; shapes broadcast."""
+        """Return the sum of input and alpha * other, element by element; shapes broadcast.  For bool it is `or`."""
 
     def broadcast_add_(self, other: Tensor | builtins.float, *, alpha: builtins.float = ...) -> Tensor:
         """Apply `add` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def broadcast_as(self, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
-        """Return a view with dims of length 1 expanded and new first dims."""
+        """Return a view with dims of length 1 expanded and new first dims.  Gradient: g summed over the expanded dims."""
 
     def broadcast_div(self, other: Tensor | builtins.float, *, rounding_mode: Any = ..., out: Tensor | None = ...) -> Tensor:
         """Return input/other, rounded if rounding_mode is "floor" or "trunc"; integers become the default float."""
@@ -546,19 +546,19 @@ class Attached:
         """Return the matrix product; a 1-d operand is a row on the left and a column on the right, and its dim is removed."""
 
     def broadcast_maximum(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Return the larger of two; nan wins."""
+        """Return the larger of two; nan wins.  Gradient: g to the larger operand, g/2 to each at ties."""
 
     def broadcast_maximum_(self, other: Tensor | builtins.float) -> Tensor:
         """Apply `maximum` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def broadcast_minimum(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Return the smaller of two; nan wins."""
+        """Return the smaller of two; nan wins.  Gradient: g to the smaller operand, g/2 to each at ties."""
 
     def broadcast_minimum_(self, other: Tensor | builtins.float) -> Tensor:
         """Apply `minimum` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def broadcast_mul(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Return the product per element; shapes broadcast."""
+        """Return the product per element; shapes broadcast.  For bool it is `and`.  Gradient: g*other and g*input."""
 
     def broadcast_mul_(self, other: Tensor | builtins.float) -> Tensor:
         """Apply `mul` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -570,19 +570,19 @@ class Attached:
         """Apply `ne` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def broadcast_pow(self, exponent: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Return input**exponent; negative bases with integer exponents work."""
+        """Return input**exponent; negative bases with integer exponents work.  Integers stay integers and wrap."""
 
     def broadcast_pow_(self, exponent: Tensor | builtins.float) -> Tensor:
         """Apply `pow` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def broadcast_sub(self, other: Tensor | builtins.float, *, alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
-        """Return the difference of input and alpha * other, element by element; shapes broadcast."""
+        """Return the difference of input and alpha * other, element by element; shapes broadcast.  Gradient: g and -g."""
 
     def broadcast_sub_(self, other: Tensor | builtins.float, *, alpha: builtins.float = ...) -> Tensor:
         """Apply `sub` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def broadcast_to(self, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
-        """Return a view with dims of length 1 expanded and new first dims."""
+        """Return a view with dims of length 1 expanded and new first dims.  Gradient: g summed over the expanded dims."""
 
     def byte(self, memory_format: Any = ...) -> Tensor:
         """Return x as uint8."""
@@ -591,13 +591,13 @@ class Attached:
         """Fill with Cauchy numbers, in place: median + sigma*tan(pi*(u - 0.5)) for uniform u."""
 
     def ceil(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return the smallest integer not below x."""
+        """Return the smallest integer not below x.  Gradient: 0."""
 
     def ceil_(self) -> Tensor:
         """Apply `ceil` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def celu(self, alpha: Tensor | builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """Return input where it is positive, otherwise alpha * (exp(input/alpha) - 1)."""
+        """Return input where it is positive, otherwise alpha * (exp(input/alpha) - 1). inplace: write into input."""
 
     def celu_(self, alpha: Tensor | builtins.float = ...) -> Tensor:
         """Apply `celu` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -612,10 +612,10 @@ class Attached:
         """Return the inverse of a matrix by its factor of `cholesky`."""
 
     def cholesky_solve(self, input2: Tensor, upper: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """Return X with A @ X = input by the factor of A that `cholesky` returned, input2."""
+        """Return X with A @ X = input by the factor of A that `cholesky` returned, input2; upper: by an upper one."""
 
     def chunk(self, chunks: builtins.int, dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
-        """Return at most `chunks` equal views along `dim`; the last may be smaller."""
+        """Return at most `chunks` equal views along `dim`; the last may be smaller.  Of nothing, `chunks` empty views."""
 
     def clamp(self, min: Any = ..., max: Any = ..., *, out: Tensor | None = ...) -> Tensor:
         """Return min(max(input, min), max); either bound may be None, a number or a tensor."""
@@ -624,13 +624,13 @@ class Attached:
         """Apply `clamp` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def clamp_max(self, max: Any, *, out: Tensor | None = ...) -> Tensor:
-        """Return input, not above max."""
+        """Return input, not above max.  Gradient: g there and at the bound, 0 above, where the bound gets it."""
 
     def clamp_max_(self, max: Any) -> Tensor:
         """Apply `clamp_max` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def clamp_min(self, min: Any, *, out: Tensor | None = ...) -> Tensor:
-        """Return input, not below min."""
+        """Return input, not below min.  Gradient: g there and at the bound, 0 below, where the bound gets it."""
 
     def clamp_min_(self, min: Any) -> Tensor:
         """Apply `clamp_min` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -642,7 +642,7 @@ class Attached:
         """Apply `clamp` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def clone(self, *, memory_format: Any = ...) -> Tensor:
-        """Return a row-major copy in storage of its own."""
+        """Return a row-major copy in storage of its own.  Gradient: g."""
 
     def conj(self) -> Tensor:
         """Return x itself: it is dense and real."""
@@ -657,7 +657,7 @@ class Attached:
         """Return the tensor itself if its elements are row-major without gaps, otherwise a row-major copy."""
 
     def copy(self, *, memory_format: Any = ...) -> Tensor:
-        """Return a row-major copy in storage of its own."""
+        """Return a row-major copy in storage of its own.  Gradient: g."""
 
     def copy_(self, source: Any, non_blocking: builtins.bool = ...) -> Tensor:
         """Copy the elements of source, broadcast and cast, in place."""
@@ -672,13 +672,13 @@ class Attached:
         """Return the correlations of the rows of input: `cov` over the deviations of both, not outside of -1 to 1."""
 
     def cos(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return the cosine."""
+        """Return the cosine.  Gradient: -g*sin(x)."""
 
     def cos_(self) -> Tensor:
         """Apply `cos` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def cosh(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return the hyperbolic cosine."""
+        """Return the hyperbolic cosine.  Gradient: g*sinh(x)."""
 
     def cosh_(self) -> Tensor:
         """Apply `cosh` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -705,7 +705,7 @@ class Attached:
         """Return the smallest of all elements up to each along `dim`, and its position: (values, indices)."""
 
     def cumprod(self, dim: builtins.int, *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
-        """Return products of all elements up to each along `dim`; dtypes as `cumsum`."""
+        """Return products of all elements up to each along `dim`; dtypes as `cumsum`.  Gradient: exact with zeros too."""
 
     def cumprod_(self, dim: builtins.int, *, dtype: Any = ...) -> Tensor:
         """Apply `cumprod` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -721,7 +721,7 @@ class Attached:
         """Return the values without history, in the same memory, as `detach()`; `x.data = value` writes them, unrecorded."""
 
     def deg2rad(self, *, out: Tensor | None = ...) -> Tensor:
-        """Convert degrees to radians, x*pi/180."""
+        """Convert degrees to radians, x*pi/180.  Gradient: g*pi/180."""
 
     def deg2rad_(self) -> Tensor:
         """Apply `deg2rad` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -736,13 +736,13 @@ class Attached:
         """Return a vector as a diagonal of a matrix of zeros, or a copy of a diagonal of a matrix."""
 
     def diag_embed(self, offset: builtins.int = ..., dim1: builtins.int = ..., dim2: builtins.int = ...) -> Tensor:
-        """Return matrices with the last dim as a diagonal, and zeros."""
+        """Return matrices with the last dim as a diagonal, and zeros.  Gradient: the diagonal of g."""
 
     def diagflat(self, offset: builtins.int = ...) -> Tensor:
         """Return a matrix of zeros with all elements as a diagonal."""
 
     def diagonal(self, offset: builtins.int = ..., dim1: builtins.int = ..., dim2: builtins.int = ...) -> Tensor:
-        """Return the diagonal of two dims as the last dim."""
+        """Return the diagonal of two dims as the last dim.  Gradient: g on the diagonal of zeros."""
 
     def diagonal_scatter(self, src: Tensor, offset: builtins.int = ..., dim1: builtins.int = ..., dim2: builtins.int = ...) -> Tensor:
         """Return the tensor with src instead of `diagonal(input, offset, dim1, dim2)`; both are differentiated."""
@@ -794,7 +794,7 @@ class Attached:
         """Return the number of bytes of an element."""
 
     def elu(self, alpha: Tensor | builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """Return input where it is positive, otherwise alpha * (exp(input) - 1)."""
+        """Return input where it is positive, otherwise alpha * (exp(input) - 1). inplace: write into input and return it."""
 
     def elu_(self, alpha: Tensor | builtins.float = ...) -> Tensor:
         """Apply `elu` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -809,28 +809,28 @@ class Attached:
         """Return whether two tensors have one shape and equal elements; nan is equal to nothing."""
 
     def erf(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return the error function."""
+        """Return the error function.  Gradient: g*2/sqrt(pi)*exp(-x**2)."""
 
     def erf_(self) -> Tensor:
         """Apply `erf` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def erfc(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return 1 - erf(x) without cancellation for large x."""
+        """Return 1 - erf(x) without cancellation for large x.  Gradient: -g*2/sqrt(pi)*exp(-x**2)."""
 
     def erfc_(self) -> Tensor:
         """Apply `erfc` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def erfinv(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return the y with erf(y) = x: infinities at -1 and 1, nan beyond."""
+        """Return the y with erf(y) = x: infinities at -1 and 1, nan beyond.  Gradient: g*sqrt(pi)/2*exp(y**2)."""
 
     def erfinv_(self) -> Tensor:
         """Apply `erfinv` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def exp(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return e**x."""
+        """Return e**x.  exp(-inf) = 0, exp(inf) = inf.  Gradient: g*exp(x)."""
 
     def exp2(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return 2**x."""
+        """Return 2**x.  Gradient: g*2**x*ln(2)."""
 
     def exp2_(self) -> Tensor:
         """Apply `exp2` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -839,7 +839,7 @@ class Attached:
         """Apply `exp` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def expand(self, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
-        """Return a view with dims of length 1 expanded and new first dims."""
+        """Return a view with dims of length 1 expanded and new first dims.  Gradient: g summed over the expanded dims."""
 
     def expand_as(self, other: Tensor) -> Tensor:
         """Return a view expanded to the shape of other; see `expand`."""
@@ -848,7 +848,7 @@ class Attached:
         """Explain why the gradient of y with respect to x is None, zero, nan or inf, or by which ops it flows."""
 
     def expm1(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return exp(x) - 1 without cancellation near 0."""
+        """Return exp(x) - 1 without cancellation near 0.  Gradient: g*exp(x)."""
 
     def expm1_(self) -> Tensor:
         """Apply `expm1` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -863,7 +863,7 @@ class Attached:
         """Write a number to the diagonal, in place; for more than two dims, which must be equal, to x[i, i, ..., i]."""
 
     def fix(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return x without its fraction."""
+        """Return x without its fraction.  Gradient: 0."""
 
     def fix_(self) -> Tensor:
         """Apply `trunc` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -893,31 +893,31 @@ class Attached:
         """Return x as float32."""
 
     def float_power(self, exponent: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Return input**exponent, in float64 for every dtype."""
+        """Return input**exponent, in float64 for every dtype.  Gradient: as of `pow`."""
 
     def float_power_(self, exponent: Tensor | builtins.float) -> Tensor:
         """Apply `float_power` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def floor(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return the largest integer not above x."""
+        """Return the largest integer not above x.  Gradient: 0."""
 
     def floor_(self) -> Tensor:
         """Apply `floor` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def floor_divide(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Return the largest integer not above input/other, as Python's `//`; an integer over 0 is 0."""
+        """Return the largest integer not above input/other, as Python's `//`; an integer over 0 is 0.  Gradient: 0."""
 
     def floor_divide_(self, other: Tensor | builtins.float) -> Tensor:
         """Apply `floor_divide` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def fmax(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Return the larger of two; a number wins over nan."""
+        """Return the larger of two; a number wins over nan.  Gradient: g to the larger, at ties to input."""
 
     def fmax_(self, other: Tensor | builtins.float) -> Tensor:
         """Apply `fmax` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def fmin(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Return the smaller of two; a number wins over nan."""
+        """Return the smaller of two; a number wins over nan.  Gradient: g to the smaller, at ties to input."""
 
     def fmin_(self, other: Tensor | builtins.float) -> Tensor:
         """Apply `fmin` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -929,10 +929,10 @@ class Attached:
         """Apply `fmod` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def force_contiguous(self, *, memory_format: Any = ...) -> Tensor:
-        """Return a row-major copy in storage of its own."""
+        """Return a row-major copy in storage of its own.  Gradient: g."""
 
     def frac(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return x without its integer part, with the sign of x; nan for an infinity."""
+        """Return x without its integer part, with the sign of x; nan for an infinity.  Gradient: g."""
 
     def frac_(self) -> Tensor:
         """Apply `frac` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -980,7 +980,7 @@ class Attached:
         """Return the index of its CUDA device, -1 for a tensor on the CPU."""
 
     def get_on_dim(self, dim: builtins.int, index: builtins.int) -> Tensor:
-        """Return a view of one position along `dim`, which is removed."""
+        """Return a view of one position along `dim`, which is removed.  Gradient: zeros around g."""
 
     def glu(self, dim: builtins.int = ...) -> Tensor:
         """Return the first half of input along `dim` times the sigmoid of the second half."""
@@ -1015,19 +1015,19 @@ class Attached:
         """Return x as float16."""
 
     def hardshrink(self, lambd: Tensor | builtins.float = ..., *, out: Tensor | None = ...) -> Tensor:
-        """Return input where |input| > lambd, otherwise 0; nan stays nan."""
+        """Return input where |input| > lambd, otherwise 0; nan stays nan.  Gradient: g there, 0 elsewhere."""
 
     def hardshrink_(self, lambd: Tensor | builtins.float = ...) -> Tensor:
         """Apply `hardshrink` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def hardsigmoid(self, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """Return relu6(x + 3) / 6."""
+        """Return relu6(x + 3) / 6.  Gradient: g/6 inside (-3, 3), 0 elsewhere and at both ends."""
 
     def hardsigmoid_(self) -> Tensor:
         """Apply `hardsigmoid` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def hardswish(self, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """Return input * relu6(input + 3) / 6."""
+        """Return input * relu6(input + 3) / 6.  Gradient: g*(input/3 + 1/2) in (-3, 3), 0 at -3 and below, g from 3 on."""
 
     def hardswish_(self) -> Tensor:
         """Apply `hardswish` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -1039,7 +1039,7 @@ class Attached:
         """Apply `hardtanh` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def heaviside(self, values: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Return 0 below 0, 1 above, and values at 0; 0 for nan."""
+        """Return 0 below 0, 1 above, and values at 0; 0 for nan.  Gradient: 0; g at 0 for values."""
 
     def heaviside_(self, values: Tensor | builtins.float) -> Tensor:
         """Apply `heaviside` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -1063,7 +1063,7 @@ class Attached:
         """x[index]: ints, slices, None and Ellipsis give a view; index tensors, lists of ints and masks a copy."""
 
     def i0(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return the modified Bessel function I0: the mean of exp(x*cos(t))."""
+        """Return the modified Bessel function I0: the mean of exp(x*cos(t)).  Gradient: g*i1(x)."""
 
     def i0_(self) -> Tensor:
         """Apply `i0` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -1265,7 +1265,7 @@ class Attached:
         """Apply `lcm` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def ldexp(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Return input * 2**other."""
+        """Return input * 2**other.  Gradient: g*2**other, and g*y*ln(2) for other."""
 
     def ldexp_(self, other: Tensor | builtins.float) -> Tensor:
         """Apply `ldexp` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -1277,7 +1277,7 @@ class Attached:
         """Apply `le` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def leaky_relu(self, negative_slope: Tensor | builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """Return input where it is positive, otherwise negative_slope * input."""
+        """Return input where it is positive, otherwise negative_slope * input. inplace: write into input and return it."""
 
     def leaky_relu_(self, negative_slope: Tensor | builtins.float = ...) -> Tensor:
         """Apply `leaky_relu` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -1301,28 +1301,28 @@ class Attached:
         """Apply `le` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def lgamma(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return log(|gamma(x)|), inf at 0 and at negative integers."""
+        """Return log(|gamma(x)|), inf at 0 and at negative integers.  Gradient: g*digamma(x)."""
 
     def lgamma_(self) -> Tensor:
         """Apply `lgamma` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def log(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return the natural logarithm; -inf at 0, nan below."""
+        """Return the natural logarithm; -inf at 0, nan below.  Gradient: g/x."""
 
     def log10(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return the logarithm to base 10."""
+        """Return the logarithm to base 10.  Gradient: g/(x*ln(10))."""
 
     def log10_(self) -> Tensor:
         """Apply `log10` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def log1p(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return log(1 + x) without cancellation near 0."""
+        """Return log(1 + x) without cancellation near 0.  Gradient: g/(1+x)."""
 
     def log1p_(self) -> Tensor:
         """Apply `log1p` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def log2(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return the logarithm to base 2."""
+        """Return the logarithm to base 2.  Gradient: g/(x*ln(2))."""
 
     def log2_(self) -> Tensor:
         """Apply `log2` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -1334,22 +1334,22 @@ class Attached:
         """Fill with exponentials of normal numbers with this mean and deviation, in place."""
 
     def log_sigmoid(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return log(sigmoid(x)), without overflow."""
+        """Return log(sigmoid(x)), without overflow.  Gradient: g*sigmoid(-x)."""
 
     def log_sigmoid_(self) -> Tensor:
         """Apply `log_sigmoid` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def log_softmax(self, dim: builtins.int, dtype: Any = ..., *, out: Tensor | None = ...) -> Tensor:
-        """Return log(softmax(input)) along `dim`, without leaving the logarithm."""
+        """Return log(softmax(input)) along `dim`, without leaving the logarithm.  Gradient: g - exp(y) * sum(g)."""
 
     def log_sum_exp(self, dim: builtins.int | Sequence[builtins.int] | None, keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """Return log(sum(exp(x))) over `dim`; nothing overflows."""
+        """Return log(sum(exp(x))) over `dim`; nothing overflows.  Gradient: g times the softmax."""
 
     def logaddexp(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Return log(exp(input) + exp(other)) without overflow."""
+        """Return log(exp(input) + exp(other)) without overflow.  Gradient: g times each operand's share."""
 
     def logaddexp2(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Return log2(2**input + 2**other) without overflow."""
+        """Return log2(2**input + 2**other) without overflow.  Gradient: g times each operand's share."""
 
     def logaddexp2_(self, other: Tensor | builtins.float) -> Tensor:
         """Apply `logaddexp2` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -1358,7 +1358,7 @@ class Attached:
         """Apply `logaddexp` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def logcumsumexp(self, dim: builtins.int, *, out: Tensor | None = ...) -> Tensor:
-        """Return log(cumsum(exp(input))) along `dim`, without overflow."""
+        """Return log(cumsum(exp(input))) along `dim`, without overflow.  Floats only."""
 
     def logdet(self) -> Tensor:
         """Return the logarithms of the determinants of square matrices: -inf for 0, nan for a negative one."""
@@ -1388,13 +1388,13 @@ class Attached:
         """Apply `logical_xor` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def logit(self, eps: Any = ..., *, out: Tensor | None = ...) -> Tensor:
-        """Return log(x/(1-x)), the inverse of sigmoid, nan outside of [0, 1]."""
+        """Return log(x/(1-x)), the inverse of sigmoid, nan outside of [0, 1]; eps: of x in [eps, 1 - eps]."""
 
     def logit_(self, eps: Any = ...) -> Tensor:
         """Apply `logit` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def logsumexp(self, dim: builtins.int | Sequence[builtins.int] | None, keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """Return log(sum(exp(x))) over `dim`; nothing overflows."""
+        """Return log(sum(exp(x))) over `dim`; nothing overflows.  Gradient: g times the softmax."""
 
     def long(self, memory_format: Any = ...) -> Tensor:
         """Return x as int64."""
@@ -1420,7 +1420,7 @@ class Attached:
         """Replace each element by a function of it and the one of a tensor that broadcasts, in place; see `apply_`."""
 
     def masked_fill(self, mask: Tensor, value: Tensor | builtins.float) -> Tensor:
-        """Return x with `value`, a number or a 0-d tensor, where `mask` is True; the two broadcast."""
+        """Return x with `value`, a number or a 0-d tensor, where `mask` is True; the two broadcast.  The dtype of x stays."""
 
     def masked_fill_(self, mask: Tensor, value: builtins.float | Tensor) -> Tensor:
         """Apply `masked_fill` in place."""
@@ -1429,7 +1429,7 @@ class Attached:
         """Return x with the elements of `source`, in their order, where `mask` is True; the two broadcast."""
 
     def masked_select(self, mask: Tensor, *, out: Tensor | None = ...) -> Tensor:
-        """Return the elements where `mask` is True, 1-d and row-major; both broadcast."""
+        """Return the elements where `mask` is True, 1-d and row-major; both broadcast.  Gradient: g where each was read."""
 
     def matmul(self, other: Tensor, *, out: Tensor | None = ...) -> Tensor:
         """Return the matrix product; a 1-d operand is a row on the left and a column on the right, and its dim is removed."""
@@ -1441,13 +1441,13 @@ class Attached:
         """Return the largest element; with an int `dim`, (values, indices) along it; with a second tensor, `maximum`."""
 
     def max_all(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """Return the largest element over `dim`; nan wins."""
+        """Return the largest element over `dim`; nan wins.  Gradient: shared evenly by ties."""
 
     def max_keepdim(self, dim: Any = ...) -> Any:
         """Return `max` with the reduced dims kept as length 1."""
 
     def maximum(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Return the larger of two; nan wins."""
+        """Return the larger of two; nan wins.  Gradient: g to the larger operand, g/2 to each at ties."""
 
     def maximum_(self, other: Tensor | builtins.float) -> Tensor:
         """Apply `maximum` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -1468,19 +1468,19 @@ class Attached:
         """Return the smallest element; with an int `dim`, (values, indices) along it; with a second tensor, `minimum`."""
 
     def min_all(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """Return the smallest element over `dim`; nan wins."""
+        """Return the smallest element over `dim`; nan wins.  Gradient: shared evenly by ties."""
 
     def min_keepdim(self, dim: Any = ...) -> Any:
         """Return `min` with the reduced dims kept as length 1."""
 
     def minimum(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Return the smaller of two; nan wins."""
+        """Return the smaller of two; nan wins.  Gradient: g to the smaller operand, g/2 to each at ties."""
 
     def minimum_(self, other: Tensor | builtins.float) -> Tensor:
         """Apply `minimum` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def mish(self, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """Return x * tanh(softplus(x))."""
+        """Return x * tanh(softplus(x)).  Gradient: with t the tanh, g*(t + x*(1 - t**2)*sigmoid(x)); 0.6*g at 0."""
 
     def mish_(self) -> Tensor:
         """Apply `mish` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -1501,13 +1501,13 @@ class Attached:
         """Return the elements sorted along the first dim."""
 
     def mul(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Return the product per element; shapes broadcast."""
+        """Return the product per element; shapes broadcast.  For bool it is `and`.  Gradient: g*other and g*input."""
 
     def mul_(self, other: Tensor | builtins.float) -> Tensor:
         """Apply `mul` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def mul_scalar(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Return the product per element; shapes broadcast."""
+        """Return the product per element; shapes broadcast.  For bool it is `and`.  Gradient: g*other and g*input."""
 
     def mul_scalar_(self, other: Tensor | builtins.float) -> Tensor:
         """Apply `mul` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -1516,7 +1516,7 @@ class Attached:
         """Draw int64 positions from each row of weights, which need not add up to 1; without replacement none twice."""
 
     def multiply(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Return the product per element; shapes broadcast."""
+        """Return the product per element; shapes broadcast.  For bool it is `and`.  Gradient: g*other and g*input."""
 
     def multiply_(self, other: Tensor | builtins.float) -> Tensor:
         """Apply `mul` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -1537,7 +1537,7 @@ class Attached:
         """Apply `nan_to_num` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def nanmean(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
-        """Return the mean over `dim` of the elements that are not nan; nan without any."""
+        """Return the mean over `dim` of the elements that are not nan; nan without any.  Gradient: g/count for each."""
 
     def nanmedian(self, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
         """Return `median` of the elements that are not nan; nan if there is none."""
@@ -1546,10 +1546,10 @@ class Attached:
         """Return `quantile` of the elements that are not nan; nan if there is none."""
 
     def nansum(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
-        """Return the sum over `dim` of the elements that are not nan; 0 without any."""
+        """Return the sum over `dim` of the elements that are not nan; 0 without any.  Gradient: g for each of them."""
 
     def narrow(self, dim: builtins.int, start: builtins.int, length: builtins.int) -> Tensor:
-        """Return a view of `length` elements along `dim` from `start`."""
+        """Return a view of `length` elements along `dim` from `start`.  Gradient: zeros around g."""
 
     def narrow_copy(self, dim: builtins.int, start: builtins.int, length: builtins.int, *, out: Tensor | None = ...) -> Tensor:
         """Return a copy of the result of `narrow`, in memory of its own."""
@@ -1613,7 +1613,7 @@ class Attached:
         """Apply `nextafter` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def nonzero(self, *, as_tuple: builtins.bool = ..., out: Tensor | None = ...) -> Any:
-        """Return the int64 indices of all nonzero elements, one row for each."""
+        """Return the int64 indices of all nonzero elements, one row for each; as_tuple: one tensor for each dim instead."""
 
     def norm(self, p: builtins.float | builtins.str | None = ..., dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., dtype: Any = ...) -> Tensor:
         """Return the norm of order `p` over `dim`: see `mg.norm`."""
@@ -1641,7 +1641,7 @@ class Attached:
         """Return the index of the tensor among the results of its node."""
 
     def permute(self, *dims: builtins.int | Sequence[builtins.int]) -> Tensor:
-        """Return a view with the dims in another order."""
+        """Return a view with the dims in another order.  Gradient: the inverse order."""
 
     def pin_memory(self, device: Any = ...) -> Tensor:
         """Return a copy in pinned host memory, which the device reads itself: `to` with non_blocking then does not wait."""
@@ -1656,13 +1656,13 @@ class Attached:
         """Return the input itself; bool is refused, as by `neg`."""
 
     def pow(self, exponent: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Return input**exponent; negative bases with integer exponents work."""
+        """Return input**exponent; negative bases with integer exponents work.  Integers stay integers and wrap."""
 
     def pow_(self, exponent: Tensor | builtins.float) -> Tensor:
         """Apply `pow` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def powf(self, exponent: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Return input**exponent; negative bases with integer exponents work."""
+        """Return input**exponent; negative bases with integer exponents work.  Integers stay integers and wrap."""
 
     def powf_(self, exponent: Tensor | builtins.float) -> Tensor:
         """Apply `pow` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -1671,7 +1671,7 @@ class Attached:
         """Return input where it is positive, otherwise weight * input; one weight, or one per channel (the second dim)."""
 
     def prod(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
-        """Return the product over `dim`."""
+        """Return the product over `dim`.  Gradient: g times the product of the other elements, exact with zeros too."""
 
     def put(self, index: Tensor, source: Tensor, accumulate: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
         """Return input with the elements of source at positions among all its elements, row-major."""
@@ -1686,7 +1686,7 @@ class Attached:
         """Return the quantile q, 0 to 1, along `dim` or of all elements; several q are a new first dim."""
 
     def rad2deg(self, *, out: Tensor | None = ...) -> Tensor:
-        """Convert radians to degrees, x*180/pi."""
+        """Convert radians to degrees, x*180/pi.  Gradient: g*180/pi."""
 
     def rad2deg_(self) -> Tensor:
         """Apply `rad2deg` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -1706,13 +1706,13 @@ class Attached:
         """x itself: there are no complex numbers."""
 
     def recip(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return 1/x."""
+        """Return 1/x.  Gradient: -g/x**2."""
 
     def recip_(self) -> Tensor:
         """Apply `reciprocal` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def reciprocal(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return 1/x."""
+        """Return 1/x.  Gradient: -g/x**2."""
 
     def reciprocal_(self) -> Tensor:
         """Apply `reciprocal` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -1727,10 +1727,10 @@ class Attached:
         """Call `hook(x)` when a backward has added to `x.grad`."""
 
     def relu(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return x where it is positive, otherwise 0; nan stays nan."""
+        """Return x where it is positive, otherwise 0; nan stays nan.  Gradient: g where x > 0, 0 at 0 and below."""
 
     def relu6(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return min(max(x, 0), 6); nan stays nan."""
+        """Return min(max(x, 0), 6); nan stays nan.  Gradient: g where 0 < x < 6, 0 elsewhere and at both ends."""
 
     def relu6_(self) -> Tensor:
         """Apply `relu6` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -1794,7 +1794,7 @@ class Attached:
         """Apply `round` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def rsqrt(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return 1/sqrt(x)."""
+        """Return 1/sqrt(x).  Gradient: -g/(2*x*sqrt(x))."""
 
     def rsqrt_(self) -> Tensor:
         """Apply `rsqrt` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -1818,13 +1818,13 @@ class Attached:
         """Apply `scatter_reduce` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def select(self, dim: builtins.int, index: builtins.int) -> Tensor:
-        """Return a view of one position along `dim`, which is removed."""
+        """Return a view of one position along `dim`, which is removed.  Gradient: zeros around g."""
 
     def select_scatter(self, src: Tensor, dim: builtins.int, index: builtins.int) -> Tensor:
         """Return the tensor with src instead of `select(input, dim, index)`; both are differentiated."""
 
     def selu(self, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """Return 1.0507 * x where x > 0, otherwise 1.7581 * (exp(x) - 1)."""
+        """Return 1.0507 * x where x > 0, otherwise 1.7581 * (exp(x) - 1).  Networks of it keep mean 0 and variance 1."""
 
     def selu_(self) -> Tensor:
         """Apply `selu` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -1836,13 +1836,13 @@ class Attached:
         """Return x as int16."""
 
     def sigmoid(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return 1/(1 + exp(-x)), without overflow."""
+        """Return 1/(1 + exp(-x)), without overflow.  Gradient: g*y*(1-y)."""
 
     def sigmoid_(self) -> Tensor:
         """Apply `sigmoid` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def sign(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return -1, 0 or 1; nan stays nan."""
+        """Return -1, 0 or 1; nan stays nan.  Gradient: 0."""
 
     def sign_(self) -> Tensor:
         """Apply `sign` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -1854,25 +1854,25 @@ class Attached:
         """Apply `signbit` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def silu(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return x*sigmoid(x)."""
+        """Return x*sigmoid(x).  Gradient: g*s*(1 + x*(1-s)) with s = sigmoid(x)."""
 
     def silu_(self) -> Tensor:
         """Apply `silu` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def sin(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return the sine."""
+        """Return the sine.  Gradient: g*cos(x)."""
 
     def sin_(self) -> Tensor:
         """Apply `sin` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def sinc(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return sin(pi*x)/(pi*x), 1 at 0."""
+        """Return sin(pi*x)/(pi*x), 1 at 0.  Gradient: g*(cos(pi*x) - y)/x, 0 at 0."""
 
     def sinc_(self) -> Tensor:
         """Apply `sinc` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def sinh(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return the hyperbolic sine."""
+        """Return the hyperbolic sine.  Gradient: g*cosh(x)."""
 
     def sinh_(self) -> Tensor:
         """Apply `sinh` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -1905,7 +1905,7 @@ class Attached:
         """Apply `softshrink` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def softsign(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return x / (1 + |x|), between -1 and 1."""
+        """Return x / (1 + |x|), between -1 and 1.  Gradient: g / (1 + |x|)**2."""
 
     def softsign_(self) -> Tensor:
         """Apply `softsign` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -1920,19 +1920,19 @@ class Attached:
         """Return `split` by a sequence of sizes."""
 
     def sqr(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return x*x."""
+        """Return x*x.  Gradient: 2*g*x."""
 
     def sqr_(self) -> Tensor:
         """Apply `square` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def sqrt(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return the square root; nan below 0."""
+        """Return the square root; nan below 0.  Gradient: g/(2*sqrt(x)), inf at 0."""
 
     def sqrt_(self) -> Tensor:
         """Apply `sqrt` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def square(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return x*x."""
+        """Return x*x.  Gradient: 2*g*x."""
 
     def square_(self) -> Tensor:
         """Apply `square` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -1944,7 +1944,7 @@ class Attached:
         """`squeeze` in place: x itself shows its memory so, and is returned.  Raises GradientError for a tensor that requires a gradient, or shares memory with one."""
 
     def std(self, dim: builtins.int | Sequence[builtins.int] | None = ..., correction: builtins.float = ..., keepdim: builtins.bool = ..., *, unbiased: builtins.bool | None = ..., out: Tensor | None = ...) -> Tensor:
-        """Return the standard deviation over `dim`: the square root of `var`."""
+        """Return the standard deviation over `dim`: the square root of `var`.  Gradient: 0 where all elements are equal."""
 
     def std_mean(self, dim: builtins.int | Sequence[builtins.int] | None = ..., *, correction: builtins.float = ..., keepdim: builtins.bool = ..., unbiased: builtins.bool | None = ...) -> Any:
         """Return the standard deviation and the mean over `dim`, in the two passes of `std`."""
@@ -1956,13 +1956,13 @@ class Attached:
         """Return the steps of all dims in elements, or that of one."""
 
     def sub(self, other: Tensor | builtins.float, *, alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
-        """Return the difference of input and alpha * other, element by element; shapes broadcast."""
+        """Return the difference of input and alpha * other, element by element; shapes broadcast.  Gradient: g and -g."""
 
     def sub_(self, other: Tensor | builtins.float, *, alpha: builtins.float = ...) -> Tensor:
         """Apply `sub` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def subtract(self, other: Tensor | builtins.float, *, alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
-        """Return the difference of input and alpha * other, element by element; shapes broadcast."""
+        """Return the difference of input and alpha * other, element by element; shapes broadcast.  Gradient: g and -g."""
 
     def subtract_(self, other: Tensor | builtins.float, *, alpha: builtins.float = ...) -> Tensor:
         """Apply `sub` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -1983,16 +1983,16 @@ class Attached:
         """Return the sum over the dims along which a tensor of that size was expanded to the shape of x; see `expand`."""
 
     def svd(self, some: builtins.bool = ..., compute_uv: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
-        """Return (U, S, V) with U * S @ V.mT = input."""
+        """Return (U, S, V) with U * S @ V.mT = input; some: with min(m, n) columns each.  See `mg.linalg.svd`."""
 
     def swapaxes(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
-        """Return a view with two dims swapped."""
+        """Return a view with two dims swapped.  Gradient: swapped back."""
 
     def swapaxes_(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
         """`swapaxes` in place: x itself shows its memory so, and is returned.  Raises GradientError for a tensor that requires a gradient, or shares memory with one."""
 
     def swapdims(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
-        """Return a view with two dims swapped."""
+        """Return a view with two dims swapped.  Gradient: swapped back."""
 
     def swapdims_(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
         """`swapdims` in place: x itself shows its memory so, and is returned.  Raises GradientError for a tensor that requires a gradient, or shares memory with one."""
@@ -2010,19 +2010,19 @@ class Attached:
         """Return `gather` of input and indices that broadcast along the other dims; without a dim, of all as a row."""
 
     def tan(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return the tangent."""
+        """Return the tangent.  Gradient: g*(1 + tan(x)**2)."""
 
     def tan_(self) -> Tensor:
         """Apply `tan` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def tanh(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return the hyperbolic tangent."""
+        """Return the hyperbolic tangent.  Gradient: g*(1 - tanh(x)**2)."""
 
     def tanh_(self) -> Tensor:
         """Apply `tanh` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def tanhshrink(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return x - tanh(x)."""
+        """Return x - tanh(x).  Gradient: g*tanh(x)**2."""
 
     def tanhshrink_(self) -> Tensor:
         """Apply `tanhshrink` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -2073,10 +2073,10 @@ class Attached:
         """Return the k largest (or smallest) elements along `dim`, sorted, with positions: (values, indices)."""
 
     def trace(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return the sum of the diagonal of a matrix, in the dtype of `sum`."""
+        """Return the sum of the diagonal of a matrix, in the dtype of `sum`.  Gradient: g on the diagonal of zeros."""
 
     def transpose(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
-        """Return a view with two dims swapped."""
+        """Return a view with two dims swapped.  Gradient: swapped back."""
 
     def transpose_(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
         """`transpose` in place: x itself shows its memory so, and is returned.  Raises GradientError for a tensor that requires a gradient, or shares memory with one."""
@@ -2100,7 +2100,7 @@ class Attached:
         """Apply `div` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def trunc(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return x without its fraction."""
+        """Return x without its fraction.  Gradient: 0."""
 
     def trunc_(self) -> Tensor:
         """Apply `trunc` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -2118,7 +2118,7 @@ class Attached:
         """Return a view with one dim as several, of the given sizes; one of them may be -1."""
 
     def unfold(self, dimension: builtins.int, size: builtins.int, step: builtins.int) -> Tensor:
-        """Return windows of `size` along a dim, one every `step`, as last dim."""
+        """Return windows of `size` along a dim, one every `step`, as last dim.  Gradient: summed over the windows."""
 
     def uniform_(self, low: builtins.float = ..., to: builtins.float = ..., *, generator: Any = ...) -> Tensor:
         """Fill with uniform numbers in [low, to), in place.  PyTorch's name of `low`, `from`, is a Python keyword."""

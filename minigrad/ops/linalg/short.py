@@ -78,7 +78,7 @@ def qr(input: Tensor, some: Flag = True) -> Any:
 
 @composed(of=spectra.singular)
 def svd(input: Tensor, some: Flag = True, compute_uv: Flag = True) -> Any:
-    """Return (U, S, V) with U * S @ V.mT = input; some: min(m, n) columns each.  See `mg.linalg.svd`.
+    """Return (U, S, V) with U * S @ V.mT = input; some: with min(m, n) columns each.  See `mg.linalg.svd`.
 
     compute_uv=False: U (..., m, m) and V (..., n, n) are zeros.
     """
