@@ -10,8 +10,10 @@ import sys
 import pytest
 
 import minigrad as mg
+from minigrad.declare import examples
 from minigrad.declare.docstring import Docstring, document
 from minigrad.declare.documentation import PARAMETERS, documentation
+from minigrad.declare.examples import EXAMPLES
 from tests import docstrings
 
 
@@ -134,6 +136,23 @@ def test_descriptions_of_parameters_belong_to_functions_that_exist() -> None:
     names = {path.rpartition(".")[2] for path, _ in docstrings.public()} | {"class", "many", "get_item", "to"}
     owners = {key.rpartition(".")[0] for key in PARAMETERS if "." in key}
     assert {owner for owner in owners if owner not in names and f"{owner}_" not in names} == set()
+
+
+def test_examples_are_calls_of_functions_that_show_them() -> None:
+    test = next(test for test in doctest.DocTestFinder().find(examples) if test.name.endswith("__test__.softmax"))
+    assert [example.want for example in test.examples] == ["", "[0.5, 0.5]\n"]
+    for name, lines in EXAMPLES.items():
+        function = getattr(mg, name, None) or getattr(mg.nn.functional, name)
+        assert section(inspect.getdoc(function), "Examples").splitlines() == list(lines), name
+
+
+def test_an_op_of_a_user_has_no_example_of_another() -> None:
+    @mg.elementwise(dtype=mg.rules.promote, namespace=())
+    def mul(x, y):
+        """Return x * y."""
+        return x * y
+
+    assert ">>>" not in inspect.getdoc(mul)
 
 
 def test_the_check_of_docstrings_finds_a_parameter_without_a_description(monkeypatch: pytest.MonkeyPatch) -> None:

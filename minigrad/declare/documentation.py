@@ -16,6 +16,7 @@ from typing import Any
 
 from minigrad.core.op import Op
 from minigrad.core.roles import Role, role_of
+from minigrad.declare.examples import EXAMPLES
 from minigrad.declare.parameters import PARAMETERS as OP_PARAMETERS
 from minigrad.declare.signature import plain, shorter
 from minigrad.declare.tool_parameters import TOOL_PARAMETERS
@@ -179,6 +180,10 @@ def documentation(function: Callable[..., Any], text: str | None = None) -> str:
         sections.setdefault("Returns", returned(function, op, written))
     if op is not None and op.kind == "elementwise" and (rule := rule_name(op)) in REFUSED:
         written.raised += [("DTypeError", REFUSED[rule])] * ("DTypeError" not in dict(written.raised))
+    if function.__name__ in EXAMPLES and str(function.__module__).startswith(
+        ("minigrad.ops.", "minigrad.nn.functional")
+    ):
+        sections.setdefault("Examples", "\n".join(EXAMPLES[function.__name__]))
     if written.raised:
         sections["Raises"] = "\n".join(entry(name, reason) for name, reason in written.raised)
     if op is not None and op.kind in ("elementwise", "reduction", "kernel") and not any(op.rules) and op.joint is None:
