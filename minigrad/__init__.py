@@ -70,6 +70,7 @@ from minigrad.core.storage import Storage
 from minigrad.declare import rules
 from minigrad.declare.decorators import composed, elementwise, kernel, reduction, scalar
 from minigrad.declare.decorators import view as _view
+from minigrad.declare.docstring import document_all as _document_all
 from minigrad.declare.names import MG as _MG
 from minigrad.declare.names import namespaces as _namespaces
 from minigrad.declare.record import schema
@@ -140,7 +141,7 @@ if "IPython" in sys.modules:  # a notebook, most likely: its errors are shown wi
 
 
 def __getattr__(name: str) -> Any:
-    """What is imported at its first use: `mg.func`, `mg.nn`, `mg.viz` and other folders, and the names of LATER."""
+    """Import a name at its first use: `mg.func`, `mg.nn`, `mg.viz` and other folders, and the names of LATER."""
     if name in _MODULES:
         return importlib.import_module(f"minigrad.{LATER.get(name, name)}")
     if name not in LATER:
@@ -148,6 +149,7 @@ def __getattr__(name: str) -> Any:
 
         raise absent(__name__, name)
     result = globals()[name] = getattr(importlib.import_module(f"minigrad.{LATER[name]}"), name)
+    _document_all({name: result})
     return result
 
 
@@ -155,6 +157,8 @@ __version__ = "0.1.0"
 
 # The ops and functions, as their declarations entered them.  The stub beside this file lists them for editors.
 globals().update(_namespaces[_MG])
+_document_all(globals())
+_document_all(vars(Tensor))
 del globals()["dist"]  # the package of that name can be called as the function, `mg.dist(x, y)`
 
 _MODULES = ("amp", "array_api", "autograd", "backends", "cuda", "data", "dist", "distributed", "distributions", "func",
@@ -166,5 +170,5 @@ __all__ = sorted({
 
 
 def __dir__() -> list[str]:
-    """The public names."""
+    """Return the public names."""
     return __all__

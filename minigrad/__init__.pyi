@@ -84,7 +84,7 @@ def acosh(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the inverse hyperbolic cosine, nan below 1.  Gradient: g/sqrt(x**2 - 1)."""
 
 def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
-    """Means of `output_size` windows of one size, as even as can be, along the last dim: see `adaptive_avg_pool2d`."""
+    """Return means of `output_size` windows along the last dim, as even as can be: see `adaptive_avg_pool2d`."""
 
 def add(input: Tensor | builtins.float, other: Tensor | builtins.float, *, alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
     """Return the sum of input and alpha * other, element by element; shapes broadcast.  For bool it is `or`."""
@@ -210,7 +210,7 @@ def atleast_2d(*tensors: Tensor) -> Tensor | builtins.tuple[Tensor, ...]:
     """Return views with two dims at least: a row of n becomes (1, n).  Of several tensors a tuple."""
 
 def atleast_3d(*tensors: Tensor) -> Tensor | builtins.tuple[Tensor, ...]:
-    """Views with three dims at least: a row of n becomes (1, n, 1), a matrix (n, m, 1).  Of several tensors a tuple."""
+    """Return views with three or more dims: a row of n becomes (1, n, 1), a matrix (n, m, 1); a tuple for several."""
 
 def avg_pool1d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., count_include_pad: builtins.bool = ...) -> Tensor:
     """Return the mean of each window along the last dim: see `avg_pool2d`."""
@@ -286,7 +286,7 @@ def celu(input: Tensor, alpha: Tensor | builtins.float = ..., inplace: builtins.
     """Return input where it is positive, otherwise alpha * (exp(input/alpha) - 1). inplace: write into input."""
 
 def channel_shuffle(input: Tensor, groups: builtins.int) -> Tensor:
-    """Images (N, C, ...) with the channels of each group spread: the first of all groups, the second, and so on."""
+    """Return images (N, C, ...) with channels in another order: the first of each group, the second, and so on."""
 channels_last: Any
 channels_last_3d: Any
 
@@ -294,7 +294,7 @@ def checkpoint(fn: Any, *args: Any, preserve_rng_state: builtins.bool = ..., use
     """Call `fn(*args, **kwargs)`, save only its arguments, and run it again in the backward pass."""
 
 def cholesky(input: Tensor, upper: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
-    """`mg.linalg.cholesky`: the triangle whose product with its transpose is a positive definite matrix."""
+    """Return `mg.linalg.cholesky`: the triangle whose product with its transpose is a positive definite matrix."""
 
 def cholesky_inverse(input: Tensor, upper: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
     """Return the inverse of a matrix by its factor of `cholesky`."""
@@ -324,7 +324,7 @@ def column_stack(tensors: Sequence[Tensor], *, out: Tensor | None = ...) -> Tens
     """Join tensors along the second dim; a number or a vector counts as a column."""
 
 def combinations(input: Tensor, r: builtins.int = ..., with_replacement: builtins.bool = ...) -> Tensor:
-    """Every choice of r elements of a row, in order, as rows of a matrix; with_replacement: one may be taken again."""
+    """Return all choices of r elements of a row, in order, as rows of a matrix; with_replacement: also equal ones."""
 
 def composed(*, namespace: Any = ..., method: builtins.bool = ..., in_place: builtins.bool = ..., out: builtins.bool = ..., floats: builtins.bool = ..., of: Any = ..., writes: builtins.tuple[builtins.str, ...] = ...) -> Any:
     """Declare an op that is made of others: the body is its definition, in tensor code."""
@@ -349,7 +349,7 @@ def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: bui
     """Return the convolution of images (N, C, H, W), or one (C, H, W), with a weight (out, C / groups, kH, kW)."""
 
 def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] | builtins.str = ..., dilation: builtins.int | Sequence[builtins.int] = ..., groups: builtins.int = ...) -> Tensor:
-    """Convolution along three dims: `conv2d` with input (N, C, D, H, W) and weight (out, C / groups, kD, kH, kW)."""
+    """Convolve along three dims: `conv2d` with input (N, C, D, H, W) and weight (out, C / groups, kD, kH, kW)."""
 
 def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] = ..., output_padding: builtins.int | Sequence[builtins.int] = ..., groups: builtins.int = ..., dilation: builtins.int | Sequence[builtins.int] = ...) -> Tensor:
     """Return the transposed convolution along one dim: see `conv_transpose2d`."""
@@ -382,7 +382,7 @@ def cov(input: Tensor, *, correction: builtins.int = ..., fweights: Tensor | Non
     """Return the covariances of the rows of input, whose columns are observations; of one row its variance."""
 
 def cross(input: Tensor, other: Tensor, dim: builtins.int | None = ..., *, out: Tensor | None = ...) -> Tensor:
-    """The vector products of vectors of three elements along `dim`, without one the first dim of 3; both broadcast."""
+    """Return the cross products of vectors along `dim`, or the first dim of length 3 if None; both broadcast."""
 
 def cummax(input: Tensor, dim: builtins.int, *, out: Tensor | None = ...) -> Any:
     """Return the largest of all elements up to each along `dim`, and its position: (values, indices)."""
@@ -400,7 +400,7 @@ def cumulative_trapezoid(y: Tensor, x: Tensor | None = ..., *, dx: Any = ..., di
     """Return the integrals up to each value but the first: see `trapezoid`."""
 
 def debug(enabled: builtins.bool = ...) -> Any:
-    """A `with` block in which every recorded op keeps the user's line: errors and pictures then name it."""
+    """Open a `with` block in which every recorded op stores the user's line: errors and pictures then name it."""
 
 def default_device() -> Any:
     """Return the device of tensors that are made without naming one."""
@@ -431,7 +431,7 @@ def diagonal(input: Tensor, offset: builtins.int = ..., dim1: builtins.int = ...
     """Return the diagonal of two dims as the last dim.  Gradient: g on the diagonal of zeros."""
 
 def diagonal_copy(input: Tensor, offset: builtins.int = ..., dim1: builtins.int = ..., dim2: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
-    """A copy of what `diagonal` sees, in memory of its own."""
+    """Return a copy of the result of `diagonal`, in memory of its own."""
 
 def diagonal_scatter(input: Tensor, src: Tensor, offset: builtins.int = ..., dim1: builtins.int = ..., dim2: builtins.int = ...) -> Tensor:
     """Return the tensor with src instead of `diagonal(input, offset, dim1, dim2)`; both are differentiated."""
@@ -597,7 +597,7 @@ def ge(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: T
     """Return input >= other."""
 
 def gelu(input: Tensor, approximate: builtins.str = ..., *, out: Tensor | None = ...) -> Tensor:
-    """input times its normal distribution function, to some ulp also where it is tiny; approximate="tanh": `gelu_tanh`."""
+    """Return input * Phi(input), the normal distribution, to some ulp for tiny values; approximate="tanh": `gelu_tanh`."""
 
 def ger(input: Tensor, vec2: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the product of every element of a vector with every element of another."""
@@ -612,7 +612,7 @@ def get_float32_matmul_precision() -> builtins.str:
     """Return "highest": see `set_float32_matmul_precision`."""
 
 def get_num_threads() -> builtins.int:
-    """Threads that share a kernel."""
+    """Return the number of threads that share a kernel."""
 
 def get_rng_state() -> Tensor:
     """Return the state of the default generator."""
@@ -630,13 +630,13 @@ def greater_equal(input: Tensor | builtins.float, other: Tensor | builtins.float
     """Return input >= other."""
 
 def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: builtins.int, padding_mode: builtins.int, align_corners: builtins.bool) -> Tensor:
-    """`nn.functional.grid_sample` with numbers for modes."""
+    """Call `nn.functional.grid_sample` with numbers for modes."""
 
 def grid_sampler_2d(input: Tensor, grid: Tensor, interpolation_mode: builtins.int, padding_mode: builtins.int, align_corners: builtins.bool) -> Tensor:
-    """`grid_sampler` of images with two dims."""
+    """Call `grid_sampler` for images with two dims."""
 
 def grid_sampler_3d(input: Tensor, grid: Tensor, interpolation_mode: builtins.int, padding_mode: builtins.int, align_corners: builtins.bool) -> Tensor:
-    """`grid_sampler` of images with three dims."""
+    """Call `grid_sampler` for images with three dims."""
 
 def gt(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """Return input > other."""
@@ -737,7 +737,7 @@ def isfinite(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return whether x is neither infinite nor nan."""
 
 def isin(elements: Tensor | builtins.float, test_elements: Tensor | builtins.float, *, assume_unique: builtins.bool = ..., invert: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
-    """Whether each element is among the others; nan is not.  invert: whether it is not.  assume_unique: no effect."""
+    """Return whether each element is among others; nan is not.  invert: if it is not.  assume_unique: has no effect."""
 
 def isinf(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return whether x is infinite, of either sign."""
@@ -849,7 +849,7 @@ def lt(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: T
     """Return input < other."""
 
 def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """`mg.linalg.lu_solve`: the solutions of systems by factors of `mg.linalg.lu_factor`."""
+    """Return `mg.linalg.lu_solve`: the solutions of systems by factors of `mg.linalg.lu_factor`."""
 
 def manual_seed(seed: builtins.int) -> Any:
     """Restart the default generator: the same seed produces the same numbers, for any number of threads."""
@@ -861,7 +861,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """Return x with the elements of `source`, in their order, where `mask` is True; the two broadcast."""
 
 def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """The elements where `mask` holds, 1-d and row-major; the two broadcast.  Gradient: g to where each was read."""
+    """Return the elements where `mask` is True, 1-d and row-major; both broadcast.  Gradient: g where each was read."""
 
 def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the matrix product; a 1-d operand is a row on the left and a column on the right, and its dim is removed."""
@@ -921,7 +921,7 @@ def mul(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: 
     """Return the product per element; shapes broadcast.  For bool it is `and`.  Gradient: g*other and g*input."""
 
 def multinomial(input: Tensor, num_samples: builtins.int, replacement: builtins.bool = ..., *, generator: Any = ..., out: Tensor | None = ...) -> Tensor:
-    """Positions (int64) drawn from each row of weights, which need not add up to 1; without replacement none twice."""
+    """Draw int64 positions from each row of weights, which need not add up to 1; without replacement none twice."""
 
 def multiply(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """Return the product per element; shapes broadcast.  For bool it is `and`.  Gradient: g*other and g*input."""
@@ -930,7 +930,7 @@ def mv(input: Tensor, vec: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return matrix times vector."""
 
 def mvlgamma(input: Tensor, p: builtins.int, *, out: Tensor | None = ...) -> Tensor:
-    """The logarithm of the multivariate gamma function of p dims: a sum of lgamma(input - k/2), and p(p-1)/4*log(pi)."""
+    """Return the log of the multivariate gamma function of p dims: a sum of lgamma(input - k/2), and p(p-1)/4*log(pi)."""
 nan: Any
 
 def nan_to_num(input: Tensor, nan: builtins.float | None = ..., posinf: builtins.float | None = ..., neginf: builtins.float | None = ..., *, out: Tensor | None = ...) -> Tensor:
@@ -952,7 +952,7 @@ def narrow(input: Tensor, dim: builtins.int, start: builtins.int, length: builti
     """Return a view of `length` elements along `dim` from `start`.  Gradient: zeros around g."""
 
 def narrow_copy(input: Tensor, dim: builtins.int, start: builtins.int, length: builtins.int, *, out: Tensor | None = ...) -> Tensor:
-    """A copy of what `narrow` sees, in memory of its own."""
+    """Return a copy of the result of `narrow`, in memory of its own."""
 
 def ndtr(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the normal distribution function, with its negative tail to full relative accuracy."""
@@ -1010,7 +1010,7 @@ def permute(input: Tensor, *dims: builtins.int | Sequence[builtins.int]) -> Tens
     """Return a view with the dims in another order.  Gradient: the inverse order."""
 
 def permute_copy(input: Tensor, *dims: builtins.int | Sequence[builtins.int], out: Tensor | None = ...) -> Tensor:
-    """A copy of what `permute` sees, in memory of its own."""
+    """Return a copy of the result of `permute`, in memory of its own."""
 pi: Any
 
 def pinverse(input: Tensor, rcond: builtins.float = ...) -> Tensor:
@@ -1051,7 +1051,7 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: builtins.bool 
     """Return input with the elements of source at positions among all its elements, row-major."""
 
 def qr(input: Tensor, some: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
-    """`mg.linalg.qr` with mode="reduced", or "complete" with some=False."""
+    """Return `mg.linalg.qr` with mode="reduced", or "complete" with some=False."""
 
 def quantile(input: Tensor, q: Tensor | builtins.float, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, interpolation: builtins.str = ..., out: Tensor | None = ...) -> Tensor:
     """Return the quantile q, 0 to 1, along `dim` or of all elements; several q are a new first dim."""
@@ -1069,7 +1069,7 @@ def randint(low: builtins.int, high: builtins.int | None = ..., size: builtins.i
     """Return uniform integers in [low, high); randint(high, size=...) starts at 0.  Raises ArgumentError if empty."""
 
 def randint_like(input: Tensor, low: builtins.int, high: builtins.int | None = ..., *, generator: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
-    """`randint` with the shape, dtype and device of the input; randint_like(input, high) starts at 0."""
+    """Return `randint` with the shape, dtype and device of input; randint_like(input, high) starts at 0."""
 
 def randn(*size: builtins.int | Sequence[builtins.int], generator: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
     """Return samples from the normal distribution with mean 0 and standard deviation 1."""
@@ -1090,7 +1090,7 @@ def reduction(*, dtype: Any, identity: builtins.str | builtins.tuple[builtins.st
     """Declare a reduction over any set of dims: map, combine, finish; the body is its scalar function (acc, x)."""
 
 def register_backend(kind: builtins.str, factory: Any, dlpack: builtins.int | None = ...) -> None:
-    """Say who runs the loops of `kind`; replaces an earlier registration."""
+    """Register the backend for the devices of `kind`; it replaces an earlier registration."""
 
 def relu(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return x where it is positive, otherwise 0; nan stays nan.  Gradient: g where x > 0, 0 at 0 and below."""
@@ -1163,7 +1163,7 @@ def select(input: Tensor, dim: builtins.int, index: builtins.int) -> Tensor:
     """Return a view of one position along `dim`, which is removed.  Gradient: zeros around g."""
 
 def select_copy(input: Tensor, dim: builtins.int, index: builtins.int, *, out: Tensor | None = ...) -> Tensor:
-    """A copy of what `select` sees, in memory of its own."""
+    """Return a copy of the result of `select`, in memory of its own."""
 
 def select_scatter(input: Tensor, src: Tensor, dim: builtins.int, index: builtins.int) -> Tensor:
     """Return the tensor with src instead of `select(input, dim, index)`; both are differentiated."""
@@ -1267,7 +1267,7 @@ def squeeze(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = .
     """Return a view without dims of length 1: all of them, or the named dims that have this length."""
 
 def squeeze_copy(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., *, out: Tensor | None = ...) -> Tensor:
-    """A copy of what `squeeze` sees, in memory of its own."""
+    """Return a copy of the result of `squeeze`, in memory of its own."""
 
 def stack(tensors: Sequence[Tensor], dim: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
     """Join tensors of one shape along a new dim.  Gradient: each tensor gets its part of g."""
@@ -1288,7 +1288,7 @@ def sum(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., 
     """Return the sum over `dim`."""
 
 def svd(input: Tensor, some: builtins.bool = ..., compute_uv: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
-    """Return (U, S, V) with U * S @ V.mT = input; some: min(m, n) columns each.  See `mg.linalg.svd`."""
+    """Return (U, S, V) with U * S @ V.mT = input; some: with min(m, n) columns each.  See `mg.linalg.svd`."""
 
 def swapaxes(input: Tensor, axis0: builtins.int, axis1: builtins.int) -> Tensor:
     """Return `transpose` under NumPy's name."""
@@ -1300,13 +1300,13 @@ def t(input: Tensor) -> Tensor:
     """Return the transpose of a matrix, as a view; a tensor with fewer dims as it is."""
 
 def t_copy(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """A copy of what `t` sees, in memory of its own."""
+    """Return a copy of the result of `t`, in memory of its own."""
 
 def take(input: Tensor, index: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the elements at positions among all of them, row-major, in the shape of index."""
 
 def take_along_dim(input: Tensor, indices: Tensor, dim: builtins.int | None = ..., *, out: Tensor | None = ...) -> Tensor:
-    """`gather` with input and indices stretched over each other along the others; without a dim, of all as a row."""
+    """Return `gather` of input and indices that broadcast along the other dims; without a dim, of all as a row."""
 
 def tan(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the tangent.  Gradient: g*(1 + tan(x)**2)."""
@@ -1321,13 +1321,13 @@ def tensor(data: Any, dtype: Any = ..., device: Any = ..., requires_grad: builti
     """Return a tensor that copies numbers, nested lists, an array or a tensor."""
 
 def tensor_split(input: Tensor, sections: builtins.int | Sequence[builtins.int] | Tensor, dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
-    """Views of as many parts along `dim`, the first ones longer by 1 if need be; or of parts that end at each index."""
+    """Return views of equal parts along `dim`, the first ones longer by 1 if needed; or parts that end at each index."""
 
 def tensordot(a: Tensor, b: Tensor, dims: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
     """Return the sum of products over the last `dims` dims of a and the first of b, or over two lists of dims."""
 
 def threading_layer() -> builtins.str:
-    """The layer that runs the team, or "none yet": Numba chooses it at the first launch."""
+    """Return the layer that runs the team, or "none yet": Numba chooses it at the first launch."""
 
 def threshold(input: Tensor | builtins.float, threshold: Tensor | builtins.float, value: Tensor | builtins.float, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
     """Return input where it is above the threshold, otherwise value; nan stays nan."""
@@ -1345,7 +1345,7 @@ def transpose(input: Tensor, dim0: builtins.int, dim1: builtins.int) -> Tensor:
     """Return a view with two dims swapped.  Gradient: swapped back."""
 
 def transpose_copy(input: Tensor, dim0: builtins.int, dim1: builtins.int, *, out: Tensor | None = ...) -> Tensor:
-    """A copy of what `transpose` sees, in memory of its own."""
+    """Return a copy of the result of `transpose`, in memory of its own."""
 
 def trapezoid(y: Tensor, x: Tensor | None = ..., *, dx: Any = ..., dim: builtins.int = ...) -> Tensor:
     """Return the integral along `dim` by the trapezoidal rule; x: the sample points, by default dx apart."""
@@ -1357,13 +1357,13 @@ def tril(input: Tensor, diagonal: builtins.int = ..., *, out: Tensor | None = ..
     """Return the elements on and below a diagonal of the last two dims, with zeros above."""
 
 def tril_indices(row: builtins.int, col: builtins.int, offset: builtins.int = ..., *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
-    """The rows and the columns of the elements on and below a diagonal of a matrix of that size, as a matrix of two."""
+    """Return the rows and the columns of the elements on and below a diagonal of a matrix, as a matrix of two rows."""
 
 def triu(input: Tensor, diagonal: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
     """Return the elements on and above a diagonal of the last two dims, with zeros below."""
 
 def triu_indices(row: builtins.int, col: builtins.int, offset: builtins.int = ..., *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
-    """The rows and the columns of the elements on and above a diagonal of a matrix of that size, as a matrix of two."""
+    """Return the rows and the columns of the elements on and above a diagonal of a matrix, as a matrix of two rows."""
 
 def true_divide(input: Tensor | builtins.float, other: Tensor | builtins.float, *, rounding_mode: Any = ..., out: Tensor | None = ...) -> Tensor:
     """Return input/other, rounded if rounding_mode is "floor" or "trunc"; integers become the default float."""
@@ -1389,10 +1389,10 @@ def unflatten(input: Tensor, dim: builtins.int, sizes: builtins.int | Sequence[b
     """Return a view with one dim as several, of the given sizes; one of them may be -1."""
 
 def unfold(input: Tensor, dimension: builtins.int, size: builtins.int, step: builtins.int) -> Tensor:
-    """Windows of `size` along `dim`, one every `step`, as a last dim.  Gradient: overlapping windows are summed."""
+    """Return windows of `size` along a dim, one every `step`, as last dim.  Gradient: summed over the windows."""
 
 def unfold_copy(input: Tensor, dimension: builtins.int, size: builtins.int, step: builtins.int, *, out: Tensor | None = ...) -> Tensor:
-    """A copy of what `unfold` sees, in memory of its own."""
+    """Return a copy of the result of `unfold`, in memory of its own."""
 
 def uniform(shape: builtins.int | Sequence[builtins.int], low: builtins.float, high: builtins.float, *, generator: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
     """Return uniform samples in [low, high).  Raises ArgumentError for an empty range."""
@@ -1419,7 +1419,7 @@ def unsqueeze(input: Tensor, dim: builtins.int) -> Tensor:
     """Return a view with a new dim of length 1 at position `dim`."""
 
 def unsqueeze_copy(input: Tensor, dim: builtins.int, *, out: Tensor | None = ...) -> Tensor:
-    """A copy of what `unsqueeze` sees, in memory of its own."""
+    """Return a copy of the result of `unsqueeze`, in memory of its own."""
 
 def use_deterministic_algorithms(mode: builtins.bool, *, warn_only: builtins.bool = ...) -> None:
     """Accept PyTorch's switch: results are deterministic unless `mg.cuda.deterministic(False)` was called."""

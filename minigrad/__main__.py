@@ -16,7 +16,7 @@ FLOATS = ("float32", "float64", "float16", "bfloat16")
 
 
 def positive(text: str) -> int:
-    """An int of at least 1, for argparse."""
+    """Return the int of at least 1 in a text, for argparse."""
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"expected a positive integer, got {text!r}")
     return int(text)
@@ -55,7 +55,7 @@ def discard_output() -> None:
 
 
 def read_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
-    """The command line, checked."""
+    """Parse and check the command line."""
     parser = argparse.ArgumentParser(prog="python -m minigrad", description="minigrad: autograd to read and to use")
     commands = parser.add_subparsers(dest="command")
     demo = commands.add_parser("demo", help="simple_grad, its proof and picture, then a network on handwritten digits")
@@ -85,7 +85,7 @@ def read_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def run(options: argparse.Namespace) -> int:
-    """The command that was given; only its own module is imported."""
+    """Run the command that was given; only its own module is imported."""
     if options.command in (None, "tutorial"):
         from minigrad.cli.greeting import greet, tutorial
 

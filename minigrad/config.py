@@ -27,7 +27,7 @@ FLAGS = {"": False, "0": False, "false": False, "no": False, "off": False,
 
 
 def from_environment(name: str, default: str, read: Callable[[str], Any], expected: str) -> Any:
-    """The value of an environment variable.  Raises ArgumentError, which names it, for a text that cannot be read."""
+    """Return the value of an environment variable.  Raises ArgumentError, with its name, for an unreadable text."""
     text = os.environ.get(name, default)
     try:
         return read(text)
@@ -36,13 +36,13 @@ def from_environment(name: str, default: str, read: Callable[[str], Any], expect
 
 
 def flag(name: str, default: str) -> bool:
-    """An environment variable that is on or off."""
+    """Return an environment variable that is on or off."""
     result: bool = from_environment(name, default, lambda text: FLAGS[text.strip().lower()], "0 or 1")
     return result
 
 
 def count(name: str, default: str, least: int) -> int:
-    """An environment variable that is an int of at least `least`."""
+    """Return an environment variable that is an int of at least `least`."""
 
     def read(text: str) -> int:
         if int(text) < least:
@@ -54,7 +54,7 @@ def count(name: str, default: str, least: int) -> int:
 
 
 def runner(name: str, default: str) -> str:
-    """An environment variable that names what runs the kernels of CUDA devices."""
+    """Return an environment variable that names what runs the kernels of CUDA devices."""
     modes = {mode: mode for mode in ("auto", "real", "simulator")} | {"": "auto"}
     result: str = from_environment(name, default, modes.__getitem__, "auto, real or simulator")
     return result
@@ -288,7 +288,7 @@ def override(**values: Any) -> Iterator[Settings]:
 
 
 def debug(enabled: bool = True) -> Any:
-    """A `with` block in which every recorded op keeps the user's line: errors and pictures then name it.
+    """Open a `with` block in which every recorded op stores the user's line: errors and pictures then name it.
 
     It belongs to the thread or task that opens it.  `mg.settings.debug` and MINIGRAD_DEBUG=1 set it for all of them.
     """

@@ -65,10 +65,10 @@ def matrix_rank(A: Tensor, *, atol: Any = ..., rtol: Any = ..., hermitian: built
     """Return how many singular values of matrices are larger than max(atol, rtol * the largest) (int64): see `pinv`."""
 
 def multi_dot(tensors: Sequence[Tensor], *, out: Tensor | None = ...) -> Tensor:
-    """The product of two matrices or more in the order that multiplies least; the first and the last may be vectors."""
+    """Return the product of two or more matrices in the cheapest order; the first and the last may be vectors."""
 
 def norm(input: Tensor, ord: Any = ..., dim: Any = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
-    """`vector_norm` over one dim, or of all elements without `ord` and `dim`; `matrix_norm` over two dims."""
+    """Return `vector_norm` over one dim, or over all without `ord` and `dim`; `matrix_norm` over two dims."""
 
 def pinv(A: Tensor, *, atol: Any = ..., rtol: Any = ..., hermitian: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
     """Return the Moore-Penrose inverses (..., n, m) of matrices (..., m, n), by singular values."""

@@ -65,7 +65,7 @@ def logsumexp(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None, 
     """Return log(sum(exp(x))) over `dim`; nothing overflows.  Gradient: g times the softmax."""
 
 def multigammaln(input: Tensor, p: builtins.int, *, out: Tensor | None = ...) -> Tensor:
-    """The logarithm of the multivariate gamma function of p dims: a sum of lgamma(input - k/2), and p(p-1)/4*log(pi)."""
+    """Return the log of the multivariate gamma function of p dims: a sum of lgamma(input - k/2), and p(p-1)/4*log(pi)."""
 
 def ndtr(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the normal distribution function, with its negative tail to full relative accuracy."""

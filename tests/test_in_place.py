@@ -47,7 +47,10 @@ def test_an_in_place_form_takes_what_the_function_takes(name: str) -> None:
     method = getattr(mg.Tensor, f"{name}_")
     taken = [str(p) for p in inspect.signature(function).parameters.values() if p.name not in ("out", "inplace")]
     assert [str(p) for p in inspect.signature(method).parameters.values()] == taken
-    assert method.__name__ == method.__qualname__ == f"{name}_" and f"`{name}` in place, and recorded" in method.__doc__
+    assert (
+        method.__name__ == method.__qualname__ == f"{name}_"
+        and f"Apply `{name}` in place, and record it" in method.__doc__
+    )
 
 
 X = [-2.0, -0.5, 0.0, 0.5, 3.0, 9.0]

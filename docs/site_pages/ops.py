@@ -17,6 +17,7 @@ import op_table
 from op_support import arrays
 
 import minigrad as mg
+from minigrad.declare.documentation import documentation
 from minigrad.declare.record import schema
 from minigrad.diagnostics.flow import flow
 from minigrad.diagnostics.formula import barred, forward_of, rules_of
@@ -79,7 +80,7 @@ def page(name: str, row: Any) -> Iterator[str]:
     op = schema[name]
     public = list(calls(name))
     yield from (f"# {name}", "", *(["```python", *public, "```", ""] if public else []))
-    yield from ("```text", op.doc.strip(), "```", "")
+    yield from ("```text", documentation(op.public), "```", "")
     yield from (f"Declared in `{declared(op.where)}`, kind *{op.kind}*.", "")
     step = walked(row, name)
     if step is not None:

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NoReturn
 
+from minigrad.declare.docstring import document_all
 from minigrad.declare.names import listed
 
 COMPILED: Final = "programs are not compiled as a whole yet; each op and each derivative rule is one kernel already"
@@ -126,4 +127,5 @@ def answering(module: str) -> Callable[[str], NoReturn]:
 def present(module: dict[str, Any], names: Mapping[str, Any]) -> None:
     """Fill a module with public names; for any other it fails, and says what to write instead."""
     everything = sorted(names)
+    document_all(names)
     module.update(names, __all__=everything, __dir__=listed(everything), __getattr__=answering(module["__name__"]))

@@ -83,7 +83,7 @@ def keeping(name: str) -> Callable[..., Any]:
         return reducer(x, dim, keepdim=True)
 
     method.__name__ = method.__qualname__ = f"{name}_keepdim"
-    method.__doc__ = f"`{name}` with the reduced dims kept as length 1."
+    method.__doc__ = f"Return `{name}` with the reduced dims kept as length 1."
     return method
 
 

@@ -130,7 +130,7 @@ vector_norm(x, /, *, axis=None, keepdims=False, ord=2): lin.vector_norm(x, ord, 
 
 
 def spelled(lines: str, **others: Any) -> dict[str, Any]:
-    """The functions of a table, except those that call a function which there is not; others: what lines may name."""
+    """Return the functions of a table, except those that call a missing function; others: names that lines may use."""
     names = {"mg": SimpleNamespace(**namespaces[MG]), "lin": SimpleNamespace(**namespaces[LINALG])}
     names |= vars(standard) | others
     functions: dict[str, Any] = {}
@@ -145,7 +145,7 @@ def spelled(lines: str, **others: Any) -> dict[str, Any]:
             linecache.cache[path] = (len(text), None, text.splitlines(True), path)  # for tracebacks and debuggers
             exec(compile(text, path, "exec"), names, scope)
             functions[name] = scope[last]
-            functions[name].__doc__ = f"`{expression}`."
+            functions[name].__doc__ = f"Return `{expression}`."
     return functions
 
 

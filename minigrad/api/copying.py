@@ -37,7 +37,7 @@ def shallow(x: Tensor) -> Tensor:
 
 
 def deep(x: Tensor, memo: dict[int, Any]) -> Tensor:
-    """A tensor on a copy of the storage, one copy for all that share it.  Raises GradientError within a graph."""
+    """Return a tensor on a copy of the storage, one for all that share it.  Raises GradientError within a graph."""
     refuse_history(x, "deepcopy")
     storage = memo.get(id(x.storage))
     if storage is None:

@@ -131,7 +131,7 @@ class Packer:
         )
 
     def named(self, x: Tensor, path: str) -> str:
-        """The name of a tensor, that of an earlier one with its memory.  Raises ArgumentError for a part of such."""
+        """Return the name of a tensor, or of an earlier one with its memory.  Raises ArgumentError for a part."""
         key = (id(x.storage), x.layout)
         if key not in self.names:
             for name, other in self.tensors.items():
@@ -172,7 +172,7 @@ def write(file: BinaryIO, arrays: dict[str, Any], structure: Any, npz: bool, new
 
 @contextmanager
 def replaced(path: str) -> Iterator[Any]:
-    """A file that replaces the one at `path` when it is whole and on disk; after an error there is none.
+    """Open a file that replaces the one at `path` when it is whole and on disk; after an error there is none.
 
     A link stays, and its target is replaced.  A pipe or a device is written to.
     """

@@ -56,7 +56,7 @@ def retains_grad(x: Tensor) -> bool:
 
 
 def grad(x: Tensor) -> Tensor | None:
-    """The gradient for `retain_grad`, or that of a frozen Var, otherwise None; a Var has its own."""
+    """Return the gradient for `retain_grad`, or that of a frozen Var, otherwise None; a Var has its own."""
     if hasattr(x, "_grad"):
         kept: Tensor | None = x._grad
         return kept

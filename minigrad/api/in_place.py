@@ -36,7 +36,9 @@ def in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
         return function(x, *others, out=x, **more)
 
     method.__name__ = method.__qualname__ = name
-    method.__doc__ = f"`{function.__name__}` in place, and recorded.  Raises GradientError for a Var outside no_grad."
+    method.__doc__ = (
+        f"Apply `{function.__name__}` in place, and record it.  Raises GradientError for a Var outside no_grad."
+    )
     shown = inspect.signature(function)
     kept = [p for p in shown.parameters.values() if p.name not in ("out", "inplace")]
     method.writes = (kept[0].name,)  # type: ignore[attr-defined]

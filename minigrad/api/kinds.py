@@ -55,7 +55,7 @@ def same(name: str) -> Callable[[Tensor], Tensor]:
         return x
 
     method.__name__ = method.__qualname__ = name
-    method.__doc__ = "x itself: it is dense and real."
+    method.__doc__ = "Return x itself: it is dense and real."
     return method
 
 
@@ -66,12 +66,12 @@ def never(name: str) -> Callable[[Tensor], bool]:
         return False
 
     answer.__name__ = answer.__qualname__ = name
-    answer.__doc__ = "False: there is no such tensor."
+    answer.__doc__ = "Return False: there is no such tensor."
     return answer
 
 
 def itemsize(x: Tensor) -> int:
-    """The number of bytes of an element."""
+    """Return the number of bytes of an element."""
     return x.dtype.itemsize
 
 
@@ -81,7 +81,7 @@ def real(x: Tensor) -> Tensor:
 
 
 def output_nr(x: Tensor) -> int:
-    """The index of the tensor among the results of its node."""
+    """Return the index of the tensor among the results of its node."""
     return getattr(x.op, "index", 0)
 
 

@@ -85,7 +85,7 @@ def detach_(x: Tensor) -> Tensor:
 
 
 def data(x: Tensor) -> Tensor:
-    """The values without history, in the same memory, as `detach()`; `x.data = value` writes them, unrecorded.
+    """Return the values without history, in the same memory, as `detach()`; `x.data = value` writes them, unrecorded.
 
     A graph that saved the old values raises at backward, where PyTorch silently uses the new ones.
     """
@@ -103,7 +103,7 @@ def set_data(x: Tensor, value: Any) -> None:
 
 
 def grad_fn(x: Tensor) -> BackpropOp | None:
-    """The node that recorded how its values were made; None for a leaf."""
+    """Return the node that recorded how its values were made; None for a leaf."""
     node: BackpropOp | None = None if x.is_variable else current(x)
     return node
 

@@ -82,14 +82,14 @@ def polygamma(x: Tensor, n: int) -> Tensor:
 
 
 def matrix_transpose(x: Tensor) -> Tensor:
-    """A view with the last two dims swapped."""
+    """Return a view with the last two dims swapped."""
     if x.ndim < 2:
         raise ShapeError(f"mT: expected at least 2 dims, got {describe(x)}", op="mT")
     return views.full_transpose(x) if x.ndim == 2 else views.transpose(x, dim0=-2, dim1=-1)
 
 
 def matrix_adjoint(x: Tensor) -> Tensor:
-    """A view of a matrix with its dims swapped; there are no complex numbers to conjugate."""
+    """Return a view of a matrix with its dims swapped; there are no complex numbers to conjugate."""
     if x.ndim != 2:
         raise ShapeError(f"H: expected a matrix, got {describe(x)}; mH swaps the last two dims", op="H")
     return views.full_transpose(x)
@@ -105,7 +105,7 @@ def swapped(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
         return function(other, x)
 
     method.__name__ = method.__qualname__ = f"reflected_{function.__name__}"
-    method.__doc__ = f"`{function.__name__}` with the tensor as the second operand."
+    method.__doc__ = f"Return `{function.__name__}` with the tensor as the second operand."
     return method
 
 
@@ -116,7 +116,7 @@ def caster(name: str, dtype: DType) -> Callable[..., Tensor]:
         return in_format(name, casting.to(x, dtype), memory_format)
 
     method.__name__ = method.__qualname__ = name
-    method.__doc__ = f"x as {dtype}."
+    method.__doc__ = f"Return x as {dtype}."
     return method
 
 

@@ -55,7 +55,7 @@ def element_size(x: Tensor) -> int:
 
 
 def nbytes(x: Tensor) -> int:
-    """The number of bytes of all elements that the tensor shows."""
+    """Return the number of bytes of all elements that the tensor shows."""
     return x.numel() * x.dtype.itemsize
 
 
@@ -81,12 +81,12 @@ def on_other(name: str) -> Callable[[Tensor], bool]:
         return False
 
     absent.__name__ = absent.__qualname__ = name
-    absent.__doc__ = "False: there is no such device."
+    absent.__doc__ = "Return False: there is no such device."
     return absent
 
 
 def volatile(x: Tensor) -> bool:
-    """Always False: PyTorch's name from before `no_grad`, without effect; scripts that assign it get a warning."""
+    """Return False: PyTorch's name from before `no_grad`, without effect; scripts that assign it get a warning."""
     return False
 
 
@@ -205,7 +205,7 @@ def newly(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
         return function(*size, dtype=dtype or x.dtype, device=device or x.device, requires_grad=requires_grad)
 
     method.__name__ = method.__qualname__ = f"new_{function.__name__}"
-    method.__doc__ = f"`mg.{function.__name__}` of a size, of the dtype and on the device of x."
+    method.__doc__ = f"Return `mg.{function.__name__}` of a size, of the dtype and on the device of x."
     return method
 
 

@@ -76,12 +76,12 @@ def begins(start: bytes) -> bool:
 
 
 def left_out(arrays: Mapping[str, Any], metadata: Mapping[str, str]) -> dict[str, str]:
-    """The names that `safetensors.torch.save_model` left out, as their tensors are there under the names returned."""
+    """Return names that `safetensors.torch.save_model` left out: their tensors are there under the names returned."""
     return {name: kept for name, kept in metadata.items() if kept in arrays and name not in arrays and name != "format"}
 
 
 def read(file: BinaryIO, size: int) -> tuple[dict[str, Any], dict[str, str]]:
-    """The arrays by name, over one buffer that can be written, and the metadata.  Raises FileError if it is damaged."""
+    """Return the arrays by name, over one writable buffer, and the metadata.  Raises FileError if it is damaged."""
     length = int.from_bytes(file.read(8), "little")
     if size < 8 or not 2 <= length <= min(LIMIT, size - 8):
         raise FileError(f"its header should have {length} bytes, and {max(size - 8, 0)} follow: it is cut off or no "

@@ -167,7 +167,7 @@ class PackHooks:
 
 @contextmanager
 def saved_tensors_hooks(pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]) -> Iterator[None]:
-    """A block that stores each saved value as `pack_hook(value)`; `unpack_hook` restores it at each use.
+    """Open a block that stores each saved value as `pack_hook(value)`; `unpack_hook` restores it at each use.
 
     If blocks are nested, only the innermost one applies.  The version of the value is checked as without hooks, so a
     write in place is still detected.  Raises GradientError for a pack that writes.  When the gradient is computed, it

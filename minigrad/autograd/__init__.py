@@ -18,6 +18,7 @@ from minigrad.autodiff.grads import GradStore, collected
 from minigrad.autodiff.owning import handed_out
 from minigrad.autograd import function, functional, graph
 from minigrad.autograd.variable import Variable
+from minigrad.declare.docstring import document_all
 from minigrad.declare.names import listed
 from minigrad.errors import ArgumentError, GradientError
 from minigrad.ops.creation import zeros_like
@@ -115,3 +116,6 @@ def with_cotangents(name: str, outputs: Any, gradients: Any) -> tuple[list[Any],
                 f"shape, for example mg.ones_like(y), or differentiate y.sum()"
             )
     return ys, cotangents
+
+
+document_all(globals())

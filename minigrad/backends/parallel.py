@@ -102,7 +102,7 @@ def guarded(parallel: Callable[..., Any], serial: Callable[[], Callable[..., Any
 
 
 def threading_layer() -> str:
-    """The layer that runs the team, or "none yet": Numba chooses it at the first launch."""
+    """Return the layer that runs the team, or "none yet": Numba chooses it at the first launch."""
     numba = sys.modules.get("numba")
     if numba is None:
         return "none yet"
@@ -113,7 +113,7 @@ def threading_layer() -> str:
 
 
 def get_num_threads() -> int:
-    """Threads that share a kernel."""
+    """Return the number of threads that share a kernel."""
     return int(whole_numba().get_num_threads())
 
 

@@ -22,7 +22,7 @@ ACCELERATOR = "cuda"  # the kind that is meant where a call names none, as in x.
 
 
 def register_backend(kind: str, factory: Callable[[], Backend], dlpack: int | None = None) -> None:
-    """Say who runs the loops of `kind`; replaces an earlier registration.
+    """Register the backend for the devices of `kind`; it replaces an earlier registration.
 
     dlpack: DLPack's number of the kind, where memory of other libraries is taken.
     """

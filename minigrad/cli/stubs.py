@@ -80,9 +80,14 @@ def module_text(module: Any, name: str) -> str:
 
 def function_entry(name: str, function: Any) -> str:
     """Return one function of a module: its signature and the first line of its docstring."""
-    doc = (inspect.getdoc(function) or "").partition("\n")[0].replace("\\", "\\\\")
+    doc = first_line(function).replace("\\", "\\\\")
     parameters = spelled_parameters(list(inspect.signature(function).parameters.values()), [])
     return f'\ndef {name}({parameters}) -> {returned(function)}:\n    """{doc}"""\n'
+
+
+def first_line(function: Any) -> str:
+    """Return the first line of a docstring as it is written; the one that `help` shows is split into sections."""
+    return inspect.cleandoc(str(function.__doc__ or "")).partition("\n")[0]
 
 
 def attached() -> Iterator[tuple[str, Any]]:
@@ -100,7 +105,7 @@ def entry(name: str, value: Any) -> str:
     """Return one method or property: its signature and the first line of its docstring."""
     function: Any = value.fget if isinstance(value, property) else value
     head = "    @property\n" if isinstance(value, property) else ""
-    doc = (inspect.getdoc(function) or "").partition("\n")[0]
+    doc = first_line(function)
     parameters = arguments(function, name.startswith("__") and hasattr(function, "op"))
     return f'{head}    def {name}({parameters}) -> {returned(function)}:\n        """{doc}"""\n\n'
 

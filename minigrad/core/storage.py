@@ -157,7 +157,7 @@ class Storage(Block):
         self.version += 1
 
     def __len__(self) -> int:
-        """Number of elements."""
+        """Return the number of elements."""
         return self.numel
 
     def __getitem__(self, index: int) -> bool | int | float:

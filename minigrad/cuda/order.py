@@ -173,7 +173,7 @@ def set_stream(stream: Stream) -> None:
 
 
 def deterministic(enabled: bool = True) -> Any:
-    """A `with` block that selects whether additions of floats by index are in the same order at each call.
+    """Open a `with` block that selects whether additions of floats by index are in the same order at each call.
 
     The order is the same by default.  Additions by index are `scatter_add`, `index_add`, the gradients of `gather`,
     `index_select` and `embedding`, and of items by index.  With False they are atomic, in any order: one launch, where

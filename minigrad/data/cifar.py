@@ -40,7 +40,7 @@ class Kind:
         self.name = name.decode() if isinstance(name, bytes) else name
 
     def __setstate__(self, state: Any) -> None:
-        """A dtype of one byte has no state that counts."""
+        """Return nothing: a dtype of one byte has no state that counts."""
 
 
 def reconstruct(*arguments: Any) -> Array:

@@ -83,7 +83,7 @@ def plant(seed: int) -> None:
 
 @contextmanager
 def planted(seed: int) -> Iterator[None]:
-    """A block with seeded generators; behind it they go on where they were."""
+    """Open a block with seeded generators; behind it they continue where they were."""
     ours = default_generator.seed, default_generator.offset
     python = random.getstate()
     _legacy.save()

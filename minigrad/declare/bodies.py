@@ -19,7 +19,7 @@ PARAMS = "{'dims': dim, 'keepdim': keepdim}"
 
 
 def reduction_body(casts: bool) -> list[str]:
-    """The lines of a reduction's function: its plan is found by its arguments as they are, if those are plain."""
+    """Return the lines of a reduction's function: plain arguments, as they are, are the key of its plan."""
     wide = [
         "if dtype is not None:",
         f"    return {HIDDEN}in_dtype({HIDDEN}op, input, dtype, {PARAMS}, out)",
@@ -49,7 +49,7 @@ def several_body(op: Op) -> list[str]:
 
 
 def view_body(op: Op) -> list[str]:
-    """The lines of a view's function: if its arguments are ints, or tuples of them, its plan is found by these."""
+    """Return the lines of a view's function: arguments that are ints, or tuples of them, are the key of its plan."""
     (x,), params = op.operands, list(op.params)
     plain = " and ".join([f"{x}.__class__ in {HIDDEN}plain", *[f"{HIDDEN}whole({name})" for name in params]])
     return [

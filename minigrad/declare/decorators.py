@@ -203,7 +203,7 @@ def reduction(*, dtype: Callable[..., Any], identity: str | tuple[str, ...], ord
 
 
 def reducing(input: Tensor, dim: Dims = None, keepdim: Flag = False, *, dtype: Cast = None) -> None:
-    """The public signature of reductions."""
+    """Declare the public signature of reductions."""
 
 
 REDUCING = read_signature(reducing)  # type: ignore[arg-type]

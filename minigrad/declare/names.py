@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from minigrad.declare.docstring import document
+
 MG, FUNCTIONAL, LINALG, SPECIAL = "mg", "nn.functional", "linalg", "special"
 namespaces: dict[str, dict[str, Callable[..., Any]]] = {MG: {}, FUNCTIONAL: {}, LINALG: {}, SPECIAL: {}}
 methods: dict[str, Callable[..., Any]] = {}
@@ -25,6 +27,8 @@ def default_namespace(module: str) -> tuple[str, ...]:
 def enter(function: Callable[..., Any], namespace: str | tuple[str, ...] | None, method: bool, writes: bool) -> None:
     """Enter a public function under its name: in namespaces, as a method, and with an in-place form."""
     name = function.__name__
+    if function.__doc__.__class__ is str:
+        document(function)
     where = default_namespace(function.__module__) if namespace is None else namespace
     for each in (where,) if isinstance(where, str) else where:
         namespaces.setdefault(each, {})[name] = function

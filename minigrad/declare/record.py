@@ -20,6 +20,7 @@ from typing import Any
 from minigrad.core.op import Op, Rule
 from minigrad.core.roles import role_of
 from minigrad.declare.claims import is_fact
+from minigrad.declare.docstring import Docstring
 from minigrad.declare.names import enter
 from minigrad.declare.signature import annotations_of, where_of
 from minigrad.errors import DeclarationError, quantity
@@ -260,7 +261,7 @@ def publish(
     """Set the name, docstring and record of the public function, and enter the complete op into the schema and into the
     namespaces; its source is the declaration."""
     public.__name__ = public.__qualname__ = function.__name__
-    public.__doc__ = function.__doc__
+    public.__doc__ = Docstring(str(function.__doc__), public)
     public.__module__ = function.__module__ or "__main__"  # code that was executed in a bare dict has none
     signature = inspect.signature(public)
     if signature.return_annotation is signature.empty:

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, NoReturn
 
 from minigrad.api.absent import absent
+from minigrad.declare.docstring import document_all
 from minigrad.declare.names import listed
 from minigrad.func.jacobians import hessian, jacfwd, jacobian, jacrev
 from minigrad.func.linear import linearize
@@ -16,6 +17,7 @@ __all__ = [
     "stack_module_state", "tree_map", "value_and_grad", "vjp", "vmap",
 ]  # fmt: skip
 __dir__ = listed(__all__)
+document_all(globals())
 
 if not TYPE_CHECKING:  # a type checker would take every name for one that is there
 

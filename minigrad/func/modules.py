@@ -74,7 +74,7 @@ def joined(dicts: Any) -> dict[str, Any]:
 
 @contextmanager
 def replaced(module: Any, values: dict[str, Any], tie_weights: bool, strict: bool) -> Iterator[None]:
-    """A block in which members of a module have other values."""
+    """Open a block in which members of a module have other values."""
     members = dict(module.named_parameters(remove_duplicate=False))
     members.update(module.named_buffers(remove_duplicate=False))
     if unknown := [name for name in values if name not in members]:

@@ -79,7 +79,7 @@ def grad(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Functio
 
 
 def value_and_grad(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
-    """As `grad`, return a function for (value, gradient); with has_aux, ((value, aux), gradient)."""
+    """Return a function like `grad`, for (value, gradient); with has_aux, ((value, aux), gradient)."""
 
     @functools.wraps(func)
     def both(*args: Any, **kwargs: Any) -> Any:
@@ -90,7 +90,7 @@ def value_and_grad(func: Function, argnums: Argnums = 0, has_aux: bool = False) 
 
 
 def grad_and_value(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
-    """As `grad`, return a function for (gradient, value), PyTorch's order; with has_aux, (gradient, (value, aux))."""
+    """Return a function like `grad`, for (gradient, value), PyTorch's order; with has_aux, (gradient, (value, aux))."""
 
     @functools.wraps(func)
     def both(*args: Any, **kwargs: Any) -> Any:

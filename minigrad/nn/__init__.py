@@ -7,6 +7,7 @@ import importlib
 from typing import Any
 
 from minigrad.api.absent import absent
+from minigrad.declare.docstring import document_all
 from minigrad.nn import functional as functional
 
 PARTS = ("functional", "init", "modules", "parallel", "parameter", "utils")
@@ -31,6 +32,7 @@ def layers() -> dict[str, Any]:
     """Return the classes of `modules`, which are names of this module from then on."""
     public: dict[str, Any] = importlib.import_module(f"{__name__}.modules").public()
     globals().update(public)
+    document_all(public)
     return public
 
 

@@ -21,43 +21,43 @@ from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
 @public(namespace=FUNCTIONAL)
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
-    """`mg.relu`; inplace: in input's own memory, which is returned."""
+    """Return `mg.relu`.  inplace: in input's own memory, which is returned."""
     return activation.relu(input) if not inplace else input.relu_()
 
 
 @public(namespace=FUNCTIONAL)
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
-    """`mg.relu6`; inplace: in input's own memory, which is returned."""
+    """Return `mg.relu6`.  inplace: in input's own memory, which is returned."""
     return activation.relu6(input) if not inplace else input.relu6_()
 
 
 @public(namespace=FUNCTIONAL)
 def silu(input: Tensor, inplace: bool = False) -> Tensor:
-    """`mg.silu`; inplace: in input's own memory, which is returned."""
+    """Return `mg.silu`.  inplace: in input's own memory, which is returned."""
     return activation.silu(input) if not inplace else input.silu_()
 
 
 @public(namespace=FUNCTIONAL)
 def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
-    """`mg.softmax`.  Without a dim it warns, and takes 0 for an input of 0, 1 or 3 dims, otherwise 1, as in PyTorch."""
+    """Return `mg.softmax`.  Without a dim it warns, and takes 0 for 0, 1 or 3 dims, otherwise 1, as in PyTorch."""
     return _along(normalized.softmax, input, dim, dtype)
 
 
 @public(namespace=FUNCTIONAL)
 def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
-    """`mg.log_softmax`; for a dim that is left out, see `softmax`."""
+    """Return `mg.log_softmax`; for a dim that is left out, see `softmax`."""
     return _along(normalized.log_softmax, input, dim, dtype)
 
 
 @public(namespace=FUNCTIONAL)
 def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
-    """softmax(-input); for a dim that is left out, see `softmax`."""
+    """Return softmax(-input); for a dim that is left out, see `softmax`."""
     return _along(normalized.softmin, input, dim, dtype)
 
 
 @public(namespace=FUNCTIONAL)
 def rrelu_(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False) -> Tensor:
-    """`rrelu` in input's own memory, which is returned."""
+    """Compute `rrelu` in input's own memory, which is returned."""
     return activation.rrelu(input, lower, upper, training, True)
 
 

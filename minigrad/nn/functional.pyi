@@ -11,10 +11,10 @@ __version__: str
 
 
 def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
-    """Means of `output_size` windows of one size, as even as can be, along the last dim: see `adaptive_avg_pool2d`."""
+    """Return means of `output_size` windows along the last dim, as even as can be: see `adaptive_avg_pool2d`."""
 
 def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
-    """The mean of each of output_size windows of images; window o of m is from floor(o n / m) to ceil((o + 1) n / m)."""
+    """Return the mean of each of output_size windows of images; window o is from floor(o n / m) to ceil((o + 1) n / m)."""
 
 def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
     """Return the mean of each of output_size windows of the last three dims: see `adaptive_avg_pool2d`."""
@@ -59,10 +59,10 @@ def celu(input: Tensor, alpha: Tensor | builtins.float = ..., inplace: builtins.
     """Return input where it is positive, otherwise alpha * (exp(input/alpha) - 1). inplace: write into input."""
 
 def celu_(input: Tensor, alpha: Tensor | builtins.float = ...) -> Tensor:
-    """`celu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+    """Apply `celu` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
 def channel_shuffle(input: Tensor, groups: builtins.int) -> Tensor:
-    """Images (N, C, ...) with the channels of each group spread: the first of all groups, the second, and so on."""
+    """Return images (N, C, ...) with channels in another order: the first of each group, the second, and so on."""
 
 def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] | builtins.str = ..., dilation: builtins.int | Sequence[builtins.int] = ..., groups: builtins.int = ...) -> Tensor:
     """Return the convolution along one dim: `conv2d` with input (N, C, W) and weight (out, C / groups, kW)."""
@@ -71,7 +71,7 @@ def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: bui
     """Return the convolution of images (N, C, H, W), or one (C, H, W), with a weight (out, C / groups, kH, kW)."""
 
 def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] | builtins.str = ..., dilation: builtins.int | Sequence[builtins.int] = ..., groups: builtins.int = ...) -> Tensor:
-    """Convolution along three dims: `conv2d` with input (N, C, D, H, W) and weight (out, C / groups, kD, kH, kW)."""
+    """Convolve along three dims: `conv2d` with input (N, C, D, H, W) and weight (out, C / groups, kD, kH, kW)."""
 
 def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] = ..., output_padding: builtins.int | Sequence[builtins.int] = ..., groups: builtins.int = ..., dilation: builtins.int | Sequence[builtins.int] = ...) -> Tensor:
     """Return the transposed convolution along one dim: see `conv_transpose2d`."""
@@ -101,7 +101,7 @@ def dropout1d(input: Tensor, p: builtins.float = ..., training: builtins.bool = 
     """Apply `dropout` to whole channels of (N, C, L) or (C, L)."""
 
 def dropout2d(input: Tensor, p: builtins.float = ..., training: builtins.bool = ..., inplace: builtins.bool = ...) -> Tensor:
-    """`dropout` of whole channels (dim 1) of (N, C, H, W); of three dims it takes the first for the batch, too."""
+    """Apply `dropout` to whole channels (dim 1) of (N, C, H, W); of three dims the first is the batch, too."""
 
 def dropout3d(input: Tensor, p: builtins.float = ..., training: builtins.bool = ..., inplace: builtins.bool = ...) -> Tensor:
     """Apply `dropout` to whole channels of (N, C, D, H, W) or (C, D, H, W)."""
@@ -110,7 +110,7 @@ def elu(input: Tensor, alpha: Tensor | builtins.float = ..., inplace: builtins.b
     """Return input where it is positive, otherwise alpha * (exp(input) - 1). inplace: write into input and return it."""
 
 def elu_(input: Tensor, alpha: Tensor | builtins.float = ...) -> Tensor:
-    """`elu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+    """Apply `elu` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
 def embedding(input: Tensor, weight: Tensor, padding_idx: builtins.int | None = ..., max_norm: builtins.float | None = ..., norm_type: builtins.float = ..., scale_grad_by_freq: builtins.bool = ..., sparse: builtins.bool = ...) -> Tensor:
     """Return the row of `weight` for each integer in `input`: the shape of input, and the length of a row as last dim."""
@@ -122,7 +122,7 @@ def feature_alpha_dropout(input: Tensor, p: builtins.float = ..., training: buil
     """Apply `alpha_dropout` to whole channels (dim 1)."""
 
 def fold(input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = ..., padding: Any = ..., stride: Any = ...) -> Tensor:
-    """Images (N, C, H, W) to which columns (N, C*kernel, windows) are added, where `unfold` reads them."""
+    """Return images (N, C, H, W) to which columns (N, C*kernel, windows) are added, where `unfold` reads them."""
 
 def fractional_max_pool2d(input: Tensor, kernel_size: Any, output_size: Any = ..., output_ratio: Any = ..., return_indices: builtins.bool = ..., _random_samples: Tensor | None = ...) -> Any:
     """Return the largest element of each of `output_size` windows of images, which are drawn."""
@@ -134,7 +134,7 @@ def gaussian_nll_loss(input: Tensor, target: Tensor, var: Tensor | builtins.floa
     """Return (log(var) + (input - target)**2 / var)/2, plus log(2*pi)/2 if full; a variance below eps counts as eps."""
 
 def gelu(input: Tensor, approximate: builtins.str = ..., *, out: Tensor | None = ...) -> Tensor:
-    """input times its normal distribution function, to some ulp also where it is tiny; approximate="tanh": `gelu_tanh`."""
+    """Return input * Phi(input), the normal distribution, to some ulp for tiny values; approximate="tanh": `gelu_tanh`."""
 
 def glu(input: Tensor, dim: builtins.int = ...) -> Tensor:
     """Return the first half of input along `dim` times the sigmoid of the second half."""
@@ -161,10 +161,10 @@ def hardtanh(input: Tensor, min_val: Tensor | builtins.float = ..., max_val: Ten
     """Return input, not below min_val and not above max_val; nan stays nan."""
 
 def hardtanh_(input: Tensor, min_val: Tensor | builtins.float = ..., max_val: Tensor | builtins.float = ...) -> Tensor:
-    """`hardtanh` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+    """Apply `hardtanh` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
 def hinge_embedding_loss(input: Tensor, target: Tensor, margin: builtins.float = ..., size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ...) -> Tensor:
-    """input where the target is 1, max(0, margin - input) where it is -1.  Gradient: -g where input is the margin."""
+    """Return input where the target is 1, max(0, margin - input) where it is -1.  Gradient: -g at the margin."""
 
 def huber_loss(input: Tensor, target: Tensor, reduction: builtins.str = ..., delta: builtins.float = ..., weight: Tensor | None = ...) -> Tensor:
     """Return error**2 / 2 where |error| <= delta, otherwise delta * (|error| - delta/2), for error = input - target."""
@@ -179,7 +179,7 @@ def kl_div(input: Tensor, target: Tensor, size_average: builtins.bool | None = .
     """Return target*(log(target) - input) for log-probabilities in input; log_target: target holds logarithms, too."""
 
 def l1_loss(input: Tensor, target: Tensor, size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ..., weight: Tensor | None = ...) -> Tensor:
-    """|input - target|.  Gradient: g*sign(input - target), 0 where they are equal, and minus that for the target."""
+    """Return |input - target|.  Gradient: g*sign(input - target), 0 where they are equal, minus that for target."""
 
 def layer_norm(input: Tensor, normalized_shape: Sequence[builtins.int] | builtins.int, weight: Tensor | None = ..., bias: Tensor | None = ..., eps: builtins.float = ...) -> Tensor:
     """Return the last dims, `normalized_shape`, minus their mean, over sqrt(variance + eps), times weight plus bias."""
@@ -188,16 +188,16 @@ def leaky_relu(input: Tensor, negative_slope: Tensor | builtins.float = ..., inp
     """Return input where it is positive, otherwise negative_slope * input. inplace: write into input and return it."""
 
 def leaky_relu_(input: Tensor, negative_slope: Tensor | builtins.float = ...) -> Tensor:
-    """`leaky_relu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+    """Apply `leaky_relu` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = ..., *, out: Tensor | None = ...) -> Tensor:
     """Return input @ weight.T + bias for a weight of (out, in), any leading dims of the input, in one kernel."""
 
 def local_response_norm(input: Tensor, size: builtins.int, alpha: builtins.float = ..., beta: builtins.float = ..., k: builtins.float = ...) -> Tensor:
-    """input over (k + alpha * the mean square of `size` neighbouring channels)**beta; channels outside count 0."""
+    """Return input / (k + alpha * the mean square of `size` neighbouring channels)**beta; channels outside are 0."""
 
 def log_softmax(input: Tensor, dim: builtins.int | None = ..., _stacklevel: builtins.int = ..., dtype: Any = ...) -> Tensor:
-    """`mg.log_softmax`; for a dim that is left out, see `softmax`."""
+    """Return `mg.log_softmax`; for a dim that is left out, see `softmax`."""
 
 def logsigmoid(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return log(sigmoid(x)), without overflow.  Gradient: g*sigmoid(-x)."""
@@ -227,7 +227,7 @@ def max_unpool1d(input: Tensor, indices: Tensor, kernel_size: builtins.int | Seq
     """Return zeros, with the elements of input where `max_pool1d` found them: see `max_unpool2d`."""
 
 def max_unpool2d(input: Tensor, indices: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., output_size: Any = ...) -> Tensor:
-    """Images of zeros, with the elements of input at `indices`, which `max_pool2d` returned; the last of equal ones."""
+    """Return zeros with the elements of input at `indices`, which `max_pool2d` returned; the last of equal ones."""
 
 def max_unpool3d(input: Tensor, indices: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., output_size: Any = ...) -> Tensor:
     """Return zeros, with the elements of input where `max_pool3d` found them: see `max_unpool2d`."""
@@ -245,7 +245,7 @@ def multi_margin_loss(input: Tensor, target: Tensor, p: builtins.int = ..., marg
     """Return the mean over classes of max(0, margin - input[target] + input[class])**p, the target itself left out."""
 
 def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ...) -> Tensor:
-    """The sum of max(0, 1 - input[label] + input[other]) over labels and other classes, over the number of classes."""
+    """Return the sum of max(0, 1 - input[label] + input[other]) over labels and other classes, divided by the classes."""
 
 def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | None = ..., size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ...) -> Tensor:
     """Return the mean over classes of -target*log(sigmoid(input)) - (1 - target)*log(sigmoid(-input))."""
@@ -275,19 +275,19 @@ def pixel_unshuffle(input: Tensor, downscale_factor: builtins.int) -> Tensor:
     """Return images (..., C, H*r, W*r) as (..., C*r*r, H, W): the pixels of each square become channels."""
 
 def poisson_nll_loss(input: Tensor, target: Tensor, log_input: builtins.bool = ..., full: builtins.bool = ..., size_average: builtins.bool | None = ..., eps: builtins.float = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ...) -> Tensor:
-    """exp(input) - target*input: input is the logarithm of a rate; without log_input, input - target*log(input + eps)."""
+    """Return exp(input) - target*input, the log of a rate; without log_input, input - target*log(input + eps)."""
 
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """Return input where it is positive, otherwise weight * input; one weight, or one per channel (the second dim)."""
 
 def relu(input: Tensor, inplace: builtins.bool = ...) -> Tensor:
-    """`mg.relu`; inplace: in input's own memory, which is returned."""
+    """Return `mg.relu`.  inplace: in input's own memory, which is returned."""
 
 def relu6(input: Tensor, inplace: builtins.bool = ...) -> Tensor:
-    """`mg.relu6`; inplace: in input's own memory, which is returned."""
+    """Return `mg.relu6`.  inplace: in input's own memory, which is returned."""
 
 def relu_(input: Tensor) -> Tensor:
-    """`relu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+    """Apply `relu` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
 def rms_norm(input: Tensor, normalized_shape: Sequence[builtins.int] | builtins.int, weight: Tensor | None = ..., eps: builtins.float | None = ...) -> Tensor:
     """Return the last dims, which are `normalized_shape`, over sqrt(mean square + eps), times weight."""
@@ -296,7 +296,7 @@ def rrelu(input: Tensor, lower: builtins.float = ..., upper: builtins.float = ..
     """Return input where it is positive, otherwise times a factor."""
 
 def rrelu_(input: Tensor, lower: builtins.float = ..., upper: builtins.float = ..., training: builtins.bool = ...) -> Tensor:
-    """`rrelu` in input's own memory, which is returned."""
+    """Compute `rrelu` in input's own memory, which is returned."""
 
 def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = ..., dropout_p: builtins.float = ..., is_causal: builtins.bool = ..., scale: builtins.float | None = ..., enable_gqa: builtins.bool = ...) -> Tensor:
     """Return softmax(query @ key.mT * scale + mask) @ value; the default scale is 1/sqrt(the length of a query)."""
@@ -305,13 +305,13 @@ def selu(input: Tensor, inplace: builtins.bool = ..., *, out: Tensor | None = ..
     """Return 1.0507 * x where x > 0, otherwise 1.7581 * (exp(x) - 1).  Networks of it keep mean 0 and variance 1."""
 
 def selu_(input: Tensor) -> Tensor:
-    """`selu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+    """Apply `selu` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
 def sigmoid(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return 1/(1 + exp(-x)), without overflow.  Gradient: g*y*(1-y)."""
 
 def silu(input: Tensor, inplace: builtins.bool = ...) -> Tensor:
-    """`mg.silu`; inplace: in input's own memory, which is returned."""
+    """Return `mg.silu`.  inplace: in input's own memory, which is returned."""
 
 def smooth_l1_loss(input: Tensor, target: Tensor, size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ..., beta: builtins.float = ...) -> Tensor:
     """Return error**2 / (2*beta) where |error| < beta, otherwise |error| - beta/2, for error = input - target."""
@@ -320,10 +320,10 @@ def soft_margin_loss(input: Tensor, target: Tensor, size_average: builtins.bool 
     """Return log(1 + exp(-target*input)), for targets of 1 and -1, without overflow."""
 
 def softmax(input: Tensor, dim: builtins.int | None = ..., _stacklevel: builtins.int = ..., dtype: Any = ...) -> Tensor:
-    """`mg.softmax`.  Without a dim it warns, and takes 0 for an input of 0, 1 or 3 dims, otherwise 1, as in PyTorch."""
+    """Return `mg.softmax`.  Without a dim it warns, and takes 0 for 0, 1 or 3 dims, otherwise 1, as in PyTorch."""
 
 def softmin(input: Tensor, dim: builtins.int | None = ..., _stacklevel: builtins.int = ..., dtype: Any = ...) -> Tensor:
-    """softmax(-input); for a dim that is left out, see `softmax`."""
+    """Return softmax(-input); for a dim that is left out, see `softmax`."""
 
 def softplus(input: Tensor, beta: Tensor | builtins.float = ..., threshold: Tensor | builtins.float = ..., *, out: Tensor | None = ...) -> Tensor:
     """Return log(1 + exp(beta*input))/beta, without overflow; input itself where beta*input > threshold."""
@@ -344,13 +344,13 @@ def threshold(input: Tensor | builtins.float, threshold: Tensor | builtins.float
     """Return input where it is above the threshold, otherwise value; nan stays nan."""
 
 def threshold_(input: Tensor | builtins.float, threshold: Tensor | builtins.float, value: Tensor | builtins.float) -> Tensor:
-    """`threshold` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+    """Apply `threshold` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
 def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: builtins.float = ..., p: builtins.float = ..., eps: builtins.float = ..., swap: builtins.bool = ..., size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ...) -> Tensor:
     """Return max(0, margin + the distance to positive - the distance to negative), `pairwise_distance` of order p."""
 
 def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative: Tensor, *, distance_function: Any = ..., margin: builtins.float = ..., swap: builtins.bool = ..., reduction: builtins.str = ...) -> Tensor:
-    """`triplet_margin_loss` with a distance of one's own; without one, `pairwise_distance`."""
+    """Return `triplet_margin_loss` with a distance of one's own; without one, `pairwise_distance`."""
 
 def unfold(input: Tensor, kernel_size: Any, dilation: Any = ..., padding: Any = ..., stride: Any = ...) -> Tensor:
     """Return the windows of images (N, C, H, W), or of one without N, as columns (N, C*kernel, windows)."""

@@ -10,6 +10,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from minigrad.api.absent import answering
+from minigrad.declare.docstring import document_all
 from minigrad.errors import ArgumentError, ShapeError, warn
 from minigrad.ops.linalg.qr import qr
 from minigrad.ops.random import Generator, randperm
@@ -365,7 +366,7 @@ def _older(function: Any) -> Any:
         return result
 
     alias.__name__ = alias.__qualname__ = name
-    alias.__doc__ = f"`{name}_` under its older name."
+    alias.__doc__ = f"Call `{name}_`; this is its older name."
     return alias
 
 
@@ -374,3 +375,4 @@ OLDER = (
     orthogonal_, sparse_,
 )  # fmt: skip
 globals().update({alias.__name__: alias for alias in map(_older, OLDER)})
+document_all(globals())

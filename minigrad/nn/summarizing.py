@@ -159,7 +159,7 @@ class Run(Observer):
 
     @contextmanager
     def watched(self) -> Iterator[None]:
-        """A block in which calls of the modules go through `Watch`, in front of their own hooks."""
+        """Open a block in which calls of the modules go through `Watch`, in front of their own hooks."""
         before: list[Any] = [(name, m.__dict__, m.__dict__.get("_hooks")) for name, m in self.model.named_modules()]
         try:
             for name, d, hooks in before:

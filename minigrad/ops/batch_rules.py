@@ -48,7 +48,7 @@ def promoted(ranks: Sequence[int], xs: Sequence[Tensor]) -> list[Tensor]:
 
 
 def batch_merged(fn: Callable[..., Any], xs: Sequence[Tensor], *params: Any) -> Any:
-    """An op over (N, ...) of (B, N, ...): for it N and the batch are one."""
+    """Apply an op over (N, ...) to (B, N, ...): for it N and the batch are one."""
     size, n = xs[0].shape[:2]
     result = fn(*[reshape(x, (size * n, *x.shape[2:])) for x in xs], *params)
     parts = result if isinstance(result, tuple) else (result,)
@@ -57,7 +57,7 @@ def batch_merged(fn: Callable[..., Any], xs: Sequence[Tensor], *params: Any) -> 
 
 
 def merged(x: Tensor, order: Sequence[int], first: int, count: int) -> Tensor:
-    """The dims in another order, and then `count` of them from `first` on as one."""
+    """Return the dims in another order, and then `count` of them from `first` on as one."""
     if list(order) != list(range(x.ndim)):
         x = permute(x, dims=tuple(order))
     size = 1
@@ -67,12 +67,12 @@ def merged(x: Tensor, order: Sequence[int], first: int, count: int) -> Tensor:
 
 
 def cut(x: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
-    """A dim cut into several."""
+    """Return a tensor with a dim cut into several."""
     return reshape(x, (*x.shape[:dim], *sizes, *x.shape[dim + 1 :]))
 
 
 def to_front(x: Tensor, dim: int) -> Tensor:
-    """A dim as the first."""
+    """Return a tensor with a dim as the first."""
     return permute(x, dims=(dim, *[d for d in range(x.ndim) if d != dim]))
 
 
@@ -82,7 +82,7 @@ NARROW = 16  # columns below which a product for each of a batch costs more than
 
 
 def batched_product(multiply: Callable[..., Any], a: Tensor, b: Tensor, flags: Flags, size: int) -> Tensor:
-    """a @ b for each of a batch: as one product of larger matrices where one of them is the same for all."""
+    """Return a @ b for each of a batch: as one product of larger matrices where one of them is the same for all."""
     many_a, many_b = flags
     rows, columns = a.ndim - many_a, b.ndim - many_b  # dims of one of them
     y: Tensor
@@ -122,7 +122,7 @@ def into(x: Tensor, dim: int, groups: int) -> Tensor:
 
 
 def out_of(y: Tensor, dim: int, groups: int, size: int) -> Tensor:
-    """The way back: the batch in front."""
+    """Undo this: return the batch in front."""
     parts = to_front(cut(y, dim, (groups, size, y.shape[dim] // (groups * size))), dim + 1)
     return merged(parts, range(parts.ndim), dim + 1, 2)
 
@@ -130,7 +130,7 @@ def out_of(y: Tensor, dim: int, groups: int, size: int) -> Tensor:
 def batched_conv(
     conv: Callable[..., Any], names: str, xs: Sequence[Tensor], flags: Flags, many: int, groups: int, **params: Any
 ) -> Tensor:
-    """A convolution of a batch of `many`.  names: what its two operands and the result are, such as "xwy".
+    """Return a convolution of a batch of `many`.  names: what its two operands and the result are, such as "xwy".
 
     A batch of images is more images, one of weights more channels within each group, and one of both more groups.
     """

@@ -23,7 +23,7 @@ def _requested_dtype(op: Op, specs: tuple[Spec, ...], *, dtype: Any) -> DType:
 
 
 def same_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
-    """The dtype of the first operand."""
+    """Return the dtype of the first operand."""
     return specs[0].dtype
 
 

@@ -93,7 +93,7 @@ class Generator:
 
 
 def checked_seed(seed: Any) -> int:
-    """A seed modulo 2**64.  Raises ArgumentError for one that is not an int."""
+    """Return a seed modulo 2**64.  Raises ArgumentError for one that is not an int."""
     if isinstance(seed, bool) or not isinstance(seed, int):
         raise ArgumentError(f"manual_seed: the seed must be an int, got {seed!r}")
     return seed % 2**64
@@ -106,20 +106,20 @@ class Streams:
         self.states: dict[int, tuple[Generator, int, int]] = {}
 
     def stream(self, generator: Generator, source: Generator) -> Generator:
-        """The generator to draw from, `source`, whose state is stored if this is its first use."""
+        """Return the generator to draw from, `source`, whose state is stored if this is its first use."""
         if id(generator) not in self.states:
             self.states[id(generator)] = generator, source.seed, source.offset
         return source
 
     @contextmanager
     def recorded(self) -> Iterator[None]:
-        """A block in which the states of the generators that this thread uses are stored."""
+        """Open a block in which the states of the generators that this thread uses are stored."""
         with _used_in_thread(self):
             yield
 
     @contextmanager
     def repeated(self) -> Iterator[None]:
-        """A block in which this thread draws the same numbers again, and no generator moves on."""
+        """Open a block in which this thread draws the same numbers again, and no generator advances."""
         with _used_in_thread(StandIns(self)):
             yield
 
@@ -188,7 +188,7 @@ listeners.append(limits.cache_clear)
 
 
 def state_of(source: Generator, blocks: int, device: Device) -> Tensor:
-    """The key and the counter of a stream, from which so many blocks are taken."""
+    """Return the key and the counter of a stream, from which so many blocks are taken."""
     words = np.array([source.seed, source.take(blocks) % 2**64], np.uint64).view(np.int64)
     return Tensor(backend_of(device).from_host(words, int64, device), STATE)
 
@@ -202,7 +202,7 @@ def _drawn(
     kind: str, shape: tuple[int, ...], dtype: DType, device: Any, low: float, high: float, generator: Generator | None,
     requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
-    """The next numbers of a generator."""
+    """Return the next numbers of a generator."""
     source = (default_generator if generator is None else generator).in_use()
     where = default_device() if device is None else as_device(device)
     for transform in reversed(stack.transforms):
@@ -339,7 +339,7 @@ def randint_like(
     input: Tensor, low: int, high: int | None = None, *, generator: Generator | None = None, dtype: Any = None,
     device: Any = None, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
-    """`randint` with the shape, dtype and device of the input; randint_like(input, high) starts at 0."""
+    """Return `randint` with the shape, dtype and device of input; randint_like(input, high) starts at 0."""
     expect_tensors("randint_like", input)
     return randint(
         low, high, input.shape, generator=generator, dtype=dtype or input.dtype, device=device or input.device,

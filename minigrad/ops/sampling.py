@@ -35,7 +35,7 @@ def bernoulli(input: Tensor, p: Scalar | None = None, *, generator: Any = None) 
 
 @composed()
 def multinomial(input: Tensor, num_samples: Size, replacement: Flag = False, *, generator: Any = None) -> Tensor:
-    """Positions (int64) drawn from each row of weights, which need not add up to 1; without replacement none twice.
+    """Draw int64 positions from each row of weights, which need not add up to 1; without replacement none twice.
 
     Shapes: input (n,) or (m, n), result (num_samples,) or (m, num_samples).  Source, without replacement: Efraimidis
     and Spirakis, Weighted random sampling with a reservoir, 2006.

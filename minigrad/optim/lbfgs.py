@@ -24,7 +24,7 @@ CURVATURE = 1e-10  # the least product of a step and the change of the gradient 
 
 @many
 def moved(p, direction, *, length):  # type: ignore[no-untyped-def]
-    """A step along a direction."""
+    """Take a step along a direction."""
     return p + length * direction
 
 

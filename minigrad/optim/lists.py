@@ -24,20 +24,20 @@ def zeroed(x):  # type: ignore[no-untyped-def]
 
 @many
 def scaled(x, *, factor):  # type: ignore[no-untyped-def]
-    """A multiple of x."""
+    """Return a multiple of x."""
     return factor * x
 
 
 @many
 def clamped(x, *, low, high):  # type: ignore[no-untyped-def]
-    """The nearest value between two bounds; nan stays."""
+    """Return the nearest value between two bounds; nan stays."""
     x = low if x < low else x
     return high if x > high else x
 
 
 @many
 def interpolated(average, x, *, weight):  # type: ignore[no-untyped-def]
-    """A part of the way from the average to x."""
+    """Return a part of the way from the average to x."""
     return average + (x - average) * weight
 
 

@@ -30,14 +30,14 @@ def sgd_momentum(p, momentum_buffer, g, *, lr, momentum, dampening, weight_decay
 
 @many
 def muon_momentum(momentum_buffer, update, g, *, momentum, nesterov):  # type: ignore[no-untyped-def]
-    """The running mean of gradients of a matrix, and the direction that is made orthogonal next."""
+    """Return the running mean of gradients of a matrix, and the direction that is made orthogonal next."""
     momentum_buffer = momentum_buffer + (g - momentum_buffer) * (1 - momentum)
     return momentum_buffer, g + (momentum_buffer - g) * momentum if nesterov else momentum_buffer
 
 
 @many
 def muon(p, update, *, lr, rate, weight_decay):  # type: ignore[no-untyped-def]
-    """A step along an orthogonal matrix; `rate` is lr for the shape of the parameter."""
+    """Take a step along an orthogonal matrix; `rate` is lr for the shape of the parameter."""
     return p * (1 - lr * weight_decay) - rate * update
 
 
@@ -46,7 +46,7 @@ def muon(p, update, *, lr, rate, weight_decay):  # type: ignore[no-untyped-def]
 
 @many
 def adam(p, exp_avg, exp_avg_sq, g, *, lr, beta1, beta2, eps, weight_decay, decoupled, maximize, step):  # type: ignore[no-untyped-def]
-    """A step along the mean of gradients, divided by the root of the mean of their squares."""
+    """Take a step along the mean of gradients, divided by the root of the mean of their squares."""
     g = -g if maximize else g
     g = g if decoupled else g + weight_decay * p
     p = p - lr * weight_decay * p if decoupled else p
@@ -126,7 +126,7 @@ def radam(p, exp_avg, exp_avg_sq, g, *, lr, beta1, beta2, eps, weight_decay, dec
 
 @many
 def adagrad(p, sum, g, *, lr, lr_decay, weight_decay, eps, maximize, step):  # type: ignore[no-untyped-def]
-    """A step divided by the root of the sum of all squares so far."""
+    """Take a step divided by the root of the sum of all squares so far."""
     g = -g if maximize else g
     g = g + weight_decay * p
     sum = sum + g * g
@@ -135,7 +135,7 @@ def adagrad(p, sum, g, *, lr, lr_decay, weight_decay, eps, maximize, step):  # t
 
 @many
 def adadelta(p, square_avg, acc_delta, g, *, lr, rho, eps, weight_decay, maximize):  # type: ignore[no-untyped-def]
-    """A step as long as the ones before it, in proportion to the gradient."""
+    """Take a step as long as the ones before it, in proportion to the gradient."""
     g = -g if maximize else g
     g = g + weight_decay * p
     square_avg = rho * square_avg + (1 - rho) * g * g
@@ -145,7 +145,7 @@ def adadelta(p, square_avg, acc_delta, g, *, lr, rho, eps, weight_decay, maximiz
 
 @many
 def rmsprop(p, square_avg, g, *, lr, alpha, eps, weight_decay, maximize):  # type: ignore[no-untyped-def]
-    """A step divided by the root of the running mean of squares."""
+    """Take a step divided by the root of the running mean of squares."""
     g = -g if maximize else g
     g = g + weight_decay * p
     square_avg = alpha * square_avg + (1 - alpha) * g * g
@@ -190,7 +190,7 @@ def rmsprop_centered_momentum(p, square_avg, momentum_buffer, grad_avg, g, *, lr
 
 @many
 def rprop(p, prev, step_size, g, *, shrink, grow, smallest, largest, maximize):  # type: ignore[no-untyped-def]
-    """A step of its own size for each element, along the sign of the gradient: sizes grow while the sign stays, and
+    """Take a step of its own size per element, along the sign of the gradient: sizes grow while the sign stays, and
     shrink where it has changed."""
     g = -g if maximize else g
     product = g * prev

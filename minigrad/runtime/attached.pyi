@@ -10,11 +10,11 @@ from minigrad.runtime.tensor import Tensor
 class Attached:
     @property
     def H(self) -> Tensor:
-        """A view of a matrix with its dims swapped; there are no complex numbers to conjugate."""
+        """Return a view of a matrix with its dims swapped; there are no complex numbers to conjugate."""
 
     @property
     def T(self) -> Tensor:
-        """A view with all dims in reverse order."""
+        """Return a view with all dims in reverse order."""
 
     def __abs__(self) -> Tensor:
         """Return |x|.  Gradient: g*sign(x), 0 at 0."""
@@ -51,7 +51,7 @@ class Attached:
         """Return the description that CuPy, Numba and others read to share a tensor's memory on a CUDA device."""
 
     def __deepcopy__(self, memo: builtins.dict[builtins.int, Any]) -> Tensor:
-        """A tensor on a copy of the storage, one copy for all that share it.  Raises GradientError within a graph."""
+        """Return a tensor on a copy of the storage, one for all that share it.  Raises GradientError within a graph."""
 
     def __dir__(self) -> builtins.list[builtins.str]:
         """Return the names of the attributes that a tensor has: its `__dir__`."""
@@ -84,22 +84,22 @@ class Attached:
         """Return input > other."""
 
     def __iadd__(self, other: Tensor | builtins.float, *, alpha: builtins.float = ...) -> Tensor:
-        """`add` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `add` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def __iand__(self, other: Tensor | builtins.float) -> Tensor:
-        """`bitwise_and` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `bitwise_and` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def __ifloordiv__(self, other: Tensor | builtins.float) -> Tensor:
-        """`floor_divide` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `floor_divide` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def __ilshift__(self, other: Tensor | builtins.float) -> Tensor:
-        """`bitwise_left_shift` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `bitwise_left_shift` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def __imod__(self, other: Tensor | builtins.float) -> Tensor:
-        """`remainder` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `remainder` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def __imul__(self, other: Tensor | builtins.float) -> Tensor:
-        """`mul` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `mul` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def __index__(self) -> builtins.int:
         """Return a one-element integer tensor as a Python index, as in range(x)."""
@@ -111,25 +111,25 @@ class Attached:
         """Return input with all bits flipped; for bool `not`.  Raises DTypeError for floats."""
 
     def __ior__(self, other: Tensor | builtins.float) -> Tensor:
-        """`bitwise_or` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `bitwise_or` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def __ipow__(self, exponent: Tensor | builtins.float) -> Tensor:
-        """`pow` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `pow` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def __irshift__(self, other: Tensor | builtins.float) -> Tensor:
-        """`bitwise_right_shift` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `bitwise_right_shift` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def __isub__(self, other: Tensor | builtins.float, *, alpha: builtins.float = ...) -> Tensor:
-        """`sub` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `sub` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def __iter__(self) -> Iterator[Tensor]:
         """Iterate over the slices along the first dim.  Raises TypeError for a scalar, which callers rely on."""
 
     def __itruediv__(self, other: Tensor | builtins.float, *, rounding_mode: Any = ...) -> Tensor:
-        """`div` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `div` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def __ixor__(self, other: Tensor | builtins.float) -> Tensor:
-        """`bitwise_xor` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `bitwise_xor` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def __le__(self, other: Tensor | builtins.float) -> Tensor:
         """Return input <= other."""
@@ -168,13 +168,13 @@ class Attached:
         """Return x ** exponent; the exponents 2, 0.5 and -1 use the square, the root and the reciprocal."""
 
     def __radd__(self, other: Any) -> Tensor:
-        """`add` with the tensor as the second operand."""
+        """Return `add` with the tensor as the second operand."""
 
     def __rand__(self, other: Any) -> Tensor:
-        """`bitwise_and` with the tensor as the second operand."""
+        """Return `bitwise_and` with the tensor as the second operand."""
 
     def __rdiv__(self, other: Any) -> Tensor:
-        """`div` with the tensor as the second operand."""
+        """Return `div` with the tensor as the second operand."""
 
     def __reduce__(self) -> builtins.tuple[Any, ...]:
         """Return how pickle makes it again: from its elements, or from its storage if another tensor shows that."""
@@ -183,43 +183,43 @@ class Attached:
         """Return `tensor([3., 1., 4.])`, with dtype, device, name and op where they are not the defaults."""
 
     def __rfloordiv__(self, other: Any) -> Tensor:
-        """`floor_divide` with the tensor as the second operand."""
+        """Return `floor_divide` with the tensor as the second operand."""
 
     def __rlshift__(self, other: Any) -> Tensor:
-        """`bitwise_left_shift` with the tensor as the second operand."""
+        """Return `bitwise_left_shift` with the tensor as the second operand."""
 
     def __rmatmul__(self, other: Any) -> Tensor:
-        """`matmul` with the tensor as the second operand."""
+        """Return `matmul` with the tensor as the second operand."""
 
     def __rmod__(self, other: Any) -> Tensor:
-        """`remainder` with the tensor as the second operand."""
+        """Return `remainder` with the tensor as the second operand."""
 
     def __rmul__(self, other: Any) -> Tensor:
-        """`mul` with the tensor as the second operand."""
+        """Return `mul` with the tensor as the second operand."""
 
     def __ror__(self, other: Any) -> Tensor:
-        """`bitwise_or` with the tensor as the second operand."""
+        """Return `bitwise_or` with the tensor as the second operand."""
 
     def __round__(self, ndigits: builtins.int | None = ...) -> Any:
         """Return round(x) and round(x, digits) for one element: a Python number.  `x.round()` rounds all elements."""
 
     def __rpow__(self, other: Any) -> Tensor:
-        """`pow` with the tensor as the second operand."""
+        """Return `pow` with the tensor as the second operand."""
 
     def __rrshift__(self, other: Any) -> Tensor:
-        """`bitwise_right_shift` with the tensor as the second operand."""
+        """Return `bitwise_right_shift` with the tensor as the second operand."""
 
     def __rshift__(self, other: Tensor | builtins.float) -> Tensor:
         """Return input / 2**other, rounded down; 0 or -1 where other is negative, or not below the number of bits."""
 
     def __rsub__(self, other: Any) -> Tensor:
-        """`sub` with the tensor as the second operand."""
+        """Return `sub` with the tensor as the second operand."""
 
     def __rtruediv__(self, other: Any) -> Tensor:
-        """`div` with the tensor as the second operand."""
+        """Return `div` with the tensor as the second operand."""
 
     def __rxor__(self, other: Any) -> Tensor:
-        """`bitwise_xor` with the tensor as the second operand."""
+        """Return `bitwise_xor` with the tensor as the second operand."""
 
     def __setitem__(self, index: Any, value: Any) -> None:
         """Assign x[index] = value through the view of the basic indices, at index tensors or where a mask is True."""
@@ -243,67 +243,67 @@ class Attached:
         """Return |x|.  Gradient: g*sign(x), 0 at 0."""
 
     def abs_(self) -> Tensor:
-        """`abs` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `abs` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def absolute(self, *, out: Tensor | None = ...) -> Tensor:
         """Return |x|.  Gradient: g*sign(x), 0 at 0."""
 
     def absolute_(self) -> Tensor:
-        """`abs` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `abs` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def acos(self, *, out: Tensor | None = ...) -> Tensor:
         """Return the arc cosine, nan outside [-1, 1].  Gradient: -g/sqrt(1 - x**2)."""
 
     def acos_(self) -> Tensor:
-        """`acos` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `acos` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def acosh(self, *, out: Tensor | None = ...) -> Tensor:
         """Return the inverse hyperbolic cosine, nan below 1.  Gradient: g/sqrt(x**2 - 1)."""
 
     def acosh_(self) -> Tensor:
-        """`acosh` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `acosh` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def add(self, other: Tensor | builtins.float, *, alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
         """Return the sum of input and alpha * other, element by element; shapes broadcast.  For bool it is `or`."""
 
     def add_(self, other: Tensor | builtins.float, *, alpha: builtins.float = ...) -> Tensor:
-        """`add` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `add` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def addbmm(self, batch1: Tensor, batch2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
         """Return beta * input + alpha * the sum of the products of two batches of matrices: see `addmm`."""
 
     def addbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ...) -> Tensor:
-        """`addbmm` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `addbmm` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def addcdiv(self, tensor1: Tensor, tensor2: Tensor, *, value: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
         """Return input + value * tensor1 / tensor2 per element; shapes broadcast.  Integers become the default float."""
 
     def addcdiv_(self, tensor1: Tensor, tensor2: Tensor, *, value: builtins.float = ...) -> Tensor:
-        """`addcdiv` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `addcdiv` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def addcmul(self, tensor1: Tensor, tensor2: Tensor, *, value: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
         """Return input + value * tensor1 * tensor2, element by element; shapes broadcast."""
 
     def addcmul_(self, tensor1: Tensor, tensor2: Tensor, *, value: builtins.float = ...) -> Tensor:
-        """`addcmul` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `addcmul` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def addmm(self, mat1: Tensor, mat2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
         """Return beta * input + alpha * mat1 @ mat2 in one kernel; input broadcasts. beta 0: input is not read."""
 
     def addmm_(self, mat1: Tensor, mat2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ...) -> Tensor:
-        """`addmm` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `addmm` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def addmv(self, mat: Tensor, vec: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
         """Return beta * input + alpha * mat @ vec: see `addmm`."""
 
     def addmv_(self, mat: Tensor, vec: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ...) -> Tensor:
-        """`addmv` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `addmv` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def addr(self, vec1: Tensor, vec2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
         """Return beta * input + alpha * the outer product of two vectors: see `addmm`."""
 
     def addr_(self, vec1: Tensor, vec2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ...) -> Tensor:
-        """`addr` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `addr` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def adjoint(self) -> Tensor:
         """Return a view with the last two dims swapped; of complex numbers, which there are not, the conjugates."""
@@ -336,25 +336,25 @@ class Attached:
         """Return the arc cosine, nan outside [-1, 1].  Gradient: -g/sqrt(1 - x**2)."""
 
     def arccos_(self) -> Tensor:
-        """`acos` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `acos` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def arccosh(self, *, out: Tensor | None = ...) -> Tensor:
         """Return the inverse hyperbolic cosine, nan below 1.  Gradient: g/sqrt(x**2 - 1)."""
 
     def arccosh_(self) -> Tensor:
-        """`acosh` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `acosh` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def arcsin(self, *, out: Tensor | None = ...) -> Tensor:
         """Return the arc sine, nan outside [-1, 1].  Gradient: g/sqrt(1 - x**2), inf at the ends."""
 
     def arcsin_(self) -> Tensor:
-        """`asin` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `asin` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def arcsinh(self, *, out: Tensor | None = ...) -> Tensor:
         """Return the inverse hyperbolic sine.  Gradient: g/sqrt(x**2 + 1), where the square may overflow."""
 
     def arcsinh_(self) -> Tensor:
-        """`asinh` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `asinh` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def arctan(self, *, out: Tensor | None = ...) -> Tensor:
         """Return the arc tangent.  Gradient: g/(1 + x**2)."""
@@ -363,28 +363,28 @@ class Attached:
         """Return the angle of the point (other, input), in (-pi, pi]."""
 
     def arctan2_(self, other: Tensor | builtins.float) -> Tensor:
-        """`atan2` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `atan2` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def arctan_(self) -> Tensor:
-        """`atan` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `atan` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def arctanh(self, *, out: Tensor | None = ...) -> Tensor:
         """Return the inverse hyperbolic tangent, nan outside [-1, 1].  Gradient: g/(1 - x**2)."""
 
     def arctanh_(self) -> Tensor:
-        """`atanh` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `atanh` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def argmax(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
         """Return the int64 position of the largest element, of all or along `dim`; the first of ties, and nan wins."""
 
     def argmax_keepdim(self, dim: Any = ...) -> Any:
-        """`argmax` with the reduced dims kept as length 1."""
+        """Return `argmax` with the reduced dims kept as length 1."""
 
     def argmin(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
         """Return the int64 position of the smallest element, of all or along `dim`; the first of ties, and nan wins."""
 
     def argmin_keepdim(self, dim: Any = ...) -> Any:
-        """`argmin` with the reduced dims kept as length 1."""
+        """Return `argmin` with the reduced dims kept as length 1."""
 
     def argsort(self, dim: builtins.int = ..., descending: builtins.bool = ..., stable: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
         """Return the positions that sort the elements along `dim`; always stable, nan last."""
@@ -405,13 +405,13 @@ class Attached:
         """Return the arc sine, nan outside [-1, 1].  Gradient: g/sqrt(1 - x**2), inf at the ends."""
 
     def asin_(self) -> Tensor:
-        """`asin` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `asin` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def asinh(self, *, out: Tensor | None = ...) -> Tensor:
         """Return the inverse hyperbolic sine.  Gradient: g/sqrt(x**2 + 1), where the square may overflow."""
 
     def asinh_(self) -> Tensor:
-        """`asinh` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `asinh` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def astype(self, *args: Any, dtype: Any = ..., device: Any = ..., copy: builtins.bool = ..., non_blocking: builtins.bool = ..., memory_format: Any = ...) -> Tensor:
         """Return x in another dtype and/or on another device: `x.to(mg.float64)`, `x.to("reference")`, `x.to(other)`."""
@@ -423,16 +423,16 @@ class Attached:
         """Return the angle of the point (other, input), in (-pi, pi]."""
 
     def atan2_(self, other: Tensor | builtins.float) -> Tensor:
-        """`atan2` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `atan2` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def atan_(self) -> Tensor:
-        """`atan` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `atan` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def atanh(self, *, out: Tensor | None = ...) -> Tensor:
         """Return the inverse hyperbolic tangent, nan outside [-1, 1].  Gradient: g/(1 - x**2)."""
 
     def atanh_(self) -> Tensor:
-        """`atanh` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `atanh` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def backward(self, gradient: Tensor | None = ..., retain_graph: builtins.bool | None = ..., create_graph: builtins.bool = ..., inputs: Tensor | Sequence[Tensor] | None = ...) -> GradStore:
         """Compute the gradients of y with respect to every Var that it depends on, and add each to the Var's `.grad`."""
@@ -441,7 +441,7 @@ class Attached:
         """Return beta * input + alpha * batch1 @ batch2 for batches of matrices: see `addmm` and `bmm`."""
 
     def baddbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ...) -> Tensor:
-        """`baddbmm` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `baddbmm` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def bernoulli(self, p: Any = ..., *, generator: Any = ..., out: Tensor | None = ...) -> Tensor:
         """Return 1 with the probability in each element, otherwise 0, in input's dtype; p replaces all probabilities."""
@@ -450,7 +450,7 @@ class Attached:
         """Fill with 1 with probability p, a number or a tensor that broadcasts, otherwise 0; in place."""
 
     def bfloat16(self, memory_format: Any = ...) -> Tensor:
-        """x as bfloat16."""
+        """Return x as bfloat16."""
 
     def bincount(self, weights: Tensor | None = ..., minlength: builtins.int = ...) -> Tensor:
         """Return how often each integer from 0 on is in a vector, or the sum of the weights of its occurrences."""
@@ -459,49 +459,49 @@ class Attached:
         """Return the bits in both; for bool `and`."""
 
     def bitwise_and_(self, other: Tensor | builtins.float) -> Tensor:
-        """`bitwise_and` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `bitwise_and` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def bitwise_left_shift(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """Return input * 2**other, as bits; 0 where other is negative, or not below the number of bits."""
 
     def bitwise_left_shift_(self, other: Tensor | builtins.float) -> Tensor:
-        """`bitwise_left_shift` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `bitwise_left_shift` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def bitwise_not(self, *, out: Tensor | None = ...) -> Tensor:
         """Return input with all bits flipped; for bool `not`.  Raises DTypeError for floats."""
 
     def bitwise_not_(self) -> Tensor:
-        """`bitwise_not` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `bitwise_not` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def bitwise_or(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """Return the bits in either; for bool `or`."""
 
     def bitwise_or_(self, other: Tensor | builtins.float) -> Tensor:
-        """`bitwise_or` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `bitwise_or` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def bitwise_right_shift(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """Return input / 2**other, rounded down; 0 or -1 where other is negative, or not below the number of bits."""
 
     def bitwise_right_shift_(self, other: Tensor | builtins.float) -> Tensor:
-        """`bitwise_right_shift` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `bitwise_right_shift` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def bitwise_xor(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """Return the bits in exactly one; for bool `!=`."""
 
     def bitwise_xor_(self, other: Tensor | builtins.float) -> Tensor:
-        """`bitwise_xor` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `bitwise_xor` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def bmm(self, mat2: Tensor, *, out: Tensor | None = ...) -> Tensor:
         """Return the products of two batches of matrices, one by one; the batch is the first of three dims."""
 
     def bool(self, memory_format: Any = ...) -> Tensor:
-        """x as bool."""
+        """Return x as bool."""
 
     def broadcast_add(self, other: Tensor | builtins.float, *, alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
         """Return the sum of input and alpha * other, element by element; shapes broadcast.  For bool it is `or`."""
 
     def broadcast_add_(self, other: Tensor | builtins.float, *, alpha: builtins.float = ...) -> Tensor:
-        """`add` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `add` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def broadcast_as(self, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
         """Return a view with dims of length 1 expanded and new first dims.  Gradient: g summed over the expanded dims."""
@@ -510,37 +510,37 @@ class Attached:
         """Return input/other, rounded if rounding_mode is "floor" or "trunc"; integers become the default float."""
 
     def broadcast_div_(self, other: Tensor | builtins.float, *, rounding_mode: Any = ...) -> Tensor:
-        """`div` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `div` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def broadcast_eq(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """Return input == other."""
 
     def broadcast_eq_(self, other: Tensor | builtins.float) -> Tensor:
-        """`eq` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `eq` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def broadcast_ge(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """Return input >= other."""
 
     def broadcast_ge_(self, other: Tensor | builtins.float) -> Tensor:
-        """`ge` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `ge` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def broadcast_gt(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """Return input > other."""
 
     def broadcast_gt_(self, other: Tensor | builtins.float) -> Tensor:
-        """`gt` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `gt` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def broadcast_le(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """Return input <= other."""
 
     def broadcast_le_(self, other: Tensor | builtins.float) -> Tensor:
-        """`le` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `le` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def broadcast_lt(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """Return input < other."""
 
     def broadcast_lt_(self, other: Tensor | builtins.float) -> Tensor:
-        """`lt` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `lt` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def broadcast_matmul(self, other: Tensor, *, out: Tensor | None = ...) -> Tensor:
         """Return the matrix product; a 1-d operand is a row on the left and a column on the right, and its dim is removed."""
@@ -549,43 +549,43 @@ class Attached:
         """Return the larger of two; nan wins.  Gradient: g to the larger operand, g/2 to each at ties."""
 
     def broadcast_maximum_(self, other: Tensor | builtins.float) -> Tensor:
-        """`maximum` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `maximum` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def broadcast_minimum(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """Return the smaller of two; nan wins.  Gradient: g to the smaller operand, g/2 to each at ties."""
 
     def broadcast_minimum_(self, other: Tensor | builtins.float) -> Tensor:
-        """`minimum` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `minimum` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def broadcast_mul(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """Return the product per element; shapes broadcast.  For bool it is `and`.  Gradient: g*other and g*input."""
 
     def broadcast_mul_(self, other: Tensor | builtins.float) -> Tensor:
-        """`mul` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `mul` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def broadcast_ne(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """Return input != other."""
 
     def broadcast_ne_(self, other: Tensor | builtins.float) -> Tensor:
-        """`ne` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `ne` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def broadcast_pow(self, exponent: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """Return input**exponent; negative bases with integer exponents work.  Integers stay integers and wrap."""
 
     def broadcast_pow_(self, exponent: Tensor | builtins.float) -> Tensor:
-        """`pow` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `pow` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def broadcast_sub(self, other: Tensor | builtins.float, *, alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
         """Return the difference of input and alpha * other, element by element; shapes broadcast.  Gradient: g and -g."""
 
     def broadcast_sub_(self, other: Tensor | builtins.float, *, alpha: builtins.float = ...) -> Tensor:
-        """`sub` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `sub` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def broadcast_to(self, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
         """Return a view with dims of length 1 expanded and new first dims.  Gradient: g summed over the expanded dims."""
 
     def byte(self, memory_format: Any = ...) -> Tensor:
-        """x as uint8."""
+        """Return x as uint8."""
 
     def cauchy_(self, median: builtins.float = ..., sigma: builtins.float = ..., *, generator: Any = ...) -> Tensor:
         """Fill with Cauchy numbers, in place: median + sigma*tan(pi*(u - 0.5)) for uniform u."""
@@ -594,19 +594,19 @@ class Attached:
         """Return the smallest integer not below x.  Gradient: 0."""
 
     def ceil_(self) -> Tensor:
-        """`ceil` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `ceil` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def celu(self, alpha: Tensor | builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
         """Return input where it is positive, otherwise alpha * (exp(input/alpha) - 1). inplace: write into input."""
 
     def celu_(self, alpha: Tensor | builtins.float = ...) -> Tensor:
-        """`celu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `celu` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def char(self, memory_format: Any = ...) -> Tensor:
-        """x as int8."""
+        """Return x as int8."""
 
     def cholesky(self, upper: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
-        """`mg.linalg.cholesky`: the triangle whose product with its transpose is a positive definite matrix."""
+        """Return `mg.linalg.cholesky`: the triangle whose product with its transpose is a positive definite matrix."""
 
     def cholesky_inverse(self, upper: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
         """Return the inverse of a matrix by its factor of `cholesky`."""
@@ -621,34 +621,34 @@ class Attached:
         """Return min(max(input, min), max); either bound may be None, a number or a tensor."""
 
     def clamp_(self, min: Any = ..., max: Any = ...) -> Tensor:
-        """`clamp` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `clamp` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def clamp_max(self, max: Any, *, out: Tensor | None = ...) -> Tensor:
         """Return input, not above max.  Gradient: g there and at the bound, 0 above, where the bound gets it."""
 
     def clamp_max_(self, max: Any) -> Tensor:
-        """`clamp_max` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `clamp_max` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def clamp_min(self, min: Any, *, out: Tensor | None = ...) -> Tensor:
         """Return input, not below min.  Gradient: g there and at the bound, 0 below, where the bound gets it."""
 
     def clamp_min_(self, min: Any) -> Tensor:
-        """`clamp_min` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `clamp_min` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def clip(self, min: Any = ..., max: Any = ..., *, out: Tensor | None = ...) -> Tensor:
         """Return min(max(input, min), max); either bound may be None, a number or a tensor."""
 
     def clip_(self, min: Any = ..., max: Any = ...) -> Tensor:
-        """`clamp` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `clamp` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def clone(self, *, memory_format: Any = ...) -> Tensor:
         """Return a row-major copy in storage of its own.  Gradient: g."""
 
     def conj(self) -> Tensor:
-        """x itself: it is dense and real."""
+        """Return x itself: it is dense and real."""
 
     def conj_physical(self) -> Tensor:
-        """x itself: it is dense and real."""
+        """Return x itself: it is dense and real."""
 
     def const_set(self, value: builtins.float) -> Tensor:
         """Set every element to `value`, in place."""
@@ -666,7 +666,7 @@ class Attached:
         """Return |input| with the sign of other, which -0.0 and nan have too."""
 
     def copysign_(self, other: Tensor | builtins.float) -> Tensor:
-        """`copysign` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `copysign` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def corrcoef(self) -> Tensor:
         """Return the correlations of the rows of input: `cov` over the deviations of both, not outside of -1 to 1."""
@@ -675,13 +675,13 @@ class Attached:
         """Return the cosine.  Gradient: -g*sin(x)."""
 
     def cos_(self) -> Tensor:
-        """`cos` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `cos` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def cosh(self, *, out: Tensor | None = ...) -> Tensor:
         """Return the hyperbolic cosine.  Gradient: g*sinh(x)."""
 
     def cosh_(self) -> Tensor:
-        """`cosh` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `cosh` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def count_nonzero(self, dim: builtins.int | Sequence[builtins.int] | None = ...) -> Tensor:
         """Return how many elements over `dim` are not zero, in int64; nan is not zero."""
@@ -693,7 +693,7 @@ class Attached:
         """Return x on the CPU; x itself where it is there."""
 
     def cross(self, other: Tensor, dim: builtins.int | None = ..., *, out: Tensor | None = ...) -> Tensor:
-        """The vector products of vectors of three elements along `dim`, without one the first dim of 3; both broadcast."""
+        """Return the cross products of vectors along `dim`, or the first dim of length 3 if None; both broadcast."""
 
     def cuda(self, device: Any = ..., non_blocking: builtins.bool = ...) -> Tensor:
         """Return x on a CUDA device, the first one; x itself where it is there.  non_blocking: as that of `to`."""
@@ -708,23 +708,23 @@ class Attached:
         """Return products of all elements up to each along `dim`; dtypes as `cumsum`.  Gradient: exact with zeros too."""
 
     def cumprod_(self, dim: builtins.int, *, dtype: Any = ...) -> Tensor:
-        """`cumprod` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `cumprod` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def cumsum(self, dim: builtins.int, *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
         """Return the sums of all elements up to each along `dim`."""
 
     def cumsum_(self, dim: builtins.int, *, dtype: Any = ...) -> Tensor:
-        """`cumsum` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `cumsum` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     @property
     def data(self) -> Tensor:
-        """The values without history, in the same memory, as `detach()`; `x.data = value` writes them, unrecorded."""
+        """Return the values without history, in the same memory, as `detach()`; `x.data = value` writes them, unrecorded."""
 
     def deg2rad(self, *, out: Tensor | None = ...) -> Tensor:
         """Convert degrees to radians, x*pi/180.  Gradient: g*pi/180."""
 
     def deg2rad_(self) -> Tensor:
-        """`deg2rad` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `deg2rad` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def det(self) -> Tensor:
         """Return `mg.linalg.det`: the determinants of square matrices."""
@@ -754,7 +754,7 @@ class Attached:
         """Return the derivative of lgamma: -inf at 0, inf at -0.0, nan at negative integers."""
 
     def digamma_(self) -> Tensor:
-        """`digamma` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `digamma` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def dim(self, dim: builtins.int | None = ...) -> builtins.int:
         """Return the number of dims; with an argument, as in candle, the length of that dim."""
@@ -770,25 +770,25 @@ class Attached:
         """Return input/other, rounded if rounding_mode is "floor" or "trunc"; integers become the default float."""
 
     def div_(self, other: Tensor | builtins.float, *, rounding_mode: Any = ...) -> Tensor:
-        """`div` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `div` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def divide(self, other: Tensor | builtins.float, *, rounding_mode: Any = ..., out: Tensor | None = ...) -> Tensor:
         """Return input/other, rounded if rounding_mode is "floor" or "trunc"; integers become the default float."""
 
     def divide_(self, other: Tensor | builtins.float, *, rounding_mode: Any = ...) -> Tensor:
-        """`div` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `div` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def dot(self, tensor: Tensor, *, out: Tensor | None = ...) -> Tensor:
         """Return the inner product of two vectors of one length."""
 
     def double(self, memory_format: Any = ...) -> Tensor:
-        """x as float64."""
+        """Return x as float64."""
 
     def dsplit(self, sections: builtins.int | Sequence[builtins.int] | Tensor) -> builtins.tuple[Tensor, ...]:
         """Return views of parts of one size, or up to indices, along the third dim."""
 
     def elem_count(self) -> builtins.int:
-        """Number of elements."""
+        """Return the number of elements."""
 
     def element_size(self) -> builtins.int:
         """Return the number of bytes of an element."""
@@ -797,13 +797,13 @@ class Attached:
         """Return input where it is positive, otherwise alpha * (exp(input) - 1). inplace: write into input and return it."""
 
     def elu_(self, alpha: Tensor | builtins.float = ...) -> Tensor:
-        """`elu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `elu` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def eq(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """Return input == other."""
 
     def eq_(self, other: Tensor | builtins.float) -> Tensor:
-        """`eq` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `eq` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def equal(self, other: Tensor) -> builtins.bool:
         """Return whether two tensors have one shape and equal elements; nan is equal to nothing."""
@@ -812,19 +812,19 @@ class Attached:
         """Return the error function.  Gradient: g*2/sqrt(pi)*exp(-x**2)."""
 
     def erf_(self) -> Tensor:
-        """`erf` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `erf` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def erfc(self, *, out: Tensor | None = ...) -> Tensor:
         """Return 1 - erf(x) without cancellation for large x.  Gradient: -g*2/sqrt(pi)*exp(-x**2)."""
 
     def erfc_(self) -> Tensor:
-        """`erfc` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `erfc` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def erfinv(self, *, out: Tensor | None = ...) -> Tensor:
         """Return the y with erf(y) = x: infinities at -1 and 1, nan beyond.  Gradient: g*sqrt(pi)/2*exp(y**2)."""
 
     def erfinv_(self) -> Tensor:
-        """`erfinv` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `erfinv` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def exp(self, *, out: Tensor | None = ...) -> Tensor:
         """Return e**x.  exp(-inf) = 0, exp(inf) = inf.  Gradient: g*exp(x)."""
@@ -833,10 +833,10 @@ class Attached:
         """Return 2**x.  Gradient: g*2**x*ln(2)."""
 
     def exp2_(self) -> Tensor:
-        """`exp2` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `exp2` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def exp_(self) -> Tensor:
-        """`exp` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `exp` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def expand(self, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
         """Return a view with dims of length 1 expanded and new first dims.  Gradient: g summed over the expanded dims."""
@@ -851,7 +851,7 @@ class Attached:
         """Return exp(x) - 1 without cancellation near 0.  Gradient: g*exp(x)."""
 
     def expm1_(self) -> Tensor:
-        """`expm1` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `expm1` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def exponential_(self, lambd: builtins.float = ..., *, generator: Any = ...) -> Tensor:
         """Fill with exponential numbers with the rate lambd, in place: -log(1 - u)/lambd for uniform u."""
@@ -866,7 +866,7 @@ class Attached:
         """Return x without its fraction.  Gradient: 0."""
 
     def fix_(self) -> Tensor:
-        """`trunc` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `trunc` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def flatten(self, start_dim: builtins.int = ..., end_dim: builtins.int = ...) -> Tensor:
         """Return the dims from start_dim to end_dim (included) as one; a tensor of shape () becomes (1,)."""
@@ -890,43 +890,43 @@ class Attached:
         """Return a view with the rows, the first dim, in reverse order."""
 
     def float(self, memory_format: Any = ...) -> Tensor:
-        """x as float32."""
+        """Return x as float32."""
 
     def float_power(self, exponent: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """Return input**exponent, in float64 for every dtype.  Gradient: as of `pow`."""
 
     def float_power_(self, exponent: Tensor | builtins.float) -> Tensor:
-        """`float_power` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `float_power` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def floor(self, *, out: Tensor | None = ...) -> Tensor:
         """Return the largest integer not above x.  Gradient: 0."""
 
     def floor_(self) -> Tensor:
-        """`floor` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `floor` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def floor_divide(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """Return the largest integer not above input/other, as Python's `//`; an integer over 0 is 0.  Gradient: 0."""
 
     def floor_divide_(self, other: Tensor | builtins.float) -> Tensor:
-        """`floor_divide` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `floor_divide` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def fmax(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """Return the larger of two; a number wins over nan.  Gradient: g to the larger, at ties to input."""
 
     def fmax_(self, other: Tensor | builtins.float) -> Tensor:
-        """`fmax` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `fmax` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def fmin(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """Return the smaller of two; a number wins over nan.  Gradient: g to the smaller, at ties to input."""
 
     def fmin_(self, other: Tensor | builtins.float) -> Tensor:
-        """`fmin` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `fmin` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def fmod(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """Return input - other*trunc(input/other), with the sign of input, as C's fmod; for integers 0 if other is 0."""
 
     def fmod_(self, other: Tensor | builtins.float) -> Tensor:
-        """`fmod` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `fmod` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def force_contiguous(self, *, memory_format: Any = ...) -> Tensor:
         """Return a row-major copy in storage of its own.  Gradient: g."""
@@ -935,7 +935,7 @@ class Attached:
         """Return x without its integer part, with the sign of x; nan for an infinity.  Gradient: g."""
 
     def frac_(self) -> Tensor:
-        """`frac` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `frac` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def frexp(self, *, out: Tensor | None = ...) -> Any:
         """Return the mantissa and the exponent of each element: input = mantissa * 2**exponent."""
@@ -947,25 +947,25 @@ class Attached:
         """Return the greatest common divisor of |input| and |other|; that of 0 and 0 is 0."""
 
     def gcd_(self, other: Tensor | builtins.float) -> Tensor:
-        """`gcd` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `gcd` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def ge(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """Return input >= other."""
 
     def ge_(self, other: Tensor | builtins.float) -> Tensor:
-        """`ge` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `ge` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def gelu(self, approximate: builtins.str = ..., *, out: Tensor | None = ...) -> Tensor:
-        """input times its normal distribution function, to some ulp also where it is tiny; approximate="tanh": `gelu_tanh`."""
+        """Return input * Phi(input), the normal distribution, to some ulp for tiny values; approximate="tanh": `gelu_tanh`."""
 
     def gelu_(self, approximate: builtins.str = ...) -> Tensor:
-        """`gelu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `gelu` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def gelu_erf(self, approximate: builtins.str = ..., *, out: Tensor | None = ...) -> Tensor:
-        """input times its normal distribution function, to some ulp also where it is tiny; approximate="tanh": `gelu_tanh`."""
+        """Return input * Phi(input), the normal distribution, to some ulp for tiny values; approximate="tanh": `gelu_tanh`."""
 
     def gelu_erf_(self, approximate: builtins.str = ...) -> Tensor:
-        """`gelu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `gelu` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def geometric_(self, p: builtins.float, *, generator: Any = ...) -> Tensor:
         """Fill with numbers of trials up to the first success, each with probability p; in place."""
@@ -987,62 +987,62 @@ class Attached:
 
     @property
     def grad(self) -> Tensor | None:
-        """The gradient for `retain_grad`, or that of a frozen Var, otherwise None; a Var has its own."""
+        """Return the gradient for `retain_grad`, or that of a frozen Var, otherwise None; a Var has its own."""
 
     @property
     def grad_fn(self) -> Any:
-        """The node that recorded how its values were made; None for a leaf."""
+        """Return the node that recorded how its values were made; None for a leaf."""
 
     def greater(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """Return input > other."""
 
     def greater_(self, other: Tensor | builtins.float) -> Tensor:
-        """`gt` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `gt` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def greater_equal(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """Return input >= other."""
 
     def greater_equal_(self, other: Tensor | builtins.float) -> Tensor:
-        """`ge` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `ge` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def gt(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """Return input > other."""
 
     def gt_(self, other: Tensor | builtins.float) -> Tensor:
-        """`gt` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `gt` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def half(self, memory_format: Any = ...) -> Tensor:
-        """x as float16."""
+        """Return x as float16."""
 
     def hardshrink(self, lambd: Tensor | builtins.float = ..., *, out: Tensor | None = ...) -> Tensor:
         """Return input where |input| > lambd, otherwise 0; nan stays nan.  Gradient: g there, 0 elsewhere."""
 
     def hardshrink_(self, lambd: Tensor | builtins.float = ...) -> Tensor:
-        """`hardshrink` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `hardshrink` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def hardsigmoid(self, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
         """Return relu6(x + 3) / 6.  Gradient: g/6 inside (-3, 3), 0 elsewhere and at both ends."""
 
     def hardsigmoid_(self) -> Tensor:
-        """`hardsigmoid` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `hardsigmoid` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def hardswish(self, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
         """Return input * relu6(input + 3) / 6.  Gradient: g*(input/3 + 1/2) in (-3, 3), 0 at -3 and below, g from 3 on."""
 
     def hardswish_(self) -> Tensor:
-        """`hardswish` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `hardswish` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def hardtanh(self, min_val: Tensor | builtins.float = ..., max_val: Tensor | builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
         """Return input, not below min_val and not above max_val; nan stays nan."""
 
     def hardtanh_(self, min_val: Tensor | builtins.float = ..., max_val: Tensor | builtins.float = ...) -> Tensor:
-        """`hardtanh` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `hardtanh` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def heaviside(self, values: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """Return 0 below 0, 1 above, and values at 0; 0 for nan.  Gradient: 0; g at 0 for values."""
 
     def heaviside_(self, values: Tensor | builtins.float) -> Tensor:
-        """`heaviside` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `heaviside` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def histc(self, bins: builtins.int = ..., min: builtins.float = ..., max: builtins.float = ..., *, out: Tensor | None = ...) -> Tensor:
         """Return how many elements are in each of `bins` equal parts from min to max, in input's dtype; others are ignored."""
@@ -1057,7 +1057,7 @@ class Attached:
         """Return sqrt(input**2 + other**2), where the squares may overflow; infinite if one operand is."""
 
     def hypot_(self, other: Tensor | builtins.float) -> Tensor:
-        """`hypot` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `hypot` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def i(self, index: Any) -> Tensor:
         """x[index]: ints, slices, None and Ellipsis give a view; index tensors, lists of ints and masks a copy."""
@@ -1066,37 +1066,37 @@ class Attached:
         """Return the modified Bessel function I0: the mean of exp(x*cos(t)).  Gradient: g*i1(x)."""
 
     def i0_(self) -> Tensor:
-        """`i0` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `i0` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def index_add(self, dim: builtins.int, index: Tensor, source: Tensor, *, alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
         """Return input with alpha * source added along `dim` at the 1-d `index`; repeated positions add up."""
 
     def index_add_(self, dim: builtins.int, index: Tensor, source: Tensor, *, alpha: builtins.float = ...) -> Tensor:
-        """`index_add` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `index_add` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def index_copy(self, dim: builtins.int, index: Tensor, source: Tensor, *, out: Tensor | None = ...) -> Tensor:
         """Return input with its slices along `dim` at the 1-d `index` replaced by those of source."""
 
     def index_copy_(self, dim: builtins.int, index: Tensor, source: Tensor) -> Tensor:
-        """`index_copy` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `index_copy` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def index_fill(self, dim: builtins.int, index: Tensor, value: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """Return input with one value in the slices along `dim` that the 1-d `index` names."""
 
     def index_fill_(self, dim: builtins.int, index: Tensor, value: Tensor | builtins.float) -> Tensor:
-        """`index_fill` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `index_fill` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def index_put(self, indices: Any, values: Tensor, accumulate: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
         """Return input with values, which broadcast, at input[indices]; indices is a sequence of index tensors or masks."""
 
     def index_put_(self, indices: Any, values: Tensor, accumulate: builtins.bool = ...) -> Tensor:
-        """`index_put` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `index_put` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def index_reduce(self, dim: builtins.int, index: Tensor, source: Tensor, reduce: builtins.str, *, include_self: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
         """Return input with each slice of source along `dim` reduced into the slice that the 1-d `index` names."""
 
     def index_reduce_(self, dim: builtins.int, index: Tensor, source: Tensor, reduce: builtins.str, *, include_self: builtins.bool = ...) -> Tensor:
-        """`index_reduce` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `index_reduce` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def index_select(self, dim: builtins.int, index: Tensor, *, out: Tensor | None = ...) -> Tensor:
         """Return the slices of input along `dim` that the 1-d `index` names, in its order."""
@@ -1105,7 +1105,7 @@ class Attached:
         """Return the inner products of rows, which are the last dims; of a number it is the product with it."""
 
     def int(self, memory_format: Any = ...) -> Tensor:
-        """x as int32."""
+        """Return x as int32."""
 
     def inverse(self, *, out: Tensor | None = ...) -> Tensor:
         """Return `mg.linalg.inv`: the inverses of square matrices."""
@@ -1114,7 +1114,7 @@ class Attached:
         """Return False: there are no complex numbers."""
 
     def is_conj(self) -> builtins.bool:
-        """False: there is no such tensor."""
+        """Return False: there is no such tensor."""
 
     @property
     def is_cpu(self) -> builtins.bool:
@@ -1125,7 +1125,7 @@ class Attached:
         """Whether it is on a CUDA device."""
 
     def is_distributed(self) -> builtins.bool:
-        """False: there is no such tensor."""
+        """Return False: there is no such tensor."""
 
     def is_floating_point(self) -> builtins.bool:
         """Return whether the dtype is a float."""
@@ -1135,34 +1135,34 @@ class Attached:
 
     @property
     def is_ipu(self) -> builtins.bool:
-        """False: there is no such tensor."""
+        """Return False: there is no such tensor."""
 
     @property
     def is_maia(self) -> builtins.bool:
-        """False: there is no such tensor."""
+        """Return False: there is no such tensor."""
 
     @property
     def is_meta(self) -> builtins.bool:
-        """False: there is no such device."""
+        """Return False: there is no such device."""
 
     @property
     def is_mkldnn(self) -> builtins.bool:
-        """False: there is no such tensor."""
+        """Return False: there is no such tensor."""
 
     @property
     def is_mps(self) -> builtins.bool:
-        """False: there is no such device."""
+        """Return False: there is no such device."""
 
     @property
     def is_mtia(self) -> builtins.bool:
-        """False: there is no such tensor."""
+        """Return False: there is no such tensor."""
 
     def is_neg(self) -> builtins.bool:
-        """False: there is no such tensor."""
+        """Return False: there is no such tensor."""
 
     @property
     def is_nested(self) -> builtins.bool:
-        """False: there is no such tensor."""
+        """Return False: there is no such tensor."""
 
     def is_nonzero(self) -> builtins.bool:
         """Return whether the only element is not zero; raises ArgumentError for another number of elements."""
@@ -1172,7 +1172,7 @@ class Attached:
 
     @property
     def is_quantized(self) -> builtins.bool:
-        """False: there is no such tensor."""
+        """Return False: there is no such tensor."""
 
     def is_same_size(self, other: Tensor) -> builtins.bool:
         """Return whether two tensors have one shape."""
@@ -1181,30 +1181,30 @@ class Attached:
         """Return whether another tensor shows the same memory in the same layout."""
 
     def is_shared(self) -> builtins.bool:
-        """False: there is no such tensor."""
+        """Return False: there is no such tensor."""
 
     def is_signed(self) -> builtins.bool:
         """Return whether the dtype has negative numbers."""
 
     @property
     def is_sparse(self) -> builtins.bool:
-        """False: there is no such tensor."""
+        """Return False: there is no such tensor."""
 
     @property
     def is_sparse_csr(self) -> builtins.bool:
-        """False: there is no such tensor."""
+        """Return False: there is no such tensor."""
 
     @property
     def is_vulkan(self) -> builtins.bool:
-        """False: there is no such tensor."""
+        """Return False: there is no such tensor."""
 
     @property
     def is_xla(self) -> builtins.bool:
-        """False: there is no such tensor."""
+        """Return False: there is no such tensor."""
 
     @property
     def is_xpu(self) -> builtins.bool:
-        """False: there is no such device."""
+        """Return False: there is no such device."""
 
     def isclose(self, other: Tensor, rtol: builtins.float = ..., atol: builtins.float = ..., equal_nan: builtins.bool = ...) -> Tensor:
         """Return whether |input - other| <= atol + rtol*|other|, or both are equal; with equal_nan two nan are equal."""
@@ -1213,44 +1213,44 @@ class Attached:
         """Return whether x is neither infinite nor nan."""
 
     def isfinite_(self) -> Tensor:
-        """`isfinite` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `isfinite` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def isinf(self, *, out: Tensor | None = ...) -> Tensor:
         """Return whether x is infinite, of either sign."""
 
     def isinf_(self) -> Tensor:
-        """`isinf` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `isinf` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def isnan(self, *, out: Tensor | None = ...) -> Tensor:
         """Return whether x is nan."""
 
     def isnan_(self) -> Tensor:
-        """`isnan` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `isnan` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def isneginf(self, *, out: Tensor | None = ...) -> Tensor:
         """Return whether x is -inf."""
 
     def isneginf_(self) -> Tensor:
-        """`isneginf` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `isneginf` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def isposinf(self, *, out: Tensor | None = ...) -> Tensor:
         """Return whether x is inf."""
 
     def isposinf_(self) -> Tensor:
-        """`isposinf` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `isposinf` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def isreal(self, *, out: Tensor | None = ...) -> Tensor:
         """Return True: there are no complex numbers."""
 
     def isreal_(self) -> Tensor:
-        """`isreal` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `isreal` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def item(self) -> Any:
         """Return the only element as a Python number.  Raises ShapeError for more or fewer."""
 
     @property
     def itemsize(self) -> builtins.int:
-        """The number of bytes of an element."""
+        """Return the number of bytes of an element."""
 
     def kron(self, other: Tensor, *, out: Tensor | None = ...) -> Tensor:
         """Return the Kronecker product: each element of input times all of other, as a block in its place."""
@@ -1262,49 +1262,49 @@ class Attached:
         """Return the least common multiple of |input| and |other|, 0 where one is 0; it wraps."""
 
     def lcm_(self, other: Tensor | builtins.float) -> Tensor:
-        """`lcm` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `lcm` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def ldexp(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """Return input * 2**other.  Gradient: g*2**other, and g*y*ln(2) for other."""
 
     def ldexp_(self, other: Tensor | builtins.float) -> Tensor:
-        """`ldexp` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `ldexp` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def le(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """Return input <= other."""
 
     def le_(self, other: Tensor | builtins.float) -> Tensor:
-        """`le` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `le` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def leaky_relu(self, negative_slope: Tensor | builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
         """Return input where it is positive, otherwise negative_slope * input. inplace: write into input and return it."""
 
     def leaky_relu_(self, negative_slope: Tensor | builtins.float = ...) -> Tensor:
-        """`leaky_relu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `leaky_relu` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def lerp(self, end: Tensor | builtins.float, weight: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """Return input + weight * (end - input), exactly `end` for the weight 1."""
 
     def lerp_(self, end: Tensor | builtins.float, weight: Tensor | builtins.float) -> Tensor:
-        """`lerp` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `lerp` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def less(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """Return input < other."""
 
     def less_(self, other: Tensor | builtins.float) -> Tensor:
-        """`lt` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `lt` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def less_equal(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """Return input <= other."""
 
     def less_equal_(self, other: Tensor | builtins.float) -> Tensor:
-        """`le` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `le` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def lgamma(self, *, out: Tensor | None = ...) -> Tensor:
         """Return log(|gamma(x)|), inf at 0 and at negative integers.  Gradient: g*digamma(x)."""
 
     def lgamma_(self) -> Tensor:
-        """`lgamma` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `lgamma` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def log(self, *, out: Tensor | None = ...) -> Tensor:
         """Return the natural logarithm; -inf at 0, nan below.  Gradient: g/x."""
@@ -1313,22 +1313,22 @@ class Attached:
         """Return the logarithm to base 10.  Gradient: g/(x*ln(10))."""
 
     def log10_(self) -> Tensor:
-        """`log10` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `log10` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def log1p(self, *, out: Tensor | None = ...) -> Tensor:
         """Return log(1 + x) without cancellation near 0.  Gradient: g/(1+x)."""
 
     def log1p_(self) -> Tensor:
-        """`log1p` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `log1p` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def log2(self, *, out: Tensor | None = ...) -> Tensor:
         """Return the logarithm to base 2.  Gradient: g/(x*ln(2))."""
 
     def log2_(self) -> Tensor:
-        """`log2` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `log2` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def log_(self) -> Tensor:
-        """`log` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `log` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def log_normal_(self, mean: builtins.float = ..., std: builtins.float = ..., *, generator: Any = ...) -> Tensor:
         """Fill with exponentials of normal numbers with this mean and deviation, in place."""
@@ -1337,7 +1337,7 @@ class Attached:
         """Return log(sigmoid(x)), without overflow.  Gradient: g*sigmoid(-x)."""
 
     def log_sigmoid_(self) -> Tensor:
-        """`log_sigmoid` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `log_sigmoid` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def log_softmax(self, dim: builtins.int, dtype: Any = ..., *, out: Tensor | None = ...) -> Tensor:
         """Return log(softmax(input)) along `dim`, without leaving the logarithm.  Gradient: g - exp(y) * sum(g)."""
@@ -1352,10 +1352,10 @@ class Attached:
         """Return log2(2**input + 2**other) without overflow.  Gradient: g times each operand's share."""
 
     def logaddexp2_(self, other: Tensor | builtins.float) -> Tensor:
-        """`logaddexp2` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `logaddexp2` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def logaddexp_(self, other: Tensor | builtins.float) -> Tensor:
-        """`logaddexp` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `logaddexp` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def logcumsumexp(self, dim: builtins.int, *, out: Tensor | None = ...) -> Tensor:
         """Return log(cumsum(exp(input))) along `dim`, without overflow.  Floats only."""
@@ -1367,54 +1367,54 @@ class Attached:
         """Return whether both are not zero."""
 
     def logical_and_(self, other: Tensor | builtins.float) -> Tensor:
-        """`logical_and` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `logical_and` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def logical_not(self, *, out: Tensor | None = ...) -> Tensor:
         """Return whether x is zero."""
 
     def logical_not_(self) -> Tensor:
-        """`logical_not` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `logical_not` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def logical_or(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """Return whether one is not zero."""
 
     def logical_or_(self, other: Tensor | builtins.float) -> Tensor:
-        """`logical_or` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `logical_or` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def logical_xor(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """Return whether exactly one is not zero."""
 
     def logical_xor_(self, other: Tensor | builtins.float) -> Tensor:
-        """`logical_xor` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `logical_xor` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def logit(self, eps: Any = ..., *, out: Tensor | None = ...) -> Tensor:
         """Return log(x/(1-x)), the inverse of sigmoid, nan outside of [0, 1]; eps: of x in [eps, 1 - eps]."""
 
     def logit_(self, eps: Any = ...) -> Tensor:
-        """`logit` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `logit` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def logsumexp(self, dim: builtins.int | Sequence[builtins.int] | None, keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
         """Return log(sum(exp(x))) over `dim`; nothing overflows.  Gradient: g times the softmax."""
 
     def long(self, memory_format: Any = ...) -> Tensor:
-        """x as int64."""
+        """Return x as int64."""
 
     def lt(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """Return input < other."""
 
     def lt_(self, other: Tensor | builtins.float) -> Tensor:
-        """`lt` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `lt` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def lu_solve(self, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = ...) -> Tensor:
-        """`mg.linalg.lu_solve`: the solutions of systems by factors of `mg.linalg.lu_factor`."""
+        """Return `mg.linalg.lu_solve`: the solutions of systems by factors of `mg.linalg.lu_factor`."""
 
     @property
     def mH(self) -> Tensor:
-        """A view with the last two dims swapped."""
+        """Return a view with the last two dims swapped."""
 
     @property
     def mT(self) -> Tensor:
-        """A view with the last two dims swapped."""
+        """Return a view with the last two dims swapped."""
 
     def map_(self, tensor: Tensor, callable: Any) -> Tensor:
         """Replace each element by a function of it and the one of a tensor that broadcasts, in place; see `apply_`."""
@@ -1429,7 +1429,7 @@ class Attached:
         """Return x with the elements of `source`, in their order, where `mask` is True; the two broadcast."""
 
     def masked_select(self, mask: Tensor, *, out: Tensor | None = ...) -> Tensor:
-        """The elements where `mask` holds, 1-d and row-major; the two broadcast.  Gradient: g to where each was read."""
+        """Return the elements where `mask` is True, 1-d and row-major; both broadcast.  Gradient: g where each was read."""
 
     def matmul(self, other: Tensor, *, out: Tensor | None = ...) -> Tensor:
         """Return the matrix product; a 1-d operand is a row on the left and a column on the right, and its dim is removed."""
@@ -1444,13 +1444,13 @@ class Attached:
         """Return the largest element over `dim`; nan wins.  Gradient: shared evenly by ties."""
 
     def max_keepdim(self, dim: Any = ...) -> Any:
-        """`max` with the reduced dims kept as length 1."""
+        """Return `max` with the reduced dims kept as length 1."""
 
     def maximum(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """Return the larger of two; nan wins.  Gradient: g to the larger operand, g/2 to each at ties."""
 
     def maximum_(self, other: Tensor | builtins.float) -> Tensor:
-        """`maximum` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `maximum` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def mean(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
         """Return the mean over `dim`, floats only, accumulated and re-associated as `sum` is."""
@@ -1459,7 +1459,7 @@ class Attached:
         """Return the mean over `dim`, floats only, accumulated and re-associated as `sum` is."""
 
     def mean_keepdim(self, dim: Any = ...) -> Any:
-        """`mean` with the reduced dims kept as length 1."""
+        """Return `mean` with the reduced dims kept as length 1."""
 
     def median(self, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
         """Return the median of all elements, or (values, indices) along `dim`; the lower of two; nan if there is a nan."""
@@ -1471,19 +1471,19 @@ class Attached:
         """Return the smallest element over `dim`; nan wins.  Gradient: shared evenly by ties."""
 
     def min_keepdim(self, dim: Any = ...) -> Any:
-        """`min` with the reduced dims kept as length 1."""
+        """Return `min` with the reduced dims kept as length 1."""
 
     def minimum(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """Return the smaller of two; nan wins.  Gradient: g to the smaller operand, g/2 to each at ties."""
 
     def minimum_(self, other: Tensor | builtins.float) -> Tensor:
-        """`minimum` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `minimum` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def mish(self, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
         """Return x * tanh(softplus(x)).  Gradient: with t the tanh, g*(t + x*(1 - t**2)*sigmoid(x)); 0.6*g at 0."""
 
     def mish_(self) -> Tensor:
-        """`mish` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `mish` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def mm(self, mat2: Tensor, *, out: Tensor | None = ...) -> Tensor:
         """Return matrix times matrix, without batch dims."""
@@ -1504,37 +1504,37 @@ class Attached:
         """Return the product per element; shapes broadcast.  For bool it is `and`.  Gradient: g*other and g*input."""
 
     def mul_(self, other: Tensor | builtins.float) -> Tensor:
-        """`mul` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `mul` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def mul_scalar(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """Return the product per element; shapes broadcast.  For bool it is `and`.  Gradient: g*other and g*input."""
 
     def mul_scalar_(self, other: Tensor | builtins.float) -> Tensor:
-        """`mul` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `mul` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def multinomial(self, num_samples: builtins.int, replacement: builtins.bool = ..., *, generator: Any = ..., out: Tensor | None = ...) -> Tensor:
-        """Positions (int64) drawn from each row of weights, which need not add up to 1; without replacement none twice."""
+        """Draw int64 positions from each row of weights, which need not add up to 1; without replacement none twice."""
 
     def multiply(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """Return the product per element; shapes broadcast.  For bool it is `and`.  Gradient: g*other and g*input."""
 
     def multiply_(self, other: Tensor | builtins.float) -> Tensor:
-        """`mul` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `mul` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def mv(self, vec: Tensor, *, out: Tensor | None = ...) -> Tensor:
         """Return matrix times vector."""
 
     def mvlgamma(self, p: builtins.int, *, out: Tensor | None = ...) -> Tensor:
-        """The logarithm of the multivariate gamma function of p dims: a sum of lgamma(input - k/2), and p(p-1)/4*log(pi)."""
+        """Return the log of the multivariate gamma function of p dims: a sum of lgamma(input - k/2), and p(p-1)/4*log(pi)."""
 
     def mvlgamma_(self, p: builtins.int) -> Tensor:
-        """`mvlgamma` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `mvlgamma` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def nan_to_num(self, nan: builtins.float | None = ..., posinf: builtins.float | None = ..., neginf: builtins.float | None = ..., *, out: Tensor | None = ...) -> Tensor:
         """Replace nan by the argument nan, inf by posinf and -inf by neginf."""
 
     def nan_to_num_(self, nan: builtins.float | None = ..., posinf: builtins.float | None = ..., neginf: builtins.float | None = ...) -> Tensor:
-        """`nan_to_num` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `nan_to_num` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def nanmean(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
         """Return the mean over `dim` of the elements that are not nan; nan without any.  Gradient: g/count for each."""
@@ -1552,11 +1552,11 @@ class Attached:
         """Return a view of `length` elements along `dim` from `start`.  Gradient: zeros around g."""
 
     def narrow_copy(self, dim: builtins.int, start: builtins.int, length: builtins.int, *, out: Tensor | None = ...) -> Tensor:
-        """A copy of what `narrow` sees, in memory of its own."""
+        """Return a copy of the result of `narrow`, in memory of its own."""
 
     @property
     def nbytes(self) -> builtins.int:
-        """The number of bytes of all elements that the tensor shows."""
+        """Return the number of bytes of all elements that the tensor shows."""
 
     def ndimension(self, dim: builtins.int | None = ...) -> builtins.int:
         """Return the number of dims; with an argument, as in candle, the length of that dim."""
@@ -1565,52 +1565,52 @@ class Attached:
         """Return the normal distribution function, with its negative tail to full relative accuracy."""
 
     def ndtr_(self) -> Tensor:
-        """`ndtr` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `ndtr` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def ne(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """Return input != other."""
 
     def ne_(self, other: Tensor | builtins.float) -> Tensor:
-        """`ne` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `ne` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def neg(self, *, out: Tensor | None = ...) -> Tensor:
         """Return -x; unsigned integers wrap."""
 
     def neg_(self) -> Tensor:
-        """`neg` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `neg` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def negative(self, *, out: Tensor | None = ...) -> Tensor:
         """Return -x; unsigned integers wrap."""
 
     def negative_(self) -> Tensor:
-        """`neg` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `neg` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def nelement(self) -> builtins.int:
-        """Number of elements."""
+        """Return the number of elements."""
 
     def new(self, *sizes: Any) -> Tensor:
         """Return a tensor of lengths or data, of the dtype and on the device of x, as `new_empty` or `new_tensor`."""
 
     def new_empty(self, *size: builtins.int | Sequence[builtins.int], dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
-        """`mg.empty` of a size, of the dtype and on the device of x."""
+        """Return `mg.empty` of a size, of the dtype and on the device of x."""
 
     def new_full(self, size: Any, fill_value: builtins.float, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
         """Return a tensor of one value, of the dtype and on the device of x; see `mg.full`."""
 
     def new_ones(self, *size: builtins.int | Sequence[builtins.int], dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
-        """`mg.ones` of a size, of the dtype and on the device of x."""
+        """Return `mg.ones` of a size, of the dtype and on the device of x."""
 
     def new_tensor(self, data: Any, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
         """Return a copy of data in the dtype and on the device of x; see `mg.tensor`."""
 
     def new_zeros(self, *size: builtins.int | Sequence[builtins.int], dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
-        """`mg.zeros` of a size, of the dtype and on the device of x."""
+        """Return `mg.zeros` of a size, of the dtype and on the device of x."""
 
     def nextafter(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """Return the number of input's dtype next to it, towards other; float32 and float64 only."""
 
     def nextafter_(self, other: Tensor | builtins.float) -> Tensor:
-        """`nextafter` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `nextafter` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def nonzero(self, *, as_tuple: builtins.bool = ..., out: Tensor | None = ...) -> Any:
         """Return the int64 indices of all nonzero elements, one row for each; as_tuple: one tensor for each dim instead."""
@@ -1625,7 +1625,7 @@ class Attached:
         """Return input != other."""
 
     def not_equal_(self, other: Tensor | builtins.float) -> Tensor:
-        """`ne` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `ne` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def numpy(self) -> Any:
         """Return the elements as a NumPy array that shares memory: a write to either shows in both."""
@@ -1638,7 +1638,7 @@ class Attached:
 
     @property
     def output_nr(self) -> builtins.int:
-        """The index of the tensor among the results of its node."""
+        """Return the index of the tensor among the results of its node."""
 
     def permute(self, *dims: builtins.int | Sequence[builtins.int]) -> Tensor:
         """Return a view with the dims in another order.  Gradient: the inverse order."""
@@ -1659,13 +1659,13 @@ class Attached:
         """Return input**exponent; negative bases with integer exponents work.  Integers stay integers and wrap."""
 
     def pow_(self, exponent: Tensor | builtins.float) -> Tensor:
-        """`pow` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `pow` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def powf(self, exponent: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """Return input**exponent; negative bases with integer exponents work.  Integers stay integers and wrap."""
 
     def powf_(self, exponent: Tensor | builtins.float) -> Tensor:
-        """`pow` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `pow` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def prelu(self, weight: Tensor) -> Tensor:
         """Return input where it is positive, otherwise weight * input; one weight, or one per channel (the second dim)."""
@@ -1677,10 +1677,10 @@ class Attached:
         """Return input with the elements of source at positions among all its elements, row-major."""
 
     def put_(self, index: Tensor, source: Tensor, accumulate: builtins.bool = ...) -> Tensor:
-        """`put` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `put` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def qr(self, some: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
-        """`mg.linalg.qr` with mode="reduced", or "complete" with some=False."""
+        """Return `mg.linalg.qr` with mode="reduced", or "complete" with some=False."""
 
     def quantile(self, q: Tensor | builtins.float, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, interpolation: builtins.str = ..., out: Tensor | None = ...) -> Tensor:
         """Return the quantile q, 0 to 1, along `dim` or of all elements; several q are a new first dim."""
@@ -1689,7 +1689,7 @@ class Attached:
         """Convert radians to degrees, x*180/pi.  Gradient: g*180/pi."""
 
     def rad2deg_(self) -> Tensor:
-        """`rad2deg` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `rad2deg` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def random_(self, low: builtins.int | None = ..., to: Any = ..., *, generator: Any = ...) -> Tensor:
         """Fill with integers in [low, to), in place."""
@@ -1709,13 +1709,13 @@ class Attached:
         """Return 1/x.  Gradient: -g/x**2."""
 
     def recip_(self) -> Tensor:
-        """`reciprocal` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `reciprocal` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def reciprocal(self, *, out: Tensor | None = ...) -> Tensor:
         """Return 1/x.  Gradient: -g/x**2."""
 
     def reciprocal_(self) -> Tensor:
-        """`reciprocal` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `reciprocal` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def record_stream(self, stream: Any) -> None:
         """Accept PyTorch's note for its allocator, which has no effect: memory of a device is used again in order."""
@@ -1733,16 +1733,16 @@ class Attached:
         """Return min(max(x, 0), 6); nan stays nan.  Gradient: g where 0 < x < 6, 0 elsewhere and at both ends."""
 
     def relu6_(self) -> Tensor:
-        """`relu6` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `relu6` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def relu_(self) -> Tensor:
-        """`relu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `relu` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def remainder(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """Return input - other*floor(input/other), with the sign of other, as Python's `%`; for integers 0 if other is 0."""
 
     def remainder_(self, other: Tensor | builtins.float) -> Tensor:
-        """`remainder` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `remainder` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def renorm(self, p: builtins.float, dim: builtins.int, maxnorm: builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """Return the slices along `dim` whose norm of order p is above maxnorm scaled down to it."""
@@ -1769,10 +1769,10 @@ class Attached:
         """Give x the shape of other, in place; see `resize_`."""
 
     def resolve_conj(self) -> Tensor:
-        """x itself: it is dense and real."""
+        """Return x itself: it is dense and real."""
 
     def resolve_neg(self) -> Tensor:
-        """x itself: it is dense and real."""
+        """Return x itself: it is dense and real."""
 
     def retain_grad(self) -> None:
         """Keep the gradient of a value in between, as it is after all hooks: `x.grad` then has it.  A Var always does."""
@@ -1791,31 +1791,31 @@ class Attached:
         """Return the nearest integer, or multiple of 10**-decimals; ties go to even: round(0.5) = 0, round(1.5) = 2."""
 
     def round_(self, *, decimals: builtins.float = ...) -> Tensor:
-        """`round` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `round` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def rsqrt(self, *, out: Tensor | None = ...) -> Tensor:
         """Return 1/sqrt(x).  Gradient: -g/(2*x*sqrt(x))."""
 
     def rsqrt_(self) -> Tensor:
-        """`rsqrt` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `rsqrt` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def scatter(self, dim: builtins.int, index: Tensor, src: Tensor | builtins.float, *, reduce: builtins.str | None = ..., out: Tensor | None = ...) -> Tensor:
         """Return input with src[i, j, k], or a number, at [i, index[i, j, k], k] for dim 1."""
 
     def scatter_(self, dim: builtins.int, index: Tensor, src: Tensor | builtins.float, *, reduce: builtins.str | None = ...) -> Tensor:
-        """`scatter` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `scatter` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def scatter_add(self, dim: builtins.int, index: Tensor, src: Tensor, *, out: Tensor | None = ...) -> Tensor:
         """Return input with src[i, j, k] added at [i, index[i, j, k], k] for dim 1; repeated positions add up."""
 
     def scatter_add_(self, dim: builtins.int, index: Tensor, src: Tensor) -> Tensor:
-        """`scatter_add` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `scatter_add` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def scatter_reduce(self, dim: builtins.int, index: Tensor, src: Tensor, reduce: builtins.str, *, include_self: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
         """Return input with each element of src reduced into the position that index names along `dim`."""
 
     def scatter_reduce_(self, dim: builtins.int, index: Tensor, src: Tensor, reduce: builtins.str, *, include_self: builtins.bool = ...) -> Tensor:
-        """`scatter_reduce` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `scatter_reduce` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def select(self, dim: builtins.int, index: builtins.int) -> Tensor:
         """Return a view of one position along `dim`, which is removed.  Gradient: zeros around g."""
@@ -1827,55 +1827,55 @@ class Attached:
         """Return 1.0507 * x where x > 0, otherwise 1.7581 * (exp(x) - 1).  Networks of it keep mean 0 and variance 1."""
 
     def selu_(self) -> Tensor:
-        """`selu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `selu` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def share_memory_(self) -> Tensor:
         """Return x itself: processes share gradients through `mg.dist`, and loaders through memory of their own."""
 
     def short(self, memory_format: Any = ...) -> Tensor:
-        """x as int16."""
+        """Return x as int16."""
 
     def sigmoid(self, *, out: Tensor | None = ...) -> Tensor:
         """Return 1/(1 + exp(-x)), without overflow.  Gradient: g*y*(1-y)."""
 
     def sigmoid_(self) -> Tensor:
-        """`sigmoid` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `sigmoid` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def sign(self, *, out: Tensor | None = ...) -> Tensor:
         """Return -1, 0 or 1; nan stays nan.  Gradient: 0."""
 
     def sign_(self) -> Tensor:
-        """`sign` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `sign` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def signbit(self, *, out: Tensor | None = ...) -> Tensor:
         """Return whether the sign of x is minus, which -0.0 and nan may have too."""
 
     def signbit_(self) -> Tensor:
-        """`signbit` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `signbit` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def silu(self, *, out: Tensor | None = ...) -> Tensor:
         """Return x*sigmoid(x).  Gradient: g*s*(1 + x*(1-s)) with s = sigmoid(x)."""
 
     def silu_(self) -> Tensor:
-        """`silu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `silu` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def sin(self, *, out: Tensor | None = ...) -> Tensor:
         """Return the sine.  Gradient: g*cos(x)."""
 
     def sin_(self) -> Tensor:
-        """`sin` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `sin` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def sinc(self, *, out: Tensor | None = ...) -> Tensor:
         """Return sin(pi*x)/(pi*x), 1 at 0.  Gradient: g*(cos(pi*x) - y)/x, 0 at 0."""
 
     def sinc_(self) -> Tensor:
-        """`sinc` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `sinc` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def sinh(self, *, out: Tensor | None = ...) -> Tensor:
         """Return the hyperbolic sine.  Gradient: g*cosh(x)."""
 
     def sinh_(self) -> Tensor:
-        """`sinh` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `sinh` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def size(self, dim: builtins.int | None = ...) -> Any:
         """Return the shape, or the length of one dim."""
@@ -1896,19 +1896,19 @@ class Attached:
         """Return log(1 + exp(beta*input))/beta, without overflow; input itself where beta*input > threshold."""
 
     def softplus_(self, beta: Tensor | builtins.float = ..., threshold: Tensor | builtins.float = ...) -> Tensor:
-        """`softplus` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `softplus` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def softshrink(self, lambd: Tensor | builtins.float = ..., *, out: Tensor | None = ...) -> Tensor:
         """Return input - lambd above lambd, input + lambd below -lambd, otherwise 0; nan stays nan."""
 
     def softshrink_(self, lambd: Tensor | builtins.float = ...) -> Tensor:
-        """`softshrink` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `softshrink` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def softsign(self, *, out: Tensor | None = ...) -> Tensor:
         """Return x / (1 + |x|), between -1 and 1.  Gradient: g / (1 + |x|)**2."""
 
     def softsign_(self) -> Tensor:
-        """`softsign` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `softsign` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def sort(self, dim: builtins.int = ..., descending: builtins.bool = ..., stable: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
         """Return the sorted elements along `dim` and their original positions: (values, indices)."""
@@ -1923,19 +1923,19 @@ class Attached:
         """Return x*x.  Gradient: 2*g*x."""
 
     def sqr_(self) -> Tensor:
-        """`square` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `square` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def sqrt(self, *, out: Tensor | None = ...) -> Tensor:
         """Return the square root; nan below 0.  Gradient: g/(2*sqrt(x)), inf at 0."""
 
     def sqrt_(self) -> Tensor:
-        """`sqrt` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `sqrt` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def square(self, *, out: Tensor | None = ...) -> Tensor:
         """Return x*x.  Gradient: 2*g*x."""
 
     def square_(self) -> Tensor:
-        """`square` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `square` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def squeeze(self, dim: builtins.int | Sequence[builtins.int] | None = ...) -> Tensor:
         """Return a view without dims of length 1: all of them, or the named dims that have this length."""
@@ -1959,13 +1959,13 @@ class Attached:
         """Return the difference of input and alpha * other, element by element; shapes broadcast.  Gradient: g and -g."""
 
     def sub_(self, other: Tensor | builtins.float, *, alpha: builtins.float = ...) -> Tensor:
-        """`sub` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `sub` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def subtract(self, other: Tensor | builtins.float, *, alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
         """Return the difference of input and alpha * other, element by element; shapes broadcast.  Gradient: g and -g."""
 
     def subtract_(self, other: Tensor | builtins.float, *, alpha: builtins.float = ...) -> Tensor:
-        """`sub` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `sub` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def sum(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
         """Return the sum over `dim`."""
@@ -1974,7 +1974,7 @@ class Attached:
         """Return the sum over `dim`."""
 
     def sum_keepdim(self, dim: Any = ...) -> Any:
-        """`sum` with the reduced dims kept as length 1."""
+        """Return `sum` with the reduced dims kept as length 1."""
 
     def sum_to(self, shape: builtins.tuple[builtins.int, ...]) -> Tensor:
         """Return the sum over the dims along which `shape` was broadcast to x's shape: the adjoint of `expand`."""
@@ -1983,7 +1983,7 @@ class Attached:
         """Return the sum over the dims along which a tensor of that size was expanded to the shape of x; see `expand`."""
 
     def svd(self, some: builtins.bool = ..., compute_uv: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
-        """Return (U, S, V) with U * S @ V.mT = input; some: min(m, n) columns each.  See `mg.linalg.svd`."""
+        """Return (U, S, V) with U * S @ V.mT = input; some: with min(m, n) columns each.  See `mg.linalg.svd`."""
 
     def swapaxes(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
         """Return a view with two dims swapped.  Gradient: swapped back."""
@@ -2007,34 +2007,34 @@ class Attached:
         """Return the elements at positions among all of them, row-major, in the shape of index."""
 
     def take_along_dim(self, indices: Tensor, dim: builtins.int | None = ..., *, out: Tensor | None = ...) -> Tensor:
-        """`gather` with input and indices stretched over each other along the others; without a dim, of all as a row."""
+        """Return `gather` of input and indices that broadcast along the other dims; without a dim, of all as a row."""
 
     def tan(self, *, out: Tensor | None = ...) -> Tensor:
         """Return the tangent.  Gradient: g*(1 + tan(x)**2)."""
 
     def tan_(self) -> Tensor:
-        """`tan` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `tan` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def tanh(self, *, out: Tensor | None = ...) -> Tensor:
         """Return the hyperbolic tangent.  Gradient: g*(1 - tanh(x)**2)."""
 
     def tanh_(self) -> Tensor:
-        """`tanh` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `tanh` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def tanhshrink(self, *, out: Tensor | None = ...) -> Tensor:
         """Return x - tanh(x).  Gradient: g*tanh(x)**2."""
 
     def tanhshrink_(self) -> Tensor:
-        """`tanhshrink` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `tanhshrink` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def tensor_split(self, sections: builtins.int | Sequence[builtins.int] | Tensor, dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
-        """Views of as many parts along `dim`, the first ones longer by 1 if need be; or of parts that end at each index."""
+        """Return views of equal parts along `dim`, the first ones longer by 1 if needed; or parts that end at each index."""
 
     def threshold(self, threshold: Tensor | builtins.float, value: Tensor | builtins.float, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
         """Return input where it is above the threshold, otherwise value; nan stays nan."""
 
     def threshold_(self, threshold: Tensor | builtins.float, value: Tensor | builtins.float) -> Tensor:
-        """`threshold` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `threshold` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def tile(self, *dims: builtins.int | Sequence[builtins.int]) -> Tensor:
         """Return the tensor repeated dims[d] times along each dim; counts or dims that are missing in front are 1."""
@@ -2043,7 +2043,7 @@ class Attached:
         """Return x in another dtype and/or on another device: `x.to(mg.float64)`, `x.to("reference")`, `x.to(other)`."""
 
     def to_dense(self) -> Tensor:
-        """x itself: it is dense and real."""
+        """Return x itself: it is dense and real."""
 
     def to_device(self, device: Any, *, stream: None = ...) -> Tensor:
         """Return x on a device, as the array API standard spells it; x itself where it is there."""
@@ -2085,25 +2085,25 @@ class Attached:
         """Return the elements on and below a diagonal of the last two dims, with zeros above."""
 
     def tril_(self, diagonal: builtins.int = ...) -> Tensor:
-        """`tril` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `tril` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def triu(self, diagonal: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
         """Return the elements on and above a diagonal of the last two dims, with zeros below."""
 
     def triu_(self, diagonal: builtins.int = ...) -> Tensor:
-        """`triu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `triu` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def true_divide(self, other: Tensor | builtins.float, *, rounding_mode: Any = ..., out: Tensor | None = ...) -> Tensor:
         """Return input/other, rounded if rounding_mode is "floor" or "trunc"; integers become the default float."""
 
     def true_divide_(self, other: Tensor | builtins.float, *, rounding_mode: Any = ...) -> Tensor:
-        """`div` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `div` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def trunc(self, *, out: Tensor | None = ...) -> Tensor:
         """Return x without its fraction.  Gradient: 0."""
 
     def trunc_(self) -> Tensor:
-        """`trunc` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `trunc` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def type(self, dtype: Any = ..., non_blocking: builtins.bool = ...) -> Any:
         """Return x in another dtype, as `to`; without one the name of its own, "float32"."""
@@ -2118,7 +2118,7 @@ class Attached:
         """Return a view with one dim as several, of the given sizes; one of them may be -1."""
 
     def unfold(self, dimension: builtins.int, size: builtins.int, step: builtins.int) -> Tensor:
-        """Windows of `size` along `dim`, one every `step`, as a last dim.  Gradient: overlapping windows are summed."""
+        """Return windows of `size` along a dim, one every `step`, as last dim.  Gradient: summed over the windows."""
 
     def uniform_(self, low: builtins.float = ..., to: builtins.float = ..., *, generator: Any = ...) -> Tensor:
         """Fill with uniform numbers in [low, to), in place.  PyTorch's name of `low`, `from`, is a Python keyword."""
@@ -2148,7 +2148,7 @@ class Attached:
         """Return the variance over `dim`, in two passes: the mean of squared deviations times n / (n - correction)."""
 
     def var_keepdim(self, dim: Any = ...) -> Any:
-        """`var` with the reduced dims kept as length 1."""
+        """Return `var` with the reduced dims kept as length 1."""
 
     def var_mean(self, dim: builtins.int | Sequence[builtins.int] | None = ..., *, correction: builtins.float = ..., keepdim: builtins.bool = ..., unbiased: builtins.bool | None = ...) -> Any:
         """Return the variance and the mean over `dim`, in the two passes of `var`."""
@@ -2164,7 +2164,7 @@ class Attached:
 
     @property
     def volatile(self) -> builtins.bool:
-        """Always False: PyTorch's name from before `no_grad`, without effect; scripts that assign it get a warning."""
+        """Return False: PyTorch's name from before `no_grad`, without effect; scripts that assign it get a warning."""
 
     def vsplit(self, sections: builtins.int | Sequence[builtins.int] | Tensor) -> builtins.tuple[Tensor, ...]:
         """Return views of parts of one size, or up to indices, along the first dim."""
@@ -2179,7 +2179,7 @@ class Attached:
         """Return input*log(other), 0 where input is 0 unless other is nan."""
 
     def xlogy_(self, other: Tensor | builtins.float) -> Tensor:
-        """`xlogy` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+        """Apply `xlogy` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def zero_(self) -> Tensor:
         """Set every element to 0, in place."""

@@ -62,12 +62,12 @@ _written: dict[tuple[str, int], Callable[..., Any]] = {}
 
 
 def parameter_names(op: Any) -> tuple[str, ...]:
-    """The operands' names in the public signature: those of the declaration, but `input` of one, as PyTorch has it."""
+    """Return the operands' names in the public signature: those of the declaration, but `input` of a single one."""
     return ("input",) if len(op.operands) == 1 else tuple(op.operands)
 
 
 def written_out(function: Callable[..., Any], count: int, names: dict[str, Any]) -> Callable[..., Any]:
-    """A function of `dispatch.py` for so many operands and one result; it takes them one by one, instead of tuples."""
+    """Return the function of `dispatch.py` for so many operands and one result; it takes them one by one."""
     key = function.__name__, count
     if key not in _written:
         groups = {"operands": tuple(f"x{k}" for k in range(count)), "storages": ("storage",)}
@@ -118,7 +118,7 @@ def own_names(template: str) -> frozenset[str]:
 
 
 def others(template: str, names: tuple[str, ...]) -> dict[str, str]:
-    """New names for those of a template that operands have, each unlike every name there is."""
+    """Return new names for those of a template that operands have, each unlike every name there is."""
     own = {*own_names(template), *names}
     renamed = {}
     for name in names:
@@ -131,7 +131,7 @@ def others(template: str, names: tuple[str, ...]) -> dict[str, str]:
 
 
 def apart(template: str, names: tuple[str, ...], new: Mapping[str, str]) -> str:
-    """A template whose own names differ from the operands'; an operand called `out` takes the place of `out=`."""
+    """Return a template whose own names differ from the operands'; an operand called `out` replaces `out=`."""
     if "out" in names:
         template = template.replace(OUT, "").replace("NO_PARAMS, out)", "NO_PARAMS)")
     return OWN.sub(lambda match: new.get(match[0], match[0]), template)

@@ -109,7 +109,7 @@ def repeating() -> bool:
 
 @contextmanager
 def saving(saver: Saver | None) -> Iterator[None]:
-    """A block in which this thread's savers are `saver` on top of those that are there; None: none at all."""
+    """Open a block in which this thread's savers are `saver` on top of those that are there; None: none at all."""
     before = savers.stack
     savers.stack = () if saver is None else (*before, saver)
     attach(_saving)
@@ -123,7 +123,7 @@ def saving(saver: Saver | None) -> Iterator[None]:
 
 @contextmanager
 def scope(name: str) -> Iterator[None]:
-    """A block whose ops, in this thread, are drawn together under a name: see `viz.graph`.  Blocks may be nested.
+    """Open a block whose ops in this thread are drawn together under a name: see `viz.graph`.  Blocks may be nested.
 
     If the name has a number, such as "layer 1", consecutive blocks of the same ops are drawn once.
     """

@@ -37,29 +37,29 @@ class Observer:
         cls.events = tuple([event for event in EVENTS if getattr(cls, event) is not getattr(Observer, event)])
 
     def calling(self, op: Op, operands: tuple[Any, ...]) -> tuple[Any, ...]:
-        """A call is about to begin.  Return its operands, or others that take their positions."""
+        """Observe the begin of a call.  Return its operands, or others that take their positions."""
         return operands
 
     def planning(self, op: Op, operands: tuple[Any, ...], params: dict[str, Any]) -> None:
-        """The plan of a call is about to be made."""
+        """Observe that the plan of a call is about to be made."""
 
     def allocated(self, storage: Storage) -> None:
-        """A plan has allocated memory for a result."""
+        """Observe that a plan has allocated memory for a result."""
 
     def launching(self, plan: Any, launch: Launch, buffers: tuple[Any, ...]) -> None:
-        """A launch of a plan is about to run on the buffers of operands and results."""
+        """Observe that a launch of a plan is about to run on the buffers of operands and results."""
 
     def called(self, op: Any, operands: tuple[Tensor, ...], result: Any, seconds: float) -> None:
-        """A call has returned a result."""
+        """Observe that a call has returned a result."""
 
     def recorded(self, node: BackpropOp, operands: Sequence[Tensor]) -> str | None:
-        """A call has been recorded.  Return the user's line if the node should keep it."""
+        """Observe that a call has been recorded.  Return the user's line if the node should keep it."""
 
     def writing(self, name: str, storage: Storage) -> None:
-        """An op is about to write into memory that exists."""
+        """Observe that an op is about to write into memory that exists."""
 
     def pulling(self, node: Any) -> Any:
-        """A backward pass is about to visit a node.  Return the node, or an object that replaces it."""
+        """Observe that a backward pass visits a node next.  Return the node, or an object that replaces it."""
         return node
 
 

@@ -43,7 +43,7 @@ class Tensor(Attached):
     is_variable = False
 
     def __init__(self, storage: Any = None, layout: Any = None, op: Any = None, *lengths: Any) -> None:
-        """A storage seen through a layout; for users, as in PyTorch, lengths or data: `mg.Tensor(2, 3)`."""
+        """Create a tensor of a storage and a layout; users pass, as in PyTorch, lengths or data: `mg.Tensor(2, 3)`."""
         if layout is None:
             layout, storage = old_constructor[0](() if storage is None else (storage,))
         try:
@@ -95,7 +95,7 @@ class Tensor(Attached):
         return self.is_variable or not self.requires_grad
 
     def numel(self) -> int:
-        """Number of elements."""
+        """Return the number of elements."""
         return self.layout.numel
 
     def is_contiguous(self) -> bool:

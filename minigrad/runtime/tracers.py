@@ -41,7 +41,7 @@ stack = _Stack()
 
 @contextmanager
 def among_transforms(transforms: list[Transform]) -> Iterator[None]:
-    """A block in which these transforms run in this thread: those of a run that is repeated inside others."""
+    """Open a block in which these transforms run in this thread: those of a run that is repeated inside others."""
     before, stack.transforms = stack.transforms, list(transforms)
     try:
         yield

@@ -69,7 +69,7 @@ class Unrolling(ast.NodeTransformer):
         return self.groups.get(node.id) if isinstance(node, ast.Name) else None
 
     def visit_Assign(self, line: ast.Assign) -> ast.stmt | None:
-        """A list that a loop fills is not made."""
+        """Remove an assignment whose list a loop fills."""
         if isinstance(line.targets[0], ast.Name) and line.targets[0].id in self.grown:
             return None
         return self.generic_visit(line)  # type: ignore[return-value]
@@ -80,7 +80,7 @@ class Unrolling(ast.NodeTransformer):
         return self.visit_Assign(ast.Assign([line.target], line.value))
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
-        """A group is a tuple of its names."""
+        """Replace a group by the tuple of its names."""
         names = self.members(node)
         return node if names is None else ast.Tuple([ast.Name(x) for x in names])
 
@@ -100,7 +100,7 @@ class Unrolling(ast.NodeTransformer):
         return lines
 
     def visit_Expr(self, line: ast.Expr) -> Any:
-        """An append to a list that is grown is noted."""
+        """Note an append to a list that is grown."""
         call = line.value
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "append":
             grown = call.func.value
@@ -129,7 +129,7 @@ class Unrolling(ast.NodeTransformer):
     visit_GeneratorExp = visit_ListComp
 
     def visit_Call(self, call: ast.Call) -> ast.expr:
-        """Lists of known elements are given one by one; some functions of them are worked out."""
+        """Pass lists of known elements one by one, and evaluate some functions of them."""
         if calls(call, "len") and (names := self.members(call.args[0])) is not None:
             return ast.Constant(len(names))
         if calls(call, "tuple") and isinstance(call.args[0], ast.Name) and call.args[0].id in self.grown:

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from minigrad.api.absent import answering
+from minigrad.declare.docstring import document_all
 from minigrad.declare.names import listed
 from minigrad.testing.compare import CompareError, compare
 from minigrad.testing.gradcheck import gradcheck, gradgradcheck
@@ -10,5 +11,6 @@ from minigrad.testing.report import GradcheckError, Report
 
 __all__ = ["CompareError", "GradcheckError", "Report", "compare", "gradcheck", "gradgradcheck"]
 __dir__ = listed(__all__)
+document_all(globals())
 if not TYPE_CHECKING:  # a type checker would take every name for one that is there
     __getattr__ = answering(__name__)

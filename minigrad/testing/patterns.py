@@ -57,7 +57,7 @@ def factor(analytic: Array, numeric: Array) -> str | None:
 
 
 def permuted(analytic: Array, numeric: Array) -> str | None:
-    """The right values at transposed places."""
+    """Return the right values at transposed positions."""
     if not 2 <= analytic.ndim <= 4:
         return None
     for order in permutations(range(analytic.ndim)):
@@ -72,7 +72,7 @@ def permuted(analytic: Array, numeric: Array) -> str | None:
 
 
 def unsummed(analytic: Array, numeric: Array) -> str | None:
-    """A sum over a dim, put everywhere along it, or only one of its terms."""
+    """Return a sum over a dim, put everywhere along it, or only one of its terms."""
     for dim in range(analytic.ndim):
         total = np.broadcast_to(numeric.sum(dim, keepdims=True), numeric.shape)
         if numeric.shape[dim] > 1 and not close(total, numeric) and close(analytic, total):
@@ -81,7 +81,7 @@ def unsummed(analytic: Array, numeric: Array) -> str | None:
 
 
 def offset(analytic: Array, numeric: Array) -> str | None:
-    """A term too many or too few: the same everywhere."""
+    """Return a term too many or too few: the same everywhere."""
     away = analytic - numeric
     if away.size > 1 and np.ptp(away) <= LOOSE * np.abs(away).max() and np.ptp(numeric) > LOOSE * np.abs(away).max():
         return f"it is off by {float(away.mean()):.6g} at every element: a term may be missing"

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from minigrad.api.absent import answering
+from minigrad.declare.docstring import document_all
 from minigrad.declare.names import listed
 from minigrad.runtime.noting import scope
 from minigrad.viz.curves import Curves, curves
@@ -40,5 +41,6 @@ __all__ = [
     "tensor",
 ]
 __dir__ = listed(__all__)
+document_all(globals())
 if not TYPE_CHECKING:  # a type checker would take every name for one that is there
     __getattr__ = answering(__name__)

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from minigrad.api.absent import answering
+from minigrad.declare.docstring import document_all
 from minigrad.nn.utils import parametrizations, parametrize, rnn
 from minigrad.nn.utils.fusion import (
     convert_conv2d_weight_memory_format,
@@ -30,5 +31,6 @@ __all__ = [
     "parameters_to_vector", "parametrizations", "parametrize", "remove_spectral_norm", "remove_weight_norm", "rnn",
     "skip_init", "spectral_norm", "vector_to_parameters", "weight_norm",
 ]  # fmt: skip
+document_all(globals())
 if not TYPE_CHECKING:  # a type checker would take every name for one that is there
     __getattr__ = answering(__name__)

@@ -28,7 +28,7 @@ class Cache:
 
 @contextmanager
 def cached() -> Iterator[None]:
-    """A block in which each parametrized tensor is computed once, at its first use."""
+    """Open a block in which each parametrized tensor is computed once, at its first use."""
     Cache.enabled += 1
     try:
         yield

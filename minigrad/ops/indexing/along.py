@@ -19,7 +19,7 @@ from minigrad.runtime.tensor import Tensor, describe
 
 @composed()
 def take_along_dim(input: Tensor, indices: Tensor, dim: OneDim = None) -> Tensor:
-    """`gather` with input and indices stretched over each other along the others; without a dim, of all as a row."""
+    """Return `gather` of input and indices that broadcast along the other dims; without a dim, of all as a row."""
     if dim is None:
         return gather(reshape(input, -1), 0, reshape(indices, -1))
     if input.ndim != indices.ndim:

@@ -111,14 +111,14 @@ def fill_where(y: Tensor, dim: int, mask: Tensor, value: Any, x: Tensor) -> None
 
 
 def as_source(value: Any, x: Tensor) -> Tensor:
-    """A value to be written as a tensor."""
+    """Return a value to be written as a tensor."""
     if value.__class__ is float and x.dtype.is_float and -COMMON < value < COMMON:
         return number(value, x.dtype, x.device)
     return value if isinstance(value, Tensor) else Tensor(*store(value, None, x.device, "index"))
 
 
 def shape_of(value: Any) -> tuple[int, ...]:
-    """The shape of a value to be written."""
+    """Return the shape of a value to be written."""
     return tuple(value.shape) if isinstance(value, (Tensor, np.ndarray)) else nested_shape(value)
 
 
@@ -229,7 +229,7 @@ def expect_fit(y: Tensor, name: str, x: Tensor, value: Any, wanted: tuple[int, .
 
 
 def tensors_of(name: str, value: Any) -> tuple[Tensor, ...]:
-    """The tensor that a value to be written is.
+    """Return the tensor that a value to be written is.
 
     Raises GradientError for tracked ones in a list: the numbers of a list carry no gradient.
     """
@@ -245,7 +245,7 @@ def tensors_of(name: str, value: Any) -> tuple[Tensor, ...]:
 
 
 def tensors_in(value: Any) -> Iterator[Tensor]:
-    """The tensors that a value is or holds, in nested lists."""
+    """Return the tensors that a value is or holds, in nested lists."""
     if isinstance(value, Tensor):
         yield value
     elif isinstance(value, (list, tuple)):

@@ -109,7 +109,7 @@ def zeros_of(shape: tuple[int, ...], like: Tensor) -> Tensor:
 
 
 def gathered(x: Tensor, index: Tensor, out: Any) -> Tensor | None:
-    """The result of an index with another number of dims than x, if it names nothing or one of the two is a scalar."""
+    """Return the result of an index with other dims than x, if it names nothing or one of the two is a scalar."""
     if index.numel() and {index.ndim, x.ndim} != {0, 1}:
         return None
     row = reshape(x, (x.numel(),))
@@ -118,7 +118,7 @@ def gathered(x: Tensor, index: Tensor, out: Any) -> Tensor | None:
 
 
 def fitted(x: Tensor, dim: int, index: Tensor, src: Tensor, out: Any) -> Any:
-    """The result of `scatter_add` for an index that names nothing, or that is smaller than src; None for another."""
+    """Return the result of `scatter_add` for an index that names nothing, or is smaller than src; otherwise None."""
     if index.ndim != x.ndim and not index.numel():
         return clone(x) if out is None else copy_result("scatter_add", x, out)
     if index.shape == src.shape or index.ndim != src.ndim or any(n > m for n, m in zip(index.shape, src.shape)):
@@ -260,7 +260,7 @@ def index_copy(backend, out, input: Tensor, dim: Dim, index: Tensor, source: Ten
 
 
 def _standing(g: Tensor, index: Tensor, size: int, dim: int) -> Tensor:
-    """The slices of g whose position no later one names again, and zeros for the others."""
+    """Return the slices of g whose position no later one names again, and zeros for the others."""
     n = index.shape[-1]
     if n < 2:
         return g
@@ -271,7 +271,7 @@ def _standing(g: Tensor, index: Tensor, size: int, dim: int) -> Tensor:
 
 
 def _last(g: Tensor, index: Tensor, shape: tuple[int, ...], dim: int) -> Tensor:
-    """The elements of g that are the last of those with their position along `dim`, and zeros for the others."""
+    """Return the elements of g that are the last of those with their position along `dim`, and zeros for the others."""
     order = arange(index.shape[dim], device=g.device)
     order = expand(order, shape=index.transpose(dim, -1).shape).transpose(dim, -1)
     last = scatter_put(zeros_of(shape, order), dim, index, order)
@@ -293,7 +293,7 @@ def _select_batch(x: Tensor, index: Tensor, dim: int, flags: Flags) -> Tensor:
 
 
 def _spread(index: Tensor, dim: int, shape: tuple[int, ...]) -> Tensor:
-    """An index for each of a batch, along `dim` of one, over all dims: a view."""
+    """Return an index for each of a batch, along `dim` of one, over all dims: a view."""
     at = (index.shape[0], *(1,) * dim, index.shape[1], *(1,) * (len(shape) - dim - 2))
     return expand(reshape(index, at), shape=shape)
 

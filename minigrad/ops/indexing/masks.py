@@ -52,7 +52,7 @@ def locate(backend, out, mask, starts, *, count: Size):
 
 
 def tallied(mask: Tensor) -> tuple[Tensor, int]:
-    """The tally of a mask, and how many elements hold.  Raises GradientError for a mask that carries a transform."""
+    """Return the tally of a mask, and how many elements are True.  Raises GradientError for a mask in a transform."""
     if isinstance(mask, Tracer):
         raise GradientError(
             f"how many elements a mask chooses depends on its values, and {describe(mask)} belongs to a transform, "
@@ -89,7 +89,7 @@ def _ranks(mask: Tensor) -> Tensor:
 
 
 def mask_over(y: Tensor, dim: int, mask: Tensor) -> Tensor:
-    """A mask of some dims of y over all of them."""
+    """Return a mask of some dims of y over all of them."""
     whole = mask.reshape(*(1,) * dim, *mask.shape, *(1,) * (y.ndim - dim - mask.ndim))
     return expand(whole, shape=y.shape)
 
@@ -100,7 +100,7 @@ def fill_masked(y: Tensor, dim: int, mask: Tensor, source: Tensor) -> None:
 
 
 def _expect_mask(name: str, x: Tensor, mask: Tensor) -> tuple[int, ...]:
-    """The shape that both broadcast to.  Raises DTypeError unless the mask is bool."""
+    """Return the shape that both broadcast to.  Raises DTypeError unless the mask is bool."""
     expect_tensors(name, x, mask)
     if mask.dtype is not bool_:
         raise DTypeError(
@@ -137,7 +137,7 @@ def nonzero(input: Tensor, *, as_tuple: Flag = False) -> Any:
 
 @composed()
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
-    """The elements where `mask` holds, 1-d and row-major; the two broadcast.  Gradient: g to where each was read."""
+    """Return the elements where `mask` is True, 1-d and row-major; both broadcast.  Gradient: g where each was read."""
     shape = _expect_mask("masked_select", input, mask)
     whole = mask if mask.shape == shape else expand(mask, shape=shape)
     wide = input if input.shape == shape else expand(input, shape=shape)
@@ -172,7 +172,7 @@ def masked_fill_(x: Tensor, mask: Tensor, value: float | Tensor) -> Tensor:
 
 
 def _filling(name: str, x: Tensor, value: Any) -> Tensor:
-    """A value as a scalar of x's dtype."""
+    """Return a value as a scalar of x's dtype."""
     if not isinstance(value, Tensor):
         return number(value, x.dtype, x.device)
     if value.ndim:

@@ -49,14 +49,14 @@ def side_by_side(y: Tensor, gathers: Gathers) -> tuple[Tensor, int, int, Tensor]
 
 
 def columns(dim: int, index: Tensor) -> Gathers:
-    """An index tensor with its dim; a mask as one for each of the dims that it stands for."""
+    """Return an index tensor with its dim; a mask as one for each of the dims that it stands for."""
     if index.dtype is not bool_:
         return [(dim, index)]
     return [(dim + k, column) for k, column in enumerate(nonzero(index, as_tuple=True))]
 
 
 def joint_shape(y: Tensor, indices: list[Tensor]) -> tuple[int, ...]:
-    """The shape that index tensors have together."""
+    """Return the shape that index tensors have together."""
     shape = indices[0].shape
     try:
         for index in indices[1:]:
@@ -71,12 +71,12 @@ def joint_shape(y: Tensor, indices: list[Tensor]) -> tuple[int, ...]:
 
 
 def order_back(gathers: Gathers, ndim: int) -> tuple[int, ...]:
-    """The order of dims that undoes that of `side_by_side`, where it has put the indexed ones in front."""
+    """Return the order of dims that undoes that of `side_by_side`, where it has put the indexed ones in front."""
     first = [dim + k for dim, index in gathers for k in range(index.ndim if index.dtype is bool_ else 1)]
     order = [*first, *[d for d in range(ndim) if d not in first]]
     return tuple([order.index(d) for d in range(ndim)])
 
 
 def as_one(shape: tuple[int, ...], dim: int, count: int) -> tuple[int, ...]:
-    """A shape with some of its dims as one."""
+    """Return a shape with some of its dims as one."""
     return (*shape[:dim], numel(shape[dim : dim + count]), *shape[dim + count :])

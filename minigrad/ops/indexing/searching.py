@@ -65,7 +65,7 @@ def bucketize(input: Tensor | float, boundaries: Tensor, *, out_int32: Flag = Fa
 def isin(
     elements: Tensor | float, test_elements: Tensor | float, *, assume_unique: Flag = False, invert: Flag = False
 ) -> Tensor:
-    """Whether each element is among the others; nan is not.  invert: whether it is not.  assume_unique: no effect."""
+    """Return whether each element is among others; nan is not.  invert: if it is not.  assume_unique: has no effect."""
     x, others = elements, test_elements
     device = next((y.device for y in (x, others) if isinstance(y, Tensor)), None)
     x, others = (y if isinstance(y, Tensor) else tensor(y, device=device) for y in (x, others))

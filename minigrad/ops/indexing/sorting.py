@@ -20,7 +20,7 @@ from minigrad.runtime.tensor import Tensor, describe
 
 
 def _k_first(op: Op, input: Spec, *, k: int, dim: int, **params: Any) -> tuple[int, ...]:
-    """The shape with k elements along `dim`.  Raises ArgumentError for more than there are."""
+    """Return the shape with k elements along `dim`.  Raises ArgumentError for more than there are."""
     n = input.shape[dim]
     if not 0 <= k <= n:
         raise ArgumentError(f"{op.label}: k must be 0 to {n} for dim {dim} of {input!r}, got {k}", op=op.label)
@@ -87,7 +87,7 @@ def kthvalue(input: Tensor, k: Int, dim: Dim = -1, keepdim: Flag = False) -> Any
 
 
 def _one(name: str, row: Tensor, position: Tensor, d: int, keepdim: bool) -> Any:
-    """The values at one position of each row."""
+    """Return the values at one position of each row."""
     values = gather(row, d, position)
     make = RESULTS[name]
     return make(values, position) if keepdim else make(values.squeeze(d), position.squeeze(d))

@@ -84,7 +84,7 @@ def plain_view(x: Tensor, index: Any) -> Tensor | None:
 
 
 def as_written(index: Any) -> tuple[Any, ...] | None:
-    """A basic index as part of a key, a slice as its three numbers; None for one with anything but plain ints in it."""
+    """Return a basic index as part of a key, a slice as its three numbers; None unless all are plain ints."""
     entries = []
     for item in index if index.__class__ is tuple else (index,):
         if item.__class__ is slice:
@@ -99,7 +99,7 @@ def as_written(index: Any) -> tuple[Any, ...] | None:
 
 
 def in_full(x: Tensor, items: list[Any]) -> Entries:
-    """The entries of an index with all dims of x in the place of `...` or behind them.
+    """Return the entries of an index with all dims of x in the place of `...` or behind them.
 
     Raises IndexOutOfRange for more than x has dims, ArgumentError for a second `...`.
     """
@@ -203,7 +203,7 @@ def as_index(x: Tensor, item: Any) -> Any:
 
 
 def not_an_index(x: Tensor, shown: str) -> DTypeError:
-    """The error for an index of another dtype."""
+    """Return the error for an index of another dtype."""
     return DTypeError(
         f"index: an index tensor for {describe(x)} needs an integer dtype, or bool for a mask, got {shown}",
         op="index",
@@ -211,7 +211,7 @@ def not_an_index(x: Tensor, shown: str) -> DTypeError:
 
 
 def as_position(value: Any) -> int:
-    """An int from anything that counts as one but bool.  Raises DTypeError."""
+    """Return an int from anything that counts as one but bool.  Raises DTypeError."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise DTypeError(
             f"index: {describe(value)} is not an index; use int, slice, None, ... or an integer tensor", op="index"

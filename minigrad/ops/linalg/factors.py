@@ -46,7 +46,7 @@ def real_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
 
 
 def square_shape(op: Op, a: Spec, *others: Spec, **params: Any) -> tuple[int, ...]:
-    """The shape of square matrices."""
+    """Return the shape of square matrices."""
     if len(a.shape) < 2 or a.shape[-1] != a.shape[-2]:
         raise ShapeError(f"{op.label}: expected square matrices of shape (..., n, n), got {a!r}", op=op.label)
     return a.shape
@@ -81,7 +81,7 @@ def factor_tangent(da: Tensor, y: Tensor) -> Tensor:
     batch=lambda a, *, batch, checked: factor(a, checked=checked), name="cholesky", namespace=(),
 )  # fmt: skip
 def factor(backend, u, wrong, a: Tensor, *, checked: Flag):
-    """The upper triangle u with u.T @ u = a, of the upper triangle of a, and 1 for each pivot that is not positive.
+    """Return u with u.T @ u = a, from the upper triangle of a, and 1 for each pivot that is not positive.
 
     checked: raise ArgumentError for such a pivot.  Gradient: that of a symmetric matrix.
     """
@@ -195,7 +195,7 @@ def batched_system(a: Tensor, b: Tensor, upper: bool, unit: bool, size: int, fla
     batch=lambda a, b, *, upper, unit, batch, flags: batched_system(a, b, upper, unit, batch, flags),
 )  # fmt: skip
 def triangular(backend, out, a: Tensor, b: Tensor, *, upper: Flag, unit: Flag):
-    """The solution of a @ y = b; the other triangle of a is not read.  Gradient: x = a^-T g for b, -x @ y.T for a."""
+    """Return y with a @ y = b; the other triangle of a is not read.  Gradient: x = a^-T g for b, -x @ y.T for a."""
     batch = out.shape[:-2]
     left, right = (Spec(x.layout.expand((*batch, *x.shape[-2:])), x.dtype) for x in (a, b))
     return backend.prepare(SolveTriangular(upper, unit), out, left, right)

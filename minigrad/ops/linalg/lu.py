@@ -33,7 +33,7 @@ Shape = tuple[int, ...]
 
 
 def matrix_shape(op: Op, A: Spec) -> Shape:
-    """The shape of matrices."""
+    """Return the shape of matrices."""
     if len(A.shape) < 2:
         raise ShapeError(f"{op.label}: expected matrices of shape (..., m, n), got {A!r}", op=op.label)
     return A.shape
@@ -55,12 +55,12 @@ def rows_of(x: Tensor, order: Tensor) -> Tensor:
 
 
 def lu_dtypes(op: Op, specs: tuple[Spec, ...], **params: Any) -> tuple[DType, DType, DType]:
-    """The dtypes of factors, exchanges and rows."""
+    """Return the dtypes of factors, exchanges and rows."""
     return real_dtype(op, specs), int64, int64
 
 
 def lu_shapes(op: Op, A: Spec, **params: Any) -> tuple[Shape, Shape, Shape]:
-    """The shapes of factors, exchanges and rows."""
+    """Return the shapes of factors, exchanges and rows."""
     *batch, m, n = matrix_shape(op, A)
     return A.shape, (*batch, min(m, n)), (*batch, m)
 
@@ -140,12 +140,12 @@ def factors(backend, LU, exchanges, order, A: Tensor, *, regular: Flag):
 
 
 def system_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
-    """The dtype of the matrices and the right-hand sides."""
+    """Return the dtype of the matrices and the right-hand sides."""
     return real_dtype(op, (specs[0], specs[-1]))
 
 
 def system_shape(op: Op, A: Spec, LU: Spec, order: Spec, B: Spec, **params: Any) -> Shape:
-    """The shape of the solutions; the batch dims of all operands broadcast."""
+    """Return the shape of the solutions; the batch dims of all operands broadcast."""
     shape = solution_shape(op, A, B)
     return (*broadcast_shapes(op.label, shape[:-2], LU.shape[:-2], order.shape[:-1]), *shape[-2:])
 

@@ -74,7 +74,7 @@ norms.OF_MATRICES["nuc"] = lambda x, dims, keepdim: matrix_norm(x, "nuc", dims, 
 
 
 def extreme(x: Tensor, ord: float, dim: int, keepdim: bool = False) -> Tensor:
-    """The largest of magnitudes for a positive order, which of none is 0, the smallest for a negative one."""
+    """Return the largest of magnitudes for a positive order, which of none is 0, the smallest for a negative one."""
     if ord < 0:
         return amin(x, dim, keepdim)
     return (amax if x.shape[dim] else sum)(x, dim, keepdim)
@@ -82,7 +82,7 @@ def extreme(x: Tensor, ord: float, dim: int, keepdim: bool = False) -> Tensor:
 
 @composed(of=norms.norm, namespace=LINALG, method=False)
 def norm(input: Tensor, ord: Any = None, dim: Any = None, keepdim: Flag = False, *, dtype: Any = None) -> Tensor:
-    """`vector_norm` over one dim, or of all elements without `ord` and `dim`; `matrix_norm` over two dims.
+    """Return `vector_norm` over one dim, or over all without `ord` and `dim`; `matrix_norm` over two dims.
 
     Without `dim`, a tensor of two dims is a matrix if `ord` is given.
     """
@@ -142,7 +142,7 @@ def matrix_power(A: Tensor, n: Int) -> Tensor:
 
 @composed(namespace=LINALG, method=False)
 def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
-    """The product of two matrices or more in the order that multiplies least; the first and the last may be vectors.
+    """Return the product of two or more matrices in the cheapest order; the first and the last may be vectors.
 
     Source: Cormen, Leiserson, Rivest, Stein, Introduction to Algorithms, 3rd edition, section 15.2.
     """
@@ -156,7 +156,7 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
 
 
 def chained(chain: list[Tensor], sizes: list[int], known: Known, start: int, end: int) -> Tensor:
-    """The product of a part of a chain of matrices, made in the best order."""
+    """Return the product of a part of a chain of matrices, made in the best order."""
     if end - start == 1:
         return chain[start]
     _, split = cheapest(sizes, known, start, end)
@@ -164,7 +164,7 @@ def chained(chain: list[Tensor], sizes: list[int], known: Known, start: int, end
 
 
 def cheapest(sizes: list[int], known: Known, start: int, end: int) -> tuple[int, int]:
-    """The least multiplications for a part of a chain of matrices, and where to split it."""
+    """Return the least multiplications for a part of a chain of matrices, and where to split it."""
     if end - start == 1:
         return 0, start
     if (start, end) not in known:

@@ -31,7 +31,7 @@ Shape = tuple[int, ...]
 
 
 def matmul_dtype(op: Op, specs: tuple[Spec, ...]) -> DType:
-    """The promoted dtype."""
+    """Return the promoted dtype."""
     return common(specs)
 
 
@@ -55,7 +55,7 @@ def matmul_shape(op: Op, a: Spec, b: Spec) -> Shape:
 
 
 def mismatch(name: str, shown: str, left: Shape, right: Shape) -> ShapeError:
-    """The error for inner sizes that differ."""
+    """Return the error for inner sizes that differ."""
     which, size = ("second last dim", right[-2]) if len(right) > 1 else ("only dim", right[0])
     return ShapeError(
         f"{name}: {shown}: the last dim of the left, {left[-1]}, must equal the {which} of the right, {size}",
@@ -64,7 +64,7 @@ def mismatch(name: str, shown: str, left: Shape, right: Shape) -> ShapeError:
 
 
 def as_matrices(out: Spec, a: Spec, b: Spec) -> tuple[Spec, Spec, Spec]:
-    """The same three with vectors as one row or one column and batch dims expanded: what a backend multiplies."""
+    """Return the three with vectors as one row or one column and batch dims expanded, for a backend to multiply."""
     left = a.layout if len(a.shape) > 1 else a.layout.unsqueeze(0)
     right = b.layout if len(b.shape) > 1 else b.layout.unsqueeze(1)
     batch = broadcast_shapes("matmul", left.shape[:-2], right.shape[:-2])
@@ -178,7 +178,7 @@ def _need(name: str, a: Tensor, b: Tensor, dims: tuple[int, int]) -> None:
 
 
 def _addmm_dtype(op: Op, specs: tuple[Spec, ...], *, alpha: float, beta: float) -> DType:
-    """The promoted dtype; its factors must be numbers of that dtype."""
+    """Return the promoted dtype; its factors must be numbers of that dtype."""
     dtype = common(specs)
     if dtype.kind == "bool":
         raise DTypeError(f"{op.label}: got {', '.join(map(repr, specs))}; a sum of products needs numbers", op=op.label)
@@ -202,7 +202,7 @@ def _addmm_shape(op: Op, c: Spec, a: Spec, b: Spec, *, alpha: float, beta: float
 
 
 def _added(backend: Backend, out: Spec, c: Spec, a: Spec, b: Spec, alpha: float, beta: float) -> Launch:
-    """The launch of alpha * a @ b + beta * c for operands in the order c, a, b."""
+    """Return the launch of alpha * a @ b + beta * c for operands in the order c, a, b."""
     result, left, right = as_matrices(out, a, b)
     layout = c.layout.expand(out.shape)
     if len(a.shape) == 1:
@@ -293,7 +293,7 @@ def _linear_shape(op: Op, input: Spec, weight: Spec, bias: Spec | None) -> Shape
 
 
 def weight_gradient(g: Tensor, x: Tensor) -> Tensor:
-    """The sum over all rows of x of the outer products with the rows of g: one product of two flat matrices."""
+    """Return the sum over all rows of x of the outer products with the rows of g: one product of two flat matrices."""
     if len(g.layout.shape) != 2 or len(x.layout.shape) != 2:
         g, x = as_rows(g), as_rows(x)
     return g.mT @ x
@@ -322,7 +322,7 @@ def linear(backend, out, input: Tensor, weight: Tensor, bias: Tensor | None = No
 
 
 def _linear_batch(x: Tensor, weight: Tensor, bias: Tensor | None, size: int, flags: Flags) -> Tensor:
-    """A batch of inputs is more rows; one of weights or biases is a product, and a sum."""
+    """Apply the op to a batch: inputs are more rows, weights or biases are a product, and a sum."""
     if not flags[1] and not flags[2]:
         return linear(x, weight, bias)
     rank = x.ndim - flags[0]

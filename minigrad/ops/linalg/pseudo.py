@@ -46,7 +46,7 @@ def above(name: str, A: Tensor, sizes: Tensor, atol: Any, rtol: Any) -> Tensor:
 
 
 def pinv_shape(op: Op, A: Spec, value: Spec) -> tuple[int, ...]:
-    """The shape of pseudoinverses."""
+    """Return the shape of pseudoinverses."""
     return value.shape
 
 

@@ -26,7 +26,7 @@ Shape = tuple[int, ...]
 
 
 def qr_shapes(op: Op, A: Spec, *, complete: bool) -> tuple[Shape, Shape]:
-    """The shapes of Q and R."""
+    """Return the shapes of Q and R."""
     *batch, m, n = matrix_shape(op, A)
     p = m if complete else min(m, n)
     return (*batch, m, p), (*batch, p, n)

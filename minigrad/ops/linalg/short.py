@@ -19,7 +19,7 @@ SVD_RESULT: Any = results_of("svd", ("U", "S", "V"))
 
 @composed(of=factors.factor)
 def cholesky(input: Tensor, upper: Flag = False) -> Tensor:
-    """`mg.linalg.cholesky`: the triangle whose product with its transpose is a positive definite matrix."""
+    """Return `mg.linalg.cholesky`: the triangle whose product with its transpose is a positive definite matrix."""
     return factors.cholesky(input, upper=upper)
 
 
@@ -66,19 +66,19 @@ def inverse(input: Tensor) -> Tensor:
 
 @composed(of=systems.lu_solve)
 def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
-    """`mg.linalg.lu_solve`: the solutions of systems by factors of `mg.linalg.lu_factor`."""
+    """Return `mg.linalg.lu_solve`: the solutions of systems by factors of `mg.linalg.lu_factor`."""
     return systems.lu_solve(LU_data, LU_pivots, input)
 
 
 @composed(of=qr_ops.reflections)
 def qr(input: Tensor, some: Flag = True) -> Any:
-    """`mg.linalg.qr` with mode="reduced", or "complete" with some=False."""
+    """Return `mg.linalg.qr` with mode="reduced", or "complete" with some=False."""
     return qr_ops.qr(input, "reduced" if some else "complete")
 
 
 @composed(of=spectra.singular)
 def svd(input: Tensor, some: Flag = True, compute_uv: Flag = True) -> Any:
-    """Return (U, S, V) with U * S @ V.mT = input; some: min(m, n) columns each.  See `mg.linalg.svd`.
+    """Return (U, S, V) with U * S @ V.mT = input; some: with min(m, n) columns each.  See `mg.linalg.svd`.
 
     compute_uv=False: U (..., m, m) and V (..., n, n) are zeros.
     """

@@ -42,12 +42,12 @@ def gaps(x: Tensor) -> Tensor:
 
 
 def eigh_dtypes(op: Op, specs: tuple[Spec, ...]) -> tuple[Any, Any]:
-    """The dtypes of eigenvalues and eigenvectors."""
+    """Return the dtypes of eigenvalues and eigenvectors."""
     return (real_dtype(op, specs),) * 2
 
 
 def eigh_shapes(op: Op, A: Spec) -> tuple[Shape, Shape]:
-    """The shapes of eigenvalues and eigenvectors."""
+    """Return the shapes of eigenvalues and eigenvectors."""
     shape = square_shape(op, A)
     return shape[:-1], shape
 
@@ -113,12 +113,12 @@ def eigvalsh(A: Tensor, UPLO: Choice = "L") -> Tensor:
 
 
 def svd_dtypes(op: Op, specs: tuple[Spec, ...], **params: Any) -> tuple[Any, Any, Any]:
-    """The dtypes of vectors and values."""
+    """Return the dtypes of vectors and values."""
     return (real_dtype(op, specs),) * 3
 
 
 def svd_shapes(op: Op, A: Spec, *, full: bool) -> tuple[Shape, Shape, Shape]:
-    """The shapes of vectors and values."""
+    """Return the shapes of vectors and values."""
     *batch, m, n = matrix_shape(op, A)
     k = min(m, n)
     return (*batch, m, m if full else k), (*batch, k), (*batch, n if full else k, n)

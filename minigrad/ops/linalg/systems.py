@@ -187,12 +187,12 @@ def parity(exchanges: Tensor) -> Tensor:
 
 
 def value_dtype(op: Op, specs: tuple[Spec, ...]) -> DType:
-    """The dtype of a value."""
+    """Return the dtype of a value."""
     return real_dtype(op, specs[-1:])
 
 
 def value_shape(op: Op, *specs: Spec) -> tuple[int, ...]:
-    """The shape of the value of a function of square matrices."""
+    """Return the shape of the value of a function of square matrices."""
     square_shape(op, specs[0])
     return specs[-1].shape
 

@@ -49,7 +49,7 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
 
 @composed()
 def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
-    """The vector products of vectors of three elements along `dim`, without one the first dim of 3; both broadcast."""
+    """Return the cross products of vectors along `dim`, or the first dim of length 3 if None; both broadcast."""
     if dim is None:
         dim = next((d for d, n in enumerate(input.shape) if n == 3), None)
         if dim is None:
@@ -59,7 +59,7 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
 
 
 def vector_product(name: str, a: Tensor, b: Tensor, dim: int) -> Tensor:
-    """The vector products along a dim."""
+    """Return the vector products along a dim."""
     if a.ndim != b.ndim:
         raise ShapeError(f"{name}: {describe(a)} and {describe(b)} must have one number of dims", op=name)
     d = normalize_dim(dim, a.ndim, name, a)

@@ -219,7 +219,7 @@ def softplus(input, beta=1.0, threshold=20.0):
     otherwise=lambda input, approximate, out: approximate_gelu(input, approximate, out),
 )
 def gelu(input):
-    """input times its normal distribution function, to some ulp also where it is tiny; approximate="tanh": `gelu_tanh`.
+    """Return input * Phi(input), the normal distribution, to some ulp for tiny values; approximate="tanh": `gelu_tanh`.
 
     Gradient: g*(Phi(x) + x*phi(x)).  Source: Hendrycks and Gimpel, arXiv 1606.08415.
     """
@@ -242,7 +242,7 @@ def gelu_tanh(x):
 
 
 def gelu_tanh_derivative(x):
-    """The derivative of gelu_tanh."""
+    """Return the derivative of gelu_tanh."""
     square = (x * x).minimum(FLAT)  # beyond, t is 1 or -1, and 0 times an infinite square would be nan
     t = (SQRT_2_OVER_PI * x * (square * 0.044715 + 1.0)).tanh()
     inner = SQRT_2_OVER_PI * (square * (3 * 0.044715) + 1.0)

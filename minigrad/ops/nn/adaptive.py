@@ -29,13 +29,13 @@ Ints = tuple[int, ...]
 
 @composed(namespace=(MG, FUNCTIONAL), out=False, method=False)
 def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
-    """Means of `output_size` windows of one size, as even as can be, along the last dim: see `adaptive_avg_pool2d`."""
+    """Return means of `output_size` windows along the last dim, as even as can be: see `adaptive_avg_pool2d`."""
     return adaptive_mean("adaptive_avg_pool1d", 1, input, output_size)
 
 
 @composed(out=False, method=False)
 def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
-    """The mean of each of output_size windows of images; window o of m is from floor(o n / m) to ceil((o + 1) n / m).
+    """Return the mean of each of output_size windows of images; window o is from floor(o n / m) to ceil((o + 1) n / m).
 
     output_size: an int or one for each dim; None keeps a dim as it is.
     """
@@ -71,7 +71,7 @@ def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = 
 
 
 def adaptive_mean(name: str, dims: int, x: Tensor, output_size: Any) -> Tensor:
-    """The means of windows; those of windows of one size are those of `avg_pool`."""
+    """Return the means of windows; those of windows of one size are those of `avg_pool`."""
     sizes = adaptive_sizes(name, dims, x, output_size)
     image = x.shape[-dims:]
     if all(m and n % m == 0 for n, m in zip(image, sizes, strict=True)):
@@ -95,7 +95,7 @@ def sums_of(n: int, m: int) -> tuple[Any, Any, Any]:
 
 
 def adaptive_largest(name: str, dims: int, x: Tensor, output_size: Any, return_indices: bool) -> Any:
-    """The largest elements, and where they are; windows of one size are those of `max_pool`."""
+    """Return the largest elements, and where they are; windows of one size are those of `max_pool`."""
     sizes = adaptive_sizes(name, dims, x, output_size)
     image = x.shape[-dims:]
     if all(m and n % m == 0 for n, m in zip(image, sizes, strict=True)):

@@ -59,7 +59,7 @@ def scaled_dot_product_attention(
 def composition(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout_p: float, causal: bool, scale: float
 ) -> Tensor:
-    """The definition, for values of transforms and masks with a gradient."""
+    """Compute the definition, for values of transforms and masks with a gradient."""
     scores = wide(query) * scale @ wide(key).mT
     mask = tril(ones(scores.shape[-2:], dtype=bool_, device=scores.device)) if causal else mask
     weights = softmax(scores, -1) if mask is None or not scores.shape[-1] else masked_softmax(scores, mask)
@@ -69,7 +69,7 @@ def composition(
 def in_blocks(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout_p: float, causal: bool, scale: float
 ) -> Tensor:
-    """The same without a matrix of all scores."""
+    """Compute the same without a matrix of all scores."""
     lead = broadcast_shapes(NAME, query.shape[:-2], key.shape[:-2], value.shape[:-2])
     dtype = reduce(promote, [x.dtype for x in (query, key, value)])
     parts = [flat_heads(wide(x.to(dtype)), lead) for x in (query, key, value)]

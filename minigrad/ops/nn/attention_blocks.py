@@ -127,15 +127,15 @@ class Attending:
         return [self.steps.work((self.size,), self.query.dtype) for _ in range(count)]
 
     def queries(self, x: Value, block: Block) -> Value:
-        """The rows of a tensor (heads, queries, ...) that belong to a block."""
+        """Return the rows of a tensor (heads, queries, ...) that belong to a block."""
         return x.at(0, block.head, block.heads).at(1, block.start, block.length)
 
     def keys(self, x: Value, block: Block) -> Value:
-        """The rows of a tensor (heads, keys, ...) that a block sees."""
+        """Return the rows of a tensor (heads, keys, ...) that a block sees."""
         return x.at(0, block.head, block.heads).at(1, 0, block.seen)
 
     def weights(self, block: Block, scores: Value, out: Value) -> Value:
-        """The softmax of the scores of a block, written to `out`; not in place, where loops do not vectorise."""
+        """Return the softmax of the scores of a block, written to `out`; not in place, where loops do not vectorise."""
         scores, out = scores.seen(block.layout), out.seen(block.layout)
         key = turned(self.keys(self.key, block))
         self.steps.ask(Product(self.scale, 0), scores, self.queries(self.query, block), key)
@@ -167,7 +167,7 @@ class Attending:
         return mask.seen(layout.unsqueeze(0)).at(1, block.start, block.length)
 
     def numbers(self, block: Block, memory: Value) -> Value:
-        """The uniform numbers of a block."""
+        """Return the uniform numbers of a block."""
         state, limits = self.draws
         here, numbers = self.steps.work((2,), int64), memory.seen(block.layout)
         self.steps.each(_added, here, state, self.steps.constant([0, block.counter], int64))
@@ -187,7 +187,7 @@ def turned(x: Value) -> Value:
 
 
 def _rule(k: int) -> Any:
-    """The gradient of one operand."""
+    """Return the gradient of one operand."""
     asked = tuple([j == k for j in range(3)])
     return lambda g, query, key, value, mask, state, limits, **params: _gradients(
         asked, g, query, key, value, mask, state, limits, **params
@@ -284,7 +284,7 @@ def attention_kept(backend, out, query: Tensor, key: Tensor, value: Tensor, mask
 
 
 def _gradients(asked: tuple[bool, ...], g: Tensor, *operands: Any, **params: Any) -> tuple[Tensor | None, ...]:
-    """The gradients of all operands: of the blocks, or in tensor code where a derivative may be asked of them."""
+    """Return the gradients of all operands: of the blocks, or in tensor code where they may be differentiated."""
     derived = is_grad_enabled() or not are_plain(g, *operands)
     gradients = (in_tensor_code if derived else attention_backward)(g, *operands, **params)
     return (*[x if wanted else None for x, wanted in zip(gradients, asked)], None, None, None)
@@ -294,7 +294,7 @@ def in_tensor_code(
     g: Tensor, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, state: Tensor | None, limits: Any, *,
     scale: float, causal: bool, dropout: float,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
-    """The gradients with all scores at once."""
+    """Return the gradients with all scores at once."""
     scores = query @ key.mT * scale
     seen = tril(ones(scores.shape[-2:], dtype=bool_, device=scores.device)) if causal else mask
     weights = softmax(scores, -1) if seen is None else masked_softmax(scores, reshape(seen, (-1, *seen.shape[-2:])))
@@ -307,7 +307,7 @@ def in_tensor_code(
 
 
 def masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
-    """The softmax of rows of scores where a mask holds, or with a number added; zeros for a row of -inf."""
+    """Return the softmax of rows of scores where a mask holds, or with a number added; zeros for a row of -inf."""
     scores = where(mask, scores, -math.inf) if mask.dtype is bool_ else scores + mask
     blind = amax(scores.detach(), -1, keepdim=True) == -math.inf
     return where(blind, 0.0, softmax(where(blind, 0.0, scores), -1))

@@ -74,7 +74,7 @@ FACTORS = parse(_factors, results=5)  # the gradients of weight and bias, and th
 
 
 def _kept(op: Op, specs: Sequence[Spec]) -> tuple[np.dtype[Any], DType]:
-    """Computed in the promoted dtype, stored in that of the first operand."""
+    """Compute in the promoted dtype, store in that of the first operand."""
     return floating(op, specs).compute, specs[0].dtype
 
 
@@ -138,7 +138,7 @@ def _in_code(g0: Tensor | None, g1: Tensor | None, g2: Tensor | None, *values: T
 
 
 def _of_x(g0: Any, g1: Any, g2: Any, x: Tensor, weight: Tensor, *values: Tensor, eps: float) -> Tensor:
-    """The gradient of x alone."""
+    """Return the gradient of x alone."""
     if _in_code(g0, g1, g2, x, weight, *values):
         return gradient_of_x(g0, g1, g2, x, weight, eps)
     result: Tensor = channel_gradients(g0, x, weight, *values, eps=eps)[0]
@@ -148,7 +148,7 @@ def _of_x(g0: Any, g1: Any, g2: Any, x: Tensor, weight: Tensor, *values: Tensor,
 def _gradients(
     asked: tuple[bool, ...], g0: Any, g1: Any, g2: Any, x: Tensor, *values: Tensor, eps: float
 ) -> tuple[Tensor | None, ...]:
-    """The gradients of all operands."""
+    """Return the gradients of all operands."""
     if _in_code(g0, g1, g2, x, *values):
         there = [asked[0], asked[1] and g0 is not None, asked[2] and g0 is not None]
         makers = (
@@ -172,7 +172,7 @@ def _units(x: Tensor, eps: float) -> tuple[Tensor, Tensor, Tensor]:
 def gradient_of_x(
     g: Tensor | None, g1: Tensor | None, g2: Tensor | None, x: Tensor, weight: Tensor, eps: float
 ) -> Tensor:
-    """The gradient of x by ops that have gradients; g1, g2: the gradients of the mean and the variance."""
+    """Return the gradient of x by ops that have gradients; g1, g2: the gradients of the mean and the variance."""
     dims, parts = others(x.ndim), []
     n, beside = prod(x.shape[d] for d in dims), (-1, *[1 for _ in x.shape[2:]])
     deviation, scale, unit = _units(x, eps)
@@ -187,14 +187,14 @@ def gradient_of_x(
 
 
 def gradient_of_weight(g: Tensor, x: Tensor, eps: float) -> Tensor:
-    """The gradient of the weight by ops that have gradients."""
+    """Return the gradient of the weight by ops that have gradients."""
     return sum(g * _units(x, eps)[2], others(x.ndim))
 
 
 def _batch(
     x: Tensor, weight: Tensor, bias: Tensor, eps: float, size: int, flags: Flags
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The channels of a batch, each of them one more channel."""
+    """Return the channels of a batch, each of them one more channel."""
     x, weight, bias = (stretched(v, flag, size) for v, flag in zip((x, weight, bias), flags, strict=True))
     moved_in = x.transpose(0, 1)
     n, _, channels, *sizes = moved_in.shape

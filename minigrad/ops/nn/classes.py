@@ -53,7 +53,7 @@ def wide_classes(target: Tensor) -> Tensor:
 
 
 def loss_batch(loss: Tensor, target: Tensor, ignore: int, reduction: str) -> Tensor:
-    """The losses of rows joined for each of a batch: each sum or mean is over its own."""
+    """Return the losses of rows joined for each of a batch: each sum or mean is over its own."""
     own = tuple(range(1, target.ndim))
     if reduction == "none" or (reduction == "sum" and not own):
         return loss
@@ -63,7 +63,7 @@ def loss_batch(loss: Tensor, target: Tensor, ignore: int, reduction: str) -> Ten
 
 
 def gradient_batch(g: Tensor, target: Tensor, ignore: int, reduction: str) -> Tensor:
-    """The gradients of the rows' losses, from a gradient for each of a batch."""
+    """Return the gradients of the rows' losses, from a gradient for each of a batch."""
     if reduction == "none":
         return g
     own = tuple(range(1, target.ndim))

@@ -22,7 +22,7 @@ Two = tuple[int, int]
 
 @composed(namespace=(), out=False, method=False)
 def im2col(input: Tensor, kernel_size: Ints, dilation: Ints = 1, padding: Ints = 0, stride: Ints = 1) -> Tensor:
-    """The windows of images (N, C, H, W) as columns (N, C*kernel, windows); what `nn.functional.unfold` calls."""
+    """Return the windows of images (N, C, H, W) as columns (N, C*kernel, windows); `nn.functional.unfold` calls it."""
     if input.ndim not in (3, 4):
         raise ShapeError(f"unfold: expected (N, C, H, W) or (C, H, W), got {describe(input)}", op="unfold")
     size, step, margin, stride = pairs("unfold", kernel_size, dilation, padding, stride)
@@ -62,7 +62,7 @@ def window_layout(image: Layout, size: Two, step: Two, stride: Two) -> Layout:
     batch=lambda input, *, batch, size, step, stride: windows_of(input, size=size, step=step, stride=stride),
 )  # fmt: skip
 def windows_of(backend, out, input: Tensor, *, size, step, stride):
-    """The windows (..., kernel, windows) of images (..., H, W), as a copy.  Gradient: g added where it was read."""
+    """Return a copy of the windows (..., kernel, windows) of images (..., H, W).  Gradient: g added where read."""
     steps = Steps(backend, (out,), (input,))
     (result,), (source,) = steps.outs, steps.operands
     steps.copy(result, source.seen(window_layout(input.layout, size, step, stride)))
@@ -114,7 +114,7 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
 def fold(
     input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
 ) -> Tensor:
-    """Images (N, C, H, W) to which columns (N, C*kernel, windows) are added, where `unfold` reads them.
+    """Return images (N, C, H, W) to which columns (N, C*kernel, windows) are added, where `unfold` reads them.
 
     Gradient: `unfold` of g.
     """

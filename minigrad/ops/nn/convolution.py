@@ -76,7 +76,7 @@ def _request(part: str, window: Window) -> Convolve:
     namespace=(),
 )
 def conv(backend, out, x: Tensor, weight: Tensor, bias: Tensor, window):
-    """Outputs from an image and a weight; the window's padding counts zeros in front only, its size says the rest.
+    """Return outputs from an image and a weight; the window's padding is in front only, the rest follows from its size.
 
     Gradient: `conv_input`, `conv_weight`, and g summed over all but the channels.
     """
@@ -141,7 +141,7 @@ def _conv_batch(x: Tensor, weight: Tensor, bias: Tensor, many: int, flags: Flags
 
 
 def _adjoint_batch(adjoint: Any, names: str, xs: tuple[Tensor, ...], many: int, flags: Flags, window: Window) -> Tensor:
-    """An adjoint of `conv` for each of a batch; names: as of `batched_conv`."""
+    """Return an adjoint of `conv` for each of a batch; names: as of `batched_conv`."""
 
     def grouped(*operands: Tensor, groups: int) -> Tensor:
         y: Tensor = adjoint(*operands, window.to(window.size, groups))
@@ -151,7 +151,7 @@ def _adjoint_batch(adjoint: Any, names: str, xs: tuple[Tensor, ...], many: int, 
 
 
 def zero(like: Tensor) -> Tensor:
-    """The bias of a convolution without one."""
+    """Return the bias of a convolution without one."""
     return number(0, like.dtype, like.device)
 
 
@@ -187,7 +187,7 @@ def conv3d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: IntOrInts = 1, padding: IntOrInts | str = 0,
     dilation: IntOrInts = 1, groups: int = 1,
 ) -> Tensor:  # fmt: skip
-    """Convolution along three dims: `conv2d` with input (N, C, D, H, W) and weight (out, C / groups, kD, kH, kW)."""
+    """Convolve along three dims: `conv2d` with input (N, C, D, H, W) and weight (out, C / groups, kD, kH, kW)."""
     return _conv("conv3d", 3, input, weight, bias, stride, padding, dilation, groups)
 
 
@@ -226,7 +226,7 @@ def conv_transpose3d(
 
 
 def per_dim(name: str, what: str, value: Any, dims: int, least: int) -> Ints:
-    """An int, or one for each dim, as a tuple.  Raises ArgumentError for anything else, and for less than `least`."""
+    """Return an int, or one for each dim, as a tuple.  Raises ArgumentError for other values, and below `least`."""
     values = tuple(value) if isinstance(value, (tuple, list)) else (value,)
     values = values * dims if len(values) == 1 else values
     whole = all(isinstance(v, (int, np.integer)) and not isinstance(v, bool) for v in values)

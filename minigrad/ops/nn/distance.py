@@ -78,7 +78,7 @@ def triplet_margin_with_distance_loss(
     distance_function: Callable[[Tensor, Tensor], Tensor] | None = None, margin: Scalar = 1.0, swap: Flag = False,
     reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
-    """`triplet_margin_loss` with a distance of one's own; without one, `pairwise_distance`."""
+    """Return `triplet_margin_loss` with a distance of one's own; without one, `pairwise_distance`."""
     name = "triplet_margin_with_distance_loss"
     reduction = named_reduction(name, reduction)
     distance = pairwise_distance if distance_function is None else distance_function

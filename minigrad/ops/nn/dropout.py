@@ -44,7 +44,7 @@ def dropout1d(input: Tensor, p: Scalar = 0.5, training: Flag = True, inplace: Fl
 
 @composed(method=False, out=False)
 def dropout2d(input: Tensor, p: Scalar = 0.5, training: Flag = True, inplace: Flag = False) -> Tensor:
-    """`dropout` of whole channels (dim 1) of (N, C, H, W); of three dims it takes the first for the batch, too."""
+    """Apply `dropout` to whole channels (dim 1) of (N, C, H, W); of three dims the first is the batch, too."""
     return dropped("dropout2d", input, channels(input, 2), p, training, inplace)
 
 
@@ -69,7 +69,7 @@ def feature_alpha_dropout(input: Tensor, p: Scalar = 0.5, training: Flag = False
 
 
 def channels(x: Tensor, count: int) -> tuple[int, ...]:
-    """The shape of one number for each channel: the first `count` dims stay."""
+    """Return the shape of one number for each channel: the first `count` dims stay."""
     return (*x.shape[:count], *(1,) * (x.ndim - count))
 
 

@@ -128,7 +128,7 @@ def one_hot(tensor: Tensor, num_classes: Int = -1) -> Tensor:
 
 
 def _padding(weight: Tensor, padding_idx: int) -> int:
-    """The row that is not to learn, counted from the first."""
+    """Return the row that is not to learn, counted from the first."""
     n, padding = weight.shape[0], as_int(padding_idx, "padding_idx", "embedding")
     if not -n <= padding < n:
         raise IndexOutOfRange(

@@ -89,7 +89,7 @@ def fractional_max_pool3d(
 def pooled(
     name: str, dims: int, x: Tensor, kernel: Any, size: Any, ratio: Any, return_indices: bool, samples: Tensor | None
 ) -> Any:
-    """The largest elements of windows that `samples` places, and where they are in their planes."""
+    """Return the largest elements of windows that `samples` places, and where they are in their planes."""
     expect_tensors(name, x)
     if x.ndim not in (dims + 1, dims + 2):
         raise ShapeError(f"{name}: expected {dims + 1} or {dims + 2} dims, got {describe(x)}", op=name)

@@ -25,7 +25,7 @@ def gated(a, b):
 
 
 def gated_back(g, a, b):
-    """The gradients of one element of glu."""
+    """Return the gradients of one element of glu."""
     s = math.logistic(b)  # type: ignore[attr-defined]
     return g * s, g * a * s * (1 - s)
 
@@ -34,7 +34,7 @@ GATED, GATED_BACK = parse(gated), parse(gated_back, results=2)
 
 
 def halved(op: Op, input: Spec, *, dim: int) -> tuple[int, ...]:
-    """The shape with half the length along `dim`."""
+    """Return the shape with half the length along `dim`."""
     if not input.shape or input.shape[dim] % 2:
         raise ShapeError(f"{op.label}: dim {dim} of {input!r} must have an even length, to be halved", op=op.label)
     return (*input.shape[:dim], input.shape[dim] // 2, *input.shape[dim + 1 :])
@@ -54,7 +54,7 @@ def glu_tangent(dinput: Tensor, input: Tensor, dim: int) -> Tensor:
 
 
 def glu_gradient(g: Tensor, input: Tensor, dim: int) -> Tensor:
-    """The gradient of glu, in tensor code."""
+    """Return the gradient of glu, in tensor code."""
     a, b = input.chunk(2, dim)
     s = b.sigmoid()
     return cat([g * s, g * a * s * (1.0 - s)], dim)

@@ -100,7 +100,7 @@ def affine_grid(theta: Tensor, size: Shape, align_corners: bool | None = None) -
 def grid_sampler(
     input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Tensor:
-    """`nn.functional.grid_sample` with numbers for modes.
+    """Call `nn.functional.grid_sample` with numbers for modes.
 
     interpolation_mode: 0 "bilinear", 1 "nearest", 2 "bicubic".  padding_mode: 0 "zeros", 1 "border", 2 "reflection".
     """
@@ -113,7 +113,7 @@ def grid_sampler(
 def grid_sampler_2d(
     input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Tensor:
-    """`grid_sampler` of images with two dims."""
+    """Call `grid_sampler` for images with two dims."""
     return grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners)
 
 
@@ -121,7 +121,7 @@ def grid_sampler_2d(
 def grid_sampler_3d(
     input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Tensor:
-    """`grid_sampler` of images with three dims."""
+    """Call `grid_sampler` for images with three dims."""
     return grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners)
 
 

@@ -83,7 +83,7 @@ def instance_norm(
 def local_response_norm(
     input: Tensor, size: Size, alpha: Scalar = 0.0001, beta: Scalar = 0.75, k: Scalar = 1.0
 ) -> Tensor:
-    """input over (k + alpha * the mean square of `size` neighbouring channels)**beta; channels outside count 0."""
+    """Return input / (k + alpha * the mean square of `size` neighbouring channels)**beta; channels outside are 0."""
     if input.ndim < 3 or not size:
         raise ShapeError(
             f"local_response_norm: expected 3 dims or more and size > 0, got {describe(input)} and {size}",

@@ -149,7 +149,7 @@ def poisson_nll_loss(
     input: Tensor, target: Tensor, log_input: Flag = True, full: Flag = False, size_average: bool | None = None,
     eps: Scalar = 1e-08, reduce: bool | None = None, reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
-    """exp(input) - target*input: input is the logarithm of a rate; without log_input, input - target*log(input + eps).
+    """Return exp(input) - target*input, the log of a rate; without log_input, input - target*log(input + eps).
 
     full: with Stirling's approximation of log(target!) for targets above 1.
     """

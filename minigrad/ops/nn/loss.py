@@ -84,18 +84,18 @@ def loss(
 
 
 def floats(op: Op, specs: Sequence[Spec]) -> Pair:
-    """The promoted dtype, which must be a float."""
+    """Return the promoted dtype, which must be a float."""
     dtype = floating(op, specs)
     return dtype.compute, dtype
 
 
 def floats_of(tensors: int) -> Callable[..., Pair]:
-    """The same of so many tensors in front; the numbers behind them do not count."""
+    """Return the same of so many tensors in front; the numbers behind them do not count."""
     return lambda op, specs: floats(op, specs[:tensors])
 
 
 def within(name: str, parameter: str, value: float, bound: str | None) -> float:
-    """A number.  Raises ArgumentError if it lies outside of its bound."""
+    """Return a number.  Raises ArgumentError if it lies outside of its bound."""
     if (bound == "positive" and not value > 0) or (bound == "not negative" and not value >= 0):
         raise ArgumentError(f"{name}: {parameter} must be {bound}, got {value!r}", op=name)
     return value
@@ -104,7 +104,7 @@ def within(name: str, parameter: str, value: float, bound: str | None) -> float:
 def parameters_of(
     tensors: list[str], numbers: list[inspect.Parameter], first: tuple[str, ...], flags: bool, weight: str
 ) -> list[inspect.Parameter]:
-    """The public parameters of a loss, in PyTorch's order."""
+    """Return the public parameters of a loss, in PyTorch's order."""
     plain = [inspect.Parameter(name, POSITIONAL, annotation=Tensor) for name in tensors]
     scalars = [p.replace(annotation=Scalar) for p in numbers]
     older = [
@@ -117,12 +117,12 @@ def parameters_of(
 
 
 def total(acc, x):
-    """The sum of the losses of all elements over `dim`, or their mean.  Gradient: that of each element."""
+    """Return the sum of the losses of all elements over `dim`, or their mean.  Gradient: that of each element."""
     return acc + x
 
 
 def reduction_of(each: Op, average: bool) -> Any:
-    """The sum or the mean of an elementwise op over any dims, as one launch."""
+    """Return the sum or the mean of an elementwise op over any dims, as one launch."""
     name = f"{each.label}_{'mean' if average else 'sum'}"
     public: Any = reduction(
         dtype=accumulate, identity="zero", order="sum", map=each.scalar, mean=average, namespace=(), method=False,
@@ -135,7 +135,7 @@ def reduction_of(each: Op, average: bool) -> Any:
 
 
 def over_all(each: Rule | None, average: bool) -> Rule | None:
-    """The rule of an operand of a sum, or of a mean, of elements, from that of an element."""
+    """Return the rule of an operand of a sum, or of a mean, of elements, from that of an element."""
     if each is None:
         return None
     fn = each.fn

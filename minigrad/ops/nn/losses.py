@@ -34,7 +34,7 @@ from minigrad.runtime.tracers import derives
 
 
 def _picked(logs: Tensor, target: Tensor, ignore: int, dim: int) -> tuple[Tensor, Tensor, Tensor]:
-    """The logarithm at each row's class, 0 where that is ignored; which rows count; and the class, 0 where ignored."""
+    """Return the logarithm at each row's class, 0 if ignored; which rows count; and the class, 0 if ignored."""
     target = wide_classes(target)
     counts = target != ignore
     classes = where(counts, target, 0)
@@ -42,12 +42,12 @@ def _picked(logs: Tensor, target: Tensor, ignore: int, dim: int) -> tuple[Tensor
 
 
 def _cross_batch(x: Tensor, target: Tensor, ignore: int, reduction: str) -> Tensor:
-    """The loss for each of a batch: rows one by one, then each sum or mean over its own."""
+    """Return the loss for each of a batch: rows one by one, then each sum or mean over its own."""
     return loss_batch(cross_entropy_rows(x, target, ignore=ignore, reduction="none"), target, ignore, reduction)
 
 
 def _backward_op(g: Tensor, x: Tensor, target: Tensor, ignore: int, reduction: str) -> Tensor:
-    """The backward op, which `picks` makes below."""
+    """Call the backward op, which `picks` makes below."""
     result: Tensor = schema["cross_entropy_backward"].public(  # type: ignore[misc]
         g, x, target, ignore=ignore, reduction=reduction
     )
@@ -55,7 +55,7 @@ def _backward_op(g: Tensor, x: Tensor, target: Tensor, ignore: int, reduction: s
 
 
 def _cross_back_batch(g: Tensor, x: Tensor, target: Tensor, ignore: int, reduction: str) -> Tensor:
-    """The gradient for each of a batch, from a gradient for each."""
+    """Return the gradient for each of a batch, from a gradient for each."""
     return _backward_op(gradient_batch(g, target, ignore, reduction), x, target, ignore, "none")
 
 
@@ -69,7 +69,7 @@ def _cross_tangent(dx: Tensor, x: Tensor, target: Tensor, ignore: int, reduction
 
 
 def _cross_bend(v: Tensor, g: Tensor, x: Tensor, target: Tensor, ignore: int, reduction: str) -> Tensor:
-    """The derivative of the gradient along v: that of the softmax, times g where a row counts.  It is symmetric."""
+    """Return the derivative of the gradient along v: that of softmax, times g where a row counts.  It is symmetric."""
     v, g, x = wide(v), wide(g), wide(x)
     counts = wide_classes(target) != ignore
     share = g / sum(counts) if reduction == "mean" else g
@@ -172,7 +172,7 @@ def nll_loss(
 
 
 def _expect_loss(name: str, x: Tensor, weight: Tensor | None) -> tuple[Tensor, int]:
-    """Checks that both losses share; x as a float, and its class dim."""
+    """Run the checks that both losses share; return x as a float, and its class dim."""
     if x.ndim == 0:
         raise ShapeError(f"{name}: {describe(x)} has no dim for the classes", op=name)
     if not x.dtype.is_float:
@@ -208,7 +208,7 @@ def _class_loss(
 def _probability_loss(
     x: Tensor, target: Tensor, weight: Tensor | None, reduction: str, smooth: float, dim: int
 ) -> Tensor:
-    """The loss for probabilities: a mean counts rows."""
+    """Return the loss for probabilities: a mean counts rows."""
     logs = log_softmax(x, dim)
     if weight is not None:
         logs = logs * _along_classes(weight, logs, dim)

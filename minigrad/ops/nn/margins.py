@@ -46,7 +46,7 @@ def multi_margin_loss(
 def multilabel_margin_loss(
     input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
 ) -> Tensor:
-    """The sum of max(0, 1 - input[label] + input[other]) over labels and other classes, over the number of classes.
+    """Return the sum of max(0, 1 - input[label] + input[other]) over labels and other classes, divided by the classes.
 
     target: of input's shape, the classes of a row in front and -1 behind them.
     """

@@ -34,12 +34,12 @@ STEPS = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-23, "float64
 
 
 def _beside(line: Tensor, flag: bool, x: Tensor, size: int) -> Tensor:
-    """A line for the rows of a batch x."""
+    """Return a line for the rows of a batch x."""
     return ranked(line, flag, x.ndim - 1, size)
 
 
 def _ones(x: Tensor, value: float = 1.0) -> Tensor:
-    """A line of one number for the rows of x."""
+    """Return a line of one number for the rows of x."""
     return expand(number(value, x.dtype, x.device), shape=x.shape[-1:])
 
 
@@ -68,7 +68,7 @@ def _back_batch(name: str, g: Tensor, x: Tensor, weight: Tensor, eps: float, siz
 
 
 def _columns(x: Tensor) -> Tensor:
-    """The sum down the columns of each of a batch."""
+    """Return the sum down the columns of each of a batch."""
     return sum(x, tuple(range(1, x.ndim - 1))) if x.ndim > 2 else x
 
 
@@ -164,7 +164,7 @@ def _flat_rows(name: str, x: Tensor, normalized_shape: Sequence[int] | int, *par
 
 
 def _line(p: Tensor | None, default: float, kind: Tensor, x: Tensor) -> Tensor:
-    """A parameter as a vector for the rows of x, or one number repeated without memory."""
+    """Return a parameter as a vector for the rows of x, or one number repeated without memory."""
     n = x.shape[-1]
     if p is None:
         return expand(number(default, kind.dtype, kind.device), shape=(n,))

@@ -129,7 +129,7 @@ def norms_of_windows(name: str, dims: int, x: Tensor, p: float, window: Any, str
 def _check(
     name: str, dims: int, x: Tensor, window: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
 ) -> Window:
-    """The windows of a pooling op, checked."""
+    """Return the windows of a pooling op, checked."""
     taps = per_dim(name, "kernel_size", window, dims, 1)
     steps = taps if stride is None or stride in ((), []) else per_dim(name, "stride", stride, dims, 1)
     pads, spread = per_dim(name, "padding", padding, dims, 0), per_dim(name, "dilation", dilation, dims, 1)
@@ -153,7 +153,7 @@ def max_pooled(
     name: str, dims: int, x: Tensor, window: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool,
     return_indices: bool,
 ) -> Any:  # fmt: skip
-    """The largest elements of windows, with their positions if they are wanted."""
+    """Return the largest elements of windows, with their positions if they are wanted."""
     windows = _check(name, dims, x, window, stride, padding, dilation, ceil_mode)
     image = x if x.ndim == dims + 2 else x.unsqueeze(0)
     if return_indices:
@@ -168,7 +168,7 @@ def avg_pooled(
     name: str, dims: int, x: Tensor, window: Any, stride: Any, padding: Any, ceil_mode: bool, pad_counts: bool,
     divisor: int | None,
 ) -> Tensor:  # fmt: skip
-    """The means of windows."""
+    """Return the means of windows."""
     windows = _check(name, dims, x, window, stride, padding, 1, ceil_mode)
     if divisor is not None and (not hasattr(divisor, "__index__") or divisor == 0):
         raise ArgumentError(f"{name}: divisor_override must be an int other than 0, got {describe(divisor)}", op=name)

@@ -71,7 +71,7 @@ GRU, GRU_BACK = parse(_gru, results=4), parse(_gru_back, results=7)
 
 
 def _states(op: Op, x: Spec, hidden: Spec, state: Spec, count: int) -> tuple[int, ...]:
-    """The shape of the state.  Raises ShapeError unless the sums of `count` gates belong to it."""
+    """Return the shape of the state.  Raises ShapeError unless the sums of `count` gates belong to it."""
     if x.shape != hidden.shape or x.shape != (*state.shape[:-1], count * state.shape[-1]):
         raise ShapeError(f"{op.label}: {x!r} and {hidden!r} must have {count} gates for each element of {state!r}")
     return state.shape
@@ -87,7 +87,7 @@ def _gru_shapes(op: Op, x: Spec, hidden: Spec, h: Spec) -> Shapes:
 
 
 def gates(x: Value, count: int) -> list[Value]:
-    """The gates of a value."""
+    """Return the gates of a value."""
     dim, size = len(x.shape) - 1, x.shape[-1] // count
     return [x.at(dim, k * size, size) for k in range(count)]
 
@@ -97,12 +97,12 @@ def _chosen(asked: Sequence[bool], gradients: Gradients) -> Gradients:
 
 
 def _stacked(values: Sequence[Tensor], size: int, flags: Flags) -> list[Tensor]:
-    """The values of a batch, with those that are the same for all repeated."""
+    """Return the values of a batch, with those that are the same for all repeated."""
     return [stretched(x, flag, size) for x, flag in zip(values, flags, strict=True)]
 
 
 def _or_zeros(g: Tensor | None, x: Tensor) -> Tensor:
-    """A gradient, or zeros like x, without memory."""
+    """Return a gradient, or zeros like x, without memory."""
     return expand(number(0.0, x.dtype, x.device), shape=x.shape) if g is None else g
 
 
@@ -113,7 +113,7 @@ def _lstm_gradients(
     asked: Sequence[bool], dh: Tensor | None, dc: Tensor | None, dgates: Tensor | None, c: Tensor, c_next: Tensor,
     activated: Tensor,
 ) -> Gradients:  # fmt: skip
-    """The gradients of the sums and of the state; dgates: that of the gates, where a derivative was taken of them."""
+    """Return the gradients of the sums and the state; dgates: that of the gates, if they were differentiated."""
     dh, dc = _or_zeros(dh, c), _or_zeros(dc, c)
     if dgates is None and not is_grad_enabled() and are_plain(dh, dc, c, c_next, activated):
         dx, dstate = lstm_step_backward(dh, dc, c, c_next, activated)
@@ -123,13 +123,13 @@ def _lstm_gradients(
 
 
 def lstm_state(dh: Tensor, dc: Tensor, c_next: Tensor, activated: Tensor) -> Tensor:
-    """The gradient of the state, by ops that have gradients."""
+    """Return the gradient of the state, by ops that have gradients."""
     _, f, _, o = activated.chunk(4, -1)
     return (dc + dh * o * (1.0 - c_next.tanh().square())) * f
 
 
 def lstm_sums(dh: Tensor, dc: Tensor, dgates: Tensor | None, c: Tensor, c_next: Tensor, activated: Tensor) -> Tensor:
-    """The gradient of the sums, by ops that have gradients."""
+    """Return the gradient of the sums, by ops that have gradients."""
     (i, f, g, o), t = activated.chunk(4, -1), c_next.tanh()
     s = dc + dh * o * (1.0 - t * t)
     of_gates = cat([s * g, s * c, s * i, dh * t], -1)
@@ -183,7 +183,7 @@ def lstm_step_backward(
 def _gru_gradients(
     asked: Sequence[bool], dh: Tensor | None, dgates: Tensor | None, hidden: Tensor, h: Tensor, activated: Tensor
 ) -> Gradients:
-    """The gradients of both sums and of the state; dgates: as for an LSTM."""
+    """Return the gradients of both sums and of the state; dgates: as for an LSTM."""
     dh = _or_zeros(dh, h)
     if dgates is None and not is_grad_enabled() and are_plain(dh, hidden, h, activated):
         return _chosen(asked, gru_step_backward(dh, hidden, h, activated))
@@ -192,12 +192,12 @@ def _gru_gradients(
 
 
 def gru_state(dh: Tensor, activated: Tensor) -> Tensor:
-    """The gradient of the state, by ops that have gradients."""
+    """Return the gradient of the state, by ops that have gradients."""
     return dh * activated.chunk(3, -1)[1]
 
 
 def gru_sums(dh: Tensor, dgates: Tensor | None, hidden: Tensor, h: Tensor, activated: Tensor) -> tuple[Tensor, Tensor]:
-    """The gradients of both sums, by ops that have gradients."""
+    """Return the gradients of both sums, by ops that have gradients."""
     (r, z, n), hn = activated.chunk(3, -1), hidden.chunk(3, -1)[2]
     more = (0.0, 0.0, 0.0) if dgates is None else dgates.chunk(3, -1)
     dn = (dh * (1.0 - z) + more[2]) * (1.0 - n * n)

@@ -18,7 +18,7 @@ def mse_loss(input, target):
 
 @loss(weight="share")
 def l1_loss(input, target):
-    """|input - target|.  Gradient: g*sign(input - target), 0 where they are equal, and minus that for the target."""
+    """Return |input - target|.  Gradient: g*sign(input - target), 0 where they are equal, minus that for target."""
     return abs(input - target)
 
 
@@ -45,7 +45,7 @@ def soft_margin_loss(input, target):
 
 @loss(first=("margin",))
 def hinge_embedding_loss(input, target, margin=1.0):
-    """input where the target is 1, max(0, margin - input) where it is -1.  Gradient: -g where input is the margin."""
+    """Return input where the target is 1, max(0, margin - input) where it is -1.  Gradient: -g at the margin."""
     return (0 if target == -1 else input) + (0 if target == 1 or input > margin else margin - input)
 
 

@@ -88,7 +88,7 @@ def _shifted(x: Tensor, dim: int) -> Tensor:
 
 
 def softmax_gradient(g: Tensor, y: Tensor, dim: int) -> Tensor:
-    """The gradient of a softmax whose result is y, in tensor code."""
+    """Return the gradient of a softmax whose result is y, in tensor code."""
     g, y = wide(g), wide(y)
     return (g - sum(g * y, dim, keepdim=True)) * y
 

@@ -54,7 +54,7 @@ def linear_tap(at, side):
 
 
 def _index_and_weight(op: Op, specs: Sequence[Spec]) -> tuple[np.dtype[Any], tuple[DType, DType]]:
-    """An int64, which is exact in float64 up to 2**53, and a float of the dtype of the shares."""
+    """Return an int64, which is exact in float64 up to 2**53, and a float of the dtype of the shares."""
     return float64.compute, (int64, common(specs[1:4]))
 
 
@@ -63,7 +63,7 @@ def _index_and_weight(op: Op, specs: Sequence[Spec]) -> tuple[np.dtype[Any], tup
     vjp=(None, lambda g1, share: g1 * share, None, lambda g1, weight: g1 * weight, None),
 )  # fmt: skip
 def joined_tap(index, weight, position, share, size):
-    """A tap in one dim more, of `size` pixels: its row-major index, -1 where there is no such pixel, and its weight.
+    """Return a tap in one more dim of `size` pixels: its row-major index, -1 if no pixel is there, and its weight.
 
     A weight of nan stays: its tap is the first pixel where there is none.  Gradient: that of the weight.
     """
@@ -86,7 +86,7 @@ def _tapped_shape(op: Op, x: Spec, index: Spec, weight: Spec, *, size: int, back
     batch=lambda x, index, weight, *, size, back, batch: batch_merged(tapped, (x, index, weight), size, back),
 )  # fmt: skip
 def tapped(backend, out, x: Tensor, index: Tensor, weight: Tensor, size: Size, back: Flag = False):
-    """Sums of the pixels of planes (N, C, P) that tables (N, taps, size) name, times their weights; -1 names none.
+    """Sum the pixels of planes (N, C, P) that tables (N, taps, size) name, times their weights; -1 names none.
 
     back: the adjoint, which adds elements (N, C, outputs) times their weights to planes of `size` pixels.
     Gradient: each is the other's; for a weight, the sum over channels of g times the pixel.
@@ -99,13 +99,13 @@ def tapped(backend, out, x: Tensor, index: Tensor, weight: Tensor, size: Size, b
 
 
 def _untapped(g: Tensor, index: Tensor, weight: Tensor, size: int, back: bool) -> Tensor:
-    """The adjoint; a weight of nan is at no pixel."""
+    """Return the adjoint; a weight of nan is at no pixel."""
     result: Tensor = tapped(g, where(weight == weight, index, -1), weight, size, not back)
     return result
 
 
 def _shares(g: Tensor, x: Tensor, index: Tensor) -> Tensor:
-    """The gradient of the weights: the sum over channels of g (N, C, outputs) times the pixels of x (N, C, P)."""
+    """Compute the gradient of the weights: the sum over channels of g (N, C, outputs) times pixels of x (N, C, P)."""
     (n, c), (taps, outputs) = x.shape[:2], index.shape[1:]
     named = expand(reshape(where(index < 0, 0, index), (n, 1, taps * outputs)), shape=(n, c, taps * outputs))
     pixels = reshape(gather(x, 2, named), (n, c, taps, outputs))

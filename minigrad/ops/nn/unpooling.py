@@ -28,7 +28,7 @@ def max_unpool2d(
     input: Tensor, indices: Tensor, kernel_size: IntOrInts, stride: IntOrInts | None = None, padding: IntOrInts = 0,
     output_size: Any = None,
 ) -> Tensor:  # fmt: skip
-    """Images of zeros, with the elements of input at `indices`, which `max_pool2d` returned; the last of equal ones.
+    """Return zeros with the elements of input at `indices`, which `max_pool2d` returned; the last of equal ones.
 
     The size of the images is (n - 1) * stride - 2 * padding + kernel_size, or `output_size`, which differs from that by
     less than a stride; its other dims may be written, too.

@@ -81,7 +81,7 @@ def max_pool(backend, out, x: Tensor, window):
     namespace=(),
 )
 def max_pool_indices(backend, values, indices, x: Tensor, window):
-    """The largest element of each window, and where in its plane, counted row by row, the first such element is."""
+    """Return the largest element of each window, and the position of the first one in its plane, row by row."""
     return backend.prepare(_max_request("positions", window), (values, indices), x)
 
 
@@ -155,7 +155,7 @@ def weighted(x: Tensor, d: int, index: Any, weight: Any) -> Tensor:
 
 
 def wide_floats(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
-    """The dtype of the first operand, a float in which loops compute."""
+    """Return the dtype of the first operand, a float in which loops compute."""
     if not specs[0].dtype.is_float or specs[0].dtype.itemsize < 4:
         raise DTypeError(f"{op.label}: got {specs[0]!r}; sums of products need float32 or float64", op=op.label)
     return specs[0].dtype
@@ -182,7 +182,7 @@ def _resampled_shape(op: Op, x: Spec, index: Spec, weight: Spec, *, dim: int, si
     namespace=(),
 )
 def resample(backend, out, x: Tensor, index: Tensor, weight: Tensor, *, dim: Dim, size: Size, back: Flag = False):
-    """Sums along `dim` of the elements that a table (terms, outputs) names, times their weights; -1 names none.
+    """Return sums along `dim` of the elements that a table (terms, outputs) names, times their weights; -1 names none.
 
     back: the adjoint, which adds elements times their weights where they are named.  Gradient: each is the other's.
     """

@@ -93,7 +93,7 @@ def zeta_above(input, other):
 
 @scalar
 def zeta_below(input, other):
-    """The same sum for other < 0 and a whole input: the terms below 0, whose sign is that of (-1)**input, apart."""
+    """Return the same sum for other < 0 and an integer input: terms below 0, of sign (-1)**input, are separate."""
     part = other - math.floor(other)
     terms = zeta_above(input, 1 - part) - zeta_above(input, 1 - other)
     odd = input - 2 * math.floor(input / 2)
@@ -132,7 +132,7 @@ def polygamma(n: Int, input: Tensor) -> Tensor:
 
 @composed(in_place=True)
 def mvlgamma(input: Tensor, p: Int) -> Tensor:
-    """The logarithm of the multivariate gamma function of p dims: a sum of lgamma(input - k/2), and p(p-1)/4*log(pi).
+    """Return the log of the multivariate gamma function of p dims: a sum of lgamma(input - k/2), and p(p-1)/4*log(pi).
 
     Gradient: g times the sum of digamma(input - k/2), over k from 0 to p - 1.
     """

@@ -57,7 +57,7 @@ def ndtri(x):
 
 @scalar
 def tail_fraction(t):
-    """The continued fraction exp(-t**2/2) / sqrt(2*pi) / (1 - ndtr(t)) far above 0: ten levels, enough from 12 on."""
+    """Return exp(-t**2/2) / sqrt(2*pi) / (1 - ndtr(t)) far above 0: a continued fraction of ten levels, for t >= 12."""
     return t + 1 / (t + 2 / (t + 3 / (t + 4 / (t + 5 / (t + 6 / (t + 7 / (t + 8 / (t + 9 / (t + 10 / t)))))))))
 
 

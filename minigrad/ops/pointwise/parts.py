@@ -16,7 +16,7 @@ from minigrad.runtime.tensor import Tensor
 
 
 def _mantissa_and_exponent(op: Op, specs: Sequence[Spec]) -> tuple[np.dtype[Any], tuple[DType, DType]]:
-    """A float of the operand's dtype and an int32."""
+    """Return a float of the operand's dtype and an int32."""
     dtype = floating(op, specs)
     return dtype.compute, (dtype, int32)
 

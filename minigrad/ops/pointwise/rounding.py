@@ -52,7 +52,7 @@ def round(x):
 
 
 def rounded(x, decimals, out):
-    """A tensor rounded to a number of decimals, which may be negative."""
+    """Return a tensor rounded to a number of decimals, which may be negative."""
     power = 10.0 ** abs(as_int(decimals, "decimals", "round"))
     result = (round(x * power) / power if decimals > 0 else round(x / power) * power).to(x.dtype)
     return result if out is None else copy_result("round", result, out)
@@ -66,7 +66,7 @@ def scaled(name, other, alpha):
 
 
 def rounded_div(input, other, mode, out):
-    """A quotient that is rounded down, or towards zero.  Integers keep their dtype."""
+    """Return a quotient that is rounded down, or towards zero.  Integers keep their dtype."""
     if mode == "floor":
         return Tensor.floor_divide(input, other, out=out)
     if mode != "trunc":

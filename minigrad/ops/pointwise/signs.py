@@ -22,7 +22,7 @@ from minigrad.runtime.tensor import Tensor, describe
 
 
 def wide_enough(op: Op, specs: Sequence[Spec]) -> Pair:
-    """The promoted dtype, which must be one in which loops compute."""
+    """Return the promoted dtype, which must be one in which loops compute."""
     dtype = floating(op, specs)
     if dtype.compute.itemsize != dtype.itemsize:
         raise refuse(op, specs, "float32 or float64 is needed; loops compute halves in float32")

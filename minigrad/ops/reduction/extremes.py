@@ -32,7 +32,7 @@ def _extreme_shape(op: Op, input: Spec, *, dim: int, keepdim: bool) -> tuple[int
 
 
 def _kept(out: Spec, x: Spec, dim: int) -> Spec:
-    """A result with length 1 at `dim`."""
+    """Return a result with length 1 at `dim`."""
     return out if len(out.shape) == len(x.shape) else Spec(out.layout.unsqueeze(dim), out.dtype)
 
 
@@ -92,7 +92,7 @@ def _back(g: Tensor, indices: Tensor, shape: tuple[int, ...], dim: int, keepdim:
 
 
 def _tangent(dx: Tensor, indices: Tensor, dim: int, keepdim: bool) -> tuple[Tensor, None]:
-    """The tangent where each value was read."""
+    """Return the tangent where each value was read."""
     if keepdim:
         return gather(dx, dim, indices), None
     return gather(dx, dim, indices.unsqueeze(dim)).squeeze(dim), None

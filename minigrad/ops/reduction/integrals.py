@@ -113,6 +113,6 @@ def differences_along(x: Tensor, dim: int, step: Any, edge_order: int) -> Tensor
 
 
 def bent(quotient: Tensor, width: Tensor, dim: int, k: int, inner: int) -> Tensor:
-    """The slope at an end, of the parabola through three values; k: the outermost interval, inner: the one beside."""
+    """Return the slope at an end, of the parabola through three values; k: the outermost interval, inner: the next."""
     end, near, mine, other = (narrow(x, d, j, 1) for x, d in ((quotient, dim), (width, 0)) for j in (k, inner))
     return end + (end - near) * mine / (mine + other)

@@ -75,12 +75,12 @@ def squared(x):
 
 
 def square_root(acc):
-    """The length of which this is the square."""
+    """Return the length of which this is the square."""
     return math.sqrt(acc)
 
 
 def magnitude(x):
-    """The size of an element."""
+    """Return the size of an element."""
     return abs(x)
 
 
@@ -137,7 +137,7 @@ def power_norm(x: Tensor, order: float, dims: tuple[int, ...], keepdim: bool) ->
 
 
 def largest(x: Tensor, dims: tuple[int, ...]) -> Tensor:
-    """The largest of magnitudes over `dims`, which are kept; 1 where that is 0 or not finite."""
+    """Return the largest of magnitudes over `dims`, which are kept; 1 where that is 0 or not finite."""
     if x.numel() == 0:
         return sum(x, dims, keepdim=True) + 1.0
     top = amax(x, dims, keepdim=True)

@@ -52,7 +52,7 @@ def nanquantile(
 
 
 def at_shares(name: str, x: Tensor, q: Any, dim: int | None, keepdim: bool, how: str, skip: bool) -> Tensor:
-    """The elements at shares of the way through each row; skip: nan, which are last, do not count."""
+    """Return the elements at shares of the way through each row; skip: nan, which are last, do not count."""
     shares = (q if isinstance(q, Tensor) else tensor(q, dtype=x.dtype, device=x.device)).detach()
     if x.dtype.name not in ("float32", "float64") or shares.dtype is not x.dtype:
         raise DTypeError(f"{name}: expected float32 or float64, for q too, got {describe(x)} and {describe(shares)}")
@@ -110,6 +110,6 @@ def mode(input: Tensor, dim: Dim = -1, keepdim: Flag = False) -> Any:
 
 
 def at_positions(name: str, row: Tensor, index: Tensor, dim: int, keepdim: bool) -> Any:
-    """The values at one position of each row, and the positions."""
+    """Return the values at one position of each row, and the positions."""
     values, make = gather(row, dim, index), RESULTS[name]
     return make(values, index) if keepdim else make(values.squeeze(dim), index.squeeze(dim))

@@ -33,7 +33,7 @@ def _sum_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
 
 
 def _flipped(spec: Spec, dim: int, reverse: bool) -> Spec:
-    """The layout from the last entry to the first: a scan backward is one forward over it."""
+    """Return the layout from the last entry to the first: a scan backward is one forward over it."""
     return Spec(spec.layout.flip(dim), spec.dtype) if reverse else spec
 
 
@@ -195,7 +195,7 @@ NOT_LESS, NOT_GREATER = parse(not_less), parse(not_greater)
 
 
 def _to_positions(g: Tensor, indices: Tensor, dim: int) -> Tensor:
-    """The gradient of a running extreme: g added where each value was read."""
+    """Return the gradient of a running extreme: g added where each value was read."""
     return scatter_add(zeros_of(g.shape, g), dim, indices, g)
 
 

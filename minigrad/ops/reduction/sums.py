@@ -32,7 +32,7 @@ from minigrad.runtime.tensor import Tensor, describe
 
 
 def restore(g: Tensor, dims: tuple[int, ...], shape: tuple[int, ...]) -> Tensor:
-    """A reduced tensor stretched back over `dims`: a view with strides of 0."""
+    """Return a reduced tensor stretched back over `dims`: a view with strides of 0."""
     return views.stretch(g, dims=dims, shape=shape)
 
 
@@ -49,13 +49,13 @@ def wide(x: Tensor) -> Tensor:
 
 
 def _share_ties(g: Tensor, x: Tensor, y: Tensor, dims: tuple[int, ...]) -> Tensor:
-    """The gradient of an extreme: shared evenly by all elements that attain it."""
+    """Return the gradient of an extreme: shared evenly by all elements that attain it."""
     won = x == restore(y, dims, x.shape)
     return won.where_cond(restore(g / won.sum(dims, keepdim=True).reshape(g.shape), dims, x.shape), 0.0)
 
 
 def _tied_tangent(dx: Tensor, x: Tensor, y: Tensor, dims: tuple[int, ...], keepdim: bool) -> Tensor:
-    """The mean of the tangents of all elements that attain an extreme; 0 where none does, which is a nan."""
+    """Return the mean of the tangents of all elements that attain an extreme; 0 where none does, which is a nan."""
     won = x == restore(y, dims, x.shape)
     count = won.sum(dims, keepdim)
     return wide(won.where_cond(dx, 0.0)).sum(dims, keepdim) / (count + (count == 0))
@@ -74,8 +74,8 @@ def sum(acc, x):
     DTypes: bool and integers become int64; float16 and bfloat16 accumulate in float32, float32 in float64.
     Order: floats are re-associated; the order depends only on the shape, the layout and the processor.
     Error: a float32 sum before its rounding is off by at most 8 * 2**-24 times the sum of magnitudes, for any length.
-    Up to eight elements are added in float32, unless that would overflow, then float64 continues.  Gradient: g for
-    every element.  The sum of nothing is 0.
+    Up to eight elements are added in float32, unless that would overflow, then float64 continues.  The sum of nothing
+    is 0.  Gradient: g for every element.
     """
     return acc + x
 
@@ -91,7 +91,7 @@ def sum(acc, x):
 def mean(acc, x):
     """Return the mean over `dim`, floats only, accumulated and re-associated as `sum` is.
 
-    Gradient: g/n for every element.  The mean of nothing is nan.
+    The mean of nothing is nan.  Gradient: g/n for every element.
     """
     return acc + x
 
@@ -123,7 +123,7 @@ def amin(acc, x):
 def _share_both(
     g0: Tensor | None, g1: Tensor | None, x: Tensor, min: Tensor, max: Tensor, *, dims: tuple[int, ...]
 ) -> Tensor:
-    """The gradient of both ends: what comes to each is shared by its ties."""
+    """Return the gradient of both ends: what comes to each is shared by its ties."""
     first, *second = [_share_ties(g, x, y, dims) for g, y in ((g0, min), (g1, max)) if g is not None]
     return first + second[0] if second else first
 

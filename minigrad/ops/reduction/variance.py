@@ -46,17 +46,17 @@ def difference(x, center):
 
 
 def squared_deviation(x, center):
-    """The square of that."""
+    """Return the square of that."""
     return (x - center) * (x - center)
 
 
 def mean_twice(acc, n):
-    """The last step of a mean that is stored in two dtypes."""
+    """Return the last step of a mean that is stored in two dtypes."""
     return acc / n, acc / n
 
 
 def mean_of_squares(acc, n, correction):
-    """The mean of squares, over fewer than there are."""
+    """Return the mean of squares, over fewer than there are."""
     return acc / (n - correction if n > correction else 0)
 
 
@@ -77,8 +77,8 @@ def squares_of(correction: float, last: ScalarFn) -> Reducer:
 
 
 def center(backend: Any, outs: tuple[Spec, ...], x: Any, dims: Ints) -> tuple[Steps, Value, np.dtype[Any]]:
-    """A launch that has found the mean over `dims`, which is the second result if there is one; that mean, stretched;
-    and the dtype in which it is kept."""
+    """Return a launch that computes the mean over `dims`, the second result if there is one; that mean, expanded;
+    and its dtype."""
     compute = np.dtype(x.dtype.accumulator)
     steps = Steps(backend, outs, (x,))
     kept = tuple(1 if d in dims else n for d, n in enumerate(x.shape))
@@ -110,12 +110,12 @@ def share(x: Tensor, dims: Ints, correction: float) -> float:
 
 
 def variance_gradient(x: Tensor, dims: Ints, correction: float) -> Tensor:
-    """The derivative of a variance by each element."""
+    """Return the derivative of a variance by each element."""
     return centered(x, dims=dims) * (2.0 * share(x, dims, correction))
 
 
 def deviation_gradient(x: Tensor, y: Tensor, dims: Ints, correction: float) -> Tensor:
-    """The derivative of a standard deviation by each element; 0 where that is 0."""
+    """Return the derivative of a standard deviation by each element; 0 where that is 0."""
     size = restore(y, dims, x.shape)
     nothing = size == 0.0
     scaled = centered(x, dims=dims) * share(x, dims, correction)
@@ -152,7 +152,7 @@ def deviation(backend: Any, out: Spec, x: Tensor, *, dims: Dims, keepdim: Flag, 
 
 
 def with_mean(g0: Tensor | None, g1: Tensor | None, x: Tensor, gradient: Callable[[], Tensor], dims: Ints) -> Tensor:
-    """The gradient of a spread and of the mean, where one of them may have none; gradient: that of the spread."""
+    """Return the gradient of a spread and the mean, where one of them may have none; gradient: that of the spread."""
     parts = [] if g0 is None else [restore(g0, dims, x.shape) * gradient()]
     if g1 is not None:
         parts.append(restore((wide(g1) / prod(x.shape[d] for d in dims)).to(g1.dtype), dims, x.shape))
@@ -187,7 +187,7 @@ def variance_and_mean(backend: Any, var: Spec, mean: Spec, x: Tensor, *, dims: D
 def deviation_and_mean(
     backend: Any, std: Spec, mean: Spec, x: Tensor, *, dims: Dims, keepdim: Flag, correction: Scalar
 ):
-    """The standard deviation and the mean over `dims`.  Gradient: g0*(x - mean)/((n - correction)*std) + g1/n."""
+    """Return the deviation and the mean over `dims`.  Gradient: g0*(x - mean)/((n - correction)*std) + g1/n."""
     return from_mean(backend, (std, mean), x, dims, correction, DEVIATION)
 
 
@@ -201,7 +201,7 @@ SpreadDims = Annotated[Any, Role("Dims", DIMS.doc, DIMS.type, spread_dims)]
 
 
 def spread_of(function: Any, x: Tensor, dim: Any, correction: float, unbiased: Any, keepdim: bool) -> Any:
-    """The result for the arguments of a spread, of which unbiased may be the only one, as in PyTorch."""
+    """Return the result for the arguments of a spread, of which unbiased may be the only one, as in PyTorch."""
     if isinstance(dim, bool):
         dim, unbiased = tuple(range(x.ndim)), dim
     correction = divisor(function.op.label, x, correction, unbiased)
@@ -209,7 +209,7 @@ def spread_of(function: Any, x: Tensor, dim: Any, correction: float, unbiased: A
 
 
 def divisor(name: str, x: Tensor, correction: float, unbiased: Any) -> float:
-    """The correction of n, which PyTorch also calls unbiased.  Raises DTypeError for a dtype without fractions."""
+    """Return the correction of n; its older form is unbiased.  Raises DTypeError for a dtype without fractions."""
     if not x.dtype.is_float:
         raise DTypeError(f"{name}: {describe(x)} must have a floating dtype; convert with .to(mg.float32)", op=name)
     if unbiased is None:

@@ -28,7 +28,7 @@ def copying(view: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
     declared: Any = view.__wrapped__  # type: ignore[attr-defined]
     definition.__name__ = f"{view.__name__}_copy"
-    definition.__doc__ = f"A copy of what `{view.__name__}` sees, in memory of its own."
+    definition.__doc__ = f"Return a copy of the result of `{view.__name__}`, in memory of its own."
     definition.__signature__ = inspect.signature(declared)  # type: ignore[attr-defined]
     definition.__annotations__ = annotations_of(declared) | {"return": Tensor}
     return composed(method=view.__name__ in METHODS)(definition)

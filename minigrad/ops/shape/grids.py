@@ -64,7 +64,7 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
 
 @composed(out=False, method=False)
 def combinations(input: Tensor, r: Size = 2, with_replacement: Flag = False) -> Tensor:
-    """Every choice of r elements of a row, in order, as rows of a matrix; with_replacement: one may be taken again."""
+    """Return all choices of r elements of a row, in order, as rows of a matrix; with_replacement: also equal ones."""
     if input.ndim != 1:
         raise ShapeError(f"combinations: expected a row, got {describe(input)}", op="combinations")
     positions = choices(input.shape[0], r, not with_replacement)
@@ -88,7 +88,7 @@ def choices(n: int, r: int, distinct: bool) -> NDArray[np.int64]:
 def tril_indices(
     row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """The rows and the columns of the elements on and below a diagonal of a matrix of that size, as a matrix of two."""
+    """Return the rows and the columns of the elements on and below a diagonal of a matrix, as a matrix of two rows."""
     rows, columns = as_shape((row, col), "tril_indices")
     return tensor(np.stack(np.tril_indices(rows, offset, columns)), dtype or "int64", device, requires_grad)
 
@@ -97,6 +97,6 @@ def tril_indices(
 def triu_indices(
     row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """The rows and the columns of the elements on and above a diagonal of a matrix of that size, as a matrix of two."""
+    """Return the rows and the columns of the elements on and above a diagonal of a matrix, as a matrix of two rows."""
     rows, columns = as_shape((row, col), "triu_indices")
     return tensor(np.stack(np.triu_indices(rows, offset, columns)), dtype or "int64", device, requires_grad)

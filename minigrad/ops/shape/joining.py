@@ -42,7 +42,7 @@ def _cat_shape(op: Op, *specs: Spec, dim: int) -> tuple[int, ...]:
 
 
 def _piece(g: Tensor, shapes: tuple[tuple[int, ...], ...], position: int, dim: int) -> Tensor:
-    """The part of a joined gradient that belongs to one operand."""
+    """Return the part of a joined gradient that belongs to one operand."""
     start = sum(shape[dim] for shape in shapes[:position])
     return narrow(g, dim=dim, start=start, length=shapes[position][dim])
 

@@ -133,7 +133,7 @@ def taken_back(g: Tensor, counts: Pairs, mode: str) -> Tensor:
 
 
 def pairs_of(name: str, x: Tensor, pad: Sequence[int]) -> list[tuple[int, tuple[int, int]]]:
-    """The dims that are padded, and by how much before and behind."""
+    """Return the dims that are padded, and by how much before and behind."""
     if len(pad) % 2 or len(pad) > 2 * x.ndim:
         raise ArgumentError(
             f"{name}: pad {tuple(pad)} of {describe(x)} must have two counts for each dim, the last dim first, and "
@@ -144,7 +144,7 @@ def pairs_of(name: str, x: Tensor, pad: Sequence[int]) -> list[tuple[int, tuple[
 
 
 def around(x: Tensor, d: int, counts: tuple[int, int], mode: str) -> Any:
-    """The positions of the elements along a dim that is padded; reflect and replicate see what is taken away."""
+    """Return the positions of the elements along a dim that is padded; reflect and replicate see what is taken away."""
     before, behind = counts
     n, kept = x.shape[d], np.arange(x.shape[d])
     if mode == "circular":

@@ -98,7 +98,7 @@ NEW_DIMS: dict[int, dict[int, Any]] = {
 
 
 def at_least(ndim: int, tensors: tuple[Tensor, ...]) -> Tensor | tuple[Tensor, ...]:
-    """Views with as many dims at least; of one tensor it alone."""
+    """Return views with as many dims at least; of one tensor it alone."""
     missing = NEW_DIMS[ndim]
     views = tuple([x[missing[x.ndim]] if x.ndim < ndim else x for x in tensors])
     return views[0] if len(views) == 1 else views
@@ -118,7 +118,7 @@ def atleast_2d(*tensors: Tensor) -> Tensor | tuple[Tensor, ...]:
 
 @composed(out=False, method=False)
 def atleast_3d(*tensors: Tensor) -> Tensor | tuple[Tensor, ...]:
-    """Views with three dims at least: a row of n becomes (1, n, 1), a matrix (n, m, 1).  Of several tensors a tuple."""
+    """Return views with three or more dims: a row of n becomes (1, n, 1), a matrix (n, m, 1); a tuple for several."""
     return at_least(3, tensors)
 
 

@@ -13,7 +13,7 @@ from minigrad.runtime.tensor import Tensor, describe
 
 
 def scattered(name: str, x: Tensor, src: Tensor, part: Layout) -> Tensor:
-    """A copy of x with src where a layout of a contiguous tensor of its shape looks."""
+    """Return a copy of x with src where a layout of a contiguous tensor of its shape looks."""
     if src.shape != part.shape:
         raise ShapeError(f"{name}: {describe(src)} does not fit into the part {part.shape} of {describe(x)}", op=name)
     if not numel(part.shape):

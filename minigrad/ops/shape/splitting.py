@@ -28,7 +28,7 @@ def unbind(input: Tensor, dim: Along = 0) -> tuple[Tensor, ...]:
 
 @composed(out=False)
 def tensor_split(input: Tensor, sections: Sections, dim: Dim = 0) -> tuple[Tensor, ...]:
-    """Views of as many parts along `dim`, the first ones longer by 1 if need be; or of parts that end at each index.
+    """Return views of equal parts along `dim`, the first ones longer by 1 if needed; or parts that end at each index.
 
     sections: the number of parts, or a sequence of indices, which may be negative; either as a tensor too.
     """

@@ -56,12 +56,12 @@ def block_diag(*tensors: Tensor) -> Tensor:
 
 
 def blocks_shape(op: Op, *specs: Spec) -> tuple[int, ...]:
-    """The sums of the last two lengths; the dims in front are the same for all."""
+    """Return the sums of the last two lengths; the dims in front are the same for all."""
     return (*specs[0].shape[:-2], sum(s.shape[-2] for s in specs), sum(s.shape[-1] for s in specs))
 
 
 def block_of(g: Tensor, shapes: Sequence[tuple[int, ...]], position: int) -> Tensor:
-    """The block of one operand."""
+    """Return the block of one operand."""
     for dim in (-2, -1):
         g = narrow(g, dim, sum(shape[dim] for shape in shapes[:position]), shapes[position][dim])
     return g
@@ -86,5 +86,5 @@ def blocks_joined(backend, out, tensors: Sequence[Tensor]):
 
 
 def with_dims(ndim: int, tensors: Sequence[Tensor]) -> list[Any]:
-    """Views with as many dims at least."""
+    """Return views with as many dims at least."""
     return [at_least(ndim, (x,)) for x in tensors]

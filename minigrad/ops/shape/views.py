@@ -67,7 +67,7 @@ def put_back(backend, out, g, *, shape, view, params):
 
 
 def _look_again(g: Tensor, view: Op, params: tuple[tuple[str, Any], ...]) -> Tensor:
-    """The view of g.  `as_strided` counts in the storage, so g has to lie as the operand did: dense, from 0 on."""
+    """Return the view of g.  `as_strided` counts in the storage, so g must have the operand's layout: dense, from 0."""
     counts_in_storage = view is _strided()
     if counts_in_storage and not (g.is_contiguous() and g.offset == 0):
         g = clone(g)
@@ -76,7 +76,7 @@ def _look_again(g: Tensor, view: Op, params: tuple[tuple[str, Any], ...]) -> Ten
 
 
 def _put_back_batch(g: Tensor, shape: tuple[int, ...], view: Op, params: dict[str, Any], size: int) -> Tensor:
-    """The adjoint of a view of a batch: its parameters change as those of the view do."""
+    """Return the adjoint of a view of a batch: its parameters change as those of the view do."""
     if view is _strided():
         params |= {"size": (size, *params["size"]), "stride": (numel(shape), *params["stride"])}
     else:
@@ -117,7 +117,7 @@ PERMUTE: Op = permute.op  # type: ignore[attr-defined]
 
 
 def full_transpose(x: Tensor) -> Tensor:
-    """A view with all dims in reverse order."""
+    """Return a view with all dims in reverse order."""
     # A `permute` whose plan is found without spelling its dims out.
     if x.__class__ not in PLAIN:
         return permute(x, dims=tuple(range(x.ndim - 1, -1, -1)))
@@ -129,7 +129,7 @@ def full_transpose(x: Tensor) -> Tensor:
 
 
 def inverse_permutation(dims: tuple[int, ...]) -> tuple[int, ...]:
-    """The order that undoes `dims`."""
+    """Return the order that undoes `dims`."""
     positive = [d % len(dims) for d in dims]
     return tuple(positive.index(d) for d in range(len(dims)))
 
@@ -247,7 +247,7 @@ def diagonal(input: Layout, offset: Along = 0, dim1: ViewDim = 0, dim2: ViewDim 
 
 @view(vjp=(lambda g, *, in_shape, **params: _adjoint(g, unfold, in_shape, **params),))
 def unfold(input: Layout, dimension: ViewDim, size: Along, step: Along):
-    """Windows of `size` along `dim`, one every `step`, as a last dim.  Gradient: overlapping windows are summed."""
+    """Return windows of `size` along a dim, one every `step`, as last dim.  Gradient: summed over the windows."""
     return input.unfold(dimension, size, step)
 
 
@@ -299,7 +299,7 @@ public(method=True)(reshape)  # not as a decorator, which hides its type from th
 
 
 def seen(x: Tensor, shape: tuple[Any, ...]) -> Tensor | None:
-    """The view of x in a shape, if it was asked for before as it is written here; 2.0 would be the same key as 2."""
+    """Return the view of x in a shape, if it was requested in this form before; 2.0 would be the same key as 2."""
     if x.__class__ not in PLAIN:
         return None
     for n in shape:
@@ -310,7 +310,7 @@ def seen(x: Tensor, shape: tuple[Any, ...]) -> Tensor | None:
 
 
 def remembered(x: Tensor, shape: tuple[Any, ...], wanted: tuple[int, ...]) -> Tensor:
-    """The view of x in a shape, kept for `seen` under the shape as it was written.  Raises as `as_view` does."""
+    """Return the view of x in a shape, kept for `seen` under the shape as it was written.  Raises as `as_view` does."""
     if x.__class__ not in PLAIN or any(n.__class__ is not int for n in shape):
         return as_view(x, shape=wanted)
     return run_view(AS_VIEW, plan_for(AS_VIEW, (x,), {"shape": wanted}, (x.layout, x.dtype, x.device, shape)), x)

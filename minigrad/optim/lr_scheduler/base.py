@@ -117,7 +117,7 @@ class LRScheduler:
 
     @contextmanager
     def _computing(self) -> Iterator[None]:
-        """A block in which `get_lr` is called by the schedule itself."""
+        """Open a block in which `get_lr` is called by the schedule itself."""
         self._get_lr_called_within_step = True
         try:
             yield

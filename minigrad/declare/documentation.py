@@ -1,0 +1,346 @@
+"""The docstring of a public function in NumPy sections, built from facts that are declared once.
+
+The signature specifies the parameters and their defaults, a role describes a parameter, and the kind of the op its
+result.  The written docstring adds the rest by a few conventions: its first sentence is the summary; "name: text"
+describes a parameter; "Gradient: ...", "Source: ..." and "Raises XError for ..." become sections of their own; text
+after `>>>` is an example.  Everything else is in the Notes.  `help` and the site call this; nothing is built at import.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from minigrad.core.op import Op
+from minigrad.core.roles import Role, role_of
+from minigrad.declare.examples import EXAMPLES
+from minigrad.declare.parameters import PARAMETERS as OP_PARAMETERS
+from minigrad.declare.signature import plain, shorter
+from minigrad.declare.tool_parameters import TOOL_PARAMETERS
+
+PARAMETERS = OP_PARAMETERS | TOOL_PARAMETERS
+WIDTH = 88  # columns of the text, without the indentation by `help`
+ORDER = ("Parameters", "Attributes", "Returns", "Yields", "Raises", "Gradient", "Notes", "References", "Examples")
+INDENTED = re.compile(r"^(Raises|Examples?|Attributes|Returns):\n((?:(?: {4}.*)?(?:\n|$))+)", re.MULTILINE)
+HEADING = re.compile(r"^([A-Z][A-Za-z ]+)\n-{3,}\n?", re.MULTILINE)
+ENTRY = re.compile(r"(\*{0,2}\w+(?:, \*{0,2}\w+)*)(?: ?:(?: (.*)|$))?")
+ERROR = re.compile(r"(?:,? and |,? or |, |^)([A-Z]\w*(?:Error|OutOfRange|Advice))\b")
+SENTENCE = re.compile(r"(?<=[.;?!)])\s+")
+PARTS = {"Gradient": "Gradient", "Gradients": "Gradient", "Source": "References", "Sources": "References"}
+LABELS = "DTypes|Shapes|Order|Error|Special values|Complexity|Windows"  # parts of the Notes, which keep their labels
+NAMES = ("dtype", "dim", "input", "inf", "nan", "p", "g", "x", "n")  # these are quoted at the start of a sentence
+
+# How the dtype of the result of an elementwise op follows from those of its operands, by the name of the rule.
+DTYPES = {
+    "promote": "Its dtype is the promoted dtype of the operands.",
+    "number": "Its dtype is the promoted dtype of the operands.",
+    "to_float": "Its dtype is the promoted dtype if that is a float, otherwise the default float.",
+    "compare": "Its dtype is bool.",
+    "integer": "Its dtype is the promoted dtype of the operands.",
+    "logical": "Its dtype is bool.",
+    "select": "Its dtype is the promoted dtype of the last two operands.",
+}
+PLAIN_ROLES = ("Choice", "Flag", "Front", "Int", "Scalar", "Size")  # their descriptions add nothing to the type
+REFUSED = {"number": "If every operand is bool.", "integer": "If an operand is a float."}
+
+
+class Text:
+    """A written docstring, by part: the summary, descriptions of parameters by name, and the text of each section."""
+
+    def __init__(self, text: str, names: Sequence[str]) -> None:
+        self.described: dict[str, tuple[str, str]] = {}  # parameter: (type, description)
+        self.sections: dict[str, list[str]] = {}
+        self.raised: list[tuple[str, str]] = []
+        self.names = frozenset(names)
+        alternatives = "|".join(sorted(map(re.escape, names), key=len, reverse=True)) or "(?!)"
+        listed = rf"(?:{alternatives})(?:(?:, | and )(?:{alternatives}))*"
+        self.mark = re.compile(
+            rf"(?:^|(?<=[.;)])\s+)(?:({'|'.join(PARTS)}|{LABELS}|{listed}): "
+            r"|(?=(Raises) (?:as |[A-Z]\w*(?:Error|OutOfRange)))|(?=(Not differentiable)\b))"
+        )
+        head, *rest = HEADING.split(INDENTED.sub(headed, text))
+        first, *paragraphs = re.split(r"\n\s*\n", head.strip("\n"))
+        parts = list(self.parted(first.replace("\n", " ")))
+        sentences = re.split(r"(?<=\.)  (?=\S)", parts[0][1]) if parts[0][0] is None else [""]
+        self.summary = re.sub(r"[;,]$", ".", sentences[0])
+        self.add("Notes", "  ".join(sentences[1:]))
+        self.read(parts[1:] if parts[0][0] is None else parts)
+        for name, body in zip(rest[::2], rest[1::2]):
+            self.section(name, body.strip("\n"))
+        for paragraph in paragraphs:
+            self.paragraph(paragraph)
+
+    def add(self, section: str, text: str) -> None:
+        """Add a paragraph to a section."""
+        if text.strip():
+            self.sections.setdefault(section, []).append(text)
+
+    def parted(self, text: str) -> Iterator[tuple[str | None, str]]:
+        """Iterate over the parts of a paragraph: what each one is about, or None, and its text."""
+        marks = list(self.mark.finditer(text))
+        ends = [match.start() for match in marks[1:]] + [len(text)]
+        start = marks[0].start() if marks else len(text)
+        if text[:start].strip():
+            yield None, text[:start].strip()
+        for match, end in zip(marks, ends):
+            yield match[1] or match[2] or match[3], text[match.end() : end].strip()
+
+    def paragraph(self, text: str) -> None:
+        """Read a paragraph; an example, or lines that are indented, stay as they are."""
+        if text.lstrip().startswith(">>>"):
+            self.add("Examples", text)
+        elif any(line.startswith((" ", "* ", "|")) for line in text.splitlines()):
+            self.add("Notes", text)
+        else:
+            lines = re.sub(r"\n(?![A-Z][\w ]*:)", " ", text)  # "DTypes: ..." begins a paragraph of its own
+            for line in lines.splitlines():
+                self.read(self.parted(line))
+
+    def read(self, parts: Any) -> None:
+        """Enter parts into their sections."""
+        for about, text in parts:
+            if about is None:
+                self.add("Notes", text)
+            elif about == "Raises":
+                sentence, _, more = text.partition(".  ")
+                self.raises(sentence.removeprefix("Raises "))
+                self.add("Notes", more)
+            elif about == "Not differentiable":
+                self.add("Gradient", text)
+            elif about in PARTS:
+                self.add(PARTS[about], closed(text))
+            elif about in LABELS.split("|"):
+                self.add("Notes", f"{about}: {closed(text)}")
+            else:
+                for name in re.split(r", | and ", about):
+                    self.described.setdefault(name, ("", ended(text)))
+
+    def raises(self, text: str) -> None:
+        """Enter each exception of a sentence such as "ShapeError for rows of two lengths, DTypeError for bool"."""
+        before, *errors = ERROR.split(text)
+        self.add("Notes", f"Raises {closed(before)}" if before else "")  # "Raises as `max_pool2d` does, ..."
+        reason = ""
+        for name, condition in reversed(list(zip(errors[::2], errors[1::2]))):  # "DTypeError or ShapeError if ..."
+            reason = condition.strip(" ,") or reason
+            self.raised.insert(0, (name, ended(reason)))
+
+    def section(self, name: str, body: str) -> None:
+        """Read a written section; the attributes of a class that are its parameters describe these."""
+        if name == "Attributes" and {*re.findall(r"\w+", " ".join(re.findall(r"(?m)^\S.*", body)))} <= self.names:
+            name = "Parameters"
+        if name not in ("Parameters", "Raises"):
+            first, *more = re.split(r"\n\s*\n(?=\S)", body) if name == "Returns" else [body]
+            self.add(name, first)
+            for paragraph in more:
+                self.paragraph(paragraph)
+            return
+        about: list[str] = []
+        kept: list[str] = []
+        kind, blank = "", False
+        for line in [*body.splitlines(), "end :"]:
+            if line[:1] in ("", " "):
+                kept += [line.strip()] if line else []
+                blank = not line
+                continue
+            match = ENTRY.fullmatch(line) if name == "Parameters" else re.fullmatch(r"(\w+)(?: :)?", line)
+            if match is not None and ":" not in line and name == "Parameters":  # names alone, "foreach, fused"
+                match = match if {*match[1].replace("*", "").split(", ")} <= self.names else None
+            if match is None or (blank and match[1] != "end"):
+                if not blank and kept:
+                    kept.append(line)
+                else:
+                    self.paragraph(line)
+                continue
+            for each in about:
+                typed = bool(kept) or not kind.endswith(".")  # "size : how many there are." has no type
+                description = ended(" ".join(kept) or ("" if typed else kind))
+                if name == "Raises":
+                    self.raised.append((each, description))
+                else:
+                    self.described[each] = (kind if typed else "", description)
+            about, kept = match[1].split(", "), []
+            kind = (match[2] or "") if name == "Parameters" else ""
+
+
+def documentation(function: Callable[..., Any], text: str | None = None) -> str:
+    """Return the docstring of a public function with its sections; text: the written one, by default its own."""
+    parameters = visible(function)
+    written = Text(
+        inspect.cleandoc(str(function.__doc__ or "") if text is None else text), [p.name for p in parameters]
+    )
+    attribute = getattr(function, "op", None)
+    op = attribute if isinstance(attribute, Op) else None
+    sections = {name: filled(lines) for name, lines in written.sections.items()}
+    if parameters:
+        sections["Parameters"] = "\n".join(parameter_entry(function, op, p, written) for p in parameters)
+    if "Yields" not in sections and not isinstance(function, type):
+        sections.setdefault("Returns", returned(function, op, written))
+    if op is not None and op.kind == "elementwise" and (rule := rule_name(op)) in REFUSED:
+        written.raised += [("DTypeError", REFUSED[rule])] * ("DTypeError" not in dict(written.raised))
+    if function.__name__ in EXAMPLES and str(function.__module__).startswith(
+        ("minigrad.ops.", "minigrad.nn.functional")
+    ):
+        sections.setdefault("Examples", "\n".join(EXAMPLES[function.__name__]))
+    if written.raised:
+        sections["Raises"] = "\n".join(entry(name, reason) for name, reason in written.raised)
+    if op is not None and op.kind in ("elementwise", "reduction", "kernel") and not any(op.rules) and op.joint is None:
+        sections.setdefault("Gradient", "Not differentiable: the result does not require a gradient.")
+    order = [*ORDER, *[name for name in sections if name not in ORDER]]
+    shown = [f"{name}\n{'-' * len(name)}\n{sections[name]}" for name in order if sections.get(name)]
+    return "\n\n".join([written.summary, *shown])
+
+
+def visible(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    """Return the parameters that users pass."""
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return []
+    return parameters[1:] if parameters and parameters[0].name in ("self", "cls") else parameters
+
+
+def parameter_entry(function: Callable[..., Any], op: Op | None, p: inspect.Parameter, written: Text) -> str:
+    """Return the entry of one parameter: its name, type and default, and its description."""
+    stars = "*" if p.kind is p.VAR_POSITIONAL else "**" if p.kind is p.VAR_KEYWORD else ""
+    declared = getattr(op, "signature", None)
+    annotations = {each.name: each.annotation for each in declared.parameters} if declared is not None else {}
+    role = find_role(annotations.get(p.name)) or find_role(p.annotation)
+    kind, description = written.described.get(stars + p.name) or written.described.get(p.name) or inherited(function, p)
+    shown = kind or type_text(p.annotation, role)
+    if not kind and p.default is not p.empty:
+        shown += ", optional" if p.default is None else f", default {p.default!r}"
+    return entry(f"{stars}{p.name} : {shown}", description or described(function, op, p, role))
+
+
+def inherited(function: Callable[..., Any], p: inspect.Parameter) -> tuple[str, str]:
+    """Return the type and description of a parameter of a class from the docstring of a base class, or ("", "")."""
+    bases = function.__mro__[1:] if isinstance(function, type) else ()
+    texts = [str(base.__doc__) for base in bases if base.__doc__ and base.__module__.startswith("minigrad.")]
+    entries = (Text(inspect.cleandoc(text), [p.name]).described.get(p.name) for text in texts)
+    return next((entry for entry in entries if entry is not None), ("", ""))
+
+
+def find_role(annotation: Any) -> Role | None:
+    """Return the role in an annotation, also in a part of a union."""
+    own = role_of(annotation)
+    return own or next((role for part in getattr(annotation, "__args__", ()) if (role := role_of(part))), None)
+
+
+def type_text(annotation: Any, role: Role | None) -> str:
+    """Return an annotation as text."""
+    if annotation is inspect.Parameter.empty:
+        return "Any"
+    text = str(plain(annotation))
+    if "Annotated[" in text:
+        return f"{role.type} | None" if role is not None and "Optional" in text else role.type if role else "Any"
+    return text if isinstance(annotation, str) else shorter(text)
+
+
+def described(function: Callable[..., Any], op: Op | None, p: inspect.Parameter, role: Role | None) -> str:
+    """Return the description of a parameter that the docstring does not describe, or ""."""
+    name, several = p.name, "Sequence" in str(p.annotation) or p.kind is p.VAR_POSITIONAL
+    for owner in (function.__name__, function.__name__.rstrip("_")):  # `add_` has the parameters of `add`
+        if f"{owner}.{name}" in PARAMETERS:
+            return PARAMETERS[f"{owner}.{name}"]
+    if isinstance(function, type) and f"class.{name}" in PARAMETERS:
+        return PARAMETERS[f"class.{name}"]
+    if role is not None and role.name not in PLAIN_ROLES:
+        return ended(role.doc)
+    if name == "out" and op is not None and op.result is not None:
+        return "Tuple of tensors that receive the results and are returned."
+    if p.default is None and f"{name}=None" in PARAMETERS:
+        return PARAMETERS[f"{name}=None"]
+    if name in PARAMETERS:
+        return PARAMETERS[name]
+    if op is None:
+        return "Second operand." if name == "other" else "Tensor." if "Tensor" in str(p.annotation) else ""
+    if name == "keepdim":
+        return "Whether reduced dims stay, with length 1."
+    if not ("Tensor" in str(p.annotation) or name in op.operands):
+        return "" if role is None or role.name == "Front" else ended(role.doc)
+    if op.kind == "elementwise":
+        return "Operand of any shape." if len(op.operands) == 1 else "Operand; the operands broadcast to one shape."
+    if op.kind in ("reduction", "view"):
+        return "Tensor to reduce." if op.kind == "reduction" else "Tensor whose memory the result shares."
+    return "Operands." if several else "Operand, which may be None." if p.default is None else "Operand."
+
+
+def rule_name(op: Op) -> str:
+    """Return the name of the dtype rule of an op."""
+    return str(getattr(op.dtype_rule, "__name__", ""))
+
+
+def returned(function: Callable[..., Any], op: Op | None, written: Text) -> str:
+    """Return the section of the result, or "" for a function that returns nothing."""
+    annotation = inspect.signature(function).return_annotation
+    result = type_text(annotation, None)
+    if annotation in (None, "None", type(None)):
+        return ""
+    text = sentence_of(written.summary)
+    if op is not None and op.result is not None and result == "Any":
+        result = "tuple of Tensor"
+        fields = " and ".join(f"`{field}`" for field in vars(op.result)["_fields"])
+        text = f"Named tuple with the fields {fields}." if op.kind == "elementwise" else text
+    elif op is not None and result == "Any":
+        result = "Tensor or tuple of Tensor"
+    elif op is not None and op.kind == "view":
+        text = f"View that shares the memory of `{op.signature.operands[0]}`; nothing is copied."
+    elif op is not None and op.kind == "elementwise":
+        single = len(op.operands) == 1
+        shape = "the shape of the operand" if single else "the shape to which the operands broadcast"
+        text = f"Tensor with {shape}. {DTYPES.get(rule_name(op), '')}".strip()
+    elif op is not None and op.kind == "reduction":
+        text = "Tensor without the reduced dims; with `keepdim` they have length 1."
+    return entry(result, text)
+
+
+def sentence_of(summary: str) -> str:
+    """Return the result that a summary such as "Return the sine." names."""
+    return ended(summary.removeprefix("Return ")) if summary.startswith("Return ") else "Result of the call."
+
+
+def headed(match: re.Match[str]) -> str:
+    """Return a section that is written as an indented block, such as "Raises:", as one with a heading."""
+    name, body = match[1], textwrap.dedent(match[2]).strip("\n")
+    name = "Examples" if name == "Example" else name
+    if name in ("Raises", "Attributes"):
+        body = re.sub(r"(?m)^(\w+(?:, \w+)*): ", r"\1\n    ", body)
+    return f"{name}\n{'-' * len(name)}\n{body}\n\n"
+
+
+# ---- text -----------------------------------------------------------------------------------------------------------
+
+
+def closed(text: str) -> str:
+    """Return a text with a full stop, and with a capital letter unless it begins with a formula."""
+    text = " ".join(text.split()).rstrip(";,")
+    text = text[0].upper() + text[1:] if re.match(r"(?:a|[a-z]{2,})[- ,;.:]", text) else text
+    return text if not text or text[-1] in ".!?" else f"{text}."
+
+
+def ended(text: str) -> str:
+    """Return a text as a sentence, with a capital letter and a full stop; a name in front is quoted instead."""
+    text = " ".join(text.split()).rstrip(";,")
+    first = re.match(r"[a-z]\w*", text)
+    if first and ("_" in first[0] or first[0] in NAMES):
+        text = f"`{first[0]}`{text[first.end() :]}"
+    return closed(text)
+
+
+def entry(head: str, text: str) -> str:
+    """Return an entry of a section: its head and the indented text."""
+    lines = textwrap.wrap(text, WIDTH - 4, break_long_words=False, break_on_hyphens=False)
+    return "\n".join([head, *[f"    {line}" for line in lines]])
+
+
+def filled(paragraphs: Sequence[str]) -> str:
+    """Return paragraphs, each of them wrapped unless it is an example or has indented lines."""
+    shown = []
+    for text in paragraphs:
+        fixed = ">>>" in text or any(line.startswith((" ", "* ", "|")) for line in text.splitlines()) or "---" in text
+        wrap = textwrap.fill(" ".join(text.split()), WIDTH, break_long_words=False, break_on_hyphens=False)
+        shown.append(text if fixed or "\n" in text else wrap)
+    return "\n\n".join(shown)

@@ -1,0 +1,93 @@
+"""`python -m tests.docstrings [--write]`: validate the docstrings of public names with numpydoc.
+
+The docstrings are those that `help` shows, in full.  Each check below holds for every public function and class and for
+every method of Tensor, except for the names that `docstrings_baseline.json` lists, which `--write` shortens and never
+extends.  `make lint` runs it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import inspect
+import json
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+BASELINE = Path(__file__).with_name("docstrings_baseline.json")
+MODULES = (
+    "minigrad", "minigrad.nn", "minigrad.nn.functional", "minigrad.nn.init", "minigrad.nn.utils", "minigrad.optim",
+    "minigrad.data", "minigrad.func", "minigrad.linalg", "minigrad.special", "minigrad.viz", "minigrad.testing",
+    "minigrad.amp", "minigrad.dist", "minigrad.distributions", "minigrad.autograd",
+)  # fmt: skip
+CHECKS = (
+    "GL05 GL06 GL07 GL08 GL09 GL10 "  # no tabs; known sections in their order; every name has a docstring
+    "SS01 SS03 SS04 SS05 SS06 "  # a summary of one line, which ends with a period
+    "PR01 PR02 PR03 PR04 PR05 PR06 PR07 PR08 PR09 PR10 "  # every parameter, with its type and its description
+    "RT01 RT02 RT03 RT05 "  # the result and its description
+).split()
+# Left out.  GL01, GL02, GL03: where the quotes and blank lines of a docstring are is for the formatter.  SS02, RT04: a
+# text may begin with a formula or with a name in lower case.  ES01, SA01, EX01: not every function needs a longer
+# summary, cross-references or an example.  YD01: a generator that is a `with` block yields nothing that users see.
+# SA02, SA03, SA04: there are no See Also sections.
+
+
+def public() -> Iterator[tuple[str, Any]]:
+    """Yield each public function and class once, with its path, and then the methods of Tensor."""
+    seen: set[int] = set()
+    for path in MODULES:
+        module = importlib.import_module(path)
+        for name in sorted(module.__all__):
+            value = getattr(module, name)
+            if callable(value) and not inspect.ismodule(value) and id(value) not in seen:
+                seen.add(id(value))
+                yield f"{path}.{name}", value
+    tensor = importlib.import_module("minigrad").Tensor
+    for name, value in sorted(vars(tensor).items()):
+        if inspect.isfunction(value) and name[0] != "_" and id(value) not in seen:
+            seen.add(id(value))
+            yield f"minigrad.Tensor.{name}", value
+
+
+def failures(path: str) -> dict[str, str]:
+    """Return the checks that do not hold for a name, with numpydoc's words."""
+    from numpydoc import docscrape, validate
+
+    docscrape.NumpyDocString.sections.setdefault("Gradient", "")
+    if "Gradient" not in validate.ALLOWED_SECTIONS:
+        validate.ALLOWED_SECTIONS.insert(validate.ALLOWED_SECTIONS.index("Notes"), "Gradient")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return {code: text for code, text in validate.validate(path)["errors"] if code in CHECKS}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Compare what fails with the baseline; 1 where a check fails that is not listed, or holds and is listed."""
+    parser = argparse.ArgumentParser(prog="python -m tests.docstrings", description=__doc__)
+    parser.add_argument("--write", action="store_true", help="remove from the baseline what holds now")
+    options = parser.parse_args(arguments)
+    results = {path: failures(path) for path, _ in public()}
+    listed: dict[str, list[str]] = json.loads(BASELINE.read_text(encoding="utf-8"))
+    found = {path: codes for path, codes in results.items() if codes}
+    more = {path: {c: t for c, t in codes.items() if c not in listed.get(path, ())} for path, codes in found.items()}
+    fewer = {path: [c for c in codes if c not in found.get(path, {})] for path, codes in listed.items()}
+    if options.write:
+        kept = {path: [c for c in codes if c not in fewer[path]] for path, codes in listed.items()}
+        BASELINE.write_text(json.dumps({p: c for p, c in kept.items() if c}, indent=1) + "\n", encoding="utf-8")
+        fewer = {}
+    for path, codes in more.items():
+        for code, text in codes.items():
+            print(f"{path}: {code}: {text}")
+    for path, names in fewer.items():
+        for code in names:
+            print(f"{path}: {code} holds now; run `python -m tests.docstrings --write`")
+    count = sum(map(len, listed.values()))
+    print(f"docstrings: {len(results)} names, {len(CHECKS)} checks, {count} exceptions")
+    return 1 if any(more.values()) or any(fewer.values()) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
