@@ -116,7 +116,7 @@ class Ledger:
 
 
 def held_by_others(nodes: Mapping[int, BackpropOp]) -> list[Tensor]:
-    """Return the results of nodes to which something refers that is no part of the graph, such as a variable."""
+    """Return the results of nodes to which something outside the graph refers, such as a variable."""
     tensors: list[Any] = [
         x for x in gc.get_objects() if issubclass(type(x), Tensor) and not issubclass(type(x), Holder)
     ]

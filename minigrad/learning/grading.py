@@ -103,7 +103,7 @@ def instead_of(name: str) -> str:
 
 
 def exercises_of(chapter: str) -> dict[str, Exercise]:
-    """The exercises of a chapter, as "01"; none for one that does not exist."""
+    """Return the exercises of a chapter such as "01"; none for one that does not exist."""
     if chapter not in MODULES:
         return {}
     found: dict[str, Exercise] = importlib.import_module(f"minigrad.learning.exercises.{MODULES[chapter]}").EXERCISES
@@ -118,7 +118,7 @@ def check(name: str, answer: Any) -> Verdict:
 
 
 def verdict_on(name: str, asked: Exercise, answer: Any) -> Verdict:
-    """What an answer to an exercise is worth."""
+    """Return the verdict on an answer to an exercise."""
     if answer is None or answer is Ellipsis:
         return Verdict(False, f"{name}: nothing is written yet")
     try:
@@ -131,7 +131,7 @@ def verdict_on(name: str, asked: Exercise, answer: Any) -> Verdict:
 
 
 def held(answer: Any, fills: bool) -> Any:
-    """The answer, held to leave what it is given as it was: the reference is asked about the same things after it."""
+    """Wrap an answer so that it may not write into its arguments, on which the reference is called after it."""
     if not isinstance(answer, FunctionType):
         return answer
 
@@ -140,7 +140,7 @@ def held(answer: Any, fills: bool) -> Any:
         before = contents((given, named), fills)
         result = answer(*given, **named)
         if contents((given, named), fills) != before:
-            raise Wrong("it writes into what it is given, which belongs to whoever calls it; write into a copy")
+            raise Wrong("it writes into its argument, which belongs to the caller; write into a copy")
         return result
 
     return careful
@@ -160,7 +160,7 @@ def contents(given: Any, fills: bool) -> Any:
 
 
 def place_of(error: Exception) -> str:
-    """The last line of the answer itself that an error went through, and what a grader noted."""
+    """Return the last line of the answer in the traceback of an error, and the notes of a grader."""
     frames = traceback.extract_tb(error.__traceback__)
     theirs = [f for f in frames if not any(Path(f.filename).is_relative_to(folder) for folder in NOT_THEIRS)]
     last = (theirs or frames)[-1]
@@ -168,7 +168,7 @@ def place_of(error: Exception) -> str:
 
 
 def tried(answer: Callable[..., Any], *inputs: Any, on: str) -> Any:
-    """What an answer gives; an error that it raises is told with what it was tried on."""
+    """Call an answer; add to an error the arguments that it was tried on."""
     try:
         return answer(*inputs)
     except Exception as error:
@@ -185,12 +185,12 @@ def hint(name: str) -> None:
 
 
 def expect_close(got: Any, want: Any, what: str, tolerance: float = 1e-6) -> None:
-    """Raise Wrong unless got is want, up to the tolerance, relative to 1 or to what is larger."""
+    """Raise Wrong unless got is want, up to the tolerance, relative to 1, or to `want` if that is larger."""
     expect(got, want, what, lambda a, b: np.isclose(a, b, rtol=tolerance, atol=tolerance, equal_nan=True))
 
 
 def expect_digits(got: Any, want: Any, what: str, allowed: float) -> None:
-    """Raise Wrong unless each element is right but for a relative error of `allowed`, however small it is."""
+    """Raise Wrong unless the relative error of each element is at most `allowed`, however small the element is."""
     expect(got, want, what, lambda a, b: np.abs(a - b) <= allowed * np.abs(b))
 
 

@@ -81,7 +81,7 @@ def written_out(function: Callable[..., Any], count: int, names: dict[str, Any])
 
 
 def written_later(function: Callable[..., Any], count: int, names: dict[str, Any]) -> Any:
-    """The same at its first call: an import that writes it takes some milliseconds longer."""
+    """Return a function that `written_out` makes at its first call; at import it would take some milliseconds."""
     own: dict[str, Any] = {}
 
     def write() -> Callable[..., Any]:

@@ -109,7 +109,7 @@ def grade_clip(answer: Any) -> None:
         h = x * 1.0
         handle = answer(h, limit)
         if handle is Ellipsis or not hasattr(handle, "remove"):
-            raise Wrong("clip should return what h.register_hook gives, so that the hook can be taken away again")
+            raise Wrong("clip should return the result of h.register_hook, so that the hook can be removed again")
         length = float((w * w).sum().item()) ** 0.5
         want = w * min(1.0, limit / length) if length else w
         what = f"the gradient {weights} behind clip(h, {limit})"
@@ -144,7 +144,7 @@ def grade_held(answer: Any) -> None:
         if got is None or got is Ellipsis:
             raise Wrong("held gives nothing yet; does it return?")
         if isinstance(got, bool) or not isinstance(got, int):
-            raise Wrong(f"held gives {got!r}, and a whole number of bytes was expected")
+            raise Wrong(f"held gives {got!r}, and an integer number of bytes was expected")
         if got != want:
             raise Wrong(f"the graph of {name} holds {want} bytes, and held gives {got}")
 

@@ -161,7 +161,7 @@ def add_bias_rule(g: Array, x: Array, b: Array) -> tuple[Array, ...]:
 
 
 def pick_rule(g: Array, x: Array) -> tuple[Array, ...]:
-    """What was picked twice gets both gradients."""
+    """An element that was picked twice gets both gradients."""
     gradient = np.zeros_like(x)
     np.add.at(gradient, INDEX, g)
     return (gradient,)
@@ -215,7 +215,7 @@ def transposed(push: Map, pull: Map, n: int, m: int) -> bool:
 
 
 def pairs() -> list[tuple[str, Map, Map, int, int, bool]]:
-    """Maps with their transposes, and with what is none."""
+    """Maps with their transposes, and with maps that are not their transposes."""
     draw = np.random.default_rng(6).standard_normal
     a, s, wide = draw((2, 3)), draw((3, 3)), draw((30, 40))
     off = a.copy()

@@ -45,7 +45,7 @@ def slope_penalty(critic: Map, x: Any) -> Any:
 
 
 def grade_slope_penalty(answer: Any) -> None:
-    """Its value, and its gradient in weights that only the critic knows."""
+    """Its value, and its gradient with respect to weights of the critic alone."""
     for values, points in (
         ([1.0, -2.0], [[0.1, 0.2], [0.5, -0.3], [0.0, 0.4]]),
         ([0.3, 0.8], [[-1.0, 0.5], [0.2, 0.9], [1.0, 1.0]]),

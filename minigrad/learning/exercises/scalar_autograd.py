@@ -173,7 +173,7 @@ def grade_gradients(answer: Any) -> None:
         for k, (mine, right) in enumerate(zip(got, want)):
             if abs(as_float(mine, "a gradient") - right) > 1e-9 * max(1.0, abs(right)):
                 raise Wrong(
-                    f"with x = 2, z = -3, ys = {name} and weights {list(weights)}, the gradient in "
+                    f"with x = 2, z = -3, ys = {name} and weights {list(weights)}, the gradient with respect to "
                     f"{('x', 'z', 'a Value that nothing used')[k]} is {right:g}, and yours is {float(mine):g}"
                 )
 

@@ -30,7 +30,7 @@ def reached(y: Any) -> set[str]:
 
 
 def graphs() -> Iterable[tuple[str, Any]]:
-    """Graphs with what a walk can stumble over."""
+    """Graphs over which a traversal can stumble."""
     a, b, c = (mg.Var(1.5 + k, dtype=f64, name=name) for k, name in enumerate("abc"))
     yield "a * b", a * b
     yield "(a * 2 + b) * (c + b)", (a * 2.0 + b) * (c + b)
@@ -82,7 +82,7 @@ def slope_of(answer: Any, values: list[float], weights: list[float], what: str) 
 
 
 def grade_scaled(answer: Any) -> None:
-    """Values and gradients, also where the largest stands elsewhere."""
+    """Values and gradients, also where the largest is elsewhere."""
     for values in ([1.0, 3.0, 2.0], [-2.0, 0.5, -4.0], [10.0, 7.0, 8.5]):
         for weights in ([1.0, 0.0, 0.0], [0.3, -1.2, 0.7]):
             what = f"scaled({values})"

@@ -13,16 +13,16 @@ Ints = tuple[int, ...]
 
 
 def whole(got: Any, what: str) -> int:
-    """A whole number.  Raises Wrong for anything else."""
+    """An integer.  Raises Wrong for anything else."""
     if got is None or got is Ellipsis:
         raise Wrong(f"{what} gives nothing yet; does it return?")
     if isinstance(got, bool) or not isinstance(got, (int, np.integer)):
-        raise Wrong(f"{what} gives {got!r}, and a whole number was expected")
+        raise Wrong(f"{what} gives {got!r}, and an integer was expected")
     return int(got)
 
 
 def ints(got: Any, what: str) -> Ints:
-    """A tuple of whole numbers; a list will do.  Raises Wrong for anything else."""
+    """A tuple of integers; a list will do.  Raises Wrong for anything else."""
     if got is None or got is Ellipsis:
         raise Wrong(f"{what} gives nothing yet; does it return?")
     if not isinstance(got, (tuple, list)):
@@ -80,7 +80,7 @@ def grade_flipped(answer: Any) -> None:
 
 
 def broadcast_strides(shape: Ints, strides: Ints, target: Ints) -> Ints:
-    """0 where a dim is new or stretched, else the stride that it has."""
+    """0 where a dim is new or expanded; otherwise the stride that it has."""
     new = len(target) - len(shape)
     kept = [0 if n == 1 and m != 1 else s for n, s, m in zip(shape, strides, target[new:], strict=True)]
     return (0,) * new + tuple(kept)

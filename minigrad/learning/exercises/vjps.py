@@ -60,7 +60,7 @@ def grade_linear_rule(answer: Any) -> None:
 
 
 def picked_rule(g: Tensor, p: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """g where it was read, else 0."""
+    """g where it was read; otherwise 0."""
     return mg.zeros(*shape, dtype=g.dtype).scatter_add(1, p.reshape(-1, 1), g.reshape(-1, 1))
 
 
