@@ -26,7 +26,7 @@ import minigrad
 MODULES = {
     "01": "nudging",
     "02": "scalar_autograd",
-    "03": "seeing_the_graph",
+    "03": "graphs",
     "04": "gradient_checking",
     "05": "strides",
     "06": "vjps",
