@@ -40,7 +40,7 @@ def test_a_csv_file_has_the_columns_of_the_first_row(tmp_path: Path) -> None:
     with mg.viz.Log(file, show=False) as log:
         log(loss=1.0, accuracy=0.5)
         log(loss=0.5)
-        with pytest.raises(mg.ArgumentError, match=r"has the columns step, seconds, loss, accuracy.* has rate; give"):
+        with pytest.raises(mg.ArgumentError, match=r"has the columns step, seconds, loss, accuracy.* has rate; pass"):
             log(rate=0.1)
     with file.open(newline="") as lines:
         rows = list(csv.DictReader(lines))
