@@ -51,7 +51,7 @@ class Ledger:
         constants: list[Tensor] = []
         held = self.holds[node.id] = set()
         for edge, shown in zip(node.parents, node.read or (), strict=False):
-            if is_op(edge):
+            if is_op(edge) and shown is not None:
                 self.made[origin(edge)] = self.add(shown)
                 held.add(id(shown))
         for code, x in zip(node.op.saves[node.mask], node.saved or (), strict=False):

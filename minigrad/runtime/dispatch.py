@@ -156,7 +156,7 @@ def record(op: Op, plan: CallPlan, operands: tuple[Tensor, ...], storages: tuple
     node.params = plan.params
     node.parents = tuple(parents)
     node.mask = mask
-    node.read = tuple([x.storage for x in operands]) if plan.few else None
+    node.read = tuple([x.storage if x.base is None else None for x in operands]) if plan.few else None
     which = op.saves[mask]
     if not which:
         node.saved = node.versions = ()

@@ -26,7 +26,7 @@ class BackpropOp:
     versions: the version of each saved value's storage when it was saved;
     plan: the call plan with the operands' shapes and dtypes; params: the static arguments;
     source: the user's line, under `mg.debug()`;
-    read: the storages of operands of at most FEW elements, which pictures show; None for a larger call.
+    read: the storages of operands of at most FEW elements, for pictures; None for a view, and for a larger call.
     ids: None for an op of one result, whose gradient has the key `id`; otherwise an id per result, the first is `id`.
     hooks: None, or the hooks of each result that has some, by its index, and the node's own.
     """

@@ -32,7 +32,7 @@ class CallPlan:
     make: allocates the result's storage, or None for a view; makes: those of all results.
     allocators: the same functions without observers.
     tracks: whether a result can carry a gradient: it is a float.
-    few: whether nodes keep their operands, which have few elements and memory of their own.
+    few: whether nodes keep the storages of their operands, which have few elements.
     writes: launches that write through other layouts, for out= and the in-place forms; into: their functions.
     """
 
@@ -52,7 +52,7 @@ class CallPlan:
         self.makes = self.allocators
         self.make: Any = self.makes[0] if self.makes else None
         self.tracks = any(each.dtype.is_float for each in self.outs)
-        self.few = all(x.numel <= FEW and x.is_contiguous and not x.offset for x in [s.layout for s in specs])
+        self.few = all(s.layout.numel <= FEW for s in specs)
         self.run: Any = None if launch is None else launch.call
         fast: tuple[Any, Any] = (None, None) if launch is None else launch.fast
         self.kernel, self.numbers = fast

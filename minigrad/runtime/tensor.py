@@ -123,11 +123,6 @@ class Tensor(Attached):
 PLAIN: set[type] = {Tensor}
 
 
-def are_plain(*values: Any) -> bool:
-    """Return whether all values that are not None are tensors outside transforms."""
-    return PLAIN.issuperset([type(x) for x in values if x is not None])
-
-
 def describe(x: Any) -> str:
     """Describe an operand for messages: `float32(2, 3)`, or the Python value."""
     if isinstance(x, Tensor):

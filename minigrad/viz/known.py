@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from inspect import CO_OPTIMIZED
 from types import FunctionType, MethodType, ModuleType
 from typing import Any
@@ -40,7 +40,7 @@ class Known:
             elif not isinstance(t, Tracer) and not t.is_variable:
                 self.positions.setdefault(position_of(t), name)
 
-    def add_saved(self, nodes: Iterable[BackpropOp]) -> None:
+    def add_saved(self, nodes: Sequence[BackpropOp]) -> None:
         """Add results that an op saved and that have not changed since, or that it read and that were never written."""
         for node in nodes:
             for k, maker in enumerate(node.parents):
@@ -52,6 +52,16 @@ class Known:
                 usable = not isinstance(x, Holder | Tracer) and x.storage.version == version
                 if usable and isinstance(maker, BackpropOp) and k >= -1:
                     self.results.setdefault(maker.id, ("", x))
+        for node in sorted(nodes, key=lambda node: node.id):  # the operand of a view before the view
+            if node.op.kind == "view":
+                self.add_view(node)
+
+    def add_view(self, node: BackpropOp) -> None:
+        """Add the result of a view of a known operand that was never written."""
+        (parent,) = node.parents
+        x = parent if isinstance(parent, Tensor) else self.results.get(getattr(parent, "id", 0), ("", None))[1]
+        if isinstance(x, Tensor) and not isinstance(x, Tracer) and not x.storage.version:
+            self.results.setdefault(node.id, ("", Tensor(x.storage, node.plan.layout)))
 
     def result(self, node: BackpropOp) -> tuple[str, Tensor | float | None]:
         """Return the user's name for the result of an op, "" without one, and its value."""
@@ -80,9 +90,10 @@ def operand_of(node: BackpropOp, k: int, unwritten: bool = True) -> Tensor | Non
 
     unwritten: return None also if its memory was written in place at any time.
     """
-    if node.read is None or (unwritten and node.read[k].version):
+    storage = None if node.read is None else node.read[k]
+    if storage is None or (unwritten and storage.version):
         return None
-    return Tensor(node.read[k], node.plan.specs[k].layout)
+    return Tensor(storage, node.plan.specs[k].layout)
 
 
 def position_of(x: Tensor) -> Any:

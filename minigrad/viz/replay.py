@@ -51,8 +51,10 @@ def saved_again(node: BackpropOp, known: Known) -> tuple[Tensor, ...] | None:
     for k in node.op.saves[node.mask]:
         if k >= len(node.parents):
             return None
-        value = operand_of(node, k, False) if k >= 0 else known.results.get(node.id, ("", None))[1] if k == -1 else None
-        if value is None or isinstance(value, Holder):
+        value = operand_of(node, k, False) if k >= 0 else None
+        if value is None and k >= -1:  # a result of this node, or of the view that made the operand
+            value = known.results.get(getattr(node if k < 0 else node.parents[k], "id", 0), ("", None))[1]
+        if not isinstance(value, Tensor) or isinstance(value, Holder):
             return None
         values.append(value)
     return tuple(values)

@@ -13,7 +13,8 @@ from minigrad.nn.modules.module import Module
 from minigrad.nn.parameter import Parameter
 from minigrad.ops.creation import empty
 from minigrad.ops.nn.recurrence import gru_step, lstm_step
-from minigrad.runtime.tensor import Tensor, are_plain, describe, expect_tensors
+from minigrad.runtime.operands import are_plain
+from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
 __all__ = ["GRUCell", "LSTMCell", "RNNCell", "RNNCellBase"]
 

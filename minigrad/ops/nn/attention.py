@@ -21,7 +21,8 @@ from minigrad.ops.random import shares
 from minigrad.ops.reduction.sums import wide
 from minigrad.ops.shape.triangles import tril
 from minigrad.ops.shape.views import expand, reshape
-from minigrad.runtime.tensor import Tensor, are_plain, describe
+from minigrad.runtime.operands import are_plain
+from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.tracers import stack
 
 NAME = "scaled_dot_product_attention"

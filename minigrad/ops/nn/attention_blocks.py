@@ -26,8 +26,9 @@ from minigrad.ops.pointwise.compare import where
 from minigrad.ops.reduction.sums import amax
 from minigrad.ops.shape.triangles import tril
 from minigrad.ops.shape.views import reshape
+from minigrad.runtime.operands import are_plain
 from minigrad.runtime.recording import is_grad_enabled
-from minigrad.runtime.tensor import Tensor, are_plain
+from minigrad.runtime.tensor import Tensor
 
 SCORES = 1 << 18  # of a block: what stays in a second cache
 CAUSAL = 128  # queries of a causal block; the keys behind its last one are left out

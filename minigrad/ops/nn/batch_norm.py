@@ -20,7 +20,8 @@ from minigrad.ops.reduction.variance import variance
 from minigrad.ops.shape.views import expand, reshape
 from minigrad.runtime.dispatch import number
 from minigrad.runtime.into import write_operands
-from minigrad.runtime.tensor import Tensor, are_plain, describe
+from minigrad.runtime.operands import are_plain
+from minigrad.runtime.tensor import Tensor, describe
 
 
 @composed(method=False, out=False, writes=("running_mean", "running_var"))

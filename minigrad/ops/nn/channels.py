@@ -35,8 +35,9 @@ from minigrad.ops.pointwise.powers import rsqrt
 from minigrad.ops.reduction.sums import mean, sum
 from minigrad.ops.reduction.variance import MEAN, VARIANCE, squares_of, total
 from minigrad.ops.shape.views import expand, reshape
+from minigrad.runtime.operands import are_plain
 from minigrad.runtime.recording import is_grad_enabled
-from minigrad.runtime.tensor import Tensor, are_plain
+from minigrad.runtime.tensor import Tensor
 
 Ints = tuple[int, ...]
 

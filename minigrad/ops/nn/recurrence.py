@@ -24,8 +24,9 @@ from minigrad.ops.batch_rules import Flags, stretched
 from minigrad.ops.shape.joining import cat
 from minigrad.ops.shape.views import expand
 from minigrad.runtime.dispatch import number
+from minigrad.runtime.operands import are_plain
 from minigrad.runtime.recording import is_grad_enabled
-from minigrad.runtime.tensor import Tensor, are_plain
+from minigrad.runtime.tensor import Tensor
 
 Shapes = tuple[tuple[int, ...], ...]
 Gradients = tuple[Tensor | None, ...]
