@@ -151,6 +151,8 @@ def proofs(dtype: Any, shape: tuple[int, int]) -> None:
     mg.testing.gradcheck(lambda x: x * x + x * 5.0 + 4.0, x)
     mg.testing.gradcheck(lambda x: x * mg.tanh(mg.nn.functional.softplus(x)) * (1.0 - mg.sigmoid(-x)), x)
     mg.uniform((3,), 0.5, 1.0, dtype=mg.float64)
+    mg.viz.precision(lambda x: 1.0 - x.cos(), 0.001)
+    mg.testing.compare(lambda lib, x: lib.exp(x) / lib.sqrt(x * x + 1.0), "numpy", [0.5, 1.0, 2.0])
     y = leaf(dtype, *shape)
     (y == y).all()
     (y * 2.0).sum().backward()

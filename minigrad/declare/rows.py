@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from types import FunctionType
 from typing import Any
 
+from minigrad.backends.launch import as_launch
 from minigrad.backends.limits import ClassLimits
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import MapRows, Pick, PickBack, SumColumns
@@ -236,7 +237,7 @@ def picking(request: Callable[..., Any], fn: RowFn, label: str) -> Body:
     """Return the body of an op that requests `Pick` or `PickBack`; the last operands are the rows and the classes."""
 
     def body(backend: Any, out: Spec, *specs: Spec, ignore: int, reduction: str) -> Any:
-        launch = backend.prepare(request(fn, ignore, reduction), out, *specs)
+        launch = as_launch(backend.prepare(request(fn, ignore, reduction), out, *specs), len(specs) + 1, label)
         *_, rows, target = specs
         return launch.within(ClassLimits(backend, label, len(specs) - 1, target, rows.shape[-1], ignore))
 

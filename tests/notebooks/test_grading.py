@@ -130,4 +130,4 @@ def test_an_answer_that_writes_into_what_it_is_given_is_not_right(name: str) -> 
         return EXERCISES[name].reference(*given)
 
     verdict = check(name, answer)
-    assert written and not verdict and "writes into what it is given" in str(verdict), verdict
+    assert written and not verdict and "writes into its argument" in str(verdict), verdict

@@ -83,7 +83,7 @@ def test_wrong_arguments_are_named_before_anything_is_computed(call: Any, error:
 @pytest.mark.parametrize("reduction", ["none", "mean"])
 @pytest.mark.parametrize("device", ["cpu", "reference"])
 def test_every_kernel_finds_a_class_that_does_not_exist(device: str, reduction: str, wrong: int) -> None:
-    x = mg.zeros(3, 3, 2, dtype="float32", device=device)
+    x = mg.zeros(3, 3, 2, device=device)
     values = np.array([[0, 1], [2, -100], [1, 2]])
     for place in np.ndindex(3, 2):
         classes = values.copy()
@@ -96,7 +96,7 @@ def test_every_kernel_finds_a_class_that_does_not_exist(device: str, reduction: 
 
 
 def test_a_batch_and_threads_find_a_class_that_does_not_exist() -> None:
-    x, target = mg.zeros(4000, 3, dtype="float32"), np.zeros(4000, np.int64)
+    x, target = mg.zeros(4000, 3), np.zeros(4000, np.int64)
     target[3999] = 3
     with pytest.raises(IndexOutOfRange, match="class 3"):
         mg.func.vmap(F.cross_entropy)(x.reshape(2, 2000, 3), mg.tensor(target.reshape(2, 2000)))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from minigrad.backends.launch import as_launch
 from minigrad.backends.limits import ClassLimits, IndexLimits, no_class, wrong_classes
 from minigrad.backends.lowering.functions import CHOSEN, EQUAL, PICKED_GRADIENT, QUOTIENT
 from minigrad.backends.lowering.rows import counted
@@ -112,8 +113,8 @@ def minus_named(backend, out, input: Tensor, target: Tensor, *, dim, ignore, red
     """
     d = len(input.shape) - 1
     rows = input.layout.permute((*[k for k in range(d + 1) if k != dim], dim))
-    launch = backend.prepare(Pick(ELEMENT, ignore, reduction), out, Spec(rows, input.dtype), target)
-    return launch.within(ClassLimits(backend, "nll_loss", 1, target, input.shape[dim], ignore))
+    made = backend.prepare(Pick(ELEMENT, ignore, reduction), out, Spec(rows, input.dtype), target)
+    return as_launch(made, 3, "nll_loss").within(ClassLimits(backend, "nll_loss", 1, target, input.shape[dim], ignore))
 
 
 @kernel(
