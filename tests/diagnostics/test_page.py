@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 import minigrad as mg
 from minigrad.diagnostics.page import COLOURS, DARK, LIGHT, darkened, resource, sheet, styled
+
+pytestmark = pytest.mark.usefixtures("reference")
 
 
 def test_every_colour_of_the_sheet_has_a_name_and_two_values() -> None:

@@ -14,6 +14,8 @@ import pytest
 import minigrad as mg
 from minigrad.errors import ArgumentError, DTypeError, GradientError
 
+pytestmark = pytest.mark.usefixtures("reference")
+
 SVG = "{http://www.w3.org/2000/svg}"
 ODD = mg.tensor([[1.0, math.nan, 0.0], [-2.0, math.inf, -math.inf]])
 

@@ -12,6 +12,8 @@ import pytest
 import minigrad as mg
 from minigrad.viz.known import caller_names, tensors_in
 
+pytestmark = pytest.mark.usefixtures("reference")
+
 SHARED = mg.Var([1.0], device="reference")
 
 
