@@ -35,10 +35,11 @@ def draw() -> str:
             lines += ["", f"{share.name} gets {share.text}", f"  = {share.value['text']}"]
             lines += [f"  {share.number} of {share.of} paths: {share.total['text']}"] if share.of > 1 else []
         marks = marked(inside, frame.node, edges)
-        parts.append(shown(k, marks, f"step {k + 1}: {frame.title}, y = {frame.forward[0]}", lines, panel, top))
+        head = f"step {k + 1}: {frame.title}, y = {frame.forward[0]}"
+        parts.append(shown(k - len(steps) - 1, marks, head, lines, panel, top))
     ends = [(node, f"gradient of {steps.names[node]}: {value['text']}") for node, value in steps.leaves.items()]
     marks = "".join(marked(inside, node, []) for node, _ in ends)
-    parts.append(shown(len(steps), marks, "end", [line for _, line in ends], panel, top))
+    parts.append(shown(-1, marks, "end", [line for _, line in ends], panel, top))
     title = "mg.viz.step(y): the backward pass of x * x + x * 5 + 4, step by step"
     return drawing(width + PANEL, height, title, parts, corner=(left, top)) + "\n"
 
@@ -65,12 +66,16 @@ def marked(inside: str, node: str, edges: list[int]) -> str:
     return around + "".join(arrows).replace(svg.ARROW, ACCENT).replace('stroke-width="1.3"', 'stroke-width="3"')
 
 
-def shown(k: int, marks: str, head: str, lines: list[str], panel: float, top: float) -> str:
-    """Return one frame: its marks in the graph, and its lines in the panel."""
+def shown(turn: int, marks: str, head: str, lines: list[str], panel: float, top: float) -> str:
+    """Return one frame: its marks in the graph, and its lines in the panel.
+
+    turn: when it comes, counted back from the end: a negative delay, since a frame that still waits to begin would
+    be shown as if there were no animation, which lays the last frame over the others.
+    """
     texts = [label(panel + 14, top + 42, head, 14, "start", font_family=SANS, font_weight="bold")]
     wrapped = [part for line in lines for part in textwrap.wrap(line, LETTERS, subsequent_indent="    ") or [""]]
     for i, line in enumerate(wrapped):
         at = (panel + 14 + 7.2 * (len(line) - len(line.lstrip())), top + 72 + LEADING * i)
         texts += [label(*at, line.strip(), 12, "start", font_family=MONO)] if line.strip() else []
     last = "" if head.startswith("end") else ' opacity="0"'
-    return f'<g class="frame"{last} style="animation-delay:{k * SECONDS:g}s">{marks}{"".join(texts)}</g>'
+    return f'<g class="frame"{last} style="animation-delay:{turn * SECONDS:g}s">{marks}{"".join(texts)}</g>'

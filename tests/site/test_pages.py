@@ -215,7 +215,12 @@ def test_a_picture_that_is_kept_is_what_is_drawn_now(drawn: Path, name: str) -> 
 def test_the_stepper_moves_without_a_script_and_has_a_frame_per_step() -> None:
     text = (DOCS / "pictures" / "stepper.svg").read_text(encoding="utf-8")
     assert "<script" not in text and "prefers-color-scheme:dark" in text and "prefers-reduced-motion" in text
-    assert text.count('class="frame"') == text.count(">step ") + 1 and ">gradient of x: [11, 7, 13]<" in text
+    count = text.count('class="frame"')
+    assert count == text.count(">step ") + 1 and ">gradient of x: [11, 7, 13]<" in text
+    total = float(re.findall(r"animation:frame (\S+)s step-end infinite", text)[0])
+    starts = [float(delay) for delay in re.findall(r"animation-delay:(\S+)s", text)]
+    # A frame that waits for its turn shows what it is without an animation, so none waits.
+    assert starts == pytest.approx([total * (k / count - 1) for k in range(count)])
 
 
 @pytest.fixture(scope="module")
