@@ -10,7 +10,9 @@ from tests.benchmarks.cases import (
     indexing,
     matmul,
     modules,
+    networks,
     optimizers,
+    parts,
     programs,
     reductions,
     rows,
@@ -40,6 +42,8 @@ CASES = [
         optimizers,
         programs,
         transforms,
+        parts,
+        networks,
     )
     for case in module.TABLE.cases
 ]

@@ -65,8 +65,8 @@ def step(m: Any, x: Any) -> Callable[[], Any]:
 
 def filled(m: Any, module: Any) -> Any:
     """The module with parameters that both libraries have."""
-    state = {}
-    for k, (name, p) in enumerate(module.state_dict().items()):
+    state = dict(module.state_dict())
+    for k, (name, p) in enumerate(module.named_parameters()):
         values = np.random.default_rng(k).standard_normal(tuple(p.shape)).astype(np.float32) * 0.1
         state[name] = mg.from_numpy(values) if m is mg else m.from_numpy(values)
     module.load_state_dict(state)
