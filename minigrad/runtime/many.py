@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.host import HostMemory
-from minigrad.backends.launch import Launch
+from minigrad.backends.launch import as_launch
 from minigrad.backends.registry import backend_of
 from minigrad.config import listeners
 from minigrad.core.dtype import DType, float64
@@ -56,9 +56,8 @@ class ManyPlan:
         self.storage: Storage = self.backend.from_host(self.constants, float64, self.device)
         numbers = Spec(Layout.contiguous((count,)), float64)
         request = Many(scalar, compute_of([x.dtype for x in first]), len(rows))
-        self.launch: Launch = self.backend.prepare(
-            request, tuple(outs), *chain(*specs[scalar.results :]), numbers
-        )  # fmt: skip
+        made = self.backend.prepare(request, tuple(outs), *chain(*specs[scalar.results :]), numbers)
+        self.launch = as_launch(made, len(rows) * len(first) + 1, label)
         self.kernel, self.numbers = self.launch.fast
         self.hosted = isinstance(self.backend, HostMemory)
         if self.hosted:

@@ -1,9 +1,10 @@
-"""`python -m tests.benchmarks [--device cuda [--tiny]] [--only NAME ...] [--json FILE] [--seconds S] [--list]`.
+"""`python -m tests.benchmarks [--device cuda [--tiny]] [--only NAME ...] [--json FILE] [--seconds S] [--list] [--profile ROW]`.
 
 Every row's results are compared before they are timed: a library that computes something else is not faster.
 `--only compile` says what kernels cost to compile instead, `--only regions` what it costs to share them,
 `--only files` what it takes to write and read 100 MB, `--only memory` how much memory a step of training takes.
 `--only transformer` trains `examples/char_transformer.py` with both libraries.
+`--profile ROW` shows what each launch of a row takes.
 `--device cuda` has rows of its own, beside PyTorch and CuPy on the GPU; with MINIGRAD_CUDA=simulator they are run and
 compared at tiny sizes, and not timed.
 """
@@ -18,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.config import settings
-from tests.benchmarks import compiling, device, files, language, limits, memory, regions
+from tests.benchmarks import compiling, device, files, language, limits, memory, profile, regions
 from tests.benchmarks.case import Case
 from tests.benchmarks.cases import CASES
 from tests.benchmarks.cases.device import LARGE, TINY, rows
@@ -43,6 +44,12 @@ def main(given: list[str] | None = None) -> int:
         REPORTS[options.only[0]]()
         return 0
     there = CASES
+    if options.profile:
+        found = [c for c in there if options.profile in c.title]
+        if not found:
+            parser.error(f"no row's title contains {options.profile}; --list names them")
+        profile.report(found[0])
+        return 0
     if options.device == "cuda":
         there = rows(TINY if options.tiny or settings.cuda == "simulator" else LARGE)
     cases = [c for c in there if not options.only or any(name in c.title for name in options.only)]
@@ -65,6 +72,7 @@ def asked(given: list[str] | None) -> tuple[argparse.Namespace, argparse.Argumen
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all numbers to a file")
     parser.add_argument("--seconds", type=float, default=0.6, help="time for each row (default: %(default)s)")
     parser.add_argument("--list", action="store_true", help="name the rows and stop")
+    parser.add_argument("--profile", metavar="ROW", help="what each launch takes of the first row whose title has this")
     return parser.parse_args(given), parser
 
 
