@@ -91,6 +91,9 @@ def test_the_tutorial_opens_where_links_and_graders_are_found(monkeypatch):
     root = Path(__file__).resolve().parents[1]
     assert lab[1:4] == ["-m", "jupyterlab", f"--ServerApp.root_dir={root}"]
     assert lab[-1] == str(root / "notebooks" / "00_tour.ipynb")
+    assert "--LabApp.default_url=/lab/tree/notebooks/00_tour.ipynb" in lab, (
+        "the address that is printed without a browser"
+    )
     assert env["PYTHONPATH"] == f"{root}{os.pathsep}/elsewhere" and env["PATH"] == os.environ["PATH"]
 
 

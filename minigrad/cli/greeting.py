@@ -53,6 +53,8 @@ def tutorial() -> int:
         root = NOTEBOOKS.parent
         env["PYTHONPATH"] = os.pathsep.join(filter(None, (str(root), os.environ.get("PYTHONPATH"))))
     lab = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={root}", f"--ContentsManager.hide_globs={HIDDEN}"]
+    # Without a browser, Jupyter prints its default address only, so that one must lead to the notebook.
+    lab.append(f"--LabApp.default_url=/lab/tree/{first.relative_to(root).as_posix()}")
     if hasattr(os, "geteuid") and os.geteuid() == 0:  # Windows has no such number
         print("You are root, as in many containers: Jupyter starts with --allow-root.")
         lab.append("--allow-root")
