@@ -148,13 +148,13 @@ def compare(
                 f"the function takes another branch"
             )
         expect_close(f"{a.name!r}, set in line {a.line}", a.array, b.array, name, rtol, atol, a)
-    words.append(f"{min(len(first), len(second))} values")
+    words.append(counted(min(len(first), len(second)), "value"))
     results, right = as_list(result, ours), as_list(expected, theirs)
     if len(results) != len(right):
-        raise CompareError(f"compare: {len(results)} results with minigrad, {len(right)} with {name}")
+        raise CompareError(f"compare: {counted(len(results), 'result')} with minigrad, {len(right)} with {name}")
     for k, (y, z) in enumerate(zip(results, right)):
         expect_close(f"result {k}", ours.array(y), theirs.array(z), name, rtol, atol)
-    words.append(f"{len(results)} results")
+    words.append(counted(len(results), "result"))
     rng = np.random.default_rng(seed)
     cotangents = [np.asarray(rng.standard_normal(ours.array(y).shape)) for y in results]
     names = [*[f"input {k}" for k in range(len(leaves))], *[f"{s.name!r} of line {s.line}" for s in first]]
@@ -162,8 +162,13 @@ def compare(
     other_g = theirs.gradients(right, cotangents, [*others, *[s.value for s in second]])
     if mine_g is not None and other_g is not None:
         compare_gradients(names, mine_g, other_g, name, rtol, atol)
-        words.append(f"{sum(g is not None for g in mine_g)} gradients")
+        words.append(counted(sum(g is not None for g in mine_g), "gradient"))
     return words
+
+
+def counted(n: int, noun: str) -> str:
+    """Return a number with its noun, in the singular for 1."""
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
 
 
 def compare_gradients(
@@ -192,7 +197,7 @@ def expect_close(
     if apart.any():
         index = tuple(int(i) for i in np.argwhere(apart)[0])
         raise CompareError(
-            f"compare: {what} departs at {int(apart.sum())} of {apart.size} elements, first at {index}: "
+            f"compare: {what} differs at {int(apart.sum())} of {counted(apart.size, 'element')}, first at {index}: "
             f"{ours[index]:.8g}, with {library} {theirs[index]:.8g}",
             what=what, line=line, ours=ours, theirs=theirs,
         )  # fmt: skip

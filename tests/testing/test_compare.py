@@ -37,11 +37,11 @@ def another(**changed: Any) -> Any:
 
 
 def test_what_agrees_is_told() -> None:
-    assert compare(network, "numpy", X, W) == ["8 values", "1 results"]
+    assert compare(network, "numpy", X, W) == ["8 values", "1 result"]
 
 
 def test_the_first_value_that_departs_is_named_with_its_line() -> None:
-    with pytest.raises(CompareError, match=r"'h', set in line \d+ departs at 7 of 8 elements") as error:
+    with pytest.raises(CompareError, match=r"'h', set in line \d+ differs at 7 of 8 elements") as error:
         compare(network, another(tanh=np.sinh), X, W)
     source = network.__code__.co_firstlineno
     assert error.value.line == source + 3 and "h" in error.value.what
@@ -83,5 +83,5 @@ def test_gradients_are_compared_with_pytorch() -> None:
         z = (y.detach() if lib is mg else y) * y
         return z.sum()
 
-    with pytest.raises(CompareError, match=r"the gradient of 'y' of line \d+ departs"):
+    with pytest.raises(CompareError, match=r"the gradient of 'y' of line \d+ differs"):
         compare(cut, torch, X)
