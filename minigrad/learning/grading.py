@@ -1,7 +1,7 @@
 """Exercises that grade themselves, in the cell and offline.
 
     check("01.1", central)    # prints that the answer is right, or the first thing that is not
-    hint("01.1")              # three of them, each says more than the one before
+    hint("01.1")              # one of three; each contains more than the one before
 
 An exercise is declared in `minigrad/learning/exercises/`, with a reference that the notebook does not show.  A grader
 tries an answer on several inputs, so it grants nothing for code that was not touched, nor for the one example in the
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import re
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -94,12 +95,12 @@ def exercise(name: str) -> Exercise:
 
 def instead_of(name: str) -> str:
     """Return the advice for a name that no exercise has: the name that was meant, or the names of the chapter."""
-    chapter, _, number = name.strip().upper().partition(".")
+    chapter, _, number = re.sub(r"[-,_ :]+", ".", name.strip().upper()).partition(".")
     chapter = chapter.zfill(2)
     found = exercises_of(chapter)
     if f"{chapter}.{number}" in found:
         return f"do you mean '{chapter}.{number}'?"
-    return f"there are {', '.join(found)}" if found else f"its chapter must be one of {', '.join(MODULES)}"
+    return f"its chapter has {', '.join(found)}" if found else f"its chapter must be one of {', '.join(MODULES)}"
 
 
 def exercises_of(chapter: str) -> dict[str, Exercise]:
@@ -121,12 +122,15 @@ def verdict_on(name: str, asked: Exercise, answer: Any) -> Verdict:
     """Return the verdict on an answer to an exercise."""
     if answer is None or answer is Ellipsis:
         return Verdict(False, f"{name}: nothing is written yet")
+    if isinstance(asked.reference, FunctionType) and not callable(answer):
+        kind = type(answer).__name__
+        return Verdict(False, f"{name}: not yet. A function was expected, not {kind}; pass its name without calling it")
     try:
         asked.grade(held(answer, asked.fills))
     except Wrong as wrong:
         return Verdict(False, f"{name}: not yet. {wrong}")
     except Exception as error:
-        return Verdict(False, f"{name}: not yet. It raised {type(error).__name__}: {error} ({place_of(error)})")
+        return Verdict(False, f"{name}: not yet. It raised {type(error).__name__}: {error}{place_of(error)}")
     return Verdict(True, f"{name}: right. {asked.title}")
 
 
@@ -160,11 +164,12 @@ def contents(given: Any, fills: bool) -> Any:
 
 
 def place_of(error: Exception) -> str:
-    """Return the last line of the answer in the traceback of an error, and the notes of a grader."""
+    """Return, in parentheses, the last line of the answer in an error's traceback and the grader's notes, if any."""
     frames = traceback.extract_tb(error.__traceback__)
     theirs = [f for f in frames if not any(Path(f.filename).is_relative_to(folder) for folder in NOT_THEIRS)]
-    last = (theirs or frames)[-1]
-    return "; ".join([f"line {last.lineno}: {last.line}", *getattr(error, "__notes__", [])])
+    line = [f"line {theirs[-1].lineno}: {theirs[-1].line}"] if theirs else []
+    found = "; ".join([*line, *getattr(error, "__notes__", [])])
+    return f" ({found})" if found else ""
 
 
 def tried(answer: Callable[..., Any], *inputs: Any, on: str) -> Any:
@@ -203,10 +208,17 @@ def expect_digits_at(points: Any, got: Any, want: Any, what: str, allowed: float
         expect_digits(mine, right, what.format(x=x), allowed)
 
 
+def expect_returned(got: Any, what: str) -> None:
+    """Raise Wrong for None, and for the `...` of an exercise as it was handed out."""
+    if got is Ellipsis:
+        raise Wrong(f"{what} is not written yet; replace the `...`")
+    if got is None:
+        raise Wrong(f"{what} is None; is a return statement missing?")
+
+
 def expect(got: Any, want: Any, what: str, right: Callable[[Any, Any], Any]) -> None:
     """Raise Wrong unless got has the shape of want, and right(got, want) holds at each element."""
-    if got is None or got is Ellipsis:
-        raise Wrong(f"{what} gives nothing yet; does it return?")
+    expect_returned(got, what)
     a, b = as_array(got, what), as_array(want, what)
     if a.shape != b.shape:
         raise Wrong(f"{what} has shape {a.shape}, and {b.shape} was expected")
@@ -219,8 +231,7 @@ def expect(got: Any, want: Any, what: str, right: Callable[[Any, Any], Any]) -> 
 
 def as_float(got: Any, what: str) -> float:
     """One number.  Raises Wrong for anything else."""
-    if got is None or got is Ellipsis:
-        raise Wrong(f"{what} gives nothing yet; does it return?")
+    expect_returned(got, what)
     found = as_array(got, what)
     if found.size != 1:
         raise Wrong(f"{what} has shape {found.shape}, and one number was expected")
@@ -233,7 +244,6 @@ def as_array(x: Any, what: str) -> Any:
     try:
         return np.asarray(x, dtype=np.float64)
     except (TypeError, ValueError):
-        kind = "a complex number" if isinstance(x, (complex, np.complexfloating)) else type(x).__name__
-        raise Wrong(
-            f"{what} gives {kind}, and {'a real one was' if 'complex' in kind else 'numbers were'} expected"
-        ) from None
+        if isinstance(x, (complex, np.complexfloating)):
+            raise Wrong(f"{what} is a complex number, and a real number was expected") from None
+        raise Wrong(f"{what} is of type {type(x).__name__}, and numbers were expected") from None

@@ -61,9 +61,9 @@ def test_what_an_answer_raises_is_told_with_its_line() -> None:
 
     verdict = check("01.1", broken)
     assert not verdict and "It raised ZeroDivisionError: " in str(verdict) and "return f(x) / 0" in str(verdict)
-    assert "gives a complex number, and a real one was expected" in str(check("01.4", lambda f, x: f(x + 1j)))
+    assert "is a complex number, and a real number was expected" in str(check("01.4", lambda f, x: f(x + 1j)))
     assert str(check("01.1", None)) == "01.1: nothing is written yet"
-    assert "gives str, and numbers were expected" in str(check("01.1", lambda f, x, h: "2x"))
+    assert "is of type str, and numbers were expected" in str(check("01.1", lambda f, x, h: "2x"))
     assert "has shape (2,), and () was expected" in str(check("01.1", lambda f, x, h: [1.0, 2.0]))
 
 
@@ -81,8 +81,8 @@ def test_what_went_wrong_is_told_by_what_came_out() -> None:
         return lambda f, x, h: a * (f(x + h / 2) - f(x - h / 2)) / h + b * (f(x + h) - f(x - h)) / (2 * h)
 
     assert "12, three times what was expected" in str(check("01.2", by(4, -1)))
-    assert "central gives 5 with h and 4.25 with h/2" in str(check("01.2", by(-1 / 3, 4 / 3)))
-    assert "is it the other way round?" in str(check("02.3", lambda y: exercises_of("02")["02.3"].reference(y)[::-1]))
+    assert "central returns 5 with h and 4.25 with h/2" in str(check("01.2", by(-1 / 3, 4 / 3)))
+    assert "is the list reversed?" in str(check("02.3", lambda y: exercises_of("02")["02.3"].reference(y)[::-1]))
 
 
 def test_hints_say_more_each_time(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,7 +91,7 @@ def test_hints_say_more_each_time(capsys: pytest.CaptureFixture[str], monkeypatc
         hint("01.1")
     lines = capsys.readouterr().out.splitlines()
     assert [line[:19] for line in lines] == [f"01.1, hint {k} of 3: "[:19] for k in (1, 2, 3, 3)]
-    with pytest.raises(KeyError, match=r"no exercise '01.9'; there are 01.1, "):
+    with pytest.raises(KeyError, match=r"no exercise '01.9'; its chapter has 01.1, "):
         hint("01.9")
 
 
@@ -131,3 +131,23 @@ def test_an_answer_that_writes_into_what_it_is_given_is_not_right(name: str) -> 
 
     verdict = check(name, answer)
     assert written and not verdict and "writes into its argument" in str(verdict), verdict
+
+
+def test_an_answer_that_is_not_a_function_is_named() -> None:
+    assert str(check("01.1", 3.0)).endswith("A function was expected, not float; pass its name without calling it")
+
+
+def test_an_answer_with_other_parameters_shows_no_line_of_the_grader() -> None:
+    verdict = str(check("01.1", lambda f, x: f(x)))
+    assert "takes 2 positional arguments but 3 were given" in verdict and "(line" not in verdict
+
+
+def test_an_unwritten_answer_and_a_missing_return_are_told_apart() -> None:
+    assert "is not written yet; replace the `...`" in str(check("01.1", lambda f, x, h: ...))
+    assert "is None; is a return statement missing?" in str(check("01.1", lambda f, x, h: None))
+
+
+@pytest.mark.parametrize("name", ["2.3", "02-3", "2,3", " 02 3"])
+def test_a_misspelled_number_is_corrected(name: str) -> None:
+    with pytest.raises(KeyError, match=r"do you mean '02\.3'\?"):
+        check(name, None)

@@ -8,7 +8,7 @@ from typing import Any
 
 import minigrad as mg
 from minigrad import Tensor, Var
-from minigrad.learning.grading import Exercise, Wrong, expect_close
+from minigrad.learning.grading import Exercise, Wrong, expect_close, expect_returned
 
 Layer = Callable[[Tensor], Tensor]
 
@@ -64,14 +64,13 @@ def grade_order(answer: Any) -> None:
     for name, f in GRAPHS.items():
         y = f(Var([0.5, 1.0, 2.0]))
         got, want = answer(y), order(y)
-        if got is None or got is Ellipsis:
-            raise Wrong("order gives nothing yet; does it return?")
+        expect_returned(got, "order")
         if not isinstance(got, (list, tuple)) or not all(isinstance(item, str) for item in got):
-            raise Wrong(f"order gives {got!r}, and a list of names was expected")
+            raise Wrong(f"order returns {got!r}, and a list of names was expected")
         if Counter(got) != Counter(want):
-            raise Wrong(f"for {name} the nodes are {want}, each once, and order gives {list(got)}")
+            raise Wrong(f"for {name} the nodes are {want}, each once, and order returns {list(got)}")
         if list(got) != want:
-            raise Wrong(f"for {name} the walk back goes {want}, and order gives {list(got)}")
+            raise Wrong(f"for {name} the backward pass visits {want}, and order returns {list(got)}")
 
 
 def my_grad(y: Tensor, x: Tensor) -> Tensor:
@@ -141,12 +140,11 @@ def grade_held(answer: Any) -> None:
     }
     for name, y in graphs.items():
         got, want = answer(y), held(y)
-        if got is None or got is Ellipsis:
-            raise Wrong("held gives nothing yet; does it return?")
+        expect_returned(got, "held")
         if isinstance(got, bool) or not isinstance(got, int):
-            raise Wrong(f"held gives {got!r}, and an integer number of bytes was expected")
+            raise Wrong(f"held returns {got!r}, and an integer number of bytes was expected")
         if got != want:
-            raise Wrong(f"the graph of {name} holds {want} bytes, and held gives {got}")
+            raise Wrong(f"the graph of {name} saves {want} bytes, and held returns {got}")
 
 
 def in_checkpoints(functions: Sequence[Layer], h: Tensor, size: int) -> Tensor:
@@ -179,8 +177,7 @@ def grade_in_checkpoints(answer: Any) -> None:
         want = in_checkpoints(functions, x, size).sum()
         runs.clear()
         got, what = answer(functions, x, size), f"in_checkpoints of {count} functions, size {size},"
-        if got is None or got is Ellipsis:
-            raise Wrong("in_checkpoints gives nothing yet; does it return?")
+        expect_returned(got, "in_checkpoints")
         if sorted(runs) != list(range(count)):
             raise Wrong(f"{what} runs the functions {runs}, and each should run once")
         expect_close(got.sum(), want, f"the sum of {what[:-1]}", 1e-5)
@@ -197,7 +194,7 @@ def grade_in_checkpoints(answer: Any) -> None:
 
 EXERCISES = {
     "07.1": Exercise(
-        "Numbers that grow with each node are a topological order for nothing.",
+        "Ids that grow with each node are a topological order, at no extra cost.",
         (
             "Collect first, sort afterwards. How do you know that you have met a node before?",
             "Keep a dict from node.id to node. A parent may be None, or a Var, which has no pull.",
@@ -206,34 +203,37 @@ EXERCISES = {
         grade_order, order,
     ),
     "07.2": Exercise(
-        "That is reverse mode. All else is for safety and speed.",
+        "This is reverse mode. The rest of the engine is for safety and speed.",
         (
-            "A table from number to gradient, which begins with ones for y.op. What is there for x in the end?",
-            "For each node, the newest first: take its gradient out of the table, pull, add what comes to a parent.",
-            "As gradients_of(y), and then table.get(x.id, mg.zeros_like(x)).",
+            "Keep a table from id to gradient, which begins with ones for y.op. What is its entry for x at the end?",
+            "For each node, the newest first: take its gradient out of the table, call pull, and add each result to "
+            "the entry of the parent.",
+            "Fill the table as gradients_of(y) does, then return table.get(x.id, mg.zeros_like(x)).",
         ),
         grade_my_grad, my_grad,
     ),
     "07.3": Exercise(
-        "One hook tames a gradient without touching the net around it.",
+        "One hook limits a gradient; the rest of the network does not change.",
         (
-            "What a hook returns takes the gradient's place. What is the factor for one that is too long?",
-            "limit / length where length is larger than limit, else 1. Mind the gradient of length 0.",
-            "h.register_hook(lambda g: g * (limit / max((g * g).sum().item() ** 0.5, limit))), and return that.",
+            "The return value of a hook replaces the gradient. By which factor must a gradient that is too long be "
+            "multiplied?",
+            "limit / length where length is larger than limit, otherwise 1. Handle a gradient of length 0.",
+            "h.register_hook(lambda g: g * (limit / max((g * g).sum().item() ** 0.5, limit))), and return its result.",
         ),
         grade_clip, clip,
     ),
     "07.4": Exercise(
         "This is the column `saved` of mg.tape.",
         (
-            "Two saved values may be views of one storage: h and h.T, or h twice. What tells that?",
+            "Two saved values may be views of one storage: h and h.T, or h twice. How can you detect this?",
             "Put storages in a dict by id(t.storage). Leave out those of Vars, also where a view of one was saved.",
-            "The Vars are the parents without pull. Sum storage.buffer.nbytes of storages that are none of theirs.",
+            "The Vars are the parents without pull. Sum storage.buffer.nbytes over the storages that do not belong "
+            "to a Var.",
         ),
         grade_held, held,
     ),
     "07.5": Exercise(
-        "Memory for time: each piece keeps its input and runs twice.",
+        "Memory for time: each piece saves its input and runs twice.",
         (
             "functions[k : k + size] is a piece, for k in range(0, len(functions), size).",
             "mg.checkpoint(run, h, piece) runs a piece, if run(h, piece) does. It is run again later: what will be in "

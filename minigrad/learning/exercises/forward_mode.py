@@ -30,7 +30,7 @@ def grade_divided(answer: Any) -> None:
     for a, b in pairs:
         got = answer(a, b)
         if not isinstance(got, (tuple, list)) or len(got) != 2:
-            raise Wrong(f"divided({a}, {b}) gives {got!r}, and a pair (value, slope) was expected")
+            raise Wrong(f"divided({a}, {b}) returns {got!r}, and a pair (value, slope) was expected")
         for name, mine, theirs in zip(("value", "slope"), got, divided(a, b)):
             expect_close(mine, theirs, f"the {name} of divided({a}, {b})", 1e-9)
 
@@ -66,7 +66,7 @@ def grade_curvature(answer: Any) -> None:
             nonlocal calls
             calls += 1
             if any(isinstance(transform, BatchTransform) for transform in stack.transforms):
-                raise Wrong("that makes all of the Hessian; only its product with v is needed")
+                raise Wrong("this computes the whole Hessian; only its product with v is needed")
             return f(x)
 
         return called
@@ -116,14 +116,14 @@ EXERCISES = {
     "08.1": Exercise(
         "The quotient rule, which is all that a division needs in forward mode.",
         (
-            "The value is the quotient of the values. For the slope, remember school: (a/b)' is ...",
+            "The value is the quotient of the values. For the slope, use the quotient rule: (a/b)' is ...",
             "(a' b - a b') / (b b), with a, a' = a[0], a[1].",
             "Return (a[0] / b[0], (a[1] * b[0] - a[0] * b[1]) / b[0]**2).",
         ),
         grade_divided, divided,
     ),
     "08.2": Exercise(
-        "One run for each input: that is what a Jacobian costs by columns.",
+        "A Jacobian by columns costs one run for each input.",
         (
             "Which v makes Jv the first column of J?",
             "v = (1, 0, 0, ...), a row of mg.eye(len(x), dtype='float64'); mg.func.jvp(f, (x,), (v,)) is f(x) and Jv.",
@@ -132,10 +132,11 @@ EXERCISES = {
         grade_jacobian, jacobian,
     ),
     "08.3": Exercise(
-        "Forward over reverse: second derivatives along one way, for the price of a few gradients.",
+        "Forward over reverse: second derivatives along one direction, at the cost of a few gradients.",
         (
-            "Hv is the derivative of the gradient along v. Which mode gives a derivative along v?",
-            "mg.func.jvp of mg.func.grad(f) gives the gradient and Hv; mg.func.hvp gives Hv. Multiply by v, add up.",
+            "Hv is the derivative of the gradient along v. Which mode computes a derivative along v?",
+            "mg.func.jvp of mg.func.grad(f) returns the gradient and Hv; mg.func.hvp returns Hv. Multiply by v and "
+            "sum.",
             "Return (v * mg.func.hvp(f, (x,), (v,))).sum().",
         ),
         grade_curvature, curvature,
@@ -143,8 +144,9 @@ EXERCISES = {
     "08.4": Exercise(
         "Reverse mode is forward mode's list, from the last line to the first, with both ends of each line swapped.",
         (
-            "If slope j counts u[j] in the end, and c times slope i was added to it, how much more does slope i count?",
-            "c * u[j] more. But u[j] must be known in full by then, with all that later lines add to it.",
+            "If slope j counts u[j] in the end, and c times slope i was added to it, by how much does the weight of "
+            "slope i grow?",
+            "By c * u[j]. But u[j] must be complete by then: it includes all terms that later lines add.",
             "counts = list(u); for j, c, i in reversed(lines): counts[i] += c * counts[j]; return counts.",
         ),
         grade_pull, pull,

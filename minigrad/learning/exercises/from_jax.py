@@ -30,7 +30,7 @@ def grade_at_set(answer: Callable[..., Any]) -> None:
         where = f"for index {index!r}"
         got = answer(x, index, value)
         if not isinstance(got, mg.Tensor):
-            raise Wrong(f"{where} it should give a tensor, and gave {type(got).__name__}")
+            raise Wrong(f"{where}, the function should return a tensor, and returned {type(got).__name__}")
         want = start.copy()
         want[index] = 50.0
         expect_close(got, want, f"the result {where}")
@@ -68,21 +68,25 @@ def grade_dropout(answer: Callable[..., Any]) -> None:
         y = answer(x, keep, 7)
         drawn = mg.rand(4).tolist()
         if not isinstance(y, mg.Tensor) or y.shape != x.shape:
-            raise Wrong(f"with x of shape {x.shape} it should give a tensor of that shape")
+            raise Wrong(f"with x of shape {x.shape} it should return a tensor of that shape")
         ratio = y.detach().numpy() / x.detach().numpy()
         kept = ratio != 0
         if not np.allclose(ratio[kept], 1 / keep):
             raise Wrong(
-                f"with keep = {keep}, what is kept should be divided by it, and was multiplied by {ratio.max():.4g}"
+                f"with keep = {keep}, the kept elements should be divided by keep, and were multiplied by "
+                f"{ratio.max():.4g}"
             )
         if abs(kept.mean() - keep) > 0.1:
-            raise Wrong(f"with keep = {keep}, about that share should be kept, and {kept.mean():.2f} of 1 was")
+            raise Wrong(
+                f"with keep = {keep}, about this share of the elements should be kept, and the share was "
+                f"{kept.mean():.2f}"
+            )
         if drawn != want:
-            raise Wrong("the stream of mg.rand was moved or begun again; draw from a generator of your own")
+            raise Wrong("the state of mg.rand's generator was changed; draw from a generator of your own")
         if (answer(x, keep, 7).detach().numpy() != y.detach().numpy()).any():
-            raise Wrong("the same key gave other elements the second time")
+            raise Wrong("the same key drew other elements the second time")
         if (answer(x, keep, 8).detach().numpy() == y.detach().numpy()).all():
-            raise Wrong("keys 7 and 8 gave the same elements")
+            raise Wrong("keys 7 and 8 drew the same elements")
         if not y.requires_grad:
             raise Wrong("no gradient flows from the result")
         expect_close(mg.grad(y.sum(), x), kept / keep, f"the gradient of the sum with keep = {keep}")
@@ -117,26 +121,28 @@ def grade_ravel(answer: Callable[[Any], Any]) -> None:
         leaves, nested = flatten(tree)
         pair = tried(answer, tree, on=what)
         if not isinstance(pair, (tuple, list)) or len(pair) != 2 or not callable(pair[1]):
-            raise Wrong(f"of {what} it should give a pair: a tensor, and a function that makes {what} of one")
+            raise Wrong(
+                f"for {what}, ravel should return a pair: a tensor, and a function that rebuilds {what} from a tensor"
+            )
         flat, unravel = pair
         count = sum(x.numel() for x in leaves)
         if not isinstance(flat, mg.Tensor) or flat.shape != (count,):
-            raise Wrong(f"of {what} the first should be a tensor of shape ({count},), and is {flat!r}")
-        back = tried(unravel, flat, on=f"what came of {what}")
+            raise Wrong(f"for {what}, the first result should be a tensor of shape ({count},), and is {flat!r}")
+        back = tried(unravel, flat, on=f"the vector of {what}")
         parts, found = flatten(back)
         if repr(found) != repr(nested):
-            raise Wrong(f"of {what}, unravel gives {found}, and {nested} was expected")
+            raise Wrong(f"for {what}, unravel returns {found}, and {nested} was expected")
         for x, part in zip(leaves, parts):
-            expect_close(part, x, f"a part of {what} after ravel and unravel")
+            expect_close(part, x, f"a leaf of {what} after ravel and unravel")
         slopes = mg.grad((flat * flat).sum(), leaves, allow_unused=True)
         if any(g is None for g in slopes):
-            raise Wrong(f"of {what}: no gradient flows from flat to the parts; use tensors all the way")
+            raise Wrong(f"for {what}, no gradient flows from flat to the parts; use tensors all the way")
         for x, g in zip(leaves, slopes):
             expect_close(g, 2.0 * x.detach().numpy(), f"the gradient of flat in a part of {what}")
         moved = mg.Var(np.linspace(0.0, 1.0, count))
         total = sum((part * part).sum() for part in flatten(unravel(moved))[0])
         if not getattr(total, "requires_grad", False):
-            raise Wrong(f"of {what}: no gradient flows through unravel")
+            raise Wrong(f"for {what}, no gradient flows through unravel")
         expect_close(mg.grad(total, moved), 2.0 * moved.detach().numpy(), f"the gradient through unravel of {what}")
 
 
@@ -144,26 +150,27 @@ EXERCISES = {
     "A4.1": Exercise(
         "A copy may be written to: x stays, and gradients flow to both.",
         (
-            "What you may write to is a tensor that nobody else has. How do you get one like x?",
+            "You may write to a tensor that no other code uses. How do you create one like x?",
             "x.clone() is a new tensor with the same values, and gradients flow through it. Writes are recorded.",
             "y = x.clone(); y[index] = value; return y.",
         ),
         grade_at_set, at_set,
     ),
     "A4.2": Exercise(
-        "A key is a generator that is made anew at each call.",
+        "A key is the seed of a generator that is created again at each call.",
         (
-            "mg.rand takes a generator. Where must it be made, so that the same key gives the same numbers?",
-            "mg.Generator(key), inside of the function. An element is kept where a number from [0, 1) is below keep.",
+            "mg.rand takes a generator. Where must it be made, so that the same key draws the same numbers?",
+            "mg.Generator(key), inside the function. An element is kept where a number from [0, 1) is below keep.",
             "drawn = mg.rand(*x.shape, generator=mg.Generator(key)); return x * (drawn < keep).to(x.dtype) / keep.",
         ),
         grade_dropout, dropout,
     ),
     "A4.3": Exercise(
-        "A nested thing as one vector: flat parts side by side, and the sizes to cut it again.",
+        "A nested structure as one vector: flat leaves side by side, and the sizes to cut it again.",
         (
-            "Collect the leaves in a list, in an order that you can find again: mg.func.tree_map visits them in one.",
-            "flat is mg.cat of leaf.reshape(-1). For the way back, flat.split(sizes), and tree_map over the old tree, "
+            "Collect the leaves in a list, in an order that you can find again: mg.func.tree_map visits them in a "
+            "fixed order.",
+            "flat is mg.cat of leaf.reshape(-1). For unravel, use flat.split(sizes), and tree_map over the old tree, "
             "with a function that takes the next part each time.",
             "leaves = []; mg.func.tree_map(leaves.append, tree); unravel(flat): parts = iter(flat.split([x.numel() for "
             "x in leaves])); return mg.func.tree_map(lambda x: next(parts).reshape(x.shape), tree).",

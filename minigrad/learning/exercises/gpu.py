@@ -28,7 +28,7 @@ def grade_blocks(answer: Any) -> None:
 def expect_kernel(answer: Any) -> None:
     """Raise Wrong for anything but a kernel."""
     if not isinstance(answer, mg.cuda.Kernel):
-        raise Wrong("a function under @mg.cuda.kernel is wanted")
+        raise Wrong("a function decorated with @mg.cuda.kernel was expected")
 
 
 def on_device(numbers: Sequence[float] | Any) -> Any:
@@ -107,28 +107,28 @@ def grade_smooth(answer: Any) -> None:
 
 EXERCISES = {
     "12.1": Exercise(
-        "Rounded up, so that nobody is left out.",
+        "Rounded up, so that each element has a thread.",
         ("10 elements and blocks of 4: two blocks are not enough.", "Divide, and round up.",
          "Return -(-n // threads)."),
         grade_blocks, blocks_for,
     ),
     "12.2": Exercise(
-        "Any grid does, in strides of the grid.",
+        "A loop with the stride of the grid works for any grid.",
         ("Begin with the loop of saxpy above.", "Element i of the result is element n - 1 - i of x.",
          "while i < n: out[i] = x[n - 1 - i]; then go on by gridDim.x * blockDim.x."),
         grade_backwards, backwards,
     ),
     "12.3": Exercise(
         "A tree in shared memory, with a barrier at each step.",
-        ("sum_of_block is nearly it: what is different?", "Threads beyond n bring -inf, and max takes the place of +.",
-         "values[t] = max(values[t], values[t + half]) for t < half; cuda.syncthreads() outside of that if."),
+        ("Start from sum_of_block. Which lines must change?", "Threads beyond n store -inf, and max replaces +.",
+         "values[t] = max(values[t], values[t + half]) for t < half; cuda.syncthreads() outside that if."),
         grade_largest, largest,
     ),
     "12.4": Exercise(
         "Read, wait, write.",
         ("A thread writes its element while its neighbour may not have read it yet.",
-         "Let each thread keep its mean in a variable until all have read.",
-         "Compute the mean, call cuda.syncthreads() outside of any if, then write it."),
+         "Let each thread store its mean in a variable until all have read.",
+         "Compute the mean, call cuda.syncthreads() outside any if, then write it."),
         grade_smooth, smooth,
     ),
 }  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.learning.exercises.patients import INDEX, PATIENTS, WRONG_IN, Array, log_softmax, pick
-from minigrad.learning.grading import Exercise, Wrong, as_array
+from minigrad.learning.grading import Exercise, Wrong, as_array, expect_returned
 
 Map = Callable[[Array], Array]
 Rule = Callable[[Array, Array], Any]
@@ -66,13 +66,13 @@ RULES: tuple[tuple[str, Map, Rule, bool], ...] = (
     ("a right rule of log_softmax", log_softmax, lambda g, x: g - softmax(x) * g.sum(), True),
     ("a right rule of 1e9 * x**2, whose values are large", lambda x: 1e9 * x * x, lambda g, x: 2e9 * g * x, True),
     ("a right rule of 1e-9 * x**2, whose values are small", lambda x: 1e-9 * x * x, lambda g, x: 2e-9 * g * x, True),
-    ("a right rule of sum(x * x), which gives one number", lambda x: (x * x).sum(), lambda g, x: 2 * g * x, True),
+    ("a right rule of sum(x * x), which returns one number", lambda x: (x * x).sum(), lambda g, x: 2 * g * x, True),
     ("tanh with the wrong sign", np.tanh, lambda g, x: -tanh_rule(g, x), False),
     ("tanh, wrong at one element", np.tanh, wrong_at_one, False),
     ("tanh, with nan at one element", np.tanh, nan_at_one, False),
     ("tanh, with one number for all of the gradient", np.tanh, lambda g, x: tanh_rule(g, x).sum(), False),
     ("softmax, twice too large", softmax, lambda g, x: 2 * softmax_rule(g, x), False),
-    ("softmax with a rule that gives zeros", softmax, lambda g, x: np.zeros_like(x), False),
+    ("softmax with a rule that returns zeros", softmax, lambda g, x: np.zeros_like(x), False),
     ("exp, wrong by a hundredth of a percent", np.exp, lambda g, x: 1.0001 * g * np.exp(x), False),
     ("1e-9 * x**2 with the 2 forgotten", lambda x: 1e-9 * x * x, lambda g, x: 1e-9 * g * x, False),
     ("1e9 * x**2, wrong by one part in a thousand", lambda x: 1e9 * x * x, lambda g, x: 2.002e9 * g * x, False),
@@ -85,10 +85,9 @@ def grade_holds(answer: Any) -> None:
         for point in POINTS:
             x = point.copy()
             got = answer(f, rule, x)
-            if got is None or got is Ellipsis:
-                raise Wrong("holds(f, rule, x) gives nothing yet; does it return?")
+            expect_returned(got, "holds(f, rule, x)")
             if not isinstance(got, (bool, np.bool_)):
-                raise Wrong(f"holds(f, rule, x) should give True or False, and gave {type(got).__name__}")
+                raise Wrong(f"holds(f, rule, x) should return True or False, and returned {type(got).__name__}")
             if bool(got) is not right:
                 said = "accuses" if right else "lets pass"
                 raise Wrong(f"your checker {said} {name}, at a point of shape {x.shape}")
@@ -115,7 +114,7 @@ ACCUSED = {
 def grade_wrong_ones(answer: Any) -> None:
     """The names, in whatever they come."""
     if not isinstance(answer, (set, frozenset, list, tuple, dict)) or not all(isinstance(n, str) for n in answer):
-        raise Wrong("give the names of the wrong ones, as a set or a list of strings")
+        raise Wrong("pass the names of the functions with a wrong rule, as a set or a list of strings")
     named = set(answer)
     unknown = sorted(named - set(PATIENTS))
     if unknown:
@@ -123,28 +122,30 @@ def grade_wrong_ones(answer: Any) -> None:
     accused, missed = sorted(named - set(DIAGNOSIS)), sorted(set(DIAGNOSIS) - named)
     if accused:
         innocent = (
-            "one that you name is innocent" if len(accused) == 1 else f"{len(accused)} that you name are innocent"
+            "one function that you name is innocent"
+            if len(accused) == 1
+            else f"{len(accused)} functions that you name are innocent"
         )
-        raise Wrong(next((ACCUSED[n] for n in accused if n in ACCUSED), f"{innocent}: with a right rule"))
+        raise Wrong(next((ACCUSED[n] for n in accused if n in ACCUSED), f"{innocent}: the rule is right"))
     if missed:
         told = [MISSED[n] for n in missed if n in MISSED] if len(missed) <= 2 else []
         more = f"; {told[0]}" if told else "; did you try every operand?"
-        others = "one more has" if len(missed) == 1 else f"{len(missed)} more have"
-        raise Wrong(f"all that you name have wrong rules, and {others}{more}")
+        others = "one more function has" if len(missed) == 1 else f"{len(missed)} more functions have"
+        raise Wrong(f"all functions that you name have wrong rules, and {others}{more}")
 
 
 def grade_diagnosis(answer: Any) -> None:
     """One word for each; says how many are right, and one that is not."""
     if not isinstance(answer, Mapping):
-        raise Wrong('give a dictionary of words by name, as {"cube": "sign"}')
+        raise Wrong('pass a dictionary from names to words, such as {"cube": "sign"}')
     if set(answer) != set(DIAGNOSIS):
-        raise Wrong("its names should be those of exercise 04.2: every patient whose rule is wrong, and no other")
+        raise Wrong("the keys should be the names from exercise 04.2: each function with a wrong rule, and no other")
     for name, word in answer.items():
         if word not in WRONG_IN:
-            raise Wrong(f"{name}: {word!r} is none of the words; there are {', '.join(WRONG_IN)}")
+            raise Wrong(f"{name}: {word!r} is not one of the words; use one of {', '.join(WRONG_IN)}")
     bad = [name for name in DIAGNOSIS if answer[name] != DIAGNOSIS[name]]
     if bad:
-        raise Wrong(f"{9 - len(bad)} of 9 are right; look again at {bad[0]}, which is not {answer[bad[0]]!r}")
+        raise Wrong(f"{9 - len(bad)} of 9 are right; check {bad[0]} again, which is not {answer[bad[0]]!r}")
 
 
 # ---- mending --------------------------------------------------------------------------------------------------------
@@ -180,7 +181,7 @@ SHAPES: dict[str, tuple[tuple[tuple[int, ...], ...], ...]] = {
 def grade_mended(answer: Any) -> None:
     """Each rule on several shapes, against its reference."""
     if not isinstance(answer, Mapping) or set(answer) != set(MENDED):
-        raise Wrong("give a dictionary of the three rules by name: centre, add_bias, pick")
+        raise Wrong("pass a dictionary of the three rules by name: centre, add_bias, pick")
     draw = np.random.default_rng(5).standard_normal
     for name, right in MENDED.items():
         for shapes in SHAPES[name]:
@@ -188,17 +189,18 @@ def grade_mended(answer: Any) -> None:
             g = draw(pick(*operands).shape if name == "pick" else shapes[0])
             got, want = answer[name](g, *operands), right(g, *operands)
             what = f"the rule of {name}, with operands of shape {', '.join(map(str, shapes))},"
-            if got is None or got is Ellipsis:
-                raise Wrong(f"{what} gives nothing yet; does it return?")
+            expect_returned(got, what)
             if not isinstance(got, (tuple, list)) or len(got) != len(want):
-                raise Wrong(f"{what} should give a tuple: a gradient for each operand, so {len(want)} in all")
+                raise Wrong(f"{what} should return a tuple: a gradient for each operand, so {len(want)} in all")
             for k, (mine, theirs) in enumerate(zip(got, want)):
                 found = as_array(mine, what)
                 if found.shape != theirs.shape:
-                    raise Wrong(f"{what} gives gradient {k} of shape {found.shape}, and the operand has {theirs.shape}")
+                    raise Wrong(
+                        f"{what} returns gradient {k} of shape {found.shape}, and the operand has {theirs.shape}"
+                    )
                 if not np.allclose(found, theirs, rtol=1e-9, atol=1e-12):
                     raise Wrong(
-                        f"{what} gives gradient {k} as {found.round(3).tolist()}, and {theirs.round(3).tolist()} was "
+                        f"{what} returns gradient {k} as {found.round(3).tolist()}, and {theirs.round(3).tolist()} was "
                         f"expected, for g = {g.round(3).tolist()}"
                     )
 
@@ -231,7 +233,7 @@ def pairs() -> list[tuple[str, Map, Map, int, int, bool]]:
         ("cumsum, pulled by itself", np.cumsum, np.cumsum, 4, 4, False),
         ("a pull with the wrong sign", lambda v: a @ v, lambda u: -(a.T @ u), 3, 2, False),
         ("a pull too large by one part in a thousand", lambda v: a @ v, lambda u: 1.001 * (a.T @ u), 3, 2, False),
-        ("a matrix in which one element is another", lambda v: a @ v, lambda u: off.T @ u, 3, 2, False),
+        ("a pull by a matrix that differs in one element", lambda v: a @ v, lambda u: off.T @ u, 3, 2, False),
         ("a small matrix, and twice its transpose", lambda v: 1e-9 * (a @ v), lambda u: 2e-9 * (a.T @ u), 3, 2, False),
     ]  # fmt: skip
 
@@ -240,10 +242,9 @@ def grade_transposed(answer: Any) -> None:
     """Every pair, more than once: an answer by chance would show."""
     for name, push, pull, n, m, right in pairs() * 3:
         got = answer(push, pull, n, m)
-        if got is None or got is Ellipsis:
-            raise Wrong("transposed(push, pull, n, m) gives nothing yet; does it return?")
+        expect_returned(got, "transposed(push, pull, n, m)")
         if not isinstance(got, (bool, np.bool_)):
-            raise Wrong(f"transposed(...) should give True or False, and gave {type(got).__name__}")
+            raise Wrong(f"transposed(...) should return True or False, and returned {type(got).__name__}")
         if bool(got) is not right:
             absolute = "; an absolute tolerance lets small numbers pass" if name.startswith("a small") else ""
             raise Wrong(f"for {name}, the answer is {right}, and yours is {bool(got)}{absolute}")
@@ -254,8 +255,8 @@ EXERCISES = {
         "A checker that finds every planted mistake and rejects no correct rule.",
         (
             "It is error_of and tolerance of the notebook in one function. Which weights, and of which shape?",
-            "Weights by chance, of the shape of f(x). Compare shapes first. And nan is neither larger nor smaller than "
-            "anything: which way round must the comparison stand so that it fails?",
+            "Random weights, of the shape of f(x). Compare shapes first. And nan is neither larger nor smaller than "
+            "anything: how must the comparison be written so that nan fails?",
             "g = np.random.default_rng(0).standard_normal(np.shape(f(x))); found = np.asarray(rule(g, x)); return "
             "False if found.shape != x.shape, else bool(np.abs(found - numeric(f, g, x)).max() <= tolerance(f, g, x)).",
         ),
@@ -272,23 +273,25 @@ EXERCISES = {
         grade_wrong_ones, set(DIAGNOSIS),
     ),
     "04.3": Exercise(
-        "Nine mistakes, and each has its mark.",
+        "Nine mistakes, and each has its symptom.",
         (
             "Print rule(g, x) / numeric(f, g, x) for each of them, and look it up in the table of section 4.",
             "One ratio at all elements is a sign or a factor. The right numbers elsewhere: transpose, reversed or "
             "swapped. For the rest read the code: what is used several times, what changes after it was saved?",
-            "add_bias forgets to add up, centre forgets the way through the mean, pick has = for +=, root keeps the "
+            "add_bias does not sum over the rows, centre omits the path through the mean, pick has = instead of +=, "
+            "root keeps the "
             "value of one step before, ratio has its two gradients in the wrong order. Of the others, cube and "
             "difference show in their ratios, product and running_total have their numbers elsewhere.",
         ),
         grade_diagnosis, DIAGNOSIS,
     ),
     "04.4": Exercise(
-        "Where a value is used several times, its gradients add up: over rows, picks, and the way through a mean.",
+        "Where a value is used several times, its gradients add up: over rows, picks, and the path through a mean.",
         (
-            "How often is each element of the operand used? From each use comes a gradient.",
-            "b is used once a row: g.sum(0). An element of x is used in the mean too, with slope -1/n for each result. "
-            "For pick look for an addition that does not lose repeated places.",
+            "How often is each element of the operand used? Each use contributes a gradient.",
+            "b is used once per row: g.sum(0). An element of x is used in the mean too, with slope -1/n for each "
+            "result. "
+            "For pick look for an addition that does not lose repeated indices.",
             "g - g.mean(); g and g.sum(0); np.add.at(gradient, INDEX, g) on zeros. Each as a tuple.",
         ),
         grade_mended, MENDED,

@@ -9,7 +9,7 @@ import numpy as np
 
 import minigrad as mg
 from minigrad import f64
-from minigrad.learning.grading import Exercise, Wrong, expect_close, tried
+from minigrad.learning.grading import Exercise, Wrong, expect_close, expect_returned, tried
 
 
 def reached(y: Any) -> set[str]:
@@ -49,10 +49,11 @@ def grade_reached(answer: Any) -> None:
     """Each graph once."""
     for name, y in graphs():
         got, want = tried(answer, y, on=f"y = {name}"), reached(y)
-        if got is None or got is Ellipsis:
-            raise Wrong("reached(y) gives nothing yet; does it return?")
+        expect_returned(got, "reached(y)")
         if not isinstance(got, (set, frozenset, list, tuple)) or not all(isinstance(each, str) for each in got):
-            raise Wrong(f"reached(y) should give a set of names, as {{'a', 'b'}}; for y = {name} it gave {got!r}")
+            raise Wrong(
+                f"reached(y) should return a set of names, such as {{'a', 'b'}}; for y = {name} it returned {got!r}"
+            )
         if set(got) != want or len(set(got)) != len(got):
             raise Wrong(f"for y = {name} the Vars are {sorted(want)}, and yours are {sorted(got)}")
 
@@ -68,10 +69,9 @@ def slope_of(answer: Any, values: list[float], weights: list[float], what: str) 
     with mg.debug():
         x = mg.Var(values, dtype=f64, name="x")
         y = answer(x)
-        if y is None or y is Ellipsis:
-            raise Wrong(f"{what} gives nothing yet; does it return?")
+        expect_returned(y, what)
         if not isinstance(y, mg.Tensor):
-            raise Wrong(f"{what} gives {type(y).__name__}, and a tensor was expected")
+            raise Wrong(f"{what} returns {type(y).__name__}, and a tensor was expected")
         if y.shape != x.shape:
             raise Wrong(f"{what} has shape {y.shape}, and {x.shape} was expected")
         total = (y * mg.tensor(weights, dtype=f64)).sum()
@@ -123,10 +123,9 @@ def grade_separate(answer: Any) -> None:
             shared = (x * x).tanh()
             pair = [(shared * shared).sum(), (shared * 3.0).sum()]
             got = answer(*(pair[::-1] if swapped else pair), x)
-            if got is None or got is Ellipsis:
-                raise Wrong("separate(a, b, x) gives nothing yet; does it return?")
+            expect_returned(got, "separate(a, b, x)")
             if not isinstance(got, (tuple, list)) or len(got) != 2:
-                raise Wrong(f"separate(a, b, x) should give two gradients, and gave {type(got).__name__}")
+                raise Wrong(f"separate(a, b, x) should return two gradients, and returned {type(got).__name__}")
             slope = 2 * np.array(values) * (1 - np.tanh(np.square(values)) ** 2)
             want = [2 * np.tanh(np.square(values)) * slope, 3 * slope]
             for k, (mine, right) in enumerate(zip(got, want[::-1] if swapped else want)):
@@ -137,37 +136,38 @@ EXERCISES = {
     "03.1": Exercise(
         "A stack and a set of visited ids are enough to read a graph.",
         (
-            "It is `under` of notebook 02, with y.op in place of y and node.parents in place of v.parents.",
+            "It is `under` of notebook 02, with y.op instead of y and node.parents instead of v.parents.",
             "Keep a list of the nodes to visit and a set of the visited ids. A parent that is None is a "
-            "constant; one that is a mg.Var ends the way, and its name is one of those asked for.",
+            "constant; a parent that is a mg.Var ends the path, and its name belongs to the result.",
             "Begin with [y.op or y]. Take one; skip it if it is None or its id was seen; if it is a mg.BackpropOp, add "
-            "its parents to the list, else add its name to the set.",
+            "its parents to the list, otherwise add its name to the set.",
         ),
         grade_reached, reached,
     ),
     "03.2": Exercise(
-        "The smallest and the largest depend on x too.",
+        "The smallest and the largest element depend on x too.",
         (
-            "tolist() returns numbers, and a number that left the graph is a constant afterwards.",
-            "x.amin() is a tensor that remembers where it came from.",
+            "tolist() returns Python numbers, which are constants to the graph.",
+            "x.amin() is a tensor that records how it was computed.",
             "low, high = x.amin(), x.amax(); the other line stays.",
         ),
         grade_scaled, scaled,
     ),
     "03.3": Exercise(
-        "No nan arrives: the branch that was not chosen gets 0, and not 0 times infinity.",
+        "No nan arises: the branch that was not chosen receives 0, and not 0 times infinity.",
         (
             "Both branches of where() are computed and differentiated, whichever is chosen.",
-            "So the root must see something harmless where x is not positive. What can choose that?",
-            "mg.where(x > 0, mg.where(x > 0, x, 1.0).sqrt(), 0.0): the inner one feeds the root a 1.",
+            "So the operand of the root must be harmless where x is not positive. Which function can choose it?",
+            "mg.where(x > 0, mg.where(x > 0, x, 1.0).sqrt(), 0.0): the inner where() replaces the operand of the "
+            "root with 1.",
         ),
         grade_safe_root, safe_root,
     ),
     "03.4": Exercise(
         "Two backward passes over one graph, which the first one keeps, return two separate gradients.",
         (
-            "What does the error after a second backward tell you to do?",
-            "And `.grad` adds up over walks. mg.grad(y, x) gives the gradient and leaves `.grad` alone.",
+            "Which argument does the error after a second backward name?",
+            "`.grad` adds up over backward passes. mg.grad(y, x) returns the gradient and does not change `.grad`.",
             "Return mg.grad(a, x, retain_graph=True), mg.grad(b, x).",
         ),
         grade_separate, separate,

@@ -67,7 +67,7 @@ def grade_slope_penalty(answer: Any) -> None:
             gradient = mg.grad(got, w)
         except GradientError:
             raise Wrong("the value is right, but no gradient flows from it to the weights") from None
-        expect_close(gradient, mg.grad(want, w), f"the gradient of the penalty by w {where}", 1e-9)
+        expect_close(gradient, mg.grad(want, w), f"the gradient of the penalty with respect to w {where}", 1e-9)
 
 
 def root(f: Map, x: Any) -> Any:
@@ -134,35 +134,36 @@ EXERCISES = {
     "09.1": Exercise(
         "The second derivative: the first one recorded, and differentiated.",
         (
-            "The first derivative is mg.grad(f(x), x). What keeps you from taking mg.grad of that?",
+            "The first derivative is mg.grad(f(x), x). Why can you not take mg.grad of this result?",
             "It was not recorded. Pass create_graph=True to the first mg.grad; the second needs none.",
             "first = mg.grad(f(x), x, create_graph=True), and return mg.grad(first, x).",
         ),
         grade_second, second,
     ),
     "09.2": Exercise(
-        "A gradient inside of a loss, with the graph that training needs.",
+        "A gradient inside a loss, with the graph that training needs.",
         (
-            "The gradient of critic(x).sum() by x has a row for each point: its slope.",
-            "The length of a row is (slopes * slopes).sum(1).sqrt(). And training takes the derivative of all of it.",
+            "The gradient of critic(x).sum() with respect to x has one row per point: the gradient at this point.",
+            "The length of a row is (slopes * slopes).sum(1).sqrt(). Training differentiates this whole expression.",
             "slopes = mg.grad(critic(x).sum(), x, create_graph=True); return ((length - 1.0) ** 2).mean().",
         ),
         grade_slope_penalty, slope_penalty,
     ),
     "09.3": Exercise(
-        "Newton for equations: the Jacobian says where the tangents meet zero.",
+        "Newton for equations: the Jacobian determines where the tangents meet zero.",
         (
             "One step needs f(x), and the Jacobian at x: mg.func.jacfwd(f)(x) or mg.func.jacrev(f)(x).",
-            "np.linalg.solve(J, f(x)) gives the inverse of J times f(x); take .numpy() of both.",
+            "np.linalg.solve(J, f(x)) returns the inverse of J times f(x); take .numpy() of both.",
             "for _ in range(8): x = x - mg.from_numpy(np.linalg.solve(J.numpy(), f(x).numpy())), with J at the new x.",
         ),
         grade_root, root,
     ),
     "09.4": Exercise(
-        "An answer has a derivative, however it was found.",
+        "A solution has a derivative, by whichever method it was found.",
         (
-            "Where g(z, x) = 0 holds for every x, the derivative of g(z(x), x) by x is 0 too. Write it out.",
-            "g_z * dz/dx + g_x = 0. mg.func.grad(g, argnums=(0, 1)) gives both derivatives at (z, x).",
+            "Where g(z, x) = 0 holds for every x, the derivative of g(z(x), x) with respect to x is 0 too. Write it "
+            "out.",
+            "g_z * dz/dx + g_x = 0. mg.func.grad(g, argnums=(0, 1)) returns both derivatives at (z, x).",
             "z = solve(x); g_z, g_x = mg.func.grad(g, argnums=(0, 1))(z, x); return -g_x.item() / g_z.item().",
         ),
         grade_derivative_of_answer, derivative_of_answer,

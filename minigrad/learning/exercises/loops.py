@@ -85,28 +85,29 @@ def grade_least_time(answer: Any) -> None:
 
 EXERCISES = {
     "10.1": Exercise(
-        "An element lies at the offset plus a stride for each step.",
-        ("One step in dim d moves you by strides[d] places.", "Add up index * stride over all dims.",
+        "The position of an element is the offset plus a stride for each step.",
+        ("One step along dim d moves by strides[d] elements.", "Add up index * stride over all dims.",
          "Return offset + sum(i * s for i, s in zip(index, strides))."),
         grade_place, place,
     ),
     "10.2": Exercise(
-        "A sum over places: any layout, no copy.",
-        ("Two loops, one a dim, and the formula of 10.1 inside.", "Begin with total = 0.0, so an empty matrix gives 0.",
+        "A sum over memory positions works for any layout, without a copy.",
+        ("Two loops, one per dim, with the formula of 10.1 inside.",
+         "Begin with total = 0.0, so the sum of an empty matrix is 0.",
          "Add buffer[offset + i * strides[0] + j * strides[1]] for each i and j."),
         grade_strided_sum, strided_sum,
     ),
     "10.3": Exercise(
-        "A place of its own for each part: no race, and the same result for any number of threads.",
-        ("Make a list with one entry a part, filled with -inf.",
-         "Part p looks at its own slice and writes only to entry p.",
+        "Each part writes its own entry: no race, and the same result for any number of threads.",
+        ("Make a list with one entry per part, filled with -inf.",
+         "Part p reads its own slice and writes only to entry p.",
          "result[p] = max(values[p * n // parts : (p + 1) * n // parts], default=-math.inf)"),
         grade_largest, largest_in_parts,
     ),
     "10.4": Exercise(
         "The roofline in one line.",
-        ("How long does the arithmetic take alone, and how long do the bytes?",
-         "Both go on at once; who ends last decides.",
+        ("How long does the arithmetic take alone, and how long does the transfer of the bytes take?",
+         "Both run at the same time; the longer one determines the total.",
          "Return max(flops / peak, size / bandwidth)."),
         grade_least_time, least_time,
     ),

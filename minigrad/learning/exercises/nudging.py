@@ -37,8 +37,8 @@ def grade_richardson(answer: Any) -> None:
             raise Wrong(f"{what} is {got:.8g}, three times what was expected: c has gone, and there are three slopes")
         if isinstance(got, float) and not math.isclose(got, want, rel_tol=1e-9):
             raise Wrong(
-                f"{what} is {got:.8g}, and {want:.8g} was expected: central gives {central(lambda t: t**4, x, h):.8g} "
-                f"with h and {central(lambda t: t**4, x, h / 2):.8g} with h/2"
+                f"{what} is {got:.8g}, and {want:.8g} was expected: central returns "
+                f"{central(lambda t: t**4, x, h):.8g} with h and {central(lambda t: t**4, x, h / 2):.8g} with h/2"
             )
         expect_close(got, want, what, 1e-9)
     errors = [abs(answer(math.sin, 1.0, h) - math.cos(1.0)) for h in (0.2, 0.1)]

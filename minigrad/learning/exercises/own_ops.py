@@ -38,7 +38,7 @@ def grade_weighted(answer: Any) -> None:
     g, x, w = drawn(4), drawn(4).flip(0), drawn(4) + 1.0
     found = answer(g, x, w)
     if not isinstance(found, tuple | list) or len(found) != 2:
-        raise Wrong(f"two gradients are wanted, that of x and that of w; this gives {type(found).__name__}")
+        raise Wrong(f"two gradients were expected, of x and of w; the function returns {type(found).__name__}")
     for name, got, want in zip(("x", "w"), found, weighted_rules(g, x, w), strict=True):
         expect_close(got, want, f"the gradient of {name}")
 
@@ -78,7 +78,7 @@ class Clipped(mg.Function):
 def grade_clip(answer: Any) -> None:
     """The values stay, and gradients on both sides are cut."""
     if not (isinstance(answer, type) and issubclass(answer, mg.Function)):
-        raise Wrong("a class that is a mg.Function is wanted; do not call apply")
+        raise Wrong("a subclass of mg.Function was expected; pass the class, and do not call apply")
     x = mg.Var([1.0, -2.0, 3.0, 0.5], dtype=mg.float64)
     y = answer.apply(x)
     expect_close(y, x, "ClipGradient.apply(x)")
@@ -89,25 +89,28 @@ def grade_clip(answer: Any) -> None:
 EXERCISES = {
     "11.1": Exercise(
         "The slope of log(cosh(x)) is tanh(x).",
-        ("Chain rule: the derivative of log, then that of cosh.", "It is sinh(x) / cosh(x): there is a name for that.",
+        ("Use the chain rule: the derivative of log times the derivative of cosh.",
+         "It is sinh(x) / cosh(x). Which function is this?",
          "Return g * x.tanh(); a quotient of sinh and cosh would overflow where x is large."),
         grade_log_cosh, log_cosh_rule,
     ),
     "11.2": Exercise(
-        "One rule an operand, each with g in it.",
-        ("Hold w still and differentiate by x; then the other way round.", "By w there are two terms: x*x and 3*w*w.",
+        "One rule per operand, each multiplied by g.",
+        ("Hold w constant and differentiate with respect to x. Then exchange the two.",
+         "With respect to w there are two terms: x*x and 3*w*w.",
          "Return (g * 2.0 * w * x, g * (x * x + 3.0 * w * w))."),
         grade_weighted, weighted_rules,
     ),
     "11.3": Exercise(
         "The gradient of a norm is the direction, and 0 at the kink.",
         ("Write the norm as a square root of a sum, and use y for the root.",
-         "You get g*x/y. What happens where y is 0?", "Divide by y + (y == 0): that is y, and 1 where y is 0."),
+         "You get g*x/y. What happens where y is 0?",
+         "Divide by y + (y == 0), which is 1 where y is 0, and y elsewhere."),
         grade_norm, norm_rule,
     ),
     "11.4": Exercise(
-        "Backward may be what you want it to be.",
-        ("Only backward has to change.", "Tensors have a method that keeps them between two bounds.",
+        "A Function's backward may differ from the derivative of its forward.",
+        ("Only backward must change.", "Tensors have a method that keeps them between two bounds.",
          "Return g.clamp(-1.0, 1.0)."),
         grade_clip, Clipped,
     ),

@@ -1,6 +1,6 @@
 """Fourteen functions with a rule for their gradient each. Some of the rules are wrong: notebook 04 asks which, and how.
 
-A rule takes the cotangent of the result and the operands, and gives a gradient for each operand.  They are written in
+A rule takes the cotangent of the result and the operands, and returns one gradient per operand.  They are written in
 NumPy, one to three lines each; `show(name)` prints one.
 """
 

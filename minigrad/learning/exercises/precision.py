@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import minigrad as mg
-from minigrad.learning.grading import Exercise, Wrong, as_float, expect_digits, expect_digits_at, tried
+from minigrad.learning.grading import Exercise, Wrong, as_float, expect_digits, expect_digits_at, expect_returned, tried
 
 
 def gap(x: float, fraction: int) -> float:
@@ -39,12 +39,13 @@ def grade_one_minus_cos(answer: Any) -> None:
         got = answer(x)
         what = f"one_minus_cos({{x}}) in {dtype}"
         exact = x.detach().double().numpy()
-        if got is None or got is Ellipsis:
-            raise Wrong("one_minus_cos(x) gives nothing yet; does it return?")
+        expect_returned(got, "one_minus_cos(x)")
         expect_digits_at(points, got, 2 * np.sin(exact / 2) ** 2, what, allowed)
         if not isinstance(got, mg.Tensor) or got.dtype is not dtype:
             kind = getattr(got, "dtype", type(got).__name__)
-            raise Wrong(f"one_minus_cos(x) for x in {dtype} gives {kind}, and a tensor of the dtype of x was expected")
+            raise Wrong(
+                f"one_minus_cos(x) for x in {dtype} returns {kind}, and a tensor of the dtype of x was expected"
+            )
         if not got.requires_grad:
             raise Wrong("one_minus_cos(x) has the right values, but no gradient flows through it")
         expect_digits_at(points, mg.grad(got.sum(), x), np.sin(exact), f"the slope of {what}", allowed)
@@ -103,11 +104,11 @@ def grade_unscaled_gradient(answer: Any) -> None:
 
 EXERCISES = {
     "A1.1": Exercise(
-        "The gap is that of 1, times the power of two at or below the number.",
+        "The gap is the gap at 1, times the power of two at or below the number.",
         (
             "From 1 to 2 all gaps are 2.0**-fraction. And from 2 to 4, from 1024 to 2048, from a half to 1?",
             "With each power of two the gaps double. Which power of two is the largest that is not above x?",
-            "math.floor(math.log2(x)) is its exponent; the gap is 2.0 ** (that - fraction).",
+            "exponent = math.floor(math.log2(x)); the gap is 2.0 ** (exponent - fraction).",
         ),
         grade_gap, gap,
     ),
@@ -115,26 +116,27 @@ EXERCISES = {
         "A formula without a difference has nothing to cancel.",
         (
             "Where x is small, cos(x) is nearly 1. Put x = 2a into the formula from school.",
-            "1 - cos(x) is 2 * sin(x/2)**2: no difference is left in it.",
+            "1 - cos(x) is 2 * sin(x/2)**2: this formula has no subtraction.",
             "s = (x * 0.5).sin(), and return 2.0 * s * s.",
         ),
         grade_one_minus_cos, one_minus_cos,
     ),
     "A1.3": Exercise(
-        "What an addition loses is a number that can be kept.",
+        "The rounding error of an addition can be computed and stored.",
         (
-            "Keep two numbers: the total, and what was lost when something was added to it last.",
-            "Before you add the next number to the total, add to it what was lost. Then look at what is lost now.",
+            "Keep two numbers: the total, and the rounding error of the last addition.",
+            "Before you add the next number to the total, add the last rounding error to this number. Then compute "
+            "the new rounding error.",
             "number = number + lost; new = total + number; lost = (total - new) + number; total = new.",
         ),
         grade_careful_sum, careful_sum,
     ),
     "A1.4": Exercise(
-        "The loss is scaled before the way back, and the gradient after it is wide enough.",
+        "Scale the loss before the backward pass, and unscale the gradient after its cast to float32.",
         (
             "The gradient of scale * loss is scale * gradient. What is multiplied, and where?",
             "mg.grad(loss(w) * scale, w) is the scaled gradient, in float16. Divided there, it is too small again.",
-            "Cast first, with .to(mg.float32) or .float(), and divide by scale then.",
+            "Cast first, with .to(mg.float32) or .float(), then divide by scale.",
         ),
         grade_unscaled_gradient, unscaled_gradient,
     ),

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from minigrad.learning.grading import Exercise, Wrong, as_array, as_float, expect_close, tried
+from minigrad.learning.grading import Exercise, Wrong, as_array, as_float, expect_close, expect_returned, tried
 
 Rule = tuple[float, tuple[float, ...]]
 counter = itertools.count()
@@ -40,13 +40,12 @@ def logistic(a: float) -> Rule:
 
 
 def expect_rule(got: Any, want: Rule, what: str) -> None:
-    """Raise Wrong unless a rule gave the value and the slopes that it should."""
-    if got is None or got is Ellipsis:
-        raise Wrong(f"{what} gives nothing yet; does it return?")
+    """Raise Wrong unless a rule gave the expected value and slopes."""
+    expect_returned(got, what)
     if not isinstance(got, (tuple, list)) or len(got) != 2 or not isinstance(got[1], (tuple, list)):
-        raise Wrong(f"{what} should give a pair: the value, and a tuple of slopes; it gave {got!r}")
+        raise Wrong(f"{what} should return a pair: the value, and a tuple of slopes; it returned {got!r}")
     if len(got[1]) != len(want[1]):
-        raise Wrong(f"{what} gives {len(got[1])} slopes, and has {len(want[1])} operands: a slope for each")
+        raise Wrong(f"{what} returns {len(got[1])} slopes, and has {len(want[1])} operands: a slope for each")
     expect_close(got[0], want[0], f"the value of {what}", 1e-12)
     for k, (mine, right) in enumerate(zip(got[1], want[1])):
         expect_close(mine, right, f"slope {k} of {what}", 1e-9)
@@ -137,24 +136,23 @@ def grade_order(answer: Any) -> None:
         for v in every:
             vars(v).pop("id", None)
         got = tried(answer, y, on=name)
-        if got is None or got is Ellipsis:
-            raise Wrong("order(y) gives nothing yet; does it return?")
+        expect_returned(got, "order(y)")
         try:
             found = list(got)
             place = {v: k for k, v in enumerate(found)}
         except TypeError:
-            raise Wrong(f"order(y) gives {type(got).__name__}, and a list of Values was expected") from None
+            raise Wrong(f"order(y) returns {type(got).__name__}, and a list of Values was expected") from None
         if len(found) != len(place):
             raise Wrong(f"for {name} the list has {len(found)} entries of {len(place)} Values: each must be there once")
         if set(place) != set(every):
             raise Wrong(f"for {name} the list has {len(place)} Values, and {len(every)} are under y, with y itself")
         if found[0] is not y:
-            raise Wrong(f"for {name} the list begins with another Value than y: is it the other way round?")
+            raise Wrong(f"for {name} the list begins with another Value than y: is the list reversed?")
         for v in every:
             for p in v.parents:
                 if place[p] < place[v]:
                     raise Wrong(
-                        f"for {name} a Value at place {place[v]} comes after its own parent at place {place[p]}, which "
+                        f"for {name} a Value at index {place[v]} comes after its own parent at index {place[p]}, which "
                         f"then hands on too early"
                     )
 
@@ -165,11 +163,10 @@ def grade_gradients(answer: Any) -> None:
         x, z, unused = Value(2.0), Value(-3.0), Value(1.0)
         ys, xs = build(x, z), [x, z, unused]
         got = tried(answer, ys, weights, xs, on=f"ys = {name}, and xs that hold a Value which nothing used")
-        if got is None or got is Ellipsis:
-            raise Wrong("gradients(ys, weights, xs) gives nothing yet; does it return?")
+        expect_returned(got, "gradients(ys, weights, xs)")
         want = gradients(ys, weights, xs)
         if as_array(got, "gradients").shape != (3,):
-            raise Wrong("gradients(ys, weights, xs) should give one number for each of xs")
+            raise Wrong("gradients(ys, weights, xs) should return one number for each of xs")
         for k, (mine, right) in enumerate(zip(got, want)):
             if abs(as_float(mine, "a gradient") - right) > 1e-9 * max(1.0, abs(right)):
                 raise Wrong(

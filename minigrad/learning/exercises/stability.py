@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import minigrad as mg
-from minigrad.learning.grading import Exercise, Wrong, as_float, expect_close, expect_digits_at
+from minigrad.learning.grading import Exercise, Wrong, as_float, expect_close, expect_digits_at, expect_returned
 
 Piece = tuple[float, float]
 
@@ -16,10 +16,9 @@ Piece = tuple[float, float]
 def looked_at(answer: Any, x: Any, what: str, weights: Any) -> tuple[Any, Any]:
     """(value, gradient of <weights, value>) of an answer.  Raises Wrong where no gradient flows."""
     y = answer(x)
-    if y is None or y is Ellipsis:
-        raise Wrong(f"{what} gives nothing yet; does it return?")
+    expect_returned(y, what)
     if not isinstance(y, mg.Tensor):
-        raise Wrong(f"{what} gives {type(y).__name__}, and a tensor was expected")
+        raise Wrong(f"{what} returns {type(y).__name__}, and a tensor was expected")
     if y.shape != weights.shape:
         raise Wrong(f"{what} has shape {y.shape}, and {weights.shape} was expected")
     if not y.requires_grad:
@@ -108,10 +107,9 @@ def grade_merged(answer: Any) -> None:
         for b in pieces:
             what = f"merged({a}, {b})"
             got, want = answer(a, b), merged(a, b)
-            if got is None or got is Ellipsis:
-                raise Wrong(f"{what} gives nothing yet; does it return?")
+            expect_returned(got, what)
             if not isinstance(got, (tuple, list)) or len(got) != 2:
-                raise Wrong(f"{what} should give two numbers, and gave {got!r}")
+                raise Wrong(f"{what} should return two numbers, and returned {got!r}")
             top, total = (as_float(each, what) for each in got)
             if top != want[0]:
                 raise Wrong(f"{what} has the top {top:g}, and {want[0]:g} was expected")
@@ -122,37 +120,39 @@ EXERCISES = {
     "A2.1": Exercise(
         "Each row is shifted by its own largest score.",
         (
-            "It is `shifted` of section 2, for each row by itself. Which largest score has to be taken out of a row?",
-            "x.amax(1, keepdim=True) has one number a row, and a shape that can be subtracted from x.",
+            "It is `shifted` of section 2, for each row separately. Which score must be subtracted from a row?",
+            "x.amax(1, keepdim=True) has one number per row, and a shape that can be subtracted from x.",
             "top = x.amax(1, keepdim=True); ((x - top).exp().sum(1, keepdim=True).log() + top).squeeze(1).",
         ),
         grade_row_logsumexp, row_logsumexp,
     ),
     "A2.2": Exercise(
-        "The small piece is taken in before it meets the 1: expm1 near 0, log1p far from it.",
+        "The small term is computed before it is added to 1: expm1 near 0, log1p far from it.",
         (
-            "For x near 0, exp(x) is nearly 1, and 1 - exp(x) is -x.expm1(). For x far below, exp(x) itself is small.",
+            "For x near 0, exp(x) is nearly 1, and 1 - exp(x) is -x.expm1(). For x far below 0, exp(x) itself is "
+            "small.",
             "mg.where(x > -0.7, (-x.expm1()).log(), (-x.exp()).log1p()) has the right values. Its gradient has a nan: "
             "near 0, the branch that is not chosen has the logarithm of 0.",
-            "Give that branch something harmless where it is not chosen: far = mg.where(x > -0.7, -1.0, x).",
+            "Give this branch a harmless operand where it is not chosen: far = mg.where(x > -0.7, -1.0, x).",
         ),
         grade_log1mexp, log1mexp,
     ),
     "A2.3": Exercise(
-        "The root never sees a 0, and a row of zeros depends on nothing.",
+        "The operand of the root is never 0, and the gradient at a row of zeros is 0.",
         (
-            "It is exercise 03.3 once more: what must the root see in the place of a 0?",
+            "This is exercise 03.3 again: which value must replace a 0 under the root?",
             "squares = (x * x).sum(1, keepdim=True), and mg.where(squares == 0, 1.0, squares).sqrt() is a safe length.",
             "Divide by the safe length, and put mg.where(squares == 0, 0.0, ...) around it, so the gradient is 0 too.",
         ),
         grade_unit_rows, unit_rows,
     ),
     "A2.4": Exercise(
-        "Both totals are brought to the larger top, and then they can be added.",
+        "Both totals are rescaled to the larger top; then they can be added.",
         (
             "Totals can be added if they are sums of exp(score - top) with the same top. Which one is safe?",
             "The larger one. A total moves from its own top to another by a factor: exp(own top - new top).",
-            "top = max(a[0], b[0]); a[1] * math.exp(a[0] - top) + b[1] * math.exp(b[0] - top); two empty pieces apart.",
+            "top = max(a[0], b[0]); a[1] * math.exp(a[0] - top) + b[1] * math.exp(b[0] - top); handle two empty "
+            "pieces separately.",
         ),
         grade_merged, merged,
     ),

@@ -7,35 +7,32 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.learning.grading import Exercise, Wrong
+from minigrad.learning.grading import Exercise, Wrong, expect_returned
 
 Ints = tuple[int, ...]
 
 
 def whole(got: Any, what: str) -> int:
     """An integer.  Raises Wrong for anything else."""
-    if got is None or got is Ellipsis:
-        raise Wrong(f"{what} gives nothing yet; does it return?")
+    expect_returned(got, what)
     if isinstance(got, bool) or not isinstance(got, (int, np.integer)):
-        raise Wrong(f"{what} gives {got!r}, and an integer was expected")
+        raise Wrong(f"{what} returns {got!r}, and an integer was expected")
     return int(got)
 
 
 def ints(got: Any, what: str) -> Ints:
     """A tuple of integers; a list will do.  Raises Wrong for anything else."""
-    if got is None or got is Ellipsis:
-        raise Wrong(f"{what} gives nothing yet; does it return?")
+    expect_returned(got, what)
     if not isinstance(got, (tuple, list)):
-        raise Wrong(f"{what} gives {got!r}, and a tuple was expected")
+        raise Wrong(f"{what} returns {got!r}, and a tuple was expected")
     return tuple(whole(item, f"an entry of {what}") for item in got)
 
 
 def pair(got: Any, what: str) -> tuple[Any, Any]:
     """Two things.  Raises Wrong for anything else."""
-    if got is None or got is Ellipsis:
-        raise Wrong(f"{what} gives nothing yet; does it return?")
+    expect_returned(got, what)
     if not isinstance(got, (tuple, list)) or len(got) != 2:
-        raise Wrong(f"{what} gives {got!r}, and two things were expected")
+        raise Wrong(f"{what} returns {got!r}, and a pair was expected")
     return got[0], got[1]
 
 
@@ -97,7 +94,7 @@ def grade_broadcast(answer: Any) -> None:
         got, want = ints(answer(shape, strides, target), what), broadcast_strides(shape, strides, target)
         if len(got) != len(want):
             raise Wrong(f"{what} is {got}, and {len(target)} strides were expected, one for each dim of the target")
-        same(got, want, what, "a step along a dim that is new or stretched goes nowhere")
+        same(got, want, what, "a step along a dim that is new or expanded must not move in memory")
 
 
 def flattens(shape: Ints, strides: Ints) -> bool:
@@ -115,10 +112,9 @@ def grade_flattens(answer: Any) -> None:
     ):  # fmt: skip
         what = f"flattens({shape}, {strides})"
         got, want = answer(shape, strides), flattens(shape, strides)
-        if got is None or got is Ellipsis:
-            raise Wrong(f"{what} gives nothing yet; does it return?")
+        expect_returned(got, what)
         if not isinstance(got, (bool, np.bool_)):
-            raise Wrong(f"{what} gives {got!r}, and True or False was expected")
+            raise Wrong(f"{what} returns {got!r}, and True or False was expected")
         same(bool(got), want, what)
 
 
@@ -138,46 +134,50 @@ def grade_sliding(answer: Any) -> None:
 
 EXERCISES = {
     "05.1": Exercise(
-        "This is all that an index is: a sum of products.",
+        "The offset plus a sum of products: this is how an index finds its element.",
         (
-            "The offset is the place of the element at 0, 0, ...; how far is it from there?",
-            "One step along dim d is strides[d] places, so index[d] steps are index[d] * strides[d].",
+            "The offset is the position of element [0, 0, ...] in memory. How far from it is the element at index?",
+            "One step along dim d moves by strides[d] elements, so index[d] steps are index[d] * strides[d].",
             "Return offset + sum(i * s for i, s in zip(index, strides)).",
         ),
         grade_place, place,
     ),
     "05.2": Exercise(
-        "A flip is a sign and a new start.",
+        "A flip changes the sign of one stride, and the offset.",
         (
-            "Draw a row of four. Where does the reading start when it goes backwards, and how large is a step?",
-            "Only the stride of `dim` changes, into its opposite. The start moves by shape[dim] - 1 of the old steps.",
+            "Draw a row of four. At which element does a reversed row start, and how large is a step?",
+            "Only the stride of `dim` changes: its sign flips. The offset moves by shape[dim] - 1 of the old steps.",
             "Return strides with -strides[dim] at dim, and offset + (shape[dim] - 1) * strides[dim].",
         ),
         grade_flipped, flipped,
     ),
     "05.3": Exercise(
-        "Broadcasting costs no memory: a stride of 0 for each dim that is new or stretched.",
+        "Broadcasting costs no memory: a stride of 0 for each dim that is new or expanded.",
         (
-            "How far should a step go along a dim in which all entries are one and the same?",
-            "len(target) - len(shape) dims are new; they stand on the left, with stride 0.",
-            "After them, for each dim: 0 where the shape has 1 and the target has not, else the stride that it has.",
+            "How far should a step go along a dim whose entries are all the same element of memory?",
+            "The first len(target) - len(shape) dims are new, with stride 0.",
+            "After them, for each dim: 0 where the shape has 1 and the target does not, otherwise its stride.",
         ),
         grade_broadcast, broadcast_strides,
     ),
     "05.4": Exercise(
-        "This is how reshape finds out whether it has to copy.",
+        "This is how reshape finds out whether it must copy.",
         (
-            "First drop the dims of size 1. Then look at neighbours: when can two dims be one?",
-            "After the last entry of the right dim, the next step of the left one has to go just one right step on.",
-            "For all neighbours strides[left] == shape[right] * strides[right]; no neighbours at all is True.",
+            "First drop the dims of size 1. Then compare neighbours: when can two dims be merged?",
+            "After the last entry of the right dim, the next step along the left dim must move by one step of the "
+            "right dim.",
+            "For all pairs of neighbours, strides[left] == shape[right] * strides[right]; with fewer than two dims, "
+            "return True.",
         ),
         grade_flattens, flattens,
     ),
     "05.5": Exercise(
         "Windows overlap in memory, so that a convolution can read them without a copy. Writing is refused.",
         (
-            "The view has two dims: which window, and which number in it. How far is one step along each?",
-            "A step to the next window is `step` places, one within it 1. The last window starts at n - size at most.",
+            "The view has two dims: the index of the window, and the index in the window. How far is one step along "
+            "each dim?",
+            "A step to the next window moves by `step` elements, and a step within a window by 1. The last window "
+            "starts at n - size at most.",
             "The shape is ((n - size) // step + 1, size), the strides are (step, 1).",
         ),
         grade_sliding, sliding,

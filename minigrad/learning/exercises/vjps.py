@@ -9,7 +9,7 @@ import numpy as np
 
 import minigrad as mg
 from minigrad import Tensor
-from minigrad.learning.grading import Exercise, Wrong, as_array, expect_close
+from minigrad.learning.grading import Exercise, Wrong, as_array, expect_close, expect_returned
 
 
 def normal(seed: int, *shape: int) -> Tensor:
@@ -19,10 +19,9 @@ def normal(seed: int, *shape: int) -> Tensor:
 
 def parts(got: Any, what: str, count: int) -> Sequence[Any]:
     """Several results.  Raises Wrong for another number of them."""
-    if got is None or got is Ellipsis:
-        raise Wrong(f"{what} gives nothing yet; does it return?")
+    expect_returned(got, what)
     if not isinstance(got, (tuple, list)) or len(got) != count:
-        raise Wrong(f"{what} gives {type(got).__name__}, and a tuple of {count} tensors was expected")
+        raise Wrong(f"{what} returns {type(got).__name__}, and a tuple of {count} tensors was expected")
     return got
 
 
@@ -56,7 +55,7 @@ def grade_linear_rule(answer: Any) -> None:
         what = f"linear_rule of a{(rows, inner)} and b{(columns, inner)}"
         got = parts(answer(g, a, b), what, 2)
         for name, mine, want in zip("ab", got, linear_rule(g, a, b), strict=True):
-            expect_close(mine, want, f"the gradient of {name} by {what}", 1e-9)
+            expect_close(mine, want, f"the gradient with respect to {name} in {what}", 1e-9)
 
 
 def picked_rule(g: Tensor, p: Tensor, shape: tuple[int, ...]) -> Tensor:
@@ -122,17 +121,17 @@ def grade_is_vjp(answer: Any) -> None:
             tried["u itself, which was not summed,"] = (u, False)
         for what, (gradient, want) in tried.items():
             got = answer(f, x, u, gradient)
-            if got is None or got is Ellipsis:
-                raise Wrong("is_vjp gives nothing yet; does it return?")
+            expect_returned(got, "is_vjp")
             if as_array(got, "is_vjp").shape != () or bool(got) is not want:
-                raise Wrong(f"{what} of f(x) = {name} is given, and is_vjp says {got!r}; it should say {want}")
+                raise Wrong(f"{what} of f(x) = {name} is given, and is_vjp returns {got!r}; it should return {want}")
 
 
 EXERCISES = {
     "06.1": Exercise(
-        "What was spread is summed. The engine does this after every rule.",
+        "Gradients of broadcast dims are summed. The engine does this after every rule.",
         (
-            "Shapes are aligned at their right ends. Which dims of g did the operand not have? In which was it 1?",
+            "Shapes are aligned at their right ends. Which dims of g does the operand lack? Which of its dims have "
+            "size 1?",
             "Sum over the first g.ndim - len(shape) dims, and over each dim where shape has 1 and g has more.",
             "Collect the dims; if there are any, sum them with keepdim=True; then reshape(shape) drops the new ones.",
         ),
@@ -141,14 +140,15 @@ EXERCISES = {
     "06.2": Exercise(
         "Derived with indices, this needs no memory for transposes.",
         (
-            "In the sum over i and k of g[i, k] times the slope of y[i, k] by a[p, q], which terms are left?",
+            "In the sum over i and k of g[i, k] times the derivative of y[i, k] with respect to a[p, q], which terms "
+            "are not 0?",
             "a[p, q] is in y[p, k] for each k, with the factor b[k, q]: sum over k of g[p, k] b[k, q].",
-            "That is g @ b. Alike b[p, q] is in y[i, p] for each i, with a[i, q]: g.T @ a.",
+            "That is g @ b. In the same way, b[p, q] is in y[i, p] for each i, with a[i, q]: g.T @ a.",
         ),
         grade_linear_rule, linear_rule,
     ),
     "06.3": Exercise(
-        "To read an element is to scatter its gradient.",
+        "The gradient of a read is a scatter: each gradient is added where its element was read.",
         (
             "What is the gradient of an element that nobody has read?",
             "Start with zeros of the shape. In row k, at column p[k], put g[k].",
@@ -157,19 +157,20 @@ EXERCISES = {
         grade_picked_rule, picked_rule,
     ),
     "06.4": Exercise(
-        "The slope of a cross entropy: what was predicted against what is.",
+        "The gradient of a cross entropy: the predicted probabilities minus the true ones.",
         (
-            "The slope of ln(sum of e**x) by x[j] is e**x[j] / sum of e**x. What is that in terms of y?",
-            "It is e**y[j]. So the slope of y[i] by x[j] is (1 if i == j else 0) - e**y[j].",
+            "The derivative of ln(sum of e**x) with respect to x[j] is e**x[j] / sum of e**x. What is that in terms "
+            "of y?",
+            "It is e**y[j]. So the derivative of y[i] with respect to x[j] is (1 if i == j else 0) - e**y[j].",
             "Multiplied by g[i] and summed over i: g[j] - e**y[j] * (sum of g). Sum over dim 1, and keep the dim.",
         ),
         grade_log_softmax_rule, log_softmax_rule,
     ),
     "06.5": Exercise(
-        "A check that trusts no rule that goes backwards.",
+        "A check that uses forward mode only, so it shares no mistake with the VJP rule.",
         (
-            "Take a random v in the shape of x. What are the two numbers that have to agree?",
-            "mg.func.jvp(f, (x,), (v,)) gives y and Jv. Before you multiply gradient and v, compare their shapes.",
+            "Take a random v in the shape of x. Which two numbers must agree?",
+            "mg.func.jvp(f, (x,), (v,)) returns y and Jv. Before you multiply gradient and v, compare their shapes.",
             "Return gradient.shape == x.shape and abs((u * Jv).sum().item() - (gradient * v).sum().item()) < 1e-8.",
         ),
         grade_is_vjp, is_vjp,
