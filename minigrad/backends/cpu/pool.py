@@ -89,8 +89,6 @@ def numbers_of(
     values |= {f"{name}{d}": of[d] for name, of in sizes.items() for d in range(3)}
     wide = values["size2"] * max(1, values["stride1"])
     values["rows"] = max(1, min(values["out1"], TASK // max(1, wide)))
-    reach, step = (window[-1] - 1) * dilation[-1], stride[-1]
-    values["line"] = min(step, reach + 1) * (values["out2"] + reach // step)
     parts = values["out0"] * -(-values["out1"] // values["rows"]) if rows else 1
     return headed(x.shape[0] * x.shape[1] * parts, pool.POOL.pack(**values))
 
@@ -136,9 +134,9 @@ def write(template: Callable[..., Any], operands: tuple[DType, ...], out: DType,
             "JOIN": expression_macro(join),
             "FINISH": expression_macro(finish),
         },
-        constants={"LOWEST": lowest, "START": "T(0)" if mean else lowest, "MEAN": str(int(mean))},
+        constants={"LOWEST": lowest, "START": "T(0)" if mean else lowest, "MEAN": str(int(mean)), "ROUND": "16"},
         arrays=(*operands, out, *more),
-        helpers=(pool.search,) if "search" in template.__code__.co_names else (),
+        helpers=(pool.search, pool.reach, pool.places) if "search" in template.__code__.co_names else (),
         results="out, counts" if mean else "out",
     )
     return load("_".join(["pool", name, *(d.short for d in (*operands, out))]), text)

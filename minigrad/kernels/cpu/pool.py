@@ -1,16 +1,17 @@
 """Pooling: the largest element or the mean of each window, over up to three dims of any strides.
 
 Values go row by row: the rows of a window are joined first, in parallel in registers, then the taps along a row.
-Positions of maxima are searched window by window, in row-major order, so that ties go to the first.  A gradient is
+Positions of maxima are searched tap by tap, in row-major order, so that ties go to the first.  A gradient is
 computed plane by plane, where windows may overlap, and stored once.
 
-Free names: `LOAD_0`, `STORE`, `T`, `LOAD_X` for the operand of the windows, and `LOWEST` for the maximum of nothing; in
+Free names: `LOAD_0`, `STORE`, `T`, `LOAD_X` for the operand of the windows, `LOWEST` for the maximum of nothing, and
+`ROUND`, which all numbers of lanes divide; in
 `pooled` `JOIN` of two values, its neutral element `START`, and `FINISH`.  A task is `rows` rows of outputs if that is
 set, otherwise a plane.
 
 Numbers of three dims end in 0, 1 and 2: those of the output, of the image (size), of windows, strides, paddings and
 dilations.  x: offset and strides of the image; y: those of a second operand; to: the offset of out, which is dense.
-rows: rows of outputs of a task, along the middle dim. line: elements of a row of the image that is laid out by taps.
+rows: rows of outputs of a task, along the middle dim.
 `counts` are the reciprocals of the counts of a mean, one for each output along each dim.
 """
 
@@ -21,7 +22,7 @@ from minigrad.kernels.fields import Fields
 
 POOL = Fields(
     "channels out0 out1 out2 size0 size1 size2 window0 window1 window2 stride0 stride1 stride2 pad0 pad1 pad2 "
-    "dilation0 dilation1 dilation2 x x_image x_channel x0 x1 x2 y y_image y_channel y0 y1 y2 to rows line"
+    "dilation0 dilation1 dilation2 x x_image x_channel x0 x1 x2 y y_image y_channel y0 y1 y2 to rows"
 )
 
 
@@ -87,114 +88,154 @@ def pooled(x, out, N):  # type: ignore[no-untyped-def]
     leave(line)
 
 
-def search(x, N, at, o0, o1, line, best, where):  # type: ignore[no-untyped-def]
-    """For a row of outputs, the largest elements of their windows in the plane at x[at], and the row-major positions
-    of the first of them there; -1 for a window of padding.
+def search(x, N, at, ends, found, line, best, taps):  # type: ignore[no-untyped-def]
+    """For each output of the plane at x[at], the largest element of its window, and the first tap that has it, counted
+    row by row.  ends, found: those of `places`; a tap of `found` is the maximum until a larger one is found.
 
-    Each row of the image is laid out so that what the windows have at one tap lies side by side.
+    What all windows have at a tap lies side by side in `line`, so whole vectors are compared, without a branch that
+    nobody could predict.  `ROUND` outputs more are compared than there are, so that no vector is a part of one.
     """
+    O1 = N.out1
     O2 = N.out2
-    S1 = N.size1
-    S2 = N.size2
-    step = N.stride2
-    pad = N.pad2
-    spread = N.dilation2
-    r0 = o0 * N.stride0 - N.pad0
-    r1 = o1 * N.stride1 - N.pad1
-    top0 = r0 + (max(0, -r0) + N.dilation0 - 1) // N.dilation0 * N.dilation0
-    top1 = r1 + (max(0, -r1) + N.dilation1 - 1) // N.dilation1 * N.dilation1
-    nowhere = top0 >= min(N.size0, r0 + N.window0 * N.dilation0) or top1 >= min(S1, r1 + N.window1 * N.dilation1)
-    for j in range(O2):
-        # The first element inside the image is the maximum until a larger one is found, even if it is the lowest
-        # number.
-        r2 = j * step - pad
-        top2 = r2 + (max(0, -r2) + spread - 1) // spread * spread
-        none = nowhere or top2 >= min(S2, r2 + N.window2 * spread)
-        where[j] = -1 if none else (top0 * S1 + top1) * S2 + top2
-        best[j] = LOWEST
-    reach = (N.window2 - 1) * spread
-    slots = O2 + reach // step
+    M1 = N.window1
+    M2 = N.window2
+    step = N.stride2 * N.x2
+    down0 = N.stride0 * N.x0
+    down1 = N.stride1 * N.x1
+    corner = at - N.pad0 * N.x0 - N.pad1 * N.x1 - N.pad2 * N.x2
+    outputs = N.out0 * O1 * O2
+    whole = (outputs + ROUND - 1) // ROUND * ROUND
+    for o in range(whole):
+        best[o] = LOWEST
+        taps[o] = found[o]
+    tap = 0
     for a in range(N.window0):
-        i0 = r0 + a * N.dilation0
+        for b in range(M1):
+            for c in range(M2):
+                first0 = ends[2 * a]
+                last0 = ends[2 * a + 1]
+                first1 = ends[2 * (N.window0 + b)]
+                last1 = ends[2 * (N.window0 + b) + 1]
+                first2 = ends[2 * (N.window0 + M1 + c)]
+                n = ends[2 * (N.window0 + M1 + c) + 1] - first2
+                if (last0 - first0) * (last1 - first1) * n < outputs:
+                    for o in range(whole):
+                        line[o] = LOWEST
+                start = corner + a * N.dilation0 * N.x0 + b * N.dilation1 * N.x1 + c * N.dilation2 * N.x2
+                for o0 in range(first0, last0):
+                    for o1 in range(first1, last1):
+                        to = (o0 * O1 + o1) * O2 + first2
+                        row = line[to : to + n]
+                        q = start + o0 * down0 + o1 * down1 + first2 * step
+                        for j in range(n):
+                            row[j] = LOAD_X(x[np.uint64(q + j * step)])
+                for o in range(whole):
+                    v = line[o]
+                    u = best[o]
+                    more = (v > u) | ((v != v) & (u == u))
+                    best[o] = v if more else u
+                    taps[o] = np.int32(tap) if more else taps[o]
+                tap += 1
+
+
+def reach(ends, at, count, window, dilation, pad, stride, size):  # type: ignore[no-untyped-def]
+    """For each tap along a dim, the outputs from the first to before the last that have it inside the image."""
+    for a in range(window):
+        low = pad - a * dilation
+        start = min(count, max(0, (low + stride - 1) // stride))
+        ends[at + 2 * a] = start
+        ends[at + 2 * a + 1] = max(start, min(count, (size - 1 + low) // stride + 1))
+
+
+def places(N, corners, offsets, ends, found):  # type: ignore[no-untyped-def]
+    """Where each window begins in a dense plane, how far each tap lies behind that, which outputs have a tap inside the
+    image along each dim, and the first tap inside of each output (-1 for a window of padding)."""
+    reach(ends, 0, N.out0, N.window0, N.dilation0, N.pad0, N.stride0, N.size0)
+    reach(ends, 2 * N.window0, N.out1, N.window1, N.dilation1, N.pad1, N.stride1, N.size1)
+    reach(ends, 2 * (N.window0 + N.window1), N.out2, N.window2, N.dilation2, N.pad2, N.stride2, N.size2)
+    tap = 0
+    for a in range(N.window0):
         for b in range(N.window1):
-            i1 = r1 + b * N.dilation1
-            if i0 >= 0 and i0 < N.size0 and i1 >= 0 and i1 < S1:
-                q = at + i0 * N.x0 + i1 * N.x1
-                for f in range(min(step, reach + 1)):
-                    part = line[f * slots : (f + 1) * slots]
-                    left = min(slots, max(0, (pad - f + step - 1) // step))
-                    right = max(left, min(slots, (S2 + pad - f + step - 1) // step))
-                    start = q + (left * step + f - pad) * N.x2
-                    for u in range(left):
-                        part[u] = LOWEST
-                    inside = part[left:right]
-                    if step * N.x2 == 1:
-                        source = x[start : start + right - left]
-                        for u in range(right - left):
-                            inside[u] = LOAD_X(source[u])
-                    else:
-                        for u in range(right - left):
-                            inside[u] = LOAD_X(x[np.uint64(start + u * step * N.x2)])
-                    for u in range(right, slots):
-                        part[u] = LOWEST
-                position = (i0 * S1 + i1) * S2 - pad
-                for c in range(N.window2):
-                    f = c * spread % step * slots + c * spread // step
-                    tap = line[f : f + O2]
-                    for j in range(O2):
-                        v = tap[j]
-                        more = (v > best[j]) | ((v != v) & (best[j] == best[j]))
-                        where[j] = position + j * step if more else where[j]
-                        best[j] = v if more else best[j]
-                    position += spread
+            for c in range(N.window2):
+                offsets[tap] = (a * N.dilation0 * N.size1 + b * N.dilation1) * N.size2 + c * N.dilation2
+                tap += 1
+    o = 0
+    for o0 in range(N.out0):
+        r0 = o0 * N.stride0 - N.pad0
+        a = (max(0, -r0) + N.dilation0 - 1) // N.dilation0
+        for o1 in range(N.out1):
+            r1 = o1 * N.stride1 - N.pad1
+            b = (max(0, -r1) + N.dilation1 - 1) // N.dilation1
+            for o2 in range(N.out2):
+                r2 = o2 * N.stride2 - N.pad2
+                c = (max(0, -r2) + N.dilation2 - 1) // N.dilation2
+                there = a < N.window0 and r0 + a * N.dilation0 < N.size0
+                there = there and b < N.window1 and r1 + b * N.dilation1 < N.size1
+                there = there and c < N.window2 and r2 + c * N.dilation2 < N.size2
+                found[o] = np.int32((a * N.window1 + b) * N.window2 + c) if there else np.int32(-1)
+                corners[o] = (r0 * N.size1 + r1) * N.size2 + r2
+                o += 1
 
 
 def max_pool_indices(x, out, positions, N):  # type: ignore[no-untyped-def]
     """out[n, c, o] = the largest element of the window; places = where in its plane, counted row by row, the first such
     element is."""
-    O2 = N.out2
-    rows = N.out0 * N.out1
-    line = workspace(N.line, T)
-    best = workspace(O2, T)
-    where = workspace(O2, np.int64)
+    whole = N.out0 * N.out1 * N.out2
+    line = workspace(whole + ROUND, T)
+    best = workspace(whole + ROUND, T)
+    taps = workspace(whole + ROUND, np.int32)
+    found = workspace(whole + ROUND, np.int32)
+    corners = workspace(whole, np.int64)
+    offsets = workspace(N.window0 * N.window1 * N.window2, np.int64)
+    ends = workspace(2 * (N.window0 + N.window1 + N.window2), np.int64)
+    places(N, corners, offsets, ends, found)
     for plane in range(first, last):
         at = N.x + plane // N.channels * N.x_image + plane % N.channels * N.x_channel
-        for o in range(rows):
-            search(x, N, at, o // N.out1, o % N.out1, line, best, where)
-            to = N.to + (plane * rows + o) * O2
-            for j in range(O2):
-                out[to + j] = STORE(best[j])
-                positions[to + j] = max(0, where[j])
-    leave(where)
+        search(x, N, at, ends, found, line, best, taps)
+        to = N.to + plane * whole
+        for o in range(whole):
+            tap = taps[o]
+            out[to + o] = STORE(best[o])
+            positions[to + o] = corners[o] + offsets[tap] if tap >= 0 else 0
+    leave(ends)
+    leave(offsets)
+    leave(corners)
+    leave(found)
+    leave(taps)
     leave(best)
     leave(line)
 
 
 def max_pool_pick(h, x, out, N):  # type: ignore[no-untyped-def]
     """out[n, c, o] = the element of h where x has the first largest of the window; 0 for a window of padding."""
-    O2 = N.out2
-    rows = N.out0 * N.out1
-    line = workspace(N.line, T)
-    best = workspace(O2, T)
-    where = workspace(O2, np.int64)
+    whole = N.out0 * N.out1 * N.out2
+    line = workspace(whole + ROUND, T)
+    best = workspace(whole + ROUND, T)
+    taps = workspace(whole + ROUND, np.int32)
+    found = workspace(whole + ROUND, np.int32)
+    corners = workspace(whole, np.int64)
+    offsets = workspace(N.window0 * N.window1 * N.window2, np.int64)
+    ends = workspace(2 * (N.window0 + N.window1 + N.window2), np.int64)
+    places(N, corners, offsets, ends, found)
     for plane in range(first, last):
         n = plane // N.channels
         c = plane % N.channels
-        at = N.x + n * N.x_image + c * N.x_channel
+        search(x, N, N.x + n * N.x_image + c * N.x_channel, ends, found, line, best, taps)
         ph = N.y + n * N.y_image + c * N.y_channel
-        for o in range(rows):
-            search(x, N, at, o // N.out1, o % N.out1, line, best, where)
-            to = N.to + (plane * rows + o) * O2
-            for j in range(O2):
-                p = where[j]
+        for o in range(whole):
+            v = T(0)
+            if taps[o] >= 0:
+                p = corners[o] + offsets[taps[o]]
                 i2 = p % N.size2
                 i1 = p // N.size2 % N.size1
                 i0 = p // N.size2 // N.size1
-                v = T(0)
-                if p >= 0:
-                    v = LOAD_0(h[ph + i0 * N.y0 + i1 * N.y1 + i2 * N.y2])
-                out[to + j] = STORE(v)
-    leave(where)
+                v = LOAD_0(h[ph + i0 * N.y0 + i1 * N.y1 + i2 * N.y2])
+            out[N.to + plane * whole + o] = STORE(v)
+    leave(ends)
+    leave(offsets)
+    leave(corners)
+    leave(found)
+    leave(taps)
     leave(best)
     leave(line)
 
@@ -202,30 +243,39 @@ def max_pool_pick(h, x, out, N):  # type: ignore[no-untyped-def]
 def max_pool_back(g, x, out, N):  # type: ignore[no-untyped-def]
     """out = 0, then each g[n, c, o] is added where x has the first largest element of the window."""
     O2 = N.out2
-    rows = N.out0 * N.out1
+    outputs = N.out0 * N.out1 * O2
     whole = N.size0 * N.size1 * N.size2
-    line = workspace(N.line, T)
-    best = workspace(O2, T)
-    where = workspace(O2, np.int64)
+    line = workspace(outputs + ROUND, T)
+    best = workspace(outputs + ROUND, T)
+    taps = workspace(outputs + ROUND, np.int32)
+    found = workspace(outputs + ROUND, np.int32)
+    corners = workspace(outputs, np.int64)
+    offsets = workspace(N.window0 * N.window1 * N.window2, np.int64)
+    ends = workspace(2 * (N.window0 + N.window1 + N.window2), np.int64)
+    places(N, corners, offsets, ends, found)
     sums = workspace(whole, T)
     for plane in range(first, last):
         n = plane // N.channels
         c = plane % N.channels
-        at = N.x + n * N.x_image + c * N.x_channel
+        search(x, N, N.x + n * N.x_image + c * N.x_channel, ends, found, line, best, taps)
         pg = N.y + n * N.y_image + c * N.y_channel
         for j in range(whole):
             sums[j] = T(0)
-        for o in range(rows):
-            search(x, N, at, o // N.out1, o % N.out1, line, best, where)
-            q = pg + o // N.out1 * N.y0 + o % N.out1 * N.y1
-            for j in range(O2):
-                if where[j] >= 0:
-                    sums[np.uint64(where[j])] += LOAD_0(g[np.uint64(q + j * N.y2)])
+        for o1 in range(N.out0 * N.out1):
+            q = pg + o1 // N.out1 * N.y0 + o1 % N.out1 * N.y1
+            for o in range(o1 * O2, o1 * O2 + O2):
+                if taps[o] >= 0:
+                    sums[np.uint64(corners[o] + offsets[np.uint64(taps[o])])] += LOAD_0(g[np.uint64(q)])
+                q += N.y2
         row = out[N.to + plane * whole : N.to + (plane + 1) * whole]
         for j in range(whole):
             row[j] = STORE(sums[j])
     leave(sums)
-    leave(where)
+    leave(ends)
+    leave(offsets)
+    leave(corners)
+    leave(found)
+    leave(taps)
     leave(best)
     leave(line)
 
