@@ -14,15 +14,18 @@ from typing import Any
 from minigrad.errors import ArgumentError, ShapeError, warn
 from minigrad.nn import functional as F
 from minigrad.nn.init import uniform_
-from minigrad.nn.modules.cells import GATES, STEPS, State, states_of
+from minigrad.nn.modules.cells import GATES, STEPS, State, in_one, states_of
 from minigrad.nn.modules.module import Module
 from minigrad.nn.parameter import Parameter
 from minigrad.nn.utils.rnn import PackedSequence, as_lengths
 from minigrad.ops.creation import empty, zeros
+from minigrad.ops.nn.sequences import lstm_sequence
 from minigrad.ops.shape.joining import cat, stack
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
 __all__ = ["GRU", "LSTM", "RNN", "RNNBase"]
+
+LONGEST = 128  # times that one launch has; it is written out, so it takes a while to prepare for long sequences
 
 
 class RNNBase(Module):
@@ -173,6 +176,8 @@ class RNNBase(Module):
 
 def over_time(step: Any, weights: dict[str, Any], x: Any, state: State, backwards: bool) -> tuple[Tensor, State]:
     """Run a cell over (time, batch, size); return the outputs and the last state."""
+    if step is STEPS["LSTM"] and x.numel() and is_sequence(x, state, weights):
+        return lstm_over_time(weights, x, state, backwards)
     inputs = F.linear(x, weights["weight_ih"], weights["bias_ih"]).unbind(0)
     outputs = []
     for part in reversed(inputs) if backwards else inputs:
@@ -181,6 +186,26 @@ def over_time(step: Any, weights: dict[str, Any], x: Any, state: State, backward
     if not outputs:
         return x.new_zeros(0, x.shape[1], state[0].shape[-1]), state
     return stack(outputs[::-1] if backwards else outputs), state
+
+
+def is_sequence(x: Any, state: State, weights: dict[str, Any]) -> bool:
+    """Return whether all times of an LSTM are one op: without a projection, of tensors as `in_one` wants them."""
+    return weights["weight_hr"] is None and state[0].numel() > 0 and in_one(
+        x, *state, *[w for w in weights.values() if w is not None]
+    )  # fmt: skip
+
+
+def lstm_over_time(weights: dict[str, Any], x: Any, state: State, backwards: bool) -> tuple[Tensor, State]:
+    """Run an LSTM over (time, batch, size), `LONGEST` times with one op; return the outputs and the last state."""
+    bias = None if weights["bias_ih"] is None else weights["bias_ih"] + weights["bias_hh"]
+    sums = F.linear(x.flip(0) if backwards else x, weights["weight_ih"], bias)
+    outputs = []
+    for part in sums.split(LONGEST) if len(x) > LONGEST else (sums,):
+        hs, cs, _ = lstm_sequence(part, weights["weight_hh"], *state)
+        state = (hs[-1], cs[-1])
+        outputs.append(hs)
+    y = outputs[0] if len(outputs) == 1 else cat(outputs)
+    return (y.flip(0) if backwards else y), state
 
 
 def over_packed(

@@ -102,7 +102,7 @@ def _stacked(values: Sequence[Tensor], size: int, flags: Flags) -> list[Tensor]:
     return [stretched(x, flag, size) for x, flag in zip(values, flags, strict=True)]
 
 
-def _or_zeros(g: Tensor | None, x: Tensor) -> Tensor:
+def or_zeros(g: Tensor | None, x: Tensor) -> Tensor:
     """Return a gradient, or zeros like x, without memory."""
     return expand(number(0.0, x.dtype, x.device), shape=x.shape) if g is None else g
 
@@ -115,7 +115,7 @@ def _lstm_gradients(
     activated: Tensor,
 ) -> Gradients:  # fmt: skip
     """Return the gradients of the sums and the state; dgates: that of the gates, if they were differentiated."""
-    dh, dc = _or_zeros(dh, c), _or_zeros(dc, c)
+    dh, dc = or_zeros(dh, c), or_zeros(dc, c)
     if dgates is None and not is_grad_enabled() and are_plain(dh, dc, c, c_next, activated):
         dx, dstate = lstm_step_backward(dh, dc, c, c_next, activated)
         return _chosen(asked, (dx, dx, dstate))
@@ -143,9 +143,9 @@ def lstm_sums(dh: Tensor, dc: Tensor, dgates: Tensor | None, c: Tensor, c_next: 
     dtype=lambda op, specs: (floating(op, specs),) * 3, shape=_lstm_shapes, outputs=("h", "c_next", "gates"),
 
     vjp=(
-        lambda g0, g1, g2, c, c_next, gates: lstm_sums(_or_zeros(g0, c), _or_zeros(g1, c), g2, c, c_next, gates),
-        lambda g0, g1, g2, c, c_next, gates: lstm_sums(_or_zeros(g0, c), _or_zeros(g1, c), g2, c, c_next, gates),
-        lambda g0, g1, c_next, gates: lstm_state(_or_zeros(g0, c_next), _or_zeros(g1, c_next), c_next, gates),
+        lambda g0, g1, g2, c, c_next, gates: lstm_sums(or_zeros(g0, c), or_zeros(g1, c), g2, c, c_next, gates),
+        lambda g0, g1, g2, c, c_next, gates: lstm_sums(or_zeros(g0, c), or_zeros(g1, c), g2, c, c_next, gates),
+        lambda g0, g1, c_next, gates: lstm_state(or_zeros(g0, c_next), or_zeros(g1, c_next), c_next, gates),
     ),
     joint=lambda g0, g1, g2, c, c_next, gates, *, asked: _lstm_gradients(asked, g0, g1, g2, c, c_next, gates),
     batch=lambda x, hidden, c, *, batch, flags: tuple(lstm_step(*_stacked((x, hidden, c), batch, flags))),
@@ -185,7 +185,7 @@ def _gru_gradients(
     asked: Sequence[bool], dh: Tensor | None, dgates: Tensor | None, hidden: Tensor, h: Tensor, activated: Tensor
 ) -> Gradients:
     """Return the gradients of both sums and of the state; dgates: as for an LSTM."""
-    dh = _or_zeros(dh, h)
+    dh = or_zeros(dh, h)
     if dgates is None and not is_grad_enabled() and are_plain(dh, hidden, h, activated):
         return _chosen(asked, gru_step_backward(dh, hidden, h, activated))
     dx, dhidden = gru_sums(dh, dgates, hidden, h, activated) if asked[0] or asked[1] else (None, None)
@@ -211,8 +211,8 @@ def gru_sums(dh: Tensor, dgates: Tensor | None, hidden: Tensor, h: Tensor, activ
     dtype=lambda op, specs: (floating(op, specs),) * 2, shape=_gru_shapes, outputs=("h_next", "gates"),
 
     vjp=(
-        lambda g0, g1, hidden, h, gates: gru_sums(_or_zeros(g0, h), g1, hidden, h, gates)[0],
-        lambda g0, g1, hidden, h, gates: gru_sums(_or_zeros(g0, h), g1, hidden, h, gates)[1],
+        lambda g0, g1, hidden, h, gates: gru_sums(or_zeros(g0, h), g1, hidden, h, gates)[0],
+        lambda g0, g1, hidden, h, gates: gru_sums(or_zeros(g0, h), g1, hidden, h, gates)[1],
         lambda g0, gates: gru_state(g0, gates),
     ),
     joint=lambda g0, g1, hidden, h, gates, *, asked: _gru_gradients(asked, g0, g1, hidden, h, gates),

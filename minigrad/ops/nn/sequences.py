@@ -1,0 +1,164 @@
+"""An LSTM over all times as one op each way.
+
+Forward, each time is a product with the weight and one kernel for the cell.  Backward, each time is the cell's gradient
+and a product; the gradient of the weight is one product over all times at the end.  So nothing is recorded, and no
+gradient of a slice is made, for a time.  A gradient that may be differentiated again is tensor code.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+
+from __future__ import annotations
+
+from typing import Any
+
+from minigrad.backends.steps import Steps, Value
+from minigrad.core.layout import Layout
+from minigrad.core.op import Op, Spec
+from minigrad.core.requests import Product
+from minigrad.declare.decorators import kernel
+from minigrad.declare.rules import floating
+from minigrad.errors import ShapeError
+from minigrad.ops.creation import zeros_like
+from minigrad.ops.nn.recurrence import LSTM, LSTM_BACK, gates, lstm_state, lstm_sums, or_zeros
+from minigrad.ops.pointwise.arithmetic import add
+from minigrad.ops.shape.joining import cat, stack
+from minigrad.ops.shape.views import reshape
+from minigrad.runtime.operands import are_plain
+from minigrad.runtime.recording import is_grad_enabled
+from minigrad.runtime.tensor import Tensor
+
+ADD: Any = add.op.scalar  # type: ignore[attr-defined]
+Gradients = tuple[Tensor | None, ...]
+
+
+def _shapes(op: Op, sums: Spec, weight: Spec, h: Spec, c: Spec) -> tuple[tuple[int, ...], ...]:
+    """Return the shapes of the results; raise ShapeError unless those of the operands belong together."""
+    fits = len(sums.shape) == 3 and len(h.shape) == 2 and h.shape == c.shape and sums.shape[1] == h.shape[0]
+    if not fits or weight.shape != (sums.shape[2], h.shape[1]) or weight.shape[0] != 4 * weight.shape[1]:
+        raise ShapeError(
+            f"{op.label}: expected sums (time, batch, 4*size), a weight (4*size, size), h and c (batch, size), got "
+            f"{sums!r}, {weight!r}, {h!r} and {c!r}"
+        )
+    states = (sums.shape[0], *h.shape)
+    return states, states, sums.shape
+
+
+def at(x: Value, t: int) -> Value:
+    """One time of a value."""
+    return x.seen(x.layout.select(0, t))
+
+
+def _rule(k: int) -> Any:
+    """Return the gradient of one operand."""
+    asked = tuple([j == k for j in range(4)])
+    return lambda g0, g1, g2, weight, h, c, hs, cs, gates: _gradients(asked, g0, g1, g2, weight, h, c, hs, cs, gates)[k]
+
+
+def _gradients(
+    asked: tuple[bool, ...], dhs: Tensor | None, dcs: Tensor | None, dgates: Tensor | None, weight: Tensor, h: Tensor,
+    c: Tensor, hs: Tensor, cs: Tensor, activated: Tensor,
+) -> Gradients:  # fmt: skip
+    """Return the gradients of all operands; None for results that were not used."""
+    kept = (weight, h, c, hs, cs, activated)
+    dhs = or_zeros(dhs, hs)
+    if dgates is not None or is_grad_enabled() or not are_plain(dhs, dcs, *kept):
+        found: Gradients = in_tensor_code(dhs, dcs, dgates, *kept)
+    else:
+        found = lstm_sequence_backward(dhs, *kept, dcs)
+    return tuple([g if wanted else None for g, wanted in zip(found, asked, strict=True)])
+
+
+def in_tensor_code(
+    dhs: Tensor, dcs: Tensor | None, dgates: Tensor | None, weight: Tensor, h: Tensor, c: Tensor, hs: Tensor,
+    cs: Tensor, activated: Tensor,
+) -> Gradients:  # fmt: skip
+    """Return the gradients by ops that have gradients, time by time from the end."""
+    sums = []
+    dh = dc = zeros_like(h)
+    for t in range(len(hs) - 1, -1, -1):
+        dh, dc = dh + dhs[t], dc if dcs is None else dc + dcs[t]
+        before = cs[t - 1] if t else c
+        sums.append(lstm_sums(dh, dc, None if dgates is None else dgates[t], before, cs[t], activated[t]))
+        dc = lstm_state(dh, dc, cs[t], activated[t])
+        dh = sums[-1] @ weight
+    dsums = stack(sums[::-1])
+    read = cat([h.unsqueeze(0), hs[:-1]])
+    return dsums, reshape(dsums, (-1, weight.shape[0])).T @ reshape(read, (-1, weight.shape[1])), dh, dc
+
+
+@kernel(
+    dtype=lambda op, specs: (floating(op, specs),) * 3, shape=_shapes, outputs=("hs", "cs", "gates"),
+    vjp=(_rule(0), _rule(1), _rule(2), _rule(3)),
+    joint=lambda g0, g1, g2, weight, h, c, hs, cs, gates, *, asked: _gradients(
+        asked, g0, g1, g2, weight, h, c, hs, cs, gates
+    ),
+    namespace=(), out=False,
+)  # fmt: skip
+def lstm_sequence(
+    backend: Any, hs: Spec, cs: Spec, gates_out: Spec, sums: Tensor, weight: Tensor, h: Tensor, c: Tensor
+):
+    """Return h, c and the gates of all times: those of `lstm_step` with the sums of a time and h @ weight.T.
+
+    Shapes: sums (time, batch, 4*size), weight (4*size, size), h and c (batch, size); hs and cs (time, batch, size).
+    Gradient: that of `lstm_step`, time by time from the end; that of the weight is the sum over times of the gradient
+    of the sums, turned, times h.
+    """
+    steps = Steps(backend, (hs, cs, gates_out), (sums, weight, h, c))
+    (all_h, all_c, activated), (x, w, before, state) = steps.outs, steps.operands
+    # Dense rows, so that no time packs them again.
+    turned = steps.work((w.shape[1], w.shape[0]), w.dtype)
+    steps.copy(turned, w.seen(w.layout.transpose(0, 1)))
+    hidden = steps.work(x.shape[1:], x.dtype)
+    for t in range(x.shape[0]):
+        steps.ask(Product(), hidden, before, turned)
+        outs = [at(all_h, t), at(all_c, t), *gates(at(activated, t), 4)]
+        steps.each(LSTM, outs, *gates(at(x, t), 4), *gates(hidden, 4), state)
+        before, state = outs[:2]
+    return steps.launch
+
+
+@kernel(
+    dtype=lambda op, specs: (floating(op, specs),) * 4,
+    shape=lambda op, dhs, weight, h, c, hs, cs, activated, dcs=None: (activated.shape, weight.shape, h.shape, c.shape),
+    outputs=("gradient_of_sums", "gradient_of_weight", "gradient_of_h", "gradient_of_c"),
+    namespace=(), out=False, label="the gradient of lstm_sequence",
+)  # fmt: skip
+def lstm_sequence_backward(
+    backend: Any, dsums: Spec, dweight: Spec, dh: Spec, dc: Spec, dhs: Tensor, weight: Tensor, h: Tensor, c: Tensor,
+    hs: Tensor, cs: Tensor, activated: Tensor, dcs: Tensor | None = None,
+):  # fmt: skip
+    """Return the gradients of `lstm_sequence`, from its results; dcs: that of cs, if it was used."""
+    operands: Any = (dhs, weight, h, c, hs, cs, activated, *(() if dcs is None else (dcs,)))
+    steps = Steps(backend, (dsums, dweight, dh, dc), operands)
+    (to_sums, to_weight, to_h, to_c), (of_h, w, start, first_c, all_h, all_c, kept, *more) = steps.outs, steps.operands
+    times, shape = to_sums.shape[0], to_h.shape
+    head, old, new = (steps.work(shape, to_h.dtype) for _ in range(3))
+    steps.copy(head, at(of_h, times - 1))
+    steps.fill(old, 0)
+    for t in range(times - 1, -1, -1):
+        for of_c in more:
+            steps.each(ADD, new, old, at(of_c, t))
+            old, new = new, old
+        state = new if t else to_c
+        outs, before = [*gates(at(to_sums, t), 4), state], at(all_c, t - 1) if t else first_c
+        steps.each(LSTM_BACK, outs, head, old, before, at(all_c, t), *gates(at(kept, t), 4))
+        old, new = new, old
+        if t:
+            steps.ask(Product(1, 1), head, at(to_sums, t), w, at(of_h, t - 1))
+    steps.ask(Product(), to_h, at(to_sums, 0), w)
+    # The first time has another h; the others are one product.
+    steps.ask(Product(), to_weight, transposed(at(to_sums, 0)), start)
+    if times > 1:
+        steps.ask(Product(1, 1), to_weight, transposed(joined(to_sums, 1)), joined(all_h, 0), to_weight)
+    return steps.launch
+
+
+def joined(x: Value, start: int) -> Value:
+    """All times but one of a dense value, from `start` on, as one matrix."""
+    times, batch, size = x.shape
+    return x.seen(Layout.contiguous(((times - 1) * batch, size), x.layout.offset + start * batch * size))
+
+
+def transposed(x: Value) -> Value:
+    """Return a matrix with rows and columns exchanged."""
+    return x.seen(x.layout.transpose(0, 1))
