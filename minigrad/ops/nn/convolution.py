@@ -227,6 +227,8 @@ def conv_transpose3d(
 
 def per_dim(name: str, what: str, value: Any, dims: int, least: int) -> Ints:
     """Return an int, or one for each dim, as a tuple.  Raises ArgumentError for other values, and below `least`."""
+    if type(value) is int and value >= least:
+        return (value,) * dims
     values = tuple(value) if isinstance(value, (tuple, list)) else (value,)
     values = values * dims if len(values) == 1 else values
     whole = all(isinstance(v, (int, np.integer)) and not isinstance(v, bool) for v in values)
