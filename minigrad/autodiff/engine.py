@@ -15,6 +15,7 @@ from minigrad.autodiff.checks import Node, check, check_reached, check_seed, cho
 from minigrad.autodiff.grads import Early, GradStore, collected, keep, kept_nodes
 from minigrad.autodiff.hooks import hooked, hooked_leaf, looked_at
 from minigrad.autodiff.owning import apart, handed_out, sole
+from minigrad.autodiff.parts import PARTS, added_in_place
 from minigrad.errors import GradientError
 from minigrad.ops.pointwise.arithmetic import add
 from minigrad.runtime.casting import pause, resume
@@ -137,7 +138,9 @@ def pull_back(
     while seeds:
         accumulate(table, owned, seeds[-1][0].id, seeds.pop()[1], create)
     arrived: list[tuple[Node, Tensor]] = []
-    for node in looked_at(nodes) if walks.hooked or observed.pulling else nodes:
+    watched = walks.hooked or observed.pulling
+    in_place = not create and not watched  # those who watch see what each rule returns
+    for node in looked_at(nodes) if watched else nodes:
         if node.ids is None:
             g = table.pop(node.id, None)
             if g is None:
@@ -146,6 +149,11 @@ def pull_back(
                 g = hooked(node, 0, g)
             if node.id in targets:
                 arrived.append((targets[node.id], g))
+            if in_place and node.op in PARTS and added_in_place(node, g, table, owned, wanted):
+                g = None
+                if early is not None:
+                    early.passed(node.id, table)
+                continue
             gradients: Gradients = (g,)
         else:
             gradients = [table.pop(key, None) for key in node.ids]

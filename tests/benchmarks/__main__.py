@@ -1,4 +1,5 @@
-"""`python -m tests.benchmarks [--device cuda [--tiny]] [--only NAME ...] [--json FILE] [--seconds S] [--list] [--profile ROW]`.
+"""`python -m tests.benchmarks [--device cuda [--tiny]] [--only NAME ...] [--json FILE] [--seconds S]
+[--list] [--profile ROW]`.
 
 Every row's results are compared before they are timed: a library that computes something else is not faster.
 `--only compile` says what kernels cost to compile instead, `--only regions` what it costs to share them,

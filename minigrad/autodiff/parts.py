@@ -1,0 +1,37 @@
+"""The gradient of a part of a tensor, added in place to the gradient that the tensor has already.
+
+The rule of a slice puts its gradient into zeros of the whole shape, which is then added: two passes over the whole for
+each slice, so a loop over the times of a sequence would cost the square of its length.  Only the first slice that is
+visited does that; every other one is an addition to the elements of the slice.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minigrad.autodiff.owning import sole
+from minigrad.ops.pointwise.arithmetic import add
+from minigrad.ops.shape.views import basic_index, diagonal, narrow, select
+from minigrad.runtime.dispatch import apply
+from minigrad.runtime.tensor import Tensor
+
+# Views of distinct elements: those that repeat elements (`unfold`, `expand`) cannot be added to in one launch.
+PARTS: frozenset[Any] = frozenset(view.op for view in (basic_index, diagonal, narrow, select))  # type: ignore[attr-defined]
+
+
+def added_in_place(node: Any, g: Tensor, table: dict[int, Tensor], owned: set[int], wanted: set[int] | None) -> bool:
+    """Add the gradient of a view to that of its operand; return False, and do nothing, where the rule has to.
+
+    That is where the operand has no gradient yet, where anything but the table holds it, or where dtypes differ.
+    """
+    key = node.parents[0].id
+    if key not in table or (wanted is not None and key not in wanted):
+        return False
+    if key not in owned and not (owned.__class__ is set and sole(table, key)):
+        return False
+    total = table[key]
+    if total.__class__ is not Tensor or g.__class__ is not Tensor or total.dtype is not g.dtype:
+        return False
+    part = apply(node.op, (total,), node.params)
+    add(part, g, out=part)
+    return True
