@@ -138,9 +138,7 @@ def pull_back(
     while seeds:
         accumulate(table, owned, seeds[-1][0].id, seeds.pop()[1], create)
     arrived: list[tuple[Node, Tensor]] = []
-    watched = walks.hooked or observed.pulling
-    in_place = not create and not watched  # those who watch see what each rule returns
-    for node in looked_at(nodes) if watched else nodes:
+    for node in looked_at(nodes) if walks.hooked or observed.pulling else nodes:
         if node.ids is None:
             g = table.pop(node.id, None)
             if g is None:
@@ -149,7 +147,9 @@ def pull_back(
                 g = hooked(node, 0, g)
             if node.id in targets:
                 arrived.append((targets[node.id], g))
-            if in_place and node.op in PARTS and added_in_place(node, g, table, owned, wanted):
+            # What stands for a node wants to see what its rule returns.
+            plain = node.__class__ is BackpropOp and not create
+            if plain and node.op in PARTS and added_in_place(node, g, table, owned, wanted):
                 g = None
                 if early is not None:
                     early.passed(node.id, table)

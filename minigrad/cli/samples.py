@@ -23,6 +23,8 @@ SMALL = {"r": 8, "c": 8, "n": 2, "k": 4, "s": 8, "t": 3, "o": 6, "h": 4, "1": 1,
 LARGE = {"r": 256, "c": 256, "n": 16, "k": 32, "s": 32, "t": 3, "o": 30, "h": 16, "1": 1, "2": 2, "3": 3, "4": 4}
 ROW = {"weight": "c", "bias": "c"}
 CELL = dict.fromkeys(("h", "c", "dh", "dc", "c_next"), "r1")
+SEQUENCE = {"sums": "nr4", "weight": "41", "h": "r1", "c": "r1", "dhs": "nr1", "dcs": "nr1", "hs": "nr1", "cs": "nr1",
+            "activated": "nr4"}  # fmt: skip
 HEADS = {"g": "nrk", "query": "nrk", "key": "nck", "value": "nck", "mask": "nrc", "state": "2", "limits": "3"}
 # Shapes of operands, and parameters that are sizes.
 SHAPES: Mapping[str, Mapping[str, str]] = {
@@ -39,6 +41,7 @@ SHAPES: Mapping[str, Mapping[str, str]] = {
     "glu_backward": {"g": "hc", "input": "sc"},
     **dict.fromkeys(("gru_step", "gru_step_backward"), CELL | {"x": "r3", "hidden": "r3", "activated": "r3"}),
     **dict.fromkeys(("lstm_step", "lstm_step_backward"), CELL | {"x": "r4", "hidden": "r4", "activated": "r4"}),
+    **dict.fromkeys(("lstm_sequence", "lstm_sequence_backward"), SEQUENCE),
     "layer_norm": ROW,
     "layer_norm_backward": ROW,
     "layer_norm_gradients": ROW,

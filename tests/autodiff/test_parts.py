@@ -70,6 +70,16 @@ def test_a_gradient_that_somebody_holds_is_not_written() -> None:
     assert held[0].tolist() == [[2.0, 2.0], [2.0, 2.0], [1.0, 1.0]]
 
 
+def test_a_part_with_hooks_of_its_own_runs_its_rule(taken: list[bool]) -> None:
+    x, seen = whole(3), []
+    h = x * 1.0
+    first, second = h[0], h[1]
+    second.op.register_hook(lambda inputs, outputs: seen.append(inputs[0].tolist()))
+    (first + second * 2.0).backward()
+    assert seen == [[0.0, 2.0, 0.0]] and len(taken) == 1
+    assert x.grad.tolist() == [1.0, 2.0, 0.0]
+
+
 def test_a_recorded_backward_pass_writes_nothing_in_place(taken: list[bool]) -> None:
     x = whole(3)
     h = x * x

@@ -10,6 +10,7 @@ import minigrad as mg
 from minigrad.ops.linalg.distances import distance_of
 from minigrad.ops.nn.likelihood import poisson
 from minigrad.ops.nn.recurrence import gru_step, lstm_step
+from minigrad.ops.nn.sequences import lstm_sequence
 
 from .row import FLOATS, INTS, NUMBERS, Row
 from .rows import softmax
@@ -120,6 +121,7 @@ def _neighbours(x: np.ndarray) -> np.ndarray:
 
 SEEN = np.array([[True, False, True], [True, True, False]])
 X, LINE = ("real", (2, 4, 3)), ("real", (4,))
+SEQUENCE = ("real", (3, 2, 8)), ("real", (8, 2)), ("real", (2, 2)), ("real", (2, 2))
 SUMS, R_STATE = ("real", (2, 12)), ("real", R)
 
 
@@ -132,6 +134,17 @@ def _gates(x: np.ndarray) -> np.ndarray:
 def _lstm(x: np.ndarray, hidden: np.ndarray, c: np.ndarray) -> np.ndarray:
     i, f, g, o = np.split(_gates(x + hidden), 4, -1)
     return 2 * o * np.tanh(f * c + i * g) + f * c + i * g
+
+
+def _sequence(sums: np.ndarray, weight: np.ndarray, h: np.ndarray, c: np.ndarray) -> np.ndarray:
+    """The sum over times of h times 2 plus c."""
+    total = np.zeros_like(h)
+    for x in sums:
+        i, f, g, o = np.split(_gates(x + h @ weight.T), 4, -1)
+        c = f * c + i * g
+        h = o * np.tanh(c)
+        total = total + 2 * h + c
+    return total
 
 
 def _gru_gates(x: np.ndarray, hidden: np.ndarray) -> np.ndarray:
@@ -164,6 +177,10 @@ NETWORKS = [
          SUMS, SUMS, R_STATE, ops=("lstm_step", "lstm_step_backward"), kernels=True),
     _row("lstm_step-gates", lambda x, hidden, c: lstm_step(x, hidden, c).gates, lambda x, hidden, c: _gates(x + hidden),
          SUMS, SUMS, R_STATE, ops=("lstm_step",)),
+    _row("lstm_sequence", lambda x, w, h, c: (lambda y: (y.hs * 2.0 + y.cs).sum(0))(lstm_sequence(x, w, h, c)), _sequence,
+         *SEQUENCE, ops=("lstm_sequence", "lstm_sequence_backward")),
+    _row("lstm_sequence-gates", lambda x, w, h, c: lstm_sequence(x, w, h, c).gates[0],
+         lambda x, w, h, c: _gates(x[0] + h @ w.T), *SEQUENCE, ops=("lstm_sequence",)),
     _row("gru_step-gates", lambda x, hidden, h: (lambda y: y.gates * y.gates + y.h_next.sum())(gru_step(x, hidden, h)),
          lambda x, hidden, h: _gru_gates(x, hidden) ** 2 + _gru(x, hidden, h).sum(), ("real", (2, 9)),
          ("real", (2, 9)), R_STATE, ops=("gru_step",)),
