@@ -88,7 +88,7 @@ def kthvalue(input: Tensor, k: Int, dim: Dim = -1, keepdim: Flag = False) -> Any
     return _one("kthvalue", row, indices.narrow(dim, k - 1, 1), dim, keepdim and input.ndim > 0)
 
 
-def shared(row: Tensor, value: Tensor) -> Tensor:
+def from_ties(row: Tensor, value: Tensor) -> Tensor:
     """Return a value that elements of a vector have; these elements share its gradient evenly, as in `amax`."""
     if not row.dtype.is_float:
         return value
@@ -112,7 +112,7 @@ def median(input: Tensor, dim: OneDim = None, keepdim: Flag = False) -> Any:
     """
     if dim is None:
         row = input.reshape(-1)
-        return shared(row, median(row.detach(), 0).values)
+        return from_ties(row, median(row.detach(), 0).values)
     n = input.shape[dim] if input.ndim else 1
     if n == 0:
         raise ShapeError(
