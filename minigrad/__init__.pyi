@@ -108,7 +108,7 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: builtins.float = ..
     """Return beta * input + alpha * the outer product of two vectors: see `addmm`."""
 
 def adjoint(input: Tensor) -> Tensor:
-    """Return a view with the last two dims swapped; of complex numbers, which there are not, the conjugates."""
+    """Return a view with the last two dims swapped; the same as `mT`, as no dtype is complex."""
 
 def affine(input: Tensor, mul: builtins.float, add: builtins.float) -> Tensor:
     """Return input * mul + add."""
@@ -221,7 +221,7 @@ def backward(y: Tensor, gradient: Tensor | None = ..., retain_graph: builtins.bo
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
     """Return beta * input + alpha * batch1 @ batch2 for batches of matrices: see `addmm` and `bmm`."""
 
-def bernoulli(input: Tensor, p: Any = ..., *, generator: Any = ..., out: Tensor | None = ...) -> Tensor:
+def bernoulli(input: Tensor, p: builtins.float | None = ..., *, generator: Any = ..., out: Tensor | None = ...) -> Tensor:
     """Return 1 with the probability in each element, otherwise 0, in input's dtype; p replaces all probabilities."""
 bf16: DType
 bfloat16: DType
@@ -533,10 +533,10 @@ def flatten(input: Tensor, start_dim: builtins.int = ..., end_dim: builtins.int 
     """Return the dims from start_dim to end_dim (included) as one; a tensor of shape () becomes (1,)."""
 
 def flatten_from(x: Tensor, start_dim: builtins.int) -> Tensor:
-    """Join the dims from start_dim on to one."""
+    """Flatten the dims from start_dim to the last into one."""
 
 def flatten_to(x: Tensor, end_dim: builtins.int) -> Tensor:
-    """Join the dims up to end_dim (included) to one."""
+    """Flatten the dims up to end_dim (included) into one."""
 
 def flip(input: Tensor, *dims: builtins.int | Sequence[builtins.int]) -> Tensor:
     """Return a view reversed along each of `dims`, by negative strides."""
@@ -790,7 +790,7 @@ def lgamma(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
 def linspace(start: builtins.float, end: builtins.float, steps: builtins.int, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
     """Return `steps` values from start to end, both included.  Ends may be 0-d tensors; they get no gradient."""
 
-def load(f: Any, map_location: Any = ...) -> Any:
+def load(f: Any, map_location: Any = ..., *, weights_only: builtins.bool | None = ..., mmap: builtins.bool | None = ...) -> Any:
     """Read the file of `save`, or another file in its formats, as a dict of tensors by name."""
 
 def log(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
@@ -893,7 +893,7 @@ def median(input: Tensor, dim: builtins.int | None = ..., keepdim: builtins.bool
 def memory_stats(device: builtins.str = ...) -> Any:
     """Return the counters of a device's allocator: bytes in use, cached and at the peak, allocations, frees, hits."""
 
-def meshgrid(*tensors: Tensor, indexing: Any = ...) -> builtins.tuple[Tensor, ...]:
+def meshgrid(*tensors: Tensor, indexing: builtins.str | None = ...) -> builtins.tuple[Tensor, ...]:
     """Return views of vectors, each along a dim of its own and expanded along the others."""
 
 def min(input: Tensor, dim: builtins.int | Tensor | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
@@ -940,7 +940,7 @@ def nanmean(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = .
     """Return the mean over `dim` of the elements that are not nan; nan without any.  Gradient: g/count for each."""
 
 def nanmedian(input: Tensor, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
-    """Return `median` of the elements that are not nan; nan if there is none."""
+    """Return `median` of the elements that are not nan; nan if there is none.  Gradient: as of `median`."""
 
 def nanquantile(input: Tensor, q: Tensor | builtins.float, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, interpolation: builtins.str = ..., out: Tensor | None = ...) -> Tensor:
     """Return `quantile` of the elements that are not nan; nan if there is none."""
@@ -1403,7 +1403,7 @@ def unique(input: Tensor, sorted: builtins.bool = ..., return_inverse: builtins.
 def unique_consecutive(input: Tensor, return_inverse: builtins.bool = ..., return_counts: builtins.bool = ..., dim: builtins.int | None = ...) -> Any:
     """Return the elements of input, or its slices along `dim`, without those that equal the one before."""
 
-def unravel_index(indices: Tensor, shape: Any) -> builtins.tuple[Tensor, ...]:
+def unravel_index(indices: Tensor, shape: builtins.int | Sequence[builtins.int]) -> builtins.tuple[Tensor, ...]:
     """Return the index along each dim of a tensor of `shape`, of positions among all its elements, row-major."""
 
 def unsafe_chunk(input: Tensor, chunks: builtins.int, dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:

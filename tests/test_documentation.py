@@ -3,8 +3,10 @@
 import copy
 import doctest
 import inspect
+import itertools
 import json
 import pydoc
+import re
 import sys
 
 import pytest
@@ -14,6 +16,7 @@ from minigrad.declare import examples
 from minigrad.declare.docstring import Docstring, document
 from minigrad.declare.documentation import PARAMETERS, documentation
 from minigrad.declare.examples import EXAMPLES
+from minigrad.declare.operands import OPERANDS
 from tests import docstrings
 
 
@@ -134,6 +137,7 @@ def test_written_blocks_such_as_raises_become_sections() -> None:
 
 def test_descriptions_of_parameters_belong_to_functions_that_exist() -> None:
     names = {path.rpartition(".")[2] for path, _ in docstrings.public()} | {"class", "many", "get_item", "to"}
+    names |= {str(function.__name__) for _, function in docstrings.public() if hasattr(function, "__name__")}
     owners = {key.rpartition(".")[0] for key in PARAMETERS if "." in key}
     assert {owner for owner in owners if owner not in names and f"{owner}_" not in names} == set()
 
@@ -182,3 +186,61 @@ def test_doctest_reads_the_text_as_it_was_written() -> None:
     (test,) = doctest.DocTestFinder().find(f, "f")
     assert len(test.examples) == 1 and test.lineno is not None
     assert type(copy.deepcopy(f.__doc__)) is str and copy.copy(f.__doc__) == f.__doc__
+
+
+def public_functions():
+    """The functions of the main namespaces, by name."""
+    for module in (mg, mg.nn.functional, mg.linalg, mg.special):
+        for name in sorted(vars(module)):
+            function = getattr(module, name)
+            ours = str(getattr(function, "__module__", "")).startswith("minigrad")
+            if ours and callable(function) and not isinstance(function, type) and not name.startswith("_"):
+                yield f"{module.__name__}.{name}", function
+
+
+def test_no_operand_is_described_by_its_type_or_position_alone() -> None:
+    bare = ("Operand.", "Operands.", "Tensor.", "Tensors.", "Operand, which may be None.", "Second operand.")
+    for name, function in public_functions():
+        lines = section(documentation(function), "Parameters").splitlines()
+        entries = [(head, text.strip()) for head, text in itertools.pairwise(lines) if not head.startswith(" ")]
+        poor = [head for head, text in entries if text in bare or re.match(r"The \w+ operand\b", text)]
+        assert not poor, (name, poor)
+
+
+def test_every_described_operand_is_a_parameter() -> None:
+    functions: dict[str, set[str]] = {}
+    for name, function in public_functions():
+        parameters = set(inspect.signature(function).parameters)
+        for each in (name.rpartition(".")[2], function.__name__.rpartition(".")[2]):
+            functions.setdefault(each, set()).update(parameters)
+    assert [key for key in OPERANDS if key.split(".")[1] not in functions.get(key.split(".")[0], ())] == []
+
+
+def test_a_signature_shows_no_role() -> None:
+    for name, function in public_functions():
+        assert "Annotated[" not in str(inspect.signature(function)), name
+    assert str(inspect.signature(mg.bernoulli).parameters["p"].annotation) == "float | None"
+
+
+def test_an_operand_of_an_undescribed_op_has_its_position() -> None:
+    @mg.composed()
+    def own_blend(first: mg.Tensor, second: mg.Tensor) -> mg.Tensor:
+        """Return the mean of two tensors."""
+        return (first + second) / 2
+
+    assert "second : Tensor\n    The second operand." in documentation(own_blend)
+
+
+def test_descriptions_of_the_package_are_not_given_to_ops_of_users() -> None:
+    @mg.composed()
+    def prelu(input: mg.Tensor, weight: mg.Tensor, eps: float = 0.5) -> mg.Tensor:
+        """Return a blend.
+
+        weight: the share of the blend.
+        """
+        return input * weight + eps
+
+    entries = section(documentation(prelu), "Parameters")
+    assert "divisor" not in entries and "Floating tensor" not in entries
+    assert "weight : Tensor\n    The share of the blend." in entries and "eps : float, default 0.5\n" in entries
+    assert "out : Tensor | None, optional\n    Tensor that receives the result" in entries

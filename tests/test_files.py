@@ -264,3 +264,11 @@ def test_a_file_of_torch_save_is_refused_with_advice(tmp_path: Path) -> None:
     torch.save({"a": torch.ones(2)}, tmp_path / "model.pt")
     with pytest.raises(FileError, match=r"torch\.save.*safetensors\.torch\.save_file"):
         mg.load(tmp_path / "model.pt")
+
+
+def test_load_takes_the_arguments_of_pytorch_that_change_nothing_here(tmp_path) -> None:
+    path = tmp_path / "state.safetensors"
+    mg.save({"weight": mg.ones(2), "epoch": 3}, path)
+    for more in ({"weights_only": True}, {"weights_only": False}, {"mmap": True}):
+        state = mg.load(path, map_location="cpu", **more)
+        assert state["epoch"] == 3 and state["weight"].tolist() == [1.0, 1.0]

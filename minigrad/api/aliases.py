@@ -38,13 +38,13 @@ ALIASES |= {f"broadcast_{n}": n for n in "add sub mul div maximum minimum pow eq
 
 @public(namespace=MG)
 def flatten_to(x: Tensor, end_dim: int) -> Tensor:
-    """Join the dims up to end_dim (included) to one."""
+    """Flatten the dims up to end_dim (included) into one."""
     return views.flatten(x, 0, end_dim)
 
 
 @public(namespace=MG)
 def flatten_from(x: Tensor, start_dim: int) -> Tensor:
-    """Join the dims from start_dim on to one."""
+    """Flatten the dims from start_dim to the last into one."""
     return views.flatten(x, start_dim, -1)
 
 

@@ -70,7 +70,7 @@ def save(obj: Any, f: Any) -> None:
         write(file, arrays, structure, npz=os.fspath(f).endswith(".npz"), new=True)
 
 
-def load(f: Any, map_location: Any = None) -> Any:
+def load(f: Any, map_location: Any = None, *, weights_only: bool | None = None, mmap: bool | None = None) -> Any:
     """Read the file of `save`, or another file in its formats, as a dict of tensors by name.
 
     Parameters
@@ -79,6 +79,10 @@ def load(f: Any, map_location: Any = None) -> Any:
         Its first bytes tell the format.
     map_location : device, optional
         Device of the tensors; by default `mg.default_device()`.
+    weights_only : bool, optional
+        Has no effect: nothing in a file is ever executed.
+    mmap : bool, optional
+        Has no effect: a file is always read as a whole.
 
     Returns
     -------

@@ -149,7 +149,7 @@ def by_looping(call: Batch) -> Any:
     op = call.op
     if op not in _looped:
         _looped.add(op)
-        warn(f"{op.label}: there is no rule for a batch, so it is called once for each of it")
+        warn(f"{op.label}: no batching rule is declared, so vmap calls it once per element of the batch")
     if call.size == 0:
         like = [zeros(shape, dtype=x.dtype, device=x.device) for shape, x in zip(call.shapes, call.operands)]
         plan = plan_of(op, tuple(like), call.params)

@@ -60,7 +60,7 @@ def grad(
 ) -> Any:
     """Compute gradients of outputs with respect to inputs, Vars or values in between; `.grad` does not change.
 
-    grad_outputs: one incoming gradient per output (default: ones).  Returns a Tensor for a single input, or a tuple.
+    Return a tensor for a single input, otherwise a tuple.  grad_outputs: one incoming gradient per output, or ones.
     Raises GradientError for an input that no output depends on; with allow_unused, its gradient is None.
     """
     ys: list[Any] = list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]

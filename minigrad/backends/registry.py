@@ -24,7 +24,7 @@ ACCELERATOR = "cuda"  # the kind that is meant where a call names none, as in x.
 def register_backend(kind: str, factory: Callable[[], Backend], dlpack: int | None = None) -> None:
     """Register the backend for the devices of `kind`; it replaces an earlier registration.
 
-    dlpack: DLPack's number of the kind, where memory of other libraries is taken.
+    dlpack: DLPack device type of the kind, if the backend accepts memory of other libraries.
     """
     _factories[kind] = factory
     if dlpack is not None:

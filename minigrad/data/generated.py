@@ -30,7 +30,7 @@ def spirals(
     turns : float, default 0.75
         Turns of an arm around the centre.
     generator : Generator, optional
-        By default the one of `mg.manual_seed`.
+        Source of random numbers; by default the generator that `mg.manual_seed` seeds.
 
     Returns
     -------
@@ -52,7 +52,7 @@ def spirals(
 
 
 def moons(n: int = 200, noise: float = 0.1, generator: Generator | None = None) -> tuple[Tensor, Tensor]:
-    """Make points on two half circles that reach into each other.
+    """Make points on two interleaving half circles.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def moons(n: int = 200, noise: float = 0.1, generator: Generator | None = None) 
     noise : float, default 0.1
         Standard deviation of the normal noise on both coordinates; the circles have radius 1.
     generator : Generator, optional
-        By default the one of `mg.manual_seed`.
+        Source of random numbers; by default the generator that `mg.manual_seed` seeds.
 
     Returns
     -------

@@ -93,7 +93,7 @@ class RandomSampler(DrawingSampler):
     num_samples : int, optional
         How many indices an epoch has; by default the length of the dataset.  More than that are several permutations.
     generator : Generator, optional
-        By default the one of `mg.manual_seed`.
+        Source of random numbers; by default the generator that `mg.manual_seed` seeds.
     """
 
     def __init__(
@@ -160,7 +160,7 @@ class WeightedRandomSampler(DrawingSampler):
     replacement : bool, default True
         Without replacement at most as many indices are drawn as there are positive weights.
     generator : Generator, optional
-        By default the one of `mg.manual_seed`.
+        Source of random numbers; by default the generator that `mg.manual_seed` seeds.
 
     References
     ----------

@@ -68,7 +68,7 @@ class RandomCrop:
     padding : int, default 0
         Zeros on each side.
     generator : Generator, optional
-        By default the one of `mg.manual_seed`.
+        Source of random numbers; by default the generator that `mg.manual_seed` seeds.
     """
 
     def __init__(self, size: int | tuple[int, int], padding: int = 0, generator: Generator | None = None) -> None:
@@ -105,7 +105,7 @@ class RandomHorizontalFlip:
     ----------
     p : float, default 0.5
     generator : Generator, optional
-        By default the one of `mg.manual_seed`.
+        Source of random numbers; by default the generator that `mg.manual_seed` seeds.
     """
 
     def __init__(self, p: float = 0.5, generator: Generator | None = None) -> None:

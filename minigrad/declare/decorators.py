@@ -105,7 +105,7 @@ def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | str | None = None, line
             raise DeclarationError(
                 f"{where_of(function)}: {function.__name__} has no operand; make it a number, or read at least one"
             )
-        entries: Any = (vjp,) * len(parameters) if vjp == DERIVED else vjp
+        entries: Any = (vjp,) * len(parameters) if vjp == DERIVED else (vjp,) if callable(vjp) else vjp
         operands = tuple([p.name for p in parameters])
         op = new_op(function, "elementwise", operands, {}, entries, outputs, zeros, name, label)
         op.dtype_rule = dtype

@@ -9,29 +9,22 @@ after `>>>` is an example.  Everything else is in the Notes.  `help` and the sit
 from __future__ import annotations
 
 import inspect
-import re
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from minigrad.core.op import Op
 from minigrad.core.roles import Role, role_of
 from minigrad.declare.examples import EXAMPLES
+from minigrad.declare.operands import OPERANDS
 from minigrad.declare.parameters import PARAMETERS as OP_PARAMETERS
 from minigrad.declare.signature import plain, shorter
 from minigrad.declare.tool_parameters import TOOL_PARAMETERS
+from minigrad.declare.written import Text, ended
 
-PARAMETERS = OP_PARAMETERS | TOOL_PARAMETERS
+PARAMETERS = OPERANDS | OP_PARAMETERS | TOOL_PARAMETERS
 WIDTH = 88  # columns of the text, without the indentation by `help`
 ORDER = ("Parameters", "Attributes", "Returns", "Yields", "Raises", "Gradient", "Notes", "References", "Examples")
-INDENTED = re.compile(r"^(Raises|Examples?|Attributes|Returns):\n((?:(?: {4}.*)?(?:\n|$))+)", re.MULTILINE)
-HEADING = re.compile(r"^([A-Z][A-Za-z ]+)\n-{3,}\n?", re.MULTILINE)
-ENTRY = re.compile(r"(\*{0,2}\w+(?:, \*{0,2}\w+)*)(?: ?:(?: (.*)|$))?")
-ERROR = re.compile(r"(?:,? and |,? or |, |^)([A-Z]\w*(?:Error|OutOfRange|Advice))\b")
-SENTENCE = re.compile(r"(?<=[.;?!)])\s+")
-PARTS = {"Gradient": "Gradient", "Gradients": "Gradient", "Source": "References", "Sources": "References"}
-LABELS = "DTypes|Shapes|Order|Error|Special values|Complexity|Windows"  # parts of the Notes, which keep their labels
-NAMES = ("dtype", "dim", "input", "inf", "nan", "p", "g", "x", "n")  # these are quoted at the start of a sentence
 
 # How the dtype of the result of an elementwise op follows from those of its operands, by the name of the rule.
 DTYPES = {
@@ -44,125 +37,8 @@ DTYPES = {
     "select": "Its dtype is the promoted dtype of the last two operands.",
 }
 PLAIN_ROLES = ("Choice", "Flag", "Front", "Int", "Scalar", "Size")  # their descriptions add nothing to the type
+ORDINALS = ("first", "second", "third", "fourth", "fifth", "next")  # of an operand without a description
 REFUSED = {"number": "If every operand is bool.", "integer": "If an operand is a float."}
-
-
-class Text:
-    """A written docstring, by part: the summary, descriptions of parameters by name, and the text of each section."""
-
-    def __init__(self, text: str, names: Sequence[str]) -> None:
-        self.described: dict[str, tuple[str, str]] = {}  # parameter: (type, description)
-        self.sections: dict[str, list[str]] = {}
-        self.raised: list[tuple[str, str]] = []
-        self.names = frozenset(names)
-        alternatives = "|".join(sorted(map(re.escape, names), key=len, reverse=True)) or "(?!)"
-        listed = rf"(?:{alternatives})(?:(?:, | and )(?:{alternatives}))*"
-        self.mark = re.compile(
-            rf"(?:^|(?<=[.;)])\s+)(?:({'|'.join(PARTS)}|{LABELS}|{listed}): "
-            r"|(?=(Raises) (?:as |[A-Z]\w*(?:Error|OutOfRange)))|(?=(Not differentiable)\b))"
-        )
-        head, *rest = HEADING.split(INDENTED.sub(headed, text))
-        first, *paragraphs = re.split(r"\n\s*\n", head.strip("\n"))
-        parts = list(self.parted(first.replace("\n", " ")))
-        sentences = re.split(r"(?<=\.)  (?=\S)", parts[0][1]) if parts[0][0] is None else [""]
-        self.summary = re.sub(r"[;,]$", ".", sentences[0])
-        self.add("Notes", "  ".join(sentences[1:]))
-        self.read(parts[1:] if parts[0][0] is None else parts)
-        for name, body in zip(rest[::2], rest[1::2]):
-            self.section(name, body.strip("\n"))
-        for paragraph in paragraphs:
-            self.paragraph(paragraph)
-
-    def add(self, section: str, text: str) -> None:
-        """Add a paragraph to a section."""
-        if text.strip():
-            self.sections.setdefault(section, []).append(text)
-
-    def parted(self, text: str) -> Iterator[tuple[str | None, str]]:
-        """Iterate over the parts of a paragraph: what each one is about, or None, and its text."""
-        marks = list(self.mark.finditer(text))
-        ends = [match.start() for match in marks[1:]] + [len(text)]
-        start = marks[0].start() if marks else len(text)
-        if text[:start].strip():
-            yield None, text[:start].strip()
-        for match, end in zip(marks, ends):
-            yield match[1] or match[2] or match[3], text[match.end() : end].strip()
-
-    def paragraph(self, text: str) -> None:
-        """Read a paragraph; an example, or lines that are indented, stay as they are."""
-        if text.lstrip().startswith(">>>"):
-            self.add("Examples", text)
-        elif any(line.startswith((" ", "* ", "|")) for line in text.splitlines()):
-            self.add("Notes", text)
-        else:
-            lines = re.sub(r"\n(?![A-Z][\w ]*:)", " ", text)  # "DTypes: ..." begins a paragraph of its own
-            for line in lines.splitlines():
-                self.read(self.parted(line))
-
-    def read(self, parts: Any) -> None:
-        """Enter parts into their sections."""
-        for about, text in parts:
-            if about is None:
-                self.add("Notes", text)
-            elif about == "Raises":
-                sentence, _, more = text.partition(".  ")
-                self.raises(sentence.removeprefix("Raises "))
-                self.add("Notes", more)
-            elif about == "Not differentiable":
-                self.add("Gradient", text)
-            elif about in PARTS:
-                self.add(PARTS[about], closed(text))
-            elif about in LABELS.split("|"):
-                self.add("Notes", f"{about}: {closed(text)}")
-            else:
-                for name in re.split(r", | and ", about):
-                    self.described.setdefault(name, ("", ended(text)))
-
-    def raises(self, text: str) -> None:
-        """Enter each exception of a sentence such as "ShapeError for rows of two lengths, DTypeError for bool"."""
-        before, *errors = ERROR.split(text)
-        self.add("Notes", f"Raises {closed(before)}" if before else "")  # "Raises as `max_pool2d` does, ..."
-        reason = ""
-        for name, condition in reversed(list(zip(errors[::2], errors[1::2]))):  # "DTypeError or ShapeError if ..."
-            reason = condition.strip(" ,") or reason
-            self.raised.insert(0, (name, ended(reason)))
-
-    def section(self, name: str, body: str) -> None:
-        """Read a written section; the attributes of a class that are its parameters describe these."""
-        if name == "Attributes" and {*re.findall(r"\w+", " ".join(re.findall(r"(?m)^\S.*", body)))} <= self.names:
-            name = "Parameters"
-        if name not in ("Parameters", "Raises"):
-            first, *more = re.split(r"\n\s*\n(?=\S)", body) if name == "Returns" else [body]
-            self.add(name, first)
-            for paragraph in more:
-                self.paragraph(paragraph)
-            return
-        about: list[str] = []
-        kept: list[str] = []
-        kind, blank = "", False
-        for line in [*body.splitlines(), "end :"]:
-            if line[:1] in ("", " "):
-                kept += [line.strip()] if line else []
-                blank = not line
-                continue
-            match = ENTRY.fullmatch(line) if name == "Parameters" else re.fullmatch(r"(\w+)(?: :)?", line)
-            if match is not None and ":" not in line and name == "Parameters":  # names alone, "foreach, fused"
-                match = match if {*match[1].replace("*", "").split(", ")} <= self.names else None
-            if match is None or (blank and match[1] != "end"):
-                if not blank and kept:
-                    kept.append(line)
-                else:
-                    self.paragraph(line)
-                continue
-            for each in about:
-                typed = bool(kept) or not kind.endswith(".")  # "size : how many there are." has no type
-                description = ended(" ".join(kept) or ("" if typed else kind))
-                if name == "Raises":
-                    self.raised.append((each, description))
-                else:
-                    self.described[each] = (kind if typed else "", description)
-            about, kept = match[1].split(", "), []
-            kind = (match[2] or "") if name == "Parameters" else ""
 
 
 def documentation(function: Callable[..., Any], text: str | None = None) -> str:
@@ -242,18 +118,16 @@ def type_text(annotation: Any, role: Role | None) -> str:
 def described(function: Callable[..., Any], op: Op | None, p: inspect.Parameter, role: Role | None) -> str:
     """Return the description of a parameter that the docstring does not describe, or ""."""
     name, several = p.name, "Sequence" in str(p.annotation) or p.kind is p.VAR_POSITIONAL
-    for owner in (function.__name__, function.__name__.rstrip("_")):  # `add_` has the parameters of `add`
-        if f"{owner}.{name}" in PARAMETERS:
-            return PARAMETERS[f"{owner}.{name}"]
-    if isinstance(function, type) and f"class.{name}" in PARAMETERS:
-        return PARAMETERS[f"class.{name}"]
+    ours = str(function.__module__).startswith("minigrad")  # a name means something else in an op of a user
+    if ours and (text := of_function(function, name)):
+        return text
     if role is not None and role.name not in PLAIN_ROLES:
         return ended(role.doc)
     if name == "out" and op is not None and op.result is not None:
         return "Tuple of tensors that receive the results and are returned."
-    if p.default is None and f"{name}=None" in PARAMETERS:
+    if ours and p.default is None and f"{name}=None" in PARAMETERS:
         return PARAMETERS[f"{name}=None"]
-    if name in PARAMETERS:
+    if name in PARAMETERS and (ours or name == "out"):
         return PARAMETERS[name]
     if op is None:
         return "Second operand." if name == "other" else "Tensor." if "Tensor" in str(p.annotation) else ""
@@ -265,7 +139,15 @@ def described(function: Callable[..., Any], op: Op | None, p: inspect.Parameter,
         return "Operand of any shape." if len(op.operands) == 1 else "Operand; the operands broadcast to one shape."
     if op.kind in ("reduction", "view"):
         return "Tensor to reduce." if op.kind == "reduction" else "Tensor whose memory the result shares."
-    return "Operands." if several else "Operand, which may be None." if p.default is None else "Operand."
+    ordinal = ORDINALS[min(op.operands.index(name), len(ORDINALS) - 1)] if name in op.operands else "tensor"
+    return "Tensors." if several else f"The {ordinal} operand{', or None' if p.default is None else ''}."
+
+
+def of_function(function: Callable[..., Any], name: str) -> str:
+    """Return the description of a parameter that belongs to one function, or to all classes, or ""."""
+    own = function.__name__.rpartition(".")[2]  # `mg.dist` is a module that can be called
+    owners = (own, own.rstrip("_"), *(["class"] if isinstance(function, type) else []))  # `add_` is documented as `add`
+    return next((PARAMETERS[key] for owner in owners if (key := f"{owner}.{name}") in PARAMETERS), "")
 
 
 def rule_name(op: Op) -> str:
@@ -302,32 +184,7 @@ def sentence_of(summary: str) -> str:
     return ended(summary.removeprefix("Return ")) if summary.startswith("Return ") else "Result of the call."
 
 
-def headed(match: re.Match[str]) -> str:
-    """Return a section that is written as an indented block, such as "Raises:", as one with a heading."""
-    name, body = match[1], textwrap.dedent(match[2]).strip("\n")
-    name = "Examples" if name == "Example" else name
-    if name in ("Raises", "Attributes"):
-        body = re.sub(r"(?m)^(\w+(?:, \w+)*): ", r"\1\n    ", body)
-    return f"{name}\n{'-' * len(name)}\n{body}\n\n"
-
-
 # ---- text -----------------------------------------------------------------------------------------------------------
-
-
-def closed(text: str) -> str:
-    """Return a text with a full stop, and with a capital letter unless it begins with a formula."""
-    text = " ".join(text.split()).rstrip(";,")
-    text = text[0].upper() + text[1:] if re.match(r"(?:a|[a-z]{2,})[- ,;.:]", text) else text
-    return text if not text or text[-1] in ".!?" else f"{text}."
-
-
-def ended(text: str) -> str:
-    """Return a text as a sentence, with a capital letter and a full stop; a name in front is quoted instead."""
-    text = " ".join(text.split()).rstrip(";,")
-    first = re.match(r"[a-z]\w*", text)
-    if first and ("_" in first[0] or first[0] in NAMES):
-        text = f"`{first[0]}`{text[first.end() :]}"
-    return closed(text)
 
 
 def entry(head: str, text: str) -> str:

@@ -228,11 +228,19 @@ def collected(function: FunctionType, signature: Signature) -> Callable[..., Any
 
 
 def writing(function: Any) -> Any:
-    """Return a function that makes a tensor with `out=` added; then `out` determines the default dtype and device."""
+    """Return a function that makes a tensor with `out=` added; then `out` determines the default dtype and device.
+
+    A shape that is several arguments can also be passed by its name, `zeros(size=(2, 3))`.
+    """
     signature = inspect.signature(function)
+    many = next((p.name for p in signature.parameters.values() if p.kind is p.VAR_POSITIONAL), None)
 
     @functools.wraps(function)
     def call(*args: Any, out: Any = None, **named: Any) -> Any:
+        if many in named:
+            if args:
+                raise TypeError(f"{function.__name__}() got the {many} twice")
+            args = (named.pop(many),)
         if out is None:
             return function(*args, **named)
         for name in ("dtype", "device"):

@@ -261,6 +261,8 @@ def plain(annotation: Any) -> Any:
         return annotation
     if annotation is Layout:
         return "Tensor"
+    if get_origin(annotation) in (Union, UnionType):  # a part may have a role: `Choice | None`
+        return " | ".join("None" if part is type(None) else str(plain(part)) for part in get_args(annotation))
     return annotation.__name__ if isinstance(annotation, type) else shorter(annotation)
 
 

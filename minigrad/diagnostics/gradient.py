@@ -60,7 +60,7 @@ def explain_grad(x: Tensor, y: Tensor | None = None) -> Explanation:
     y = newest(x) if y is None else y
     name = f"the gradient of {describe(y)} {input_name}"
     if not y.dtype.is_float:
-        return Explanation("none", f"{name} is None", (f"{y.dtype} carries no gradient, so nothing is asked of it",))
+        return Explanation("none", f"{name} is None", (f"{y.dtype} carries no gradient; only floats do",))
     if not y.requires_grad or not reached(x, y):
         return Explanation("none", f"{name} is None", tuple(cuts(x, y)))
     return followed(x, y, name)
@@ -139,7 +139,7 @@ def exits(x: Tensor) -> Iterator[str]:
     entry = entry_of(x)
     names = [] if entry is None else list(entry.left)[-MOST:]
     if names:
-        yield f"its numbers left by {', '.join(names)}; what leaves as a number is a constant when it comes back"
+        yield f"its values left the graph by {', '.join(names)}; a number that is read from a tensor is a constant"
 
 
 def order(entry: Entry) -> int:
@@ -156,7 +156,7 @@ def lost(entry: Entry) -> Iterator[str]:
     if entry.op == "detach":
         yield f"detach(){at} cut it off"
     elif not entry.dtype.is_float:
-        yield f"{what} gave {entry.dtype}, and only floats carry gradients"
+        yield f"{what} returned {entry.dtype}, and only floats carry gradients"
     elif not entry.enabled:
         yield f"{what} was not recorded: gradients were off there (no_grad)"
     elif entry.differentiable and not any(entry.differentiable):
@@ -173,7 +173,7 @@ def followed(x: Tensor, y: Tensor, name: str) -> Explanation:
     way = flow(y, x)
     g = way.gradients.get(node_of(x).id)
     if g is None:
-        return Explanation("none", f"{name} is None", ("the rules on the way declare it to be zero",))
+        return Explanation("none", f"{name} is None", ("the derivative rules on the path declare it to be zero",))
     elements = values(g)
     if np.isnan(elements).any() or np.isinf(elements).any():
         kind = "nan" if np.isnan(elements).any() else "inf"
@@ -215,7 +215,7 @@ def blocks(way: Flow) -> Iterator[str]:
             if not values(partial).any():
                 yield blocked(step, parent, partial)
     if cancelled(way):
-        yield "what comes over several ways adds up to zero"
+        yield "the gradients of several paths add up to zero"
 
 
 def some(step: Step) -> bool:

@@ -112,11 +112,11 @@ def spoiled(step: Step, partial: Tensor, chosen_by: BackpropOp | None) -> str:
     words += operands_at(step.node, index, bad.shape)
     g = next((values(g) for g in step.arrived if g is not None), None)
     if g is not None and g.shape == bad.shape and g[index] == 0:
-        words += "; what arrives there is 0, and 0 times a slope of nan or inf is nan"
+        words += "; the incoming gradient there is 0, and 0 times a derivative of nan or inf is nan"
         if chosen_by is not None:
             words += (
                 f": {named(chosen_by)} chose the other branch there, but this one is differentiated all the same; "
-                f"put a where() around its operand as well, so that it never sees such a value"
+                f"put a where() around its operand as well, so that it never receives such a value"
             )
     return words
 
@@ -140,7 +140,7 @@ def not_finite(y: Tensor) -> str | None:
     while entry is not None and (bad := next((p for p in entry.parents if not p.finite), None)) is not None:
         entry = bad
     if entry is not None:
-        what = f"{entry.op or 'what was given'}{entry.shape}" + (f" at {entry.source}" if entry.source else "")
+        what = f"{entry.op or 'an input'}{entry.shape}" + (f" at {entry.source}" if entry.source else "")
         return f"the result of {what} is already not finite"
     nodes, _ = reachable([end_of(y)])
     for node in reversed(nodes):

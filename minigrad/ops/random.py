@@ -70,7 +70,7 @@ class Generator:
         return from_numpy(np.array([stream.seed, stream.offset % 2**64], "<u8").view(np.uint8))
 
     def set_state(self, new_state: Tensor) -> None:
-        """Go on where a state of `get_state` was taken.  Raises ArgumentError for anything else."""
+        """Continue from a state that `get_state` returned.  Raises ArgumentError for anything else."""
         if not isinstance(new_state, Tensor) or new_state.dtype is not uint8 or new_state.shape != (BYTES,):
             raise ArgumentError(
                 f"set_state: expected a state of get_state, uint8({BYTES},), got {describe(new_state)}; states of "

@@ -306,7 +306,7 @@ class Attached:
         """Apply `addr` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def adjoint(self) -> Tensor:
-        """Return a view with the last two dims swapped; of complex numbers, which there are not, the conjugates."""
+        """Return a view with the last two dims swapped; the same as `mT`, as no dtype is complex."""
 
     def affine(self, mul: builtins.float, add: builtins.float) -> Tensor:
         """Return input * mul + add."""
@@ -443,7 +443,7 @@ class Attached:
     def baddbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ...) -> Tensor:
         """Apply `baddbmm` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
-    def bernoulli(self, p: Any = ..., *, generator: Any = ..., out: Tensor | None = ...) -> Tensor:
+    def bernoulli(self, p: builtins.float | None = ..., *, generator: Any = ..., out: Tensor | None = ...) -> Tensor:
         """Return 1 with the probability in each element, otherwise 0, in input's dtype; p replaces all probabilities."""
 
     def bernoulli_(self, p: Any = ..., *, generator: Any = ...) -> Tensor:
@@ -875,10 +875,10 @@ class Attached:
         """Return the dims from start_dim to end_dim (included) as one; a tensor of shape () becomes (1,)."""
 
     def flatten_from(self, start_dim: builtins.int) -> Tensor:
-        """Join the dims from start_dim on to one."""
+        """Flatten the dims from start_dim to the last into one."""
 
     def flatten_to(self, end_dim: builtins.int) -> Tensor:
-        """Join the dims up to end_dim (included) to one."""
+        """Flatten the dims up to end_dim (included) into one."""
 
     def flip(self, *dims: builtins.int | Sequence[builtins.int]) -> Tensor:
         """Return a view reversed along each of `dims`, by negative strides."""
@@ -1540,7 +1540,7 @@ class Attached:
         """Return the mean over `dim` of the elements that are not nan; nan without any.  Gradient: g/count for each."""
 
     def nanmedian(self, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
-        """Return `median` of the elements that are not nan; nan if there is none."""
+        """Return `median` of the elements that are not nan; nan if there is none.  Gradient: as of `median`."""
 
     def nanquantile(self, q: Tensor | builtins.float, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, interpolation: builtins.str = ..., out: Tensor | None = ...) -> Tensor:
         """Return `quantile` of the elements that are not nan; nan if there is none."""

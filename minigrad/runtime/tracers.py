@@ -115,8 +115,8 @@ class Tracer(Tensor):
     @property
     def storage(self) -> Any:  # type: ignore[override]
         raise GradientError(
-            f"{describe(self)} belongs to a transform and has no elements that could be looked at or written while it "
-            f"lasts; compute new tensors, as with mg.where, instead of asking for a number or writing into one"
+            f"{describe(self)} belongs to a transform and has no elements that can be read or written; compute new "
+            f"tensors, for example with mg.where, instead of reading a number or writing in place"
         )
 
     def backward(self, *args: Any, **kwargs: Any) -> Any:

@@ -23,7 +23,7 @@ def check_writable(name: str, out: Tensor, operands: tuple[Tensor, ...] = ()) ->
     for x in (out, *operands):
         if x.__class__ not in PLAIN and isinstance(x, Tracer):
             raise GradientError(
-                f"{name}: {describe(x)} belongs to a transform, which writes in place do not pass; compute a new "
+                f"{name}: {describe(x)} belongs to a transform and cannot be written in place; compute a new "
                 f"tensor, for example with mg.where or mg.stack",
                 op=name,
             )

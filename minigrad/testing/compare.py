@@ -220,7 +220,15 @@ def traced(
     first = next(iter(inspect.signature(function).parameters), None)
     seen: list[Seen] = []
     with looking_on(inspect.unwrap(function).__code__.co_filename, library, seen):
-        result = function(*([module] if first == "lib" else []), *leaves)
+        try:
+            result = function(*([module] if first == "lib" else []), *leaves)
+        except Exception as error:
+            if first != "lib":
+                error.add_note(
+                    f"compare: the function ran with {module.__name__}; to call functions of both libraries, give it "
+                    f"a first parameter `lib`, for example lambda lib, x: lib.exp(x)"
+                )
+            raise
     return seen, result, leaves
 
 

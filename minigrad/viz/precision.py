@@ -90,7 +90,7 @@ def precision(
     vertices, ends = compared(f, tensors, called, wanted, NAME)
     name = getattr(f, "__name__", type(f).__name__)
     made = ", transformed," if hasattr(f, "__wrapped__") else ""  # for example by func.grad, which keeps the name
-    title = f"{name}({', '.join(called)}){made} in {', '.join(map(str, wanted))}, beside float64"
+    title = f"{name}({', '.join(called)}){made} in {', '.join(map(str, wanted))}, compared with float64"
     return Precision(title, vertices, ends, wanted, dark)
 
 
@@ -116,7 +116,7 @@ def parameters_of(f: Callable[..., Any], count: int) -> tuple[str, ...]:
 
 
 def size_text(error: Error, eps: float) -> str:
-    """Return an error in eps; where no digit is left, with a mark."""
+    """Return an error in eps; where no digit is correct, with a mark."""
     if not error.finite:
         return f"{error.got:g}"
     if not math.isfinite(error.size):
@@ -156,7 +156,7 @@ def finding(vertices: Sequence[Vertex], ends: set[int], dtype: DType) -> str:
     text = f"{dtype}: "
     off = max((vertices[k].errors[dtype].total for k in ends), key=lambda error: error.size, default=None)
     if off is not None:
-        lost = "no digit is right" if off.size * eps >= LOST else f"off by {size_text(off, eps)} eps"
+        lost = "no digit is correct" if off.size * eps >= LOST else f"off by {size_text(off, eps)} eps"
         text += f"the result is {off.got:.8g}{position_of(off)}, and {off.right:.8g} in float64"
         text += f": {lost}" if off.size else ": exact"
         if off.size < WORTH:
@@ -164,7 +164,8 @@ def finding(vertices: Sequence[Vertex], ends: set[int], dtype: DType) -> str:
     came_in = {v: max((vertices[p].errors[dtype].total.size for p in v.parents), default=0.0) for v in vertices}
     vertex = max(under(vertices, ends), key=lambda v: v.errors[dtype].total.size / max(came_in[v], 1.0))
     own, total = (size_text(error, eps) for error in (vertex.errors[dtype].own, vertex.errors[dtype].total))
-    return f"{text}; most goes at {named(vertex)}: {came_in[vertex]:.2g} eps came in, {own} arose, {total} go on"
+    shares = f"{came_in[vertex]:.2g} eps in its operands, {own} of its own, {total} in its result"
+    return f"{text}; most is lost at {named(vertex)}: {shares}"
 
 
 def under(vertices: Sequence[Vertex], ends: set[int]) -> list[Vertex]:
@@ -199,7 +200,7 @@ def table(vertices: Sequence[Vertex], dtypes: Sequence[DType]) -> list[str]:
         rows.append([f"#{vertex.number}", vertex.name, value_text(vertex), *sizes])
     widths = [max(len(row[k]) for row in rows) for k in range(len(head))]
     legend = "errors of the worst element, in eps (" + ", ".join(f"{d} {eps_of(d):.2g}" for d in dtypes) + ")"
-    columns = "own: what arose in the op; all: what is wrong so far; !: no digit is left"
+    columns = "own: the error of the op itself; all: the error so far; !: no digit is correct"
     lines = [
         "  ".join(cell.ljust(width) if k < 3 else cell.rjust(width) for k, (cell, width) in enumerate(zip(row, widths)))
         for row in rows

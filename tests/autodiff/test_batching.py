@@ -290,7 +290,9 @@ def test_a_loop_says_so_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batching, "_looped", set())
     op = declared().op
     assert batch_kind(op) == "loop"
-    with pytest.warns(UserWarning, match="filled: there is no rule for a batch, so it is called once for each of it"):
+    with pytest.warns(
+        UserWarning, match="filled: no batching rule is declared, so vmap calls it once per element of the batch"
+    ):
         y = batched(op, {"shape": (2,)}, [numbers(2, 3), numbers(4)], [True, False])
     assert y.tolist() == [[0, 0], [3, 3]]
     with warnings.catch_warnings():

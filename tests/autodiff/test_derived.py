@@ -316,3 +316,20 @@ def test_many_operands_take_no_time_for_each_of_their_subsets() -> None:
     y = f(*xs)
     gradients = mg.grad(y, xs, create_graph=True)
     np.testing.assert_allclose([g.item() for g in gradients], [y.item() / x.item() for x in xs])
+
+
+def test_one_rule_may_be_given_without_a_tuple() -> None:
+    @mg.elementwise(dtype=mg.rules.to_float, vjp=lambda g, x: g * 3.0)
+    def tripled(x):
+        return x * 3.0
+
+    x = mg.Var([1.0, 2.0], device="reference")
+    tripled(x).sum().backward()
+    assert x.grad.tolist() == [3.0, 3.0]
+    with pytest.raises(
+        mg.DeclarationError, match=r"blend has 2 operands .* and 1 derivative rule; give one rule or None"
+    ):
+
+        @mg.elementwise(dtype=mg.rules.to_float, vjp=lambda g, a, b: g)
+        def blend(a, b):
+            return a + b

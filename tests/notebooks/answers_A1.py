@@ -105,11 +105,11 @@ PRINTED = [
     "bfloat16: the result is 0.015869141, and 0.015807437 in float64: off by 0.5 eps",
     "float64: variance 0.001252  spread 0.0354\nfloat32: variance -0.0625  spread nan\n",
     "float32: the result is 0.001252",
-    "float16: the result is 0, and 0.0012523165 in float64: no digit is right",
+    "float16: the result is 0, and 0.0012523165 in float64: no digit is correct",
     "mended   moved by 0, 1024 and 65536: [2059.2, 2059.2, 2059.2]\n",
     "4096 tenths in float16: 256.0  a million in float32: 100958.34\n",
     "4096 tenths in float16: 409.5\na million in float32:   100000.0\n",
-    "float16: the result is -1.1920929e-07, and -1.4901161e-07 in float64: no digit is right",
+    "float16: the result is -1.1920929e-07, and -1.4901161e-07 in float64: no digit is correct",
     "bfloat16: the result is -1.4901161e-07, and -1.4901161e-07 in float64: exact",
     "float16: the result is -0.0024414062, and -0.0024414062 in float64: exact\n",
 ]

@@ -118,7 +118,7 @@ PRINTED = [
     "gradient of z: [0.6652, 0.2447, 0.09003]\n",
     "cross entropy 1000.0  gradient [[1.0, -1.0, 0.0]]\n",
     "is already not finite\n",
-    "what arrives there is 0, and 0 times a slope of nan or inf is nan",
+    "the incoming gradient there is 0, and 0 times a derivative of nan or inf is nan",
     "detect_anomaly: 4 of 40 elements of the gradient of 'x' in log(40,) of ",
     "t = 0, cross_entropy right at [-20.0, 0.5]\nt = 0, mended        right at [-200.0, -20.0, 0.5, 20.0, 200.0]\n",
     "t = 1, cross_entropy right at [-20.0, 0.5]\nt = 1, mended        right at [-200.0, -20.0, 0.5, 20.0, 200.0]\n",

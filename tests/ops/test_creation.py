@@ -26,3 +26,11 @@ def test_limits_of_random_numbers_may_be_any_kind_of_number(kind):
     wanted = mg.uniform((5,), -2.0, 2.0).tolist(), mg.normal(1.0, 2.0, (5,)).tolist()
     mg.manual_seed(3)
     assert (mg.uniform((5,), kind(-2), kind(2)).tolist(), mg.normal(kind(1), kind(2), (5,)).tolist()) == wanted
+
+
+@pytest.mark.parametrize("make", [mg.zeros, mg.ones, mg.empty, mg.rand, mg.randn])
+def test_a_shape_may_be_passed_by_name(make) -> None:
+    assert make(size=(2, 3), device="reference").shape == (2, 3)
+    assert make(size=2, device="reference").shape == (2,)
+    with pytest.raises(TypeError, match=f"{make.__name__}\\(\\) got the size twice"):
+        make(2, size=(2, 3))

@@ -87,3 +87,35 @@ def test_a_result_of_two_is_called_as_what_was_called(name):
     x = mg.tensor([3.0, 1.0, 2.0], device="reference")
     found = getattr(mg, name)(x, *([1] if name in ("topk", "kthvalue") else []), dim=0)
     assert type(found).__name__ == name and repr(found).startswith(f"{name}(values=")
+
+
+@pytest.mark.parametrize("function", [mg.median, mg.nanmedian])
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([4.0, 1.0, 3.0, 3.0, 3.0, 9.0], [0.0, 0.0, 1 / 3, 1 / 3, 1 / 3, 0.0]),
+        ([3.0, 2.0, 2.0], [0.0, 0.5, 0.5]),
+        ([np.inf, np.inf, 1.0], [0.5, 0.5, 0.0]),
+        ([2.0], [1.0]),
+    ],
+)
+def test_tied_medians_of_all_elements_share_the_gradient(function, values, expected) -> None:
+    x = mg.tensor(values, device="reference", requires_grad=True)
+    y = function(x)
+    y.backward()
+    np.testing.assert_allclose(x.grad.numpy(), expected, rtol=1e-6)
+    assert y.item() in values
+    along = mg.tensor([[3.0, 3.0]], device="reference", requires_grad=True)
+    function(along, 1).values.sum().backward()
+    assert sorted(along.grad.tolist()[0]) == [0.0, 1.0]  # along a dim, one position receives it
+
+
+def test_the_median_of_nan_is_nan_and_its_gradient_that_of_amax() -> None:
+    gradients = []
+    for function in (mg.median, mg.amax):
+        x = mg.tensor([np.nan, 1.0, np.nan], device="reference", requires_grad=True)
+        y = function(x)
+        y.backward()
+        assert np.isnan(y.item())
+        gradients.append(x.grad.tolist())
+    assert gradients[0] == gradients[1]

@@ -85,3 +85,9 @@ def test_gradients_are_compared_with_pytorch() -> None:
 
     with pytest.raises(CompareError, match=r"the gradient of 'y' of line \d+ differs"):
         compare(cut, torch, X)
+
+
+def test_a_function_that_calls_minigrad_is_advised_to_take_the_library() -> None:
+    with pytest.raises(mg.DTypeError) as caught:
+        compare(lambda x: mg.softmax(x, 0), "numpy", [1.0, 2.0])
+    assert any("first parameter `lib`" in note for note in caught.value.__notes__)

@@ -50,7 +50,9 @@ def test_a_difference_is_exact_and_shows_what_came_in() -> None:
         came = [found.vertices[p].errors[dtype].total.size for p in by_name(found, "sub").parents]
         assert errors.own.size == 0 and max(came) <= 0.5 and errors.total.size > 10
         assert all(found.vertices[p].errors[dtype].own.size <= 0.5 for p in by_name(found, "sub").parents)
-    assert "most goes at #5 sub() at " in str(found) and "bfloat16: the result is 0, and 0.015807437 in" in str(found)
+    assert "most is lost at #5 sub() at " in str(found) and "bfloat16: the result is 0, and 0.015807437 in" in str(
+        found
+    )
     better = mg.viz.precision(lambda x: 1.0 / ((x + 1.0).sqrt() + x.sqrt()), 1000.0)
     assert all(better.vertices[-1].errors[dtype].total.size < 1 for dtype in better.dtypes)
     assert "most goes" not in str(better)
@@ -67,7 +69,7 @@ def test_the_rounding_of_inputs_and_of_numbers_is_an_error_of_theirs() -> None:
 def test_a_gradient_is_looked_at_like_any_function() -> None:
     x = mg.tensor([0.5, 0.3], dtype="float64")
     found = mg.viz.precision(mg.func.grad(lambda x: (x.exp() * x).sum()), x, dtypes=["float32"])
-    assert str(found).startswith("<lambda>(x), transformed, in float32, beside float64")
+    assert str(found).startswith("<lambda>(x), transformed, in float32, compared with float64")
     (end,) = [vertex for vertex in found.vertices if vertex.number == len(found.vertices) - 1]
     assert np.allclose(end.right, np.exp([0.5, 0.3]) * np.array([1.5, 1.3]), rtol=1e-15)
     wanted = mg.func.grad(lambda x: (x.exp() * x).sum())(x.float()).numpy()
@@ -91,7 +93,7 @@ def test_a_write_in_place_is_refused_in_words() -> None:
         x += 1.0
         return x
 
-    with pytest.raises(GradientError, match="belongs to a transform, which writes in place do not pass"):
+    with pytest.raises(GradientError, match="belongs to a transform and cannot be written in place"):
         mg.viz.precision(f, 1.0)
 
 
@@ -114,8 +116,8 @@ def test_what_the_result_does_not_come_of_is_not_blamed() -> None:
 
     found = mg.viz.precision(mg.func.grad(loss), 1.5 * 2.0**-6, dtypes=["float16"])
     squares = [vertex for vertex in found.vertices if vertex.errors[mg.float16].own.size == 1024.0]
-    assert len(squares) >= 2 and f"most goes at #{squares[0].number} " not in str(found)
-    assert "no digit is right; most goes at #" in str(found)
+    assert len(squares) >= 2 and f"most is lost at #{squares[0].number} " not in str(found)
+    assert "no digit is correct; most is lost at #" in str(found)
 
 
 def test_several_results_views_whole_numbers_and_masks() -> None:

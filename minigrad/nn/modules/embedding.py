@@ -64,8 +64,10 @@ class Embedding(_Table):
 
     Parameters
     ----------
-    num_embeddings, embedding_dim : int
-        Number of rows, and their length.
+    num_embeddings : int
+        Number of rows.
+    embedding_dim : int
+        Length of a row.
     padding_idx : int, optional
         Row that is 0 at first and gets no gradient.
     max_norm : float, optional
@@ -126,8 +128,10 @@ class EmbeddingBag(_Table):
 
     Parameters
     ----------
-    num_embeddings, embedding_dim : int
-        Number of rows, and their length.
+    num_embeddings : int
+        Number of rows.
+    embedding_dim : int
+        Length of a row.
     max_norm, norm_type, scale_grad_by_freq, sparse
         As for `Embedding`.
     mode : {"mean", "sum", "max"}, default "mean"

@@ -59,6 +59,6 @@ class UpsamplingNearest2d(_Fixed, of=F.interpolate):
 
 
 class UpsamplingBilinear2d(_Fixed, of=F.interpolate):
-    """Resize images (N, C, H, W) by bilinear interpolation that keeps the corners."""
+    """Resize images (N, C, H, W) by bilinear interpolation with align_corners=True."""
 
     mode = "bilinear"

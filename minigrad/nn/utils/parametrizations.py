@@ -90,7 +90,7 @@ class OldKeys:
 
 
 def remove_weight_norm(module: Any, name: str = "weight") -> Any:
-    """Make a weight with `weight_norm` an ordinary parameter of the same value."""
+    """Turn a weight with `weight_norm` into an ordinary parameter of the same value."""
     return remove_parametrizations(module, name)
 
 

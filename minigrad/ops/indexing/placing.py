@@ -145,7 +145,9 @@ def unravel_index(indices: Tensor, shape: Size | Sequence[int]) -> tuple[Tensor,
     Raises DTypeError unless `indices` are integers, ArgumentError for a negative size.
     """
     if not indices.dtype.is_int:
-        raise DTypeError(f"unravel_index: expected integers, got {describe(indices)}", op="unravel_index")
+        raise DTypeError(
+            f"unravel_index: expected integers, got {describe(indices)}; convert with .to(mg.int64)", op="unravel_index"
+        )
     sizes, position = as_shape((shape,), "unravel_index"), cast(indices, dtype=int64)
     return tuple(remainder(floor_divide(position, prod(sizes[d + 1 :])), n) for d, n in enumerate(sizes))
 

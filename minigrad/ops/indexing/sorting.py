@@ -6,6 +6,7 @@ value.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from minigrad.core import requests
@@ -16,6 +17,7 @@ from minigrad.declare.record import results_of
 from minigrad.declare.rules import index_dtype, same_shape, twice, values_and_positions
 from minigrad.errors import ArgumentError, ShapeError
 from minigrad.ops.indexing.gathering import gather, scatter_add, zeros_of
+from minigrad.ops.reduction.sums import amax
 from minigrad.runtime.tensor import Tensor, describe
 
 
@@ -86,6 +88,14 @@ def kthvalue(input: Tensor, k: Int, dim: Dim = -1, keepdim: Flag = False) -> Any
     return _one("kthvalue", row, indices.narrow(dim, k - 1, 1), dim, keepdim and input.ndim > 0)
 
 
+def from_ties(row: Tensor, value: Tensor) -> Tensor:
+    """Return a value that elements of a vector have; these elements share its gradient evenly, as in `amax`."""
+    if not row.dtype.is_float:
+        return value
+    ties = (row == value).logical_or((row != row).logical_and(value != value))
+    return amax(ties.where_cond(row, -math.inf))
+
+
 def _one(name: str, row: Tensor, position: Tensor, d: int, keepdim: bool) -> Any:
     """Return the values at one position of each row."""
     values = gather(row, d, position)
@@ -97,10 +107,12 @@ def _one(name: str, row: Tensor, position: Tensor, d: int, keepdim: bool) -> Any
 def median(input: Tensor, dim: OneDim = None, keepdim: Flag = False) -> Any:
     """Return the median of all elements, or (values, indices) along `dim`; the lower of two; nan if there is a nan.
 
-    Gradient: g to the position of the value. Raises ShapeError if there is no element.
+    Gradient: g to the position of the value along a dim; without one, tied elements share g evenly. Raises ShapeError
+    if there is no element.
     """
     if dim is None:
-        return median(input.reshape(-1), 0).values
+        row = input.reshape(-1)
+        return from_ties(row, median(row.detach(), 0).values)
     n = input.shape[dim] if input.ndim else 1
     if n == 0:
         raise ShapeError(

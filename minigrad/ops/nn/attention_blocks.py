@@ -1,8 +1,10 @@
 """Attention in memory that grows with the length of a sequence, not with its square.
 
 The scores of a block of queries are made in memory of the call, turned into weights and multiplied by the values; the
-way back makes them again, so only query, key and value are saved.  Dropout draws the numbers of a block by their
-position in the stream, both times.  Sources of the scheme: Rabe and Staats, arXiv 2112.05682; Dao et al., 2205.14135.
+backward pass computes them again, so only query, key and value are saved.  Dropout draws the numbers of a block by
+their position in the stream, both times.
+
+Sources of the scheme: Rabe and Staats, arXiv 2112.05682; Dao et al., 2205.14135.
 """
 
 from __future__ import annotations

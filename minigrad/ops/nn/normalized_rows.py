@@ -1,6 +1,7 @@
 """Row functions of layer_norm and rms_norm, forward and backward: scalar functions in a `RowFn`.
 
-The result of a backward row multiplies by the powers of the scale.  So the sums that need the mean take one loop.
+A backward row sums its products with the unscaled values and multiplies the sums by powers of the scale at the end,
+so one loop computes all sums that need the mean.
 `normalization.py` declares the ops.
 """
 

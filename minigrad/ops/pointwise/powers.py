@@ -54,6 +54,8 @@ def hypot(input, other):
 def pow(input, exponent):
     """Return input**exponent; negative bases with integer exponents work.  Integers stay integers and wrap.
 
+    An integer base to a negative integer exponent is 0, except for the bases 1 and -1.
+
     Gradient: with a the input and b the exponent, g*b*a**(b-1) for a (0 where b is 0), and g*a**b*log(a) for b (0
     where a is 0 and b >= 0; nan where a < 0).
     """

@@ -15,7 +15,7 @@ from minigrad.errors import ArgumentError, DTypeError, ShapeError
 from minigrad.ops.casting import cast
 from minigrad.ops.creation import arange, tensor
 from minigrad.ops.indexing.gathering import gather
-from minigrad.ops.indexing.sorting import argsort, sort
+from minigrad.ops.indexing.sorting import argsort, from_ties, sort
 from minigrad.ops.pointwise.blends import lerp
 from minigrad.ops.pointwise.clamping import clamp
 from minigrad.ops.pointwise.compare import where
@@ -82,9 +82,10 @@ def at_shares(name: str, x: Tensor, q: Any, dim: int | None, keepdim: bool, how:
 
 @composed()
 def nanmedian(input: Tensor, dim: OneDim = None, keepdim: Flag = False) -> Any:
-    """Return `median` of the elements that are not nan; nan if there is none."""
+    """Return `median` of the elements that are not nan; nan if there is none.  Gradient: as of `median`."""
     if dim is None:
-        return nanmedian(reshape(input, (input.numel(),)), 0).values
+        row = reshape(input, (input.numel(),))
+        return from_ties(row, nanmedian(row.detach(), 0).values)
     row = input if input.ndim else reshape(input, (1,))
     if not row.shape[dim]:
         raise ShapeError(f"nanmedian: {describe(input)} has no element along dim {dim}", op="nanmedian")

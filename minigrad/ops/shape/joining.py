@@ -104,7 +104,7 @@ def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: Alon
     if not isinstance(split_size_or_sections, (list, tuple)):
         size = as_int(split_size_or_sections, "the size", "split")
         if size <= 0:
-            raise ArgumentError(f"split: the parts of {describe(x)} need a positive size, got {size}", op="split")
+            raise ArgumentError(f"split: the parts of {describe(x)} must have a positive size, got {size}", op="split")
         sizes = [min(size, n - k) for k in range(0, n, size)] or [0]
     else:
         sizes = [as_int(size, "a size", "split") for size in split_size_or_sections]

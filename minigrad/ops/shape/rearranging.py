@@ -71,7 +71,7 @@ def swapdims(input: Tensor, dim0: int, dim1: int) -> Tensor:
 
 @composed(out=False)
 def adjoint(input: Tensor) -> Tensor:
-    """Return a view with the last two dims swapped; of complex numbers, which there are not, the conjugates."""
+    """Return a view with the last two dims swapped; the same as `mT`, as no dtype is complex."""
     if input.ndim < 2:
         raise ShapeError(f"adjoint: expected at least 2 dims, got {describe(input)}", op="adjoint")
     return transpose(input, -2, -1)
