@@ -147,20 +147,15 @@ def pull_back(
                 g = hooked(node, 0, g)
             if node.id in targets:
                 arrived.append((targets[node.id], g))
-            # What stands for a node wants to see what its rule returns.
-            plain = node.__class__ is BackpropOp and not create
-            if plain and node.op in PARTS and added_in_place(node, g, table, owned, wanted):
-                g = None
-                if early is not None:
-                    early.passed(node.id, table)
-                continue
             gradients: Gradients = (g,)
         else:
             gradients = [table.pop(key, None) for key in node.ids]
             if node.hooks:
                 gradients = [None if g is None else hooked(node, k, g) for k, g in enumerate(gradients)]
             arrived += [(targets[key], g) for key, g in zip(node.ids, gradients) if g is not None and key in targets]
-        pairs = node.pull(gradients, wanted, create)
+        plain = node.__class__ is BackpropOp and not create
+        added = plain and node.op in PARTS and added_in_place(node, gradients[0], table, owned, wanted)
+        pairs = [] if added else node.pull(gradients, wanted, create)
         pairs.reverse()
         while pairs:  # one by one: none is held while the next node is visited
             parent, partial = pairs.pop()

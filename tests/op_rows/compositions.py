@@ -121,7 +121,7 @@ def _neighbours(x: np.ndarray) -> np.ndarray:
 
 SEEN = np.array([[True, False, True], [True, True, False]])
 X, LINE = ("real", (2, 4, 3)), ("real", (4,))
-SEQUENCE = ("real", (3, 2, 8)), ("real", (8, 2)), ("real", (2, 2)), ("real", (2, 2))
+SEQUENCE = ("real", (3, 2, 8)), ("real", (8, 2)), ("unit", (2, 2)), ("positive", (2, 2))
 SUMS, R_STATE = ("real", (2, 12)), ("real", R)
 
 
@@ -177,8 +177,8 @@ NETWORKS = [
          SUMS, SUMS, R_STATE, ops=("lstm_step", "lstm_step_backward"), kernels=True),
     _row("lstm_step-gates", lambda x, hidden, c: lstm_step(x, hidden, c).gates, lambda x, hidden, c: _gates(x + hidden),
          SUMS, SUMS, R_STATE, ops=("lstm_step",)),
-    _row("lstm_sequence", lambda x, w, h, c: (lambda y: (y.hs * 2.0 + y.cs).sum(0))(lstm_sequence(x, w, h, c)), _sequence,
-         *SEQUENCE, ops=("lstm_sequence", "lstm_sequence_backward")),
+    _row("lstm_sequence", lambda x, w, h, c: (lambda y: (y.hs * 2.0 + y.cs).sum(0))(lstm_sequence(x, w, h, c)),
+         _sequence, *SEQUENCE, ops=("lstm_sequence", "lstm_sequence_backward")),
     _row("lstm_sequence-gates", lambda x, w, h, c: lstm_sequence(x, w, h, c).gates[0],
          lambda x, w, h, c: _gates(x[0] + h @ w.T), *SEQUENCE, ops=("lstm_sequence",)),
     _row("gru_step-gates", lambda x, hidden, h: (lambda y: y.gates * y.gates + y.h_next.sum())(gru_step(x, hidden, h)),

@@ -136,7 +136,7 @@ def write(template: Callable[..., Any], operands: tuple[DType, ...], out: DType,
         },
         constants={"LOWEST": lowest, "START": "T(0)" if mean else lowest, "MEAN": str(int(mean)), "ROUND": "16"},
         arrays=(*operands, out, *more),
-        helpers=(pool.search, pool.reach, pool.places) if "search" in template.__code__.co_names else (),
+        helpers=(pool.search, pool.reach, pool.corners_of) if "search" in template.__code__.co_names else (),
         results="out, counts" if mean else "out",
     )
     return load("_".join(["pool", name, *(d.short for d in (*operands, out))]), text)

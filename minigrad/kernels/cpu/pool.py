@@ -88,12 +88,12 @@ def pooled(x, out, N):  # type: ignore[no-untyped-def]
     leave(line)
 
 
-def search(x, N, at, ends, found, line, best, taps):  # type: ignore[no-untyped-def]
+def search(x, N, at, ends, earliest, line, best, taps):  # type: ignore[no-untyped-def]
     """For each output of the plane at x[at], the largest element of its window, and the first tap that has it, counted
-    row by row.  ends, found: those of `places`; a tap of `found` is the maximum until a larger one is found.
+    row by row.  ends, earliest: those of `corners_of`; a tap of `earliest` is the maximum until a larger one is earliest.
 
-    What all windows have at a tap lies side by side in `line`, so whole vectors are compared, without a branch that
-    nobody could predict.  `ROUND` outputs more are compared than there are, so that no vector is a part of one.
+    The elements of all windows at a tap lie side by side in `line`, so whole vectors are compared, without a branch
+    that nobody could predict.  Up to `ROUND` outputs more are compared than there are, so no vector is incomplete.
     """
     O1 = N.out1
     O2 = N.out2
@@ -107,7 +107,7 @@ def search(x, N, at, ends, found, line, best, taps):  # type: ignore[no-untyped-
     whole = (outputs + ROUND - 1) // ROUND * ROUND
     for o in range(whole):
         best[o] = LOWEST
-        taps[o] = found[o]
+        taps[o] = earliest[o]
     tap = 0
     for a in range(N.window0):
         for b in range(M1):
@@ -147,9 +147,9 @@ def reach(ends, at, count, window, dilation, pad, stride, size):  # type: ignore
         ends[at + 2 * a + 1] = max(start, min(count, (size - 1 + low) // stride + 1))
 
 
-def places(N, corners, offsets, ends, found):  # type: ignore[no-untyped-def]
+def corners_of(N, corners, offsets, ends, earliest):  # type: ignore[no-untyped-def]
     """Where each window begins in a dense plane, how far each tap lies behind that, which outputs have a tap inside the
-    image along each dim, and the first tap inside of each output (-1 for a window of padding)."""
+    image along each dim, and the first tap of each output that is inside (-1 for a window of padding)."""
     reach(ends, 0, N.out0, N.window0, N.dilation0, N.pad0, N.stride0, N.size0)
     reach(ends, 2 * N.window0, N.out1, N.window1, N.dilation1, N.pad1, N.stride1, N.size1)
     reach(ends, 2 * (N.window0 + N.window1), N.out2, N.window2, N.dilation2, N.pad2, N.stride2, N.size2)
@@ -172,7 +172,7 @@ def places(N, corners, offsets, ends, found):  # type: ignore[no-untyped-def]
                 there = a < N.window0 and r0 + a * N.dilation0 < N.size0
                 there = there and b < N.window1 and r1 + b * N.dilation1 < N.size1
                 there = there and c < N.window2 and r2 + c * N.dilation2 < N.size2
-                found[o] = np.int32((a * N.window1 + b) * N.window2 + c) if there else np.int32(-1)
+                earliest[o] = np.int32((a * N.window1 + b) * N.window2 + c) if there else np.int32(-1)
                 corners[o] = (r0 * N.size1 + r1) * N.size2 + r2
                 o += 1
 
@@ -184,14 +184,14 @@ def max_pool_indices(x, out, positions, N):  # type: ignore[no-untyped-def]
     line = workspace(whole + ROUND, T)
     best = workspace(whole + ROUND, T)
     taps = workspace(whole + ROUND, np.int32)
-    found = workspace(whole + ROUND, np.int32)
+    earliest = workspace(whole + ROUND, np.int32)
     corners = workspace(whole, np.int64)
     offsets = workspace(N.window0 * N.window1 * N.window2, np.int64)
     ends = workspace(2 * (N.window0 + N.window1 + N.window2), np.int64)
-    places(N, corners, offsets, ends, found)
+    corners_of(N, corners, offsets, ends, earliest)
     for plane in range(first, last):
         at = N.x + plane // N.channels * N.x_image + plane % N.channels * N.x_channel
-        search(x, N, at, ends, found, line, best, taps)
+        search(x, N, at, ends, earliest, line, best, taps)
         to = N.to + plane * whole
         for o in range(whole):
             tap = taps[o]
@@ -200,7 +200,7 @@ def max_pool_indices(x, out, positions, N):  # type: ignore[no-untyped-def]
     leave(ends)
     leave(offsets)
     leave(corners)
-    leave(found)
+    leave(earliest)
     leave(taps)
     leave(best)
     leave(line)
@@ -212,15 +212,15 @@ def max_pool_pick(h, x, out, N):  # type: ignore[no-untyped-def]
     line = workspace(whole + ROUND, T)
     best = workspace(whole + ROUND, T)
     taps = workspace(whole + ROUND, np.int32)
-    found = workspace(whole + ROUND, np.int32)
+    earliest = workspace(whole + ROUND, np.int32)
     corners = workspace(whole, np.int64)
     offsets = workspace(N.window0 * N.window1 * N.window2, np.int64)
     ends = workspace(2 * (N.window0 + N.window1 + N.window2), np.int64)
-    places(N, corners, offsets, ends, found)
+    corners_of(N, corners, offsets, ends, earliest)
     for plane in range(first, last):
         n = plane // N.channels
         c = plane % N.channels
-        search(x, N, N.x + n * N.x_image + c * N.x_channel, ends, found, line, best, taps)
+        search(x, N, N.x + n * N.x_image + c * N.x_channel, ends, earliest, line, best, taps)
         ph = N.y + n * N.y_image + c * N.y_channel
         for o in range(whole):
             v = T(0)
@@ -234,7 +234,7 @@ def max_pool_pick(h, x, out, N):  # type: ignore[no-untyped-def]
     leave(ends)
     leave(offsets)
     leave(corners)
-    leave(found)
+    leave(earliest)
     leave(taps)
     leave(best)
     leave(line)
@@ -248,16 +248,16 @@ def max_pool_back(g, x, out, N):  # type: ignore[no-untyped-def]
     line = workspace(outputs + ROUND, T)
     best = workspace(outputs + ROUND, T)
     taps = workspace(outputs + ROUND, np.int32)
-    found = workspace(outputs + ROUND, np.int32)
+    earliest = workspace(outputs + ROUND, np.int32)
     corners = workspace(outputs, np.int64)
     offsets = workspace(N.window0 * N.window1 * N.window2, np.int64)
     ends = workspace(2 * (N.window0 + N.window1 + N.window2), np.int64)
-    places(N, corners, offsets, ends, found)
+    corners_of(N, corners, offsets, ends, earliest)
     sums = workspace(whole, T)
     for plane in range(first, last):
         n = plane // N.channels
         c = plane % N.channels
-        search(x, N, N.x + n * N.x_image + c * N.x_channel, ends, found, line, best, taps)
+        search(x, N, N.x + n * N.x_image + c * N.x_channel, ends, earliest, line, best, taps)
         pg = N.y + n * N.y_image + c * N.y_channel
         for j in range(whole):
             sums[j] = T(0)
@@ -274,7 +274,7 @@ def max_pool_back(g, x, out, N):  # type: ignore[no-untyped-def]
     leave(ends)
     leave(offsets)
     leave(corners)
-    leave(found)
+    leave(earliest)
     leave(taps)
     leave(best)
     leave(line)

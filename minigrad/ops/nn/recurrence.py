@@ -97,7 +97,7 @@ def _chosen(asked: Sequence[bool], gradients: Gradients) -> Gradients:
     return tuple([g if wanted else None for g, wanted in zip(gradients, asked, strict=True)])
 
 
-def _stacked(values: Sequence[Tensor], size: int, flags: Flags) -> list[Tensor]:
+def stacked(values: Sequence[Tensor], size: int, flags: Flags) -> list[Tensor]:
     """Return the values of a batch, with those that are the same for all repeated."""
     return [stretched(x, flag, size) for x, flag in zip(values, flags, strict=True)]
 
@@ -148,7 +148,7 @@ def lstm_sums(dh: Tensor, dc: Tensor, dgates: Tensor | None, c: Tensor, c_next: 
         lambda g0, g1, c_next, gates: lstm_state(or_zeros(g0, c_next), or_zeros(g1, c_next), c_next, gates),
     ),
     joint=lambda g0, g1, g2, c, c_next, gates, *, asked: _lstm_gradients(asked, g0, g1, g2, c, c_next, gates),
-    batch=lambda x, hidden, c, *, batch, flags: tuple(lstm_step(*_stacked((x, hidden, c), batch, flags))),
+    batch=lambda x, hidden, c, *, batch, flags: tuple(lstm_step(*stacked((x, hidden, c), batch, flags))),
     namespace=(), out=False,
 )  # fmt: skip
 def lstm_step(backend: Any, h: Spec, c_next: Spec, gates_out: Spec, x: Tensor, hidden: Tensor, c: Tensor):
@@ -216,7 +216,7 @@ def gru_sums(dh: Tensor, dgates: Tensor | None, hidden: Tensor, h: Tensor, activ
         lambda g0, gates: gru_state(g0, gates),
     ),
     joint=lambda g0, g1, hidden, h, gates, *, asked: _gru_gradients(asked, g0, g1, hidden, h, gates),
-    batch=lambda x, hidden, h, *, batch, flags: tuple(gru_step(*_stacked((x, hidden, h), batch, flags))),
+    batch=lambda x, hidden, h, *, batch, flags: tuple(gru_step(*stacked((x, hidden, h), batch, flags))),
     namespace=(), out=False,
 )  # fmt: skip
 def gru_step(backend: Any, h_next: Spec, gates_out: Spec, x: Tensor, hidden: Tensor, h: Tensor):

@@ -19,7 +19,7 @@ from minigrad.declare.decorators import kernel
 from minigrad.declare.rules import floating
 from minigrad.errors import ShapeError
 from minigrad.ops.creation import zeros_like
-from minigrad.ops.nn.recurrence import LSTM, LSTM_BACK, gates, lstm_state, lstm_sums, or_zeros
+from minigrad.ops.nn.recurrence import LSTM, LSTM_BACK, gates, lstm_state, lstm_step, lstm_sums, or_zeros, stacked
 from minigrad.ops.pointwise.arithmetic import add
 from minigrad.ops.shape.joining import cat, stack
 from minigrad.ops.shape.views import reshape
@@ -62,10 +62,10 @@ def _gradients(
     kept = (weight, h, c, hs, cs, activated)
     dhs = or_zeros(dhs, hs)
     if dgates is not None or is_grad_enabled() or not are_plain(dhs, dcs, *kept):
-        found: Gradients = in_tensor_code(dhs, dcs, dgates, *kept)
+        results: Gradients = in_tensor_code(dhs, dcs, dgates, *kept)
     else:
-        found = lstm_sequence_backward(dhs, *kept, dcs)
-    return tuple([g if wanted else None for g, wanted in zip(found, asked, strict=True)])
+        results = lstm_sequence_backward(dhs, *kept, dcs)
+    return tuple([g if wanted else None for g, wanted in zip(results, asked, strict=True)])
 
 
 def in_tensor_code(
@@ -86,12 +86,23 @@ def in_tensor_code(
     return dsums, reshape(dsums, (-1, weight.shape[0])).T @ reshape(read, (-1, weight.shape[1])), dh, dc
 
 
+def _one_by_one(values: list[Tensor]) -> tuple[Tensor, ...]:
+    """Return the results for a batch in front of all operands, a time after the other."""
+    sums, weight, h, c = values
+    times = []
+    for x in sums.unbind(1):
+        h, c, activated = lstm_step(x, h @ weight.mT, c)
+        times.append((h, c, activated))
+    return tuple([stack(of_all, 1) for of_all in zip(*times, strict=True)])
+
+
 @kernel(
     dtype=lambda op, specs: (floating(op, specs),) * 3, shape=_shapes, outputs=("hs", "cs", "gates"),
     vjp=(_rule(0), _rule(1), _rule(2), _rule(3)),
     joint=lambda g0, g1, g2, weight, h, c, hs, cs, gates, *, asked: _gradients(
         asked, g0, g1, g2, weight, h, c, hs, cs, gates
     ),
+    batch=lambda sums, weight, h, c, *, batch, flags: _one_by_one(stacked((sums, weight, h, c), batch, flags)),
     namespace=(), out=False,
 )  # fmt: skip
 def lstm_sequence(
