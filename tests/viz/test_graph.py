@@ -173,3 +173,11 @@ def test_explanation_names_declaration_and_kernel_file() -> None:
     files = mg.viz.kernels(y)
     assert len(files) == 1 and Path(files[0]).read_text().count("def kernel(") == 1
     assert "a constant: made from no Var" in mg.viz.explanation(x.detach())
+
+
+def test_a_parameter_that_is_an_op_is_shown_by_its_name() -> None:
+    x = mg.Var([1.0, 2.0], device="reference")
+    part = x.narrow(0, 1, 1)
+    (gradient,) = mg.autograd.grad((part * part).sum(), [x], create_graph=True)
+    text = str(mg.viz.graph(gradient.sum()).svg())
+    assert "view=narrow<" in text and "views.py" not in text
