@@ -107,7 +107,7 @@ class Tape(Sequence[Row]):
 
     def summary(self) -> list[str]:
         """Return the totals."""
-        result = [f"{self.what}: {len(self)} ops hold {in_units(self.saved)} for the way back"]
+        result = [f"{self.what}: {len(self)} ops hold {in_units(self.saved)} for the backward pass"]
         if self.peak is not None:
             result.append(f"a backward pass takes up to {in_units(self.peak)} more")
         best = self.halves()

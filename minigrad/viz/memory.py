@@ -40,9 +40,9 @@ class Memory(Picture):
         self.rows, self.forward, self.backward = rows, forward, backward
         self.peak = max(backward, default=0)
         self.at = max((k for k, held in enumerate(backward) if held == self.peak), default=0)
-        where = f", on the way back at {row_name(rows[self.at])}" if rows else ""
+        where = f", in the backward pass at {row_name(rows[self.at])}" if rows else ""
         notes = [f"{describe(y)}: at most {in_units(self.peak)} held{where}"]
-        notes.append(f"{in_units(max(forward, default=0))} of saved values when the way back begins")
+        notes.append(f"{in_units(max(forward, default=0))} of saved values when the backward pass begins")
         if not more:
             notes.append(f"gradients are not counted on {y.device}")
         title = f"memory of {describe(y)}"
@@ -172,7 +172,7 @@ def blocks(picture: Memory, floor: float, across: float, up: float) -> list[str]
             parts.append(label(left + width / 2, top + high / 2 + 4, name, 10, font_family=MONO))
         passing = picture.backward[k] - picture.forward[k]
         if passing:
-            hint = f"on the way back at {name}: {in_units(passing)} on top, {in_units(picture.backward[k])} in all"
+            hint = f"in the backward pass at {name}: {in_units(passing)} on top, {in_units(picture.backward[k])} in all"
             at = LEFT + (2 * count - k - 1) * across
             parts.append(box(at, floor - picture.backward[k] * up, across, passing * up, PASSING, hint, ACCENT))
     return parts

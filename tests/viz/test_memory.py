@@ -1,4 +1,4 @@
-"""Bytes held over the way forward and the way back."""
+"""Bytes held over the forward and the backward pass."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ def test_the_text_and_the_drawing_say_the_same(tmp_path: Path) -> None:
     x = mg.Var(mg.ones(SIZE // 4))
     picture = mg.viz.memory(chain(x, 3).sum())
     lines = str(picture).splitlines()
-    assert lines[0] == "float32(): at most 16 kB held, on the way back at tanh(1024,)"
-    assert lines[1] == "12 kB of saved values when the way back begins"
+    assert lines[0] == "float32(): at most 16 kB held, in the backward pass at tanh(1024,)"
+    assert lines[1] == "12 kB of saved values when the backward pass begins"
     bars = [line.count("#") for line in lines[2:6]]
     assert bars[0] >= 8 and all(abs(bar - k * bars[2] / 3) < 1 for bar, k in zip(bars, (1, 2, 3, 3), strict=True))
     assert max(map(len, lines)) <= 72
@@ -79,7 +79,7 @@ def test_the_text_and_the_drawing_say_the_same(tmp_path: Path) -> None:
     root = ET.fromstring(picture.save(tmp_path / "a.svg").read_text())
     hints = [part.text or "" for part in root.iter("{http://www.w3.org/2000/svg}title")]
     assert hints.count("tanh(1024,) holds 4 kB") == 3
-    assert sum(hint.startswith("on the way back at tanh(1024,): ") for hint in hints) == 3
+    assert sum(hint.startswith("in the backward pass at tanh(1024,): ") for hint in hints) == 3
     assert "peak" in [part.text for part in root.iter("{http://www.w3.org/2000/svg}text")]
 
 

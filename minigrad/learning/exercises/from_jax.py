@@ -163,7 +163,7 @@ EXERCISES = {
         "A nested thing as one vector: flat parts side by side, and the sizes to cut it again.",
         (
             "Collect the leaves in a list, in an order that you can find again: mg.func.tree_map visits them in one.",
-            "flat is mg.cat of leaf.reshape(-1). For the way back, flat.split(sizes), and tree_map over the old tree, "
+            "flat is mg.cat of leaf.reshape(-1). For the inverse, flat.split(sizes), and tree_map over the old tree, "
             "with a function that takes the next part each time.",
             "leaves = []; mg.func.tree_map(leaves.append, tree); unravel(flat): parts = iter(flat.split([x.numel() for "
             "x in leaves])); return mg.func.tree_map(lambda x: next(parts).reshape(x.shape), tree).",

@@ -130,7 +130,7 @@ EXERCISES = {
         grade_careful_sum, careful_sum,
     ),
     "A1.4": Exercise(
-        "The loss is scaled before the way back, and the gradient after it is wide enough.",
+        "The loss is scaled before the backward pass, and the gradient after it is wide enough.",
         (
             "The gradient of scale * loss is scale * gradient. What is multiplied, and where?",
             "mg.grad(loss(w) * scale, w) is the scaled gradient, in float16. Divided there, it is too small again.",
