@@ -164,7 +164,8 @@ def finding(vertices: Sequence[Vertex], ends: set[int], dtype: DType) -> str:
     came_in = {v: max((vertices[p].errors[dtype].total.size for p in v.parents), default=0.0) for v in vertices}
     vertex = max(under(vertices, ends), key=lambda v: v.errors[dtype].total.size / max(came_in[v], 1.0))
     own, total = (size_text(error, eps) for error in (vertex.errors[dtype].own, vertex.errors[dtype].total))
-    return f"{text}; most goes at {named(vertex)}: {came_in[vertex]:.2g} eps came in, {own} arose, {total} go on"
+    where = f"most digits are lost at {named(vertex)}"
+    return f"{text}; {where}: {came_in[vertex]:.2g} eps came in, {own} arose, {total} go on"
 
 
 def under(vertices: Sequence[Vertex], ends: set[int]) -> list[Vertex]:

@@ -181,3 +181,12 @@ def test_a_parameter_that_is_an_op_is_shown_by_its_name() -> None:
     (gradient,) = mg.autograd.grad((part * part).sum(), [x], create_graph=True)
     text = str(mg.viz.graph(gradient.sum()).svg())
     assert "view=narrow<" in text and "views.py" not in text
+
+
+def test_a_page_can_show_a_drawing_smaller_on_a_phone() -> None:
+    x = mg.Var([1.0, 2.0], name="x", device="reference")
+    graph, steps = mg.viz.graph(x * x), mg.viz.step(x * x)
+    width = ET.fromstring(graph.svg()).get("width")
+    for page in (graph.html(), steps._repr_html_(), mg.viz.tensor(x).html):
+        assert '<svg style="--w:' in page
+    assert f'<svg style="--w:{width}px"' in graph.html() and "--w" not in graph.svg()

@@ -50,10 +50,12 @@ def test_a_difference_is_exact_and_shows_what_came_in() -> None:
         came = [found.vertices[p].errors[dtype].total.size for p in by_name(found, "sub").parents]
         assert errors.own.size == 0 and max(came) <= 0.5 and errors.total.size > 10
         assert all(found.vertices[p].errors[dtype].own.size <= 0.5 for p in by_name(found, "sub").parents)
-    assert "most goes at #5 sub() at " in str(found) and "bfloat16: the result is 0, and 0.015807437 in" in str(found)
+    assert "most digits are lost at #5 sub() at " in str(
+        found
+    ) and "bfloat16: the result is 0, and 0.015807437 in" in str(found)
     better = mg.viz.precision(lambda x: 1.0 / ((x + 1.0).sqrt() + x.sqrt()), 1000.0)
     assert all(better.vertices[-1].errors[dtype].total.size < 1 for dtype in better.dtypes)
-    assert "most goes" not in str(better)
+    assert "most digits are lost" not in str(better)
 
 
 def test_the_rounding_of_inputs_and_of_numbers_is_an_error_of_theirs() -> None:
@@ -114,8 +116,8 @@ def test_what_the_result_does_not_come_of_is_not_blamed() -> None:
 
     found = mg.viz.precision(mg.func.grad(loss), 1.5 * 2.0**-6, dtypes=["float16"])
     squares = [vertex for vertex in found.vertices if vertex.errors[mg.float16].own.size == 1024.0]
-    assert len(squares) >= 2 and f"most goes at #{squares[0].number} " not in str(found)
-    assert "no digit is right; most goes at #" in str(found)
+    assert len(squares) >= 2 and f"most digits are lost at #{squares[0].number} " not in str(found)
+    assert "no digit is right; most digits are lost at #" in str(found)
 
 
 def test_several_results_views_whole_numbers_and_masks() -> None:
