@@ -227,7 +227,7 @@ def test_all_that_was_measured_is_on_the_page_and_the_readme_says_the_same(site:
     assert "\n".join(benchmarks.comparison(DOCS / "benchmarks")) in readme
 
 
-@pytest.mark.parametrize("name", ["graph.svg", "house.svg", "stepper.svg"])
+@pytest.mark.parametrize("name", ["graph.svg", "layers.svg", "stepper.svg"])
 def test_a_picture_that_is_kept_is_what_is_drawn_now(drawn: Path, name: str) -> None:
     now, kept = ((folder / name).read_text(encoding="utf-8") for folder in (drawn, DOCS / "pictures"))
     assert boxes(now) == boxes(kept), "run: python -m docs.pictures.draw"
