@@ -13,6 +13,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+PRIVATE = (".doctrees", ".buildinfo")  # what Sphinx stores for its next build
 SITE = Path(__file__).resolve().parent / "_build" / "html"
 
 
@@ -26,11 +27,30 @@ def publish(target: str, site: Path = SITE) -> int:
         if shutil.which("rsync") is None:
             print("docs.publish: rsync is not installed; install it, or name a folder", file=sys.stderr)
             return 1
-        return subprocess.run(["rsync", "-az", "--delete", f"{site}/", target], check=False).returncode
-    shutil.copytree(site, target, dirs_exist_ok=True)
-    (Path(target) / ".nojekyll").touch()  # GitHub Pages leaves out folders such as _static without it
-    print(f"docs.publish: the site is in {Path(target).resolve()}")
-    return 0
+        leave_out = [f"--exclude={name}" for name in PRIVATE]
+        return subprocess.run(["rsync", "-az", "--delete", *leave_out, f"{site}/", target], check=False).returncode
+    fault = refusal(target, site)
+    if not fault:
+        try:
+            shutil.copytree(site, target, dirs_exist_ok=True, ignore=shutil.ignore_patterns(*PRIVATE))
+            (Path(target) / ".nojekyll").touch()  # GitHub Pages leaves out folders such as _static without it
+        except OSError as error:
+            fault = f"{target} cannot be written: {error.strerror or 'some files were not copied'}"
+    print(
+        f"docs.publish: {fault or f'the site is in {Path(target).resolve()}'}", file=sys.stderr if fault else sys.stdout
+    )
+    return 1 if fault else 0
+
+
+def refusal(target: str, site: Path) -> str:
+    """Return why a target cannot be meant as a folder, or ""."""
+    if not target:
+        return "the target is empty; name a folder, or user@host:path"
+    if "@" in target and "/" not in target and not Path(target).exists():
+        return f"{target} is not a folder; write {target}:path for a host"
+    if Path(target).resolve().is_relative_to(site.resolve()):
+        return f"{target} is the site itself; name a folder outside it"
+    return ""
 
 
 def main(argv: Sequence[str] | None = None) -> int:

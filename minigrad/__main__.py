@@ -34,9 +34,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     except OSError as error:  # a full disk, a folder that is not there
         with suppress(OSError):
-            print(f"python -m minigrad: cannot write {error.filename or 'the output'}: {error.strerror}; choose "
-                  f"another place for it", file=sys.stderr)  # fmt: skip
+            print(f"python -m minigrad: cannot write {error.filename or 'the output'}: {error.strerror}; free some "
+                  f"space, or run the command in a folder that you may write to", file=sys.stderr)  # fmt: skip
         discard_output()
+        return 1
+    except Exception as error:
+        from minigrad.errors import KernelError
+
+        if not isinstance(error, KernelError):
+            raise
+        with suppress(OSError):
+            print(f"python -m minigrad: {error}", file=sys.stderr)
         return 1
     return status
 

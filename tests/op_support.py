@@ -6,10 +6,11 @@ import zlib
 from typing import Any
 
 import numpy as np
+import pytest
 from op_rows.row import DOMAINS, Row
 
 import minigrad as mg
-from minigrad.errors import DTypeError
+from minigrad.errors import DTypeError, GradientError
 from minigrad.runtime.data import host_array
 from minigrad.runtime.tensor import Tensor
 
@@ -74,6 +75,25 @@ def assert_close(row: Row, got: Tensor, want: Any, dtype: str) -> None:
         np.testing.assert_array_equal(have, want, err_msg=differ)
     else:
         np.testing.assert_allclose(have, want.astype(np.float64), rtol=rtol, atol=rtol, err_msg=differ)
+
+
+def assert_untracked(row: Row, y: Tensor) -> None:
+    """The result requires no gradient, and a backward pass raises."""
+    assert not y.requires_grad, (
+        f"{row}: smooth=False promises a result without a gradient, and fn returned a tracked tensor; remove it"
+    )
+    with pytest.raises(GradientError, match="carries no gradient"):
+        y.backward()
+
+
+def assert_refuses_backward(row: Row, y: Tensor) -> None:
+    """The op has no derivative rule, and the error states this."""
+    try:
+        y.sum().backward()
+    except GradientError as error:
+        assert "is not differentiable in its operand" in str(error)
+    else:
+        raise AssertionError(f"{row}: slope=True promises that backward raises, and it returned gradients; remove it")
 
 
 def wrap(want: np.ndarray, dtype: Any) -> np.ndarray:

@@ -1,6 +1,7 @@
 """The command line: what `kernel` and `doctor` print, and how they refuse."""
 
 import ast
+import importlib.metadata
 import importlib.util
 import os
 import re
@@ -13,7 +14,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.__main__ import main
-from minigrad.cli import greeting
+from minigrad.cli import doctor, greeting
 from minigrad.cli.doctor import find_op
 from minigrad.cli.samples import operands_of, params_of
 from minigrad.declare.record import schema
@@ -137,7 +138,20 @@ def test_doctor_reports_that_kernels_run(capsys):
     assert lines["cuda"].startswith("yes: ") or lines["cuda"].endswith("runs the same kernels without a GPU")
     assert lines["cuda compiler"].startswith(("yes, without a device too: ", "no: "))
     assert lines["pack"].startswith(("none", "not used")) or " kernels for x86-64-v" in lines["pack"]
+    assert lines["resvg-py"] and lines["svglib"], "the packages that save .png and .pdf"
     assert re.fullmatch(r"(\d+ (compiled|from the cache|from the pack|as Python)(, )?)+", lines["kernels here"])
+
+
+def test_doctor_says_how_to_install_what_pictures_lack(monkeypatch):
+    monkeypatch.setattr(doctor.metadata, "version", missing_version)
+    lines = doctor.report()
+    for package, ending in (("resvg-py", ".png"), ("svglib", ".pdf")):
+        told = f"not installed: no picture can be saved as {ending}; run {sys.executable} -m pip install {package}"
+        assert lines[package] == told
+
+
+def missing_version(package):
+    raise importlib.metadata.PackageNotFoundError(package)
 
 
 def test_a_reader_who_leaves_early_is_no_error():
@@ -199,7 +213,7 @@ def test_an_output_that_cannot_be_written_is_one_sentence(command):
             [sys.executable, "-m", "minigrad", *command], stdout=full, stderr=subprocess.PIPE, text=True
         )
     assert done.returncode == 1
-    assert done.stderr.startswith("python -m minigrad: cannot write the output: No space left on device; choose ")
+    assert done.stderr.startswith("python -m minigrad: cannot write the output: No space left on device; free ")
     assert done.stderr.count("\n") == 1
 
 
@@ -211,8 +225,16 @@ def test_no_command_ends_in_a_traceback_where_it_cannot_write(name, capsys, monk
     monkeypatch.setattr("minigrad.__main__.run", fail)
     more = {"kernel": ["mul"], "pack": ["--cpu", "x86-64-v3"]}.get(name, [])
     assert main([name, *more]) == 1
-    told = "python -m minigrad: cannot write /nowhere/x.svg: No such file or directory; choose another place for it\n"
+    told = "python -m minigrad: cannot write /nowhere/x.svg: No such file or directory; free some space, "
+    told += "or run the command in a folder that you may write to\n"
     assert capsys.readouterr().err == told
+
+
+def test_warmup_without_a_cache_ends_in_a_sentence(capsys, tmp_path):
+    (tmp_path / "a_file").touch()
+    with mg.override(cache_dir=tmp_path / "a_file"):
+        assert main(["warmup"]) == 1
+    assert capsys.readouterr().err.startswith(f"python -m minigrad: the kernel cache {tmp_path}/a_file")
 
 
 def test_a_pipe_whose_reader_has_gone_ends_a_command_quietly():

@@ -8,7 +8,7 @@ import numpy as np
 import op_table
 import pytest
 from op_rows.row import FLOATS, Row
-from op_support import arrays, assert_close, operands, result_of, wide
+from op_support import arrays, assert_close, assert_refuses_backward, assert_untracked, operands, result_of, wide
 
 import minigrad as mg
 
@@ -31,11 +31,18 @@ def compared(row: Row, dtype: str = "float32") -> None:
             {"shapes": ((2, 3), (3,))},
             "Row 'tanh': shapes and domains must have one entry per operand, got 2 shapes and 1",
         ),
+        ({"domains": ("real", "real")}, "Row 'tanh': domains= lists 2 operands, and fn does not accept 2 arguments"),
+        (
+            {"numpy": lambda x, y: x},
+            "Row 'tanh': domains= lists 1 operand, and numpy does not accept 1 argument; .*'y'",
+        ),
+        ({"numpy": np.add}, "Row 'tanh': domains= lists 1 operand, and numpy does not accept 1 argument; .*2 operands"),
+        ({"tolerance": 0.0}, "Row 'tanh': tolerance must be above 0, a factor on the allowed error, got 0.0"),
     ],
 )
 def test_a_field_that_cannot_be_right_is_named(fields: dict[str, Any], sentence: str) -> None:
     with pytest.raises(ValueError, match=sentence):
-        Row("tanh", mg.tanh, np.tanh, **fields)
+        Row(**{"name": "tanh", "fn": mg.tanh, "numpy": np.tanh, **fields})
 
 
 def test_an_op_that_is_not_there_is_named() -> None:
@@ -45,6 +52,14 @@ def test_an_op_that_is_not_there_is_named() -> None:
         Row("a", mg.tanh, np.tanh, ops=("tahn",)).check_ops(mg.schema)
     with pytest.raises(ValueError, match=r"Row 'tahn': neither mg nor mg\.nn\.functional has this function"):
         op_table._row("tahn", np.tanh)
+
+
+def test_a_row_that_denies_a_gradient_is_named() -> None:
+    x = mg.Var([1.0], device="reference")
+    with pytest.raises(AssertionError, match=r"Row 'tanh': smooth=False promises .*, and fn returned a tracked tensor"):
+        assert_untracked(Row("tanh", mg.tanh, np.tanh, smooth=False), x.tanh())
+    with pytest.raises(AssertionError, match="Row 'tanh': slope=True promises that backward raises, and it returned"):
+        assert_refuses_backward(Row("tanh", mg.tanh, np.tanh, slope=True), x.tanh())
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from minigrad.cli import stubs
 
 def test_the_stub_file_is_what_would_be_written_now() -> None:
     text = stubs.PATH.read_text(encoding="utf-8")
-    assert text == stubs.text(), "write it anew: python -m minigrad.cli.stubs"
+    assert text == stubs.text(), "the stubs are out of date; run: python -m minigrad.cli.stubs"
 
 
 def test_every_attached_method_is_there_with_its_parameters() -> None:

@@ -3,14 +3,14 @@
 from pathlib import Path
 
 import minigrad as mg
-from docs.pictures import house, stepper
+from docs.pictures import layers, stepper
 
 HERE = Path(__file__).parent
 
 
 def main(folder: Path = HERE) -> None:
-    """Draw the stepper of the README, the graph of the index, and the house of the page on architecture."""
-    (folder / "house.svg").write_text(house.draw(), encoding="utf-8")
+    """Draw the stepper of the README, the graph of the index, and the layers of the page on architecture."""
+    (folder / "layers.svg").write_text(layers.draw(), encoding="utf-8")
     mg.manual_seed(0)
     x = mg.randn(8, 4)
     w1, b1, w2 = mg.Var(mg.randn(4, 6), name="w1"), mg.Var(mg.zeros(6), name="b1"), mg.Var(mg.randn(6, 3), name="w2")

@@ -8,6 +8,7 @@ import platform
 import sys
 from collections import Counter
 from importlib import metadata
+from typing import Final
 
 import minigrad as mg
 from minigrad.backends.parallel import get_num_threads, threading_layer
@@ -22,7 +23,9 @@ from minigrad.kernels.cpu.processor import features, level
 from minigrad.kernels.objects import settings as settings_of_numba
 from minigrad.kernels.store import cache_folder, loaded, source
 from minigrad.viz.explain import kernel_files
+from minigrad.viz.export import PACKAGES
 
+MISSING: Final = "not installed"
 # Where functions consist of ops, and have no kernel of their own.
 COMPOSED = ("minigrad.ops.", "minigrad.nn.", "minigrad.api.methods", "minigrad.api.pytorch")
 
@@ -39,6 +42,9 @@ def report() -> dict[str, str]:
     lines = {"minigrad": mg.__version__, "python": f"{platform.python_version()} on {platform.platform()}"}
     for package in ("numba", "llvmlite", "numpy", "ml_dtypes", "graphviz"):
         lines[package] = version_of(package)
+    for ending, package in PACKAGES.items():
+        absent = f": no picture can be saved as {ending}; run {sys.executable} -m pip install {package}"
+        lines[package] = (version := version_of(package)) + (absent if version == MISSING else "")
     try:
         with mg.override(parallel_threshold=0):
             total = (mg.ones(64) + mg.arange(64, dtype=mg.float32)).sum().item()
@@ -61,7 +67,7 @@ def version_of(package: str) -> str:
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
-        return "not installed"
+        return MISSING
 
 
 def vector_text() -> str:

@@ -46,7 +46,9 @@ def new_op(
     name = name or function.__name__.strip("_")
     ours = (function.__module__ or "").startswith("minigrad.")
     if ours and not function.__doc__:
-        raise DeclarationError(f"{where}: the op {name} has no docstring", op=name)
+        raise DeclarationError(
+            f"{where}: the op {name} has no docstring; state the function and its gradient in one", op=name
+        )
     if ours and listed and name in schema:
         raise DeclarationError(f"{where}: the op {name} is declared already, at {schema[name].where}", op=name)
     both = [param for param in params if param in operands]

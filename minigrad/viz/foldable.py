@@ -14,7 +14,7 @@ from itertools import combinations, islice
 
 from minigrad.viz import folding, svg
 from minigrad.viz.folding import Group
-from minigrad.viz.picture import alive
+from minigrad.viz.picture import alive, fitting
 from minigrad.viz.svg import Edge, Node
 
 NODES = 3000  # of all drawings together
@@ -60,7 +60,7 @@ class Foldable:
             if drawings and len(nodes) > budget:
                 continue
             budget -= len(nodes)
-            picture = svg.draw(nodes, edges, title=title, legend=legend)
+            picture = fitting(svg.draw(nodes, edges, title=title, legend=legend))
             name = " ".join(sorted(state))
             drawings.append(
                 f'<template data-open="{name}">{picture}</template>'

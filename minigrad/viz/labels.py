@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.autodiff.grads import GradStore
+from minigrad.core.op import Op
 from minigrad.runtime.data import host_array
 from minigrad.runtime.graph import BackpropOp
 from minigrad.runtime.tensor import Tensor
@@ -27,7 +28,8 @@ def of_op(node: BackpropOp, known: Known, gradient: Tensor | None = None) -> str
     lines += remembered(node, -1, [" = ".join(part for part in (name, short(result)) if part)])
     lines += [f"grad {short(gradient)}"] if short(gradient) else []
     params = [item for item in node.params.items() if item[1] != node.op.params.get(item[0])]
-    lines += [f"{key}={value}" for key, value in params if not isinstance(value, (tuple, dict)) or len(value) < 6]
+    shown = [item for item in params if not isinstance(item[1], (tuple, dict)) or len(item[1]) < 6]
+    lines += [f"{key}={value.label if isinstance(value, Op) else value}" for key, value in shown]
     if node.saved is None and node.op.saves[node.mask]:
         lines.append("saved values freed")
     elif node.saved:

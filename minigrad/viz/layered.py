@@ -56,9 +56,13 @@ class Arrangement:
     height: float
 
 
-def arrange(nodes: Sequence[N], edges: Sequence[tuple[N, N]], sizes: Mapping[N, tuple[float, float]]) -> Arrangement:
+def arrange(
+    nodes: Sequence[N], edges: Sequence[tuple[N, N]], sizes: Mapping[N, tuple[float, float]],
+    gaps: Mapping[N, float] | None = None,
+) -> Arrangement:  # fmt: skip
     """Return coordinates for boxes of the given `(width, height)` and for the edges `(source, target)` between them.
 
+    gaps: the distance of the arrows that meet at a node, where there must be space between them, as for labels.
     Several edges between the same two nodes are drawn side by side. Edges that go over very many ranks are
     routed straight in a graph that is too big for a bend at each rank.
 
@@ -80,7 +84,8 @@ def arrange(nodes: Sequence[N], edges: Sequence[tuple[N, N]], sizes: Mapping[N, 
     tops, bottoms = _stack(grid, x, [float(sizes[n][1]) for n in nodes])
     row_of = {k: r for r, row in enumerate(grid.rows) for k in row}
     boxes = [(x[k], (tops[row_of[k]] + bottoms[row_of[k]]) / 2, *sizes[node]) for k, node in enumerate(nodes)]
-    routes = _routes(grid, boxes, x, [(tops[row_of[k]], bottoms[row_of[k]]) for k in range(len(x))])
+    wide = {number[node]: gap for node, gap in (gaps or {}).items()}
+    routes = _routes(grid, boxes, x, wide, [(tops[row_of[k]], bottoms[row_of[k]]) for k in range(len(x))])
     left = min([cx - w / 2 for cx, _, w, _ in boxes] + [px for route in routes for px, _ in route])
     right = max([cx + w / 2 for cx, _, w, _ in boxes] + [px for route in routes for px, _ in route])
     return Arrangement(
@@ -195,11 +200,15 @@ def _stack(grid: Grid, x: list[float], heights: list[float]) -> tuple[list[float
 
 
 def _routes(
-    grid: Grid, boxes: list[tuple[float, float, float, float]], x: list[float], spans: list[tuple[float, float]]
+    grid: Grid,
+    boxes: list[tuple[float, float, float, float]],
+    x: list[float],
+    wide: dict[int, float],
+    spans: list[tuple[float, float]],
 ) -> list[list[Point]]:
     """Route from the lower side of the source through its rank's gap, straight past ranks between, to the target."""
-    leaving = _ports(grid, x, boxes, end=0)
-    arriving = _ports(grid, x, boxes, end=-1)
+    leaving = _ports(grid, x, boxes, {}, end=0)
+    arriving = _ports(grid, x, boxes, wide, end=-1)
     routes = []
     for i, chain in enumerate(grid.chains):
         (_, ya, _, ha), (_, yb, _, hb) = boxes[chain[0]], boxes[chain[-1]]
@@ -215,7 +224,9 @@ def _routes(
     return routes
 
 
-def _ports(grid: Grid, x: list[float], boxes: list[tuple[float, float, float, float]], *, end: int) -> list[float]:
+def _ports(
+    grid: Grid, x: list[float], boxes: list[tuple[float, float, float, float]], wide: dict[int, float], *, end: int
+) -> list[float]:
     """Return the x at which each edge touches the box at one end: side by side, in the order of their other ends."""
     meeting: dict[int, list[int]] = {}
     for i, chain in enumerate(grid.chains):
@@ -223,7 +234,7 @@ def _ports(grid: Grid, x: list[float], boxes: list[tuple[float, float, float, fl
     port = [0.0] * len(grid.chains)
     for k, members in meeting.items():
         members.sort(key=lambda i: (x[grid.chains[i][-2 if end else 1]], i))
-        gap = min(PORT_GAP, 0.7 * boxes[k][2] / len(members))
+        gap = wide.get(k, min(PORT_GAP, 0.7 * boxes[k][2] / len(members)))
         for position, i in enumerate(members):
             port[i] = boxes[k][0] + gap * (position - (len(members) - 1) / 2)
     return port

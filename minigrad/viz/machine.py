@@ -137,7 +137,7 @@ def as_text(columns: dict[str, list[Listing]]) -> str:
     for title, kernels in columns.items():
         lines.append(f"== {title}")
         if not kernels:
-            lines.append("no kernel: a view, or the gradient as it is")
+            lines.append("no kernel: the gradient is passed on as it is, or as a view")
         for each in kernels:
             lines += [f"-- {Path(each.file).name}", *([each.facts] if each.facts else []), each.scalar, each.loops]
     return "\n".join(lines)
@@ -148,9 +148,9 @@ def as_html(heading: str, columns: dict[str, list[Listing]]) -> str:
     made = []
     for title, kernels in columns.items():
         parts = [f"<h4>{escape(title)}</h4>"]
-        parts += ["<p>no kernel: a view, or the gradient as it is</p>"] if not kernels else []
+        parts += ["<p>no kernel: the gradient is passed on as it is, or as a view</p>"] if not kernels else []
         for each in kernels:
-            parts.append(f"<p><code>{escape(Path(each.file).name)}</code> {escape(each.facts)}</p>")
+            parts.append(f"<p><code>{escape(Path(each.file).name)}</code><br>{escape(each.facts)}</p>")
             views = (("function of one element", each.scalar, True), ("the loops around it", each.loops, True),
                      ("LLVM", each.llvm, False), ("assembly", each.assembly, False))  # fmt: skip
             for name, text, opened in views:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 from pathlib import Path
 
@@ -66,7 +67,13 @@ class Picture:
 
 def scrolling(svg: str) -> str:
     """Put an SVG into an element that scrolls on a narrow page."""
-    return f'<div class="mg-drawing">{svg}</div>'
+    return f'<div class="mg-drawing">{fitting(svg)}</div>'
+
+
+def fitting(svg: str) -> str:
+    """Write the width of an SVG document as a variable of the stylesheet, which shrinks it on a narrow page."""
+    width = re.search(r' width="(\d+)"', svg)
+    return svg.replace("<svg ", f'<svg style="--w:{width[1]}px" ', 1) if width else svg
 
 
 def save_page(path: str | Path, title: str, body: str, endings: str = ".html") -> Path:

@@ -19,7 +19,7 @@ from minigrad.viz import svg
 from minigrad.viz.film import Frame, Share, Walk, frames_of, texts_of
 from minigrad.viz.graph import Graph, expect_graph, graph
 from minigrad.viz.known import caller_names
-from minigrad.viz.picture import alive, save_page
+from minigrad.viz.picture import alive, fitting, save_page
 from minigrad.viz.terminal import LINES, shortened
 
 
@@ -66,7 +66,7 @@ class Steps:
         return alive(
             "step",
             'tabindex="0" role="region" aria-label="the backward pass step by step"',
-            f'{controls(len(items))}<div class="mg-stage"><div class="mg-picture">{self.picture()}</div>'
+            f'{controls(len(items))}<div class="mg-stage"><div class="mg-picture">{fitting(self.picture())}</div>'
             f'<ol class="mg-frames" start="0">{"".join(items)}</ol></div>{kernels}',
         )
 
@@ -98,7 +98,7 @@ class Steps:
             f"<tr><th>{escape(self.names[node])}</th><td>{value_html(value)}</td></tr>"
             for node, value in self.leaves.items()
         )
-        return f'<li data-node="" data-edges=""><h4>end</h4><p>What arrived at the Vars:</p><table>{rows}</table></li>'
+        return f'<li data-node="" data-edges=""><h4>end</h4><p>The gradients of the Vars:</p><table>{rows}</table></li>'
 
     def item(self, frame: Frame) -> str:
         """Return one frame as an item of the list."""
@@ -108,10 +108,10 @@ class Steps:
         bound = ", ".join(f"{escape(name)} is {escape(what)}" for name, what in frame.operands)
         parts = [
             f"<h4>{escape(frame.title)}</h4><p>It computed {frame.forward[1]}, where {bound}.</p>",
-            table("arrives", frame.arrived),
-            table("kept for it", frame.saved),
+            table("incoming gradient", frame.arrived),
+            table("saved values", frame.saved),
             "".join(share_html(share) for share in frame.shares),
-            f"<p>backward() lets go of {escape(frame.freed)}.</p>" if frame.freed else "",
+            f"<p>backward() frees {escape(frame.freed)}.</p>" if frame.freed else "",
             f"<p>Your line: <code>{escape(frame.source)}</code></p>" if frame.source else "",
             f"<p>Declared at <code>{escape(frame.declared)}</code></p>",
         ]

@@ -116,7 +116,7 @@ def as_svg(x: Tensor, title: str, notes: list[str], shown: range, positions: lis
         parts.append(label(left + CELL / 2, up + CELL / 2 + 4, known.get(position, ""), fill=ink, font_family=MONO))
         parts.append(label(left + CELL / 2, up + CELL + 11, str(position), 9, fill=LINE, font_family=MONO))
     top += (max(0, len(shown) - 1) // ROW + 1) * (CELL + 16) + 18
-    parts.append(label(MARGIN, top, "elements, each with its place", 12, "start", font_weight="bold"))
+    parts.append(label(MARGIN, top, "elements, each with its position in memory", 12, "start", font_weight="bold"))
     top += 8
     columns = max(1, x.shape[-1] if x.ndim else 1)
     block = x.shape[-2] if x.ndim > 1 else 1

@@ -42,6 +42,7 @@ KINDS: Final = {
 HEAD_SIZE: Final = 13.0
 TEXT_SIZE: Final = 11.0
 LINE_HEIGHT: Final = 16.0
+WIDENED: Final = 6  # arrows: a box of more would be wider than a screen
 PADDING: Final = 10.0
 MARGIN: Final = 14.0
 ARROW: Final = LIGHT["arrow"]
@@ -100,7 +101,10 @@ def draw(
                 f"draw: the node {node.id!r} is of kind {node.kind!r}, which is none of {', '.join(KINDS)}"
             )
     sizes = {node.id: _size(node) for node in nodes}
-    plan = arrange([node.id for node in nodes], [(edge.source, edge.target) for edge in edges], sizes)
+    gaps = _gaps(edges)
+    for id_, gap in gaps.items():  # every arrow must meet its box
+        sizes[id_] = max(sizes[id_][0], gap * (sum(edge.target == id_ for edge in edges) - 1) + 24), sizes[id_][1]
+    plan = arrange([node.id for node in nodes], [(edge.source, edge.target) for edge in edges], sizes, gaps)
     left, right = _label_widths(edges, plan)
     legend_width = sum(24 + _advance(text, TEXT_SIZE) for _, text in legend)
     right = max(right, legend_width - plan.width - left)
@@ -179,6 +183,21 @@ def _edge_label(edge: Edge, route: list[Point], plan: Arrangement) -> str:
         *at, font_family=MONO, fill=LIGHT["paper"], stroke=LIGHT["paper"], stroke_width="3", aria_hidden="true"
     )
     return around + label(*at, font_family=MONO, class_="edge-label")
+
+
+def _gaps(edges: Iterable[Edge]) -> dict[str, float]:
+    """Return the distance between arrows at each node at which three to six with labels meet.
+
+    The labels of two arrows are on either side of them.  Of more arrows, each label needs space before the next arrow.
+    """
+    labels: dict[str, list[str]] = {}
+    for edge in edges:
+        labels.setdefault(edge.target, []).append(edge.label)
+    return {
+        target: 14 + max(_advance(text, TEXT_SIZE - 1) for text in texts)
+        for target, texts in labels.items()
+        if 2 < len(texts) <= WIDENED and any(texts)
+    }
 
 
 def _label_widths(edges: Iterable[Edge], plan: Arrangement) -> tuple[float, float]:

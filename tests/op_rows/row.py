@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -34,9 +35,22 @@ DOMAINS: dict[str, Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]]
 }
 
 
+def refusal(function: Callable[..., Any], count: int) -> str:
+    """Return why `function` does not accept `count` arguments, or ""."""
+    if isinstance(function, np.ufunc):
+        return "" if function.nin == count else f"it has {function.nin} operands"
+    try:
+        inspect.signature(function).bind(*[None] * count)
+    except TypeError as error:
+        return str(error)
+    except ValueError:  # a function of C without a signature
+        return ""
+    return ""
+
+
 @dataclass(frozen=True)
 class Row:
-    """fn: the minigrad call; numpy: the oracle; domains: one an operand.
+    """fn: the minigrad call; numpy: the oracle; domains: one per operand.
 
     ops: the names in the schema that the row proves.  shapes: operand shapes, None for elementwise (any shape).
     dtypes: of the operands that work; the others must raise DTypeError.  result: result dtype by operand dtype, when
@@ -78,6 +92,17 @@ class Row:
                 f"{self}: shapes and domains must have one entry per operand, got {len(self.shapes)} shapes and "
                 f"{len(self.domains)} domains"
             )
+
+        for field in ("fn", "numpy"):
+            fault = refusal(getattr(self, field), len(self.domains))
+            if fault:
+                count = len(self.domains)
+                raise ValueError(
+                    f"{self}: domains= lists {count} operand{'s' * (count > 1)}, and {field} does not accept {count} "
+                    f"argument{'s' * (count > 1)}; correct one of the two: {fault}"
+                )
+        if not self.tolerance > 0:
+            raise ValueError(f"{self}: tolerance must be above 0, a factor on the allowed error, got {self.tolerance}")
 
     def __str__(self) -> str:
         return f"Row {self.name!r}"

@@ -150,7 +150,28 @@ def test_the_site_is_copied_to_a_folder_and_sent_to_a_host(
         lambda command, check: sent.append(command) or subprocess.CompletedProcess(command, 0),
     )
     assert publish.publish("me@host:public/docs", site) == 0
-    assert sent == [["rsync", "-az", "--delete", f"{site}/", "me@host:public/docs"]]
+    (command,) = sent
+    assert command[:3] == ["rsync", "-az", "--delete"] and command[-2:] == [f"{site}/", "me@host:public/docs"]
+    assert [word for word in command if ".doctrees" in word] == ["--exclude=.doctrees"]
+
+
+def test_a_target_that_cannot_be_meant_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    publish = importlib.import_module("docs.publish")
+    site = tmp_path / "html"
+    (site / ".doctrees").mkdir(parents=True)
+    (site / "index.html").write_text("the site")
+    (tmp_path / "a_file").touch()
+    for target, told in (
+        ("me@host", "me@host is not a folder; write me@host:path for a host"),
+        ("", "the target is empty; name a folder"),
+        (str(site), "is the site itself; name a folder outside it"),
+        (str(site / "deep"), "is the site itself; name a folder outside it"),
+        (str(tmp_path / "a_file"), "cannot be written: "),
+    ):
+        assert publish.publish(target, site) == 1
+        assert told in capsys.readouterr().err
+    assert publish.publish(str(tmp_path / "public"), site) == 0
+    assert sorted(path.name for path in (tmp_path / "public").iterdir()) == [".nojekyll", "index.html"]
 
 
 def test_the_landing_page_has_a_picture_the_installation_and_code() -> None:
@@ -206,7 +227,7 @@ def test_all_that_was_measured_is_on_the_page_and_the_readme_says_the_same(site:
     assert "\n".join(benchmarks.comparison(DOCS / "benchmarks")) in readme
 
 
-@pytest.mark.parametrize("name", ["graph.svg", "house.svg", "stepper.svg"])
+@pytest.mark.parametrize("name", ["graph.svg", "layers.svg", "stepper.svg"])
 def test_a_picture_that_is_kept_is_what_is_drawn_now(drawn: Path, name: str) -> None:
     now, kept = ((folder / name).read_text(encoding="utf-8") for folder in (drawn, DOCS / "pictures"))
     assert boxes(now) == boxes(kept), "run: python -m docs.pictures.draw"

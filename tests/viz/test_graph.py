@@ -173,3 +173,20 @@ def test_explanation_names_declaration_and_kernel_file() -> None:
     files = mg.viz.kernels(y)
     assert len(files) == 1 and Path(files[0]).read_text().count("def kernel(") == 1
     assert "a constant: made from no Var" in mg.viz.explanation(x.detach())
+
+
+def test_a_parameter_that_is_an_op_is_shown_by_its_name() -> None:
+    x = mg.Var([1.0, 2.0], device="reference")
+    part = x.narrow(0, 1, 1)
+    (gradient,) = mg.autograd.grad((part * part).sum(), [x], create_graph=True)
+    text = str(mg.viz.graph(gradient.sum()).svg())
+    assert "view=narrow<" in text and "views.py" not in text
+
+
+def test_a_page_can_show_a_drawing_smaller_on_a_phone() -> None:
+    x = mg.Var([1.0, 2.0], name="x", device="reference")
+    graph, steps = mg.viz.graph(x * x), mg.viz.step(x * x)
+    width = ET.fromstring(graph.svg()).get("width")
+    for page in (graph.html(), steps._repr_html_(), mg.viz.tensor(x).html):
+        assert '<svg style="--w:' in page
+    assert f'<svg style="--w:{width}px"' in graph.html() and "--w" not in graph.svg()

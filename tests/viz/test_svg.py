@@ -1,6 +1,7 @@
 """The picture is one valid, self-contained SVG document in which every node and edge can be found."""
 
 import re
+from itertools import pairwise
 from xml.etree import ElementTree
 
 import pytest
@@ -48,6 +49,23 @@ def test_the_head_of_an_arrow_touches_the_upper_side_of_its_box():
 def test_labels_of_two_arrows_stand_on_either_side():
     left, right = of_class(parsed(NODES, EDGES), "edge-label")
     assert (left.get("text-anchor"), right.get("text-anchor")) == ("end", "start")
+
+
+def test_labels_of_three_arrows_do_not_touch():
+    names = ["input", "weight", "bias"]
+    root = parsed([Node(k, k) for k in [*names, "linear"]], [Edge(k, "linear", k) for k in names])
+    spans = []
+    for text in of_class(root, "edge-label"):
+        x, length = float(text.get("x")), len(text.text) * 0.6 * 10
+        spans.append((x - length, x) if text.get("text-anchor") == "end" else (x, x + length))
+    spans.sort()
+    assert all(before[1] < after[0] for before, after in pairwise(spans))
+    box = of_class(root, "node")[3].find(f"{SVG}rect")
+    left = float(box.get("x"))
+    tips = [
+        float(re.match(r"M([-0-9.]+)", edge.findall(f"{SVG}path")[1].get("d"))[1]) for edge in of_class(root, "edge")
+    ]
+    assert all(left < tip < left + float(box.get("width")) for tip in tips)
 
 
 def test_a_screen_reader_is_told_what_the_picture_is():

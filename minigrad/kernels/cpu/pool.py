@@ -90,7 +90,7 @@ def pooled(x, out, N):  # type: ignore[no-untyped-def]
 
 def search(x, N, at, ends, earliest, line, best, taps):  # type: ignore[no-untyped-def]
     """For each output of the plane at x[at], the largest element of its window, and the first tap that has it, counted
-    row by row.  ends, earliest: those of `corners_of`; a tap of `earliest` is the maximum until a larger one is earliest.
+    row by row.  ends, earliest: those of `corners_of`; a tap of `earliest` is the maximum until one is larger.
 
     The elements of all windows at a tap lie side by side in `line`, so whole vectors are compared, without a branch
     that nobody could predict.  Up to `ROUND` outputs more are compared than there are, so no vector is incomplete.

@@ -1,6 +1,6 @@
-"""The house: a floor for each stretch of the road that a call goes down, `house.svg` of the page on architecture.
+"""The layers of the package from top to bottom: `layers.svg` of the page on architecture.
 
-What a floor asks is the README's table, and which floor stands on which is `tests/test_layers.py`.
+The question of each layer is from the README's table, and the order of the layers from `tests/test_layers.py`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tests.test_layers import LAYERS
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "minigrad"
-WIDTH, LEFT, RIGHT, FLOOR, ROOF = 860, 70, 790, 62, 74
+WIDTH, LEFT, RIGHT, ROW, ROOF = 860, 70, 790, 62, 74
 MIDDLE = (LEFT + RIGHT) / 2
 LETTERS = 100  # of a question that fit on a line
 NAMES = 118  # letters of small names that do
@@ -22,20 +22,20 @@ QUIET = "#4a5560"
 
 
 def draw() -> str:
-    """The picture: the roof is what people import, the ground is what everything stands on."""
-    floors = [names for names in LAYERS if rooms(names)][::-1]
+    """Return the picture: on top the names that users import, at the bottom the modules that all others import."""
+    layers = [names for names in LAYERS if packages(names)][::-1]
     parts = [roof()]
     top = ROOF
-    for k, names in enumerate(floors[1:]):
-        parts += floor(names, top + k * FLOOR)
-    bottom = top + (len(floors) - 1) * FLOOR
-    parts += stairs(top, bottom)
-    title = "the house of minigrad: each floor imports from those below it"
+    for k, names in enumerate(layers[1:]):
+        parts += layer(names, top + k * ROW)
+    bottom = top + (len(layers) - 1) * ROW
+    parts += directions(top, bottom)
+    title = "the layers of minigrad: each imports from those below it"
     return drawing(WIDTH, bottom + 24, title, parts)
 
 
 def roof() -> str:
-    """What a user meets first."""
+    """Return the entrance: the import and the command."""
     points = f"{LEFT - 20},{ROOF} {MIDDLE:.0f},8 {RIGHT + 20},{ROOF}"
     return (
         f'<polygon points="{points}" fill="{PALE}" stroke="{LINE}"/>'
@@ -44,11 +44,11 @@ def roof() -> str:
     )
 
 
-def floor(names: tuple[str, ...], y: float) -> list[str]:
-    """A layer: its rooms side by side, what they are asked, and the files of one that has a floor to itself."""
-    there = rooms(names)
+def layer(names: tuple[str, ...], y: float) -> list[str]:
+    """Return a layer: its packages side by side, their question, and the files of a package that fills a layer."""
+    there = packages(names)
     width = (RIGHT - LEFT) / len(there)
-    parts = [box(LEFT, y, RIGHT - LEFT, FLOOR, PALE)]
+    parts = [box(LEFT, y, RIGHT - LEFT, ROW, PALE)]
     for k, name in enumerate(there):
         x = LEFT + k * width
         parts += [f'<polyline points="{x:.1f},{y} {x:.1f},{y + 27}" stroke="{LINE}"/>'] if k else []
@@ -62,8 +62,8 @@ def floor(names: tuple[str, ...], y: float) -> list[str]:
     return parts
 
 
-def stairs(top: float, bottom: float) -> list[str]:
-    """Imports go down; a call goes down as well, and its result comes back up."""
+def directions(top: float, bottom: float) -> list[str]:
+    """Return the arrows at the sides: imports and calls go down, results go up."""
     return [
         *arrow(LEFT - 34, top + 10, bottom - 8),
         label(LEFT - 34, bottom + 14, "imports", 11, fill=ACCENT),
@@ -74,7 +74,7 @@ def stairs(top: float, bottom: float) -> list[str]:
 
 
 def arrow(x: float, start: float, end: float, colour: str = ACCENT) -> list[str]:
-    """A vertical one, with its head at the end."""
+    """Return a vertical arrow, with its head at the end."""
     back = -10 if end > start else 10
     return [
         f'<polyline points="{x},{start} {x},{end + back}" stroke="{colour}" stroke-width="2"/>',
@@ -83,18 +83,18 @@ def arrow(x: float, start: float, end: float, colour: str = ACCENT) -> list[str]
 
 
 def inside(name: str) -> list[str]:
-    """Files and folders of a package, without those that are its own."""
+    """Return the files and folders of a package, without private ones."""
     found = (p.stem for p in sorted((PACKAGE / name).iterdir()) if p.suffix == ".py" or (p / "__init__.py").exists())
     return [stem for stem in found if not stem.startswith("_")]
 
 
-def rooms(names: tuple[str, ...]) -> list[str]:
-    """Those of a layer that there are."""
+def packages(names: tuple[str, ...]) -> list[str]:
+    """Return the modules and packages of a layer that exist."""
     return [name for name in names if (PACKAGE / name).is_dir() or (PACKAGE / f"{name}.py").exists()]
 
 
 def question(names: list[str]) -> str:
-    """What the README's table asks of the layer that these are in."""
+    """Return the question of these packages in the README's table."""
     table = re.findall(r"^\| (`[^|]+`) \| (.+) \|$", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
     for row, asked in table:
         if any(re.search(rf"`{name}(\.py|/)`", row) for name in names):
