@@ -15,14 +15,14 @@ KINDS = {
     "function": "Functions written by hand", "hooks": "hooks", "writes": "records of writes in place",
     "forward": "the ways of forward mode", "calls": "calls of Functions",
 }  # fmt: skip
-HEAD = """# Do the checks bite?
+HEAD = """# Mutation tests: do the checks notice a broken rule?
 
-Every rule is broken on purpose, one step at a time, and the suite's own checks are asked whether they notice:
-`python -m tests.mutation` (see `tests/mutation/`).  A term or a factor is dropped, operands or branches are swapped,
-a sign or a comparison is turned round, a transpose or the sum over a broadcast dim is left out, `keepdim` is the
-other, a dim is its neighbour, a rule is given another saved value; of machinery a statement or a check is left out, a
-condition is turned round, hooks run from the other end.  A mutant is *equivalent* where it changes nothing that a test
-could see.  This page is written by `python -m tests.mutation --write`, once for each change of rules.
+`python -m tests.mutation` breaks every derivative rule on purpose, in one place at a time, and runs the checks of the
+test suite (see `tests/mutation/`).  Each broken rule is a *mutant*.  In a rule, a mutant drops a term, a factor, a
+transpose or the sum over a broadcast dim.  It swaps operands or branches, or inverts a sign, a comparison or
+`keepdim`.  It uses a neighbouring dim or another saved value.  In other code, a mutant drops a statement or a check,
+inverts a condition, or reverses the order of hooks.  A mutant is *equivalent* if it changes nothing that a test could
+observe.  `python -m tests.mutation --write` writes this page, once for each change of rules.
 """
 
 
