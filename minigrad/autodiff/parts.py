@@ -19,13 +19,15 @@ from minigrad.runtime.tensor import Tensor
 PARTS: frozenset[Any] = frozenset(view.op for view in (basic_index, diagonal, narrow, select))  # type: ignore[attr-defined]
 
 
-def added_in_place(node: Any, g: Tensor, table: dict[int, Tensor], owned: set[int], wanted: set[int] | None) -> bool:
+def added_in_place(
+    node: Any, g: Tensor | None, table: dict[int, Tensor], owned: set[int], wanted: set[int] | None
+) -> bool:
     """Add the gradient of a view to that of its operand; return False, and do nothing, where the rule has to.
 
     That is where the operand has no gradient yet, where anything but the table holds it, or where dtypes differ.
     """
     key = node.parents[0].id
-    if key not in table or (wanted is not None and key not in wanted):
+    if g is None or key not in table or (wanted is not None and key not in wanted):
         return False
     if key not in owned and not (owned.__class__ is set and sole(table, key)):
         return False

@@ -116,3 +116,29 @@ def test_narrow_modules_have_narrow_results_and_gradients(network: Any, dtype: A
     sum(y.sum() for y in results).backward()
     assert {p.grad.dtype for p in module.parameters()} == {dtype}
     close([y.to(mg.float64) for y in results], wide, 0.02 if dtype is mg.float16 else 0.15)
+
+
+@pytest.mark.parametrize("bidirectional", [False, True])
+def test_a_long_sequence_of_an_lstm_is_several_launches_that_follow_each_other(
+    bidirectional: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module, x = layer("LSTM", bidirectional=bidirectional), real(7, 2, 3)
+
+    def values() -> list[Any]:
+        y, last = module(x)
+        return [y, *last, *mg.grad((y * y).sum() + last[1].sum(), list(module.parameters()))]
+
+    whole = values()
+    monkeypatch.setattr("minigrad.nn.modules.recurrent.LONGEST", 3)
+    close(values(), whole)
+
+
+def test_an_lstm_under_autocast_has_results_and_gradients_of_its_own_dtype() -> None:
+    module = layer("LSTM").float()
+    x = mg.Var(real(5, 2, 3).detach().numpy().astype(np.float32), device="reference")
+    whole, _ = module(x)
+    with mg.autocast("cpu", dtype=mg.bfloat16), mg.autocast("reference", dtype=mg.bfloat16):
+        y, _ = module(x)
+    assert y.dtype is mg.float32 and 0 < (y - whole).abs().max().item() < 0.02
+    y.sum().backward()
+    assert x.grad.dtype is mg.float32

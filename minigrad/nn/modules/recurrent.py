@@ -198,7 +198,7 @@ def is_sequence(x: Any, state: State, weights: dict[str, Any]) -> bool:
 def lstm_over_time(weights: dict[str, Any], x: Any, state: State, backwards: bool) -> tuple[Tensor, State]:
     """Run an LSTM over (time, batch, size), `LONGEST` times with one op; return the outputs and the last state."""
     bias = None if weights["bias_ih"] is None else weights["bias_ih"] + weights["bias_hh"]
-    sums = F.linear(x.flip(0) if backwards else x, weights["weight_ih"], bias)
+    sums = F.linear(x.flip(0) if backwards else x, weights["weight_ih"], bias).to(x.dtype)  # another one under autocast
     outputs = []
     for part in sums.split(LONGEST) if len(x) > LONGEST else (sums,):
         hs, cs, _ = lstm_sequence(part, weights["weight_hh"], *state)
