@@ -368,7 +368,7 @@ def test_a_picture_numbers_the_values_that_forward_made_in_between() -> None:
     assert "a value between, 2" in explanation(y)
 
 
-@pytest.mark.filterwarnings("ignore:Own. there is no rule for a batch")
+@pytest.mark.filterwarnings("ignore:Own. no batching rule is declared")
 def test_each_call_of_a_loop_over_a_batch_has_values_of_its_own() -> None:
     x = mg.Var([[1.0, 2.0], [3.0, 4.0]], dtype="float64", device="reference")
     own = function(lambda x: x * x, slope, keep_input)
@@ -426,7 +426,7 @@ def test_a_batch_by_its_vmap_or_by_a_loop() -> None:
     own = function(lambda x, n: x * x * n, slope, keep_input, vmap=staticmethod(vmap))
     found = batched(Call(own, (x[0], 2)), {}, [x], [True])
     assert found.tolist() == (x * x * 2.0).tolist() and seen == [(3, (0, None))]
-    with pytest.warns(UserWarning, match="Own: there is no rule for a batch"):
+    with pytest.warns(UserWarning, match="Own: no batching rule is declared"):
         found = batched(Call(Modern, (x[0],)), {}, [x], [True])
     assert found.tolist() == (x * x).tolist()
 

@@ -123,7 +123,7 @@ TRANSFORMS = {
 }
 
 
-@pytest.mark.filterwarnings("ignore:.*there is no rule for a batch")
+@pytest.mark.filterwarnings("ignore:.*no batching rule is declared")
 @pytest.mark.parametrize("transform", TRANSFORMS)
 @pytest.mark.parametrize("name", CASES)
 def test_transforms_of_it_are_those_of_what_it_computes(name: str, transform: str) -> None:

@@ -21,14 +21,14 @@ def test_values_and_derivatives_of_random_programs_are_right_to_third_order(firs
         check(program(seed))
 
 
-@pytest.mark.filterwarnings("ignore:.*there is no rule for a batch")
+@pytest.mark.filterwarnings("ignore:.*no batching rule is declared")
 @some
 def test_forward_mode_all_nestings_and_batches_of_random_programs_agree_with_reverse_mode(first: int) -> None:
     for seed in range(first, first + AT_ONCE):
         check_transforms(program(seed, writes=False), 3)
 
 
-@pytest.mark.filterwarnings("ignore:.*there is no rule for a batch")
+@pytest.mark.filterwarnings("ignore:.*no batching rule is declared")
 @some
 def test_derivatives_of_steps_in_checkpoints_hooks_batches_and_derivatives_are_right(first: int) -> None:
     for seed in range(first, first + AT_ONCE // 2):
