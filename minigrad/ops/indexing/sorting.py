@@ -17,7 +17,8 @@ from minigrad.declare.record import results_of
 from minigrad.declare.rules import index_dtype, same_shape, twice, values_and_positions
 from minigrad.errors import ArgumentError, ShapeError
 from minigrad.ops.indexing.gathering import gather, scatter_add, zeros_of
-from minigrad.ops.reduction.sums import amax
+from minigrad.ops.pointwise.compare import where
+from minigrad.ops.reduction.sums import amax, amin
 from minigrad.runtime.tensor import Tensor, describe
 
 
@@ -93,7 +94,9 @@ def from_ties(row: Tensor, value: Tensor) -> Tensor:
     if not row.dtype.is_float:
         return value
     ties = (row == value).logical_or((row != row).logical_and(value != value))
-    return amax(ties.where_cond(row, -math.inf))
+    # The other elements must not tie, so they are the other infinity where the value is one.
+    low, high = amin(where(ties, row, math.inf)), amax(where(ties, row, -math.inf))
+    return where(value == -math.inf, low, high)
 
 
 def _one(name: str, row: Tensor, position: Tensor, d: int, keepdim: bool) -> Any:
