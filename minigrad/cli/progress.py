@@ -6,9 +6,11 @@ import os
 import sys
 from typing import Any
 
+from minigrad.kernels.notice import watched
+
 
 def progress(*steps: Any, **words: Any) -> Any:
-    """tqdm's bar on stderr with its arguments.
+    """tqdm's bar on stderr with its arguments, if somebody watches: in a file or a pipe each update would stay.
 
     A terminal of a container may say that it has 0 columns and 0 lines, where tqdm draws nothing; it is taken for one
     of 80 columns.
@@ -20,4 +22,4 @@ def progress(*steps: Any, **words: Any) -> Any:
     except (AttributeError, OSError, ValueError):  # no terminal, or no stderr
         known = True
     size: dict[str, Any] = {"dynamic_ncols": True} if known else {"ncols": 80, "nrows": 24}
-    return tqdm(*steps, **size, **words)
+    return tqdm(*steps, **size, disable=not watched(), **words)

@@ -18,7 +18,7 @@ from typing import Any
 import minigrad as mg
 from minigrad.cli.progress import progress
 from minigrad.config import settings
-from minigrad.kernels.notice import silence, watched
+from minigrad.kernels.notice import silence
 from minigrad.kernels.store import cache_folder
 
 Work = Callable[[Any, tuple[int, int]], Any]
@@ -212,7 +212,7 @@ def run(dtypes: tuple[str, ...] = ("float32",), jobs: int | None = None) -> int:
 def watch(pending: dict[Future[str], tuple[Any, ...]], before: int) -> list[str]:
     """Wait for the pieces and show progress on a terminal; return the failures, a line each."""
     failed, left = [], set(pending)
-    with progress(total=len(pending), unit="piece", disable=not watched()) as bar:
+    with progress(total=len(pending), unit="piece") as bar:
         while left:
             # A first piece takes long; the clock and the kernels go on meanwhile.
             done, left = wait(left, timeout=0.5, return_when=FIRST_COMPLETED)
