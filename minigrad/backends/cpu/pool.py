@@ -29,7 +29,7 @@ from minigrad.kernels.store import load
 LARGEST = ("{1} if ({1} > {0}) | ({1} != {1}) else {0}", "{0}")
 MEAN = ("{0} + {1}", "T({0} * T({1} * {2}))")
 TEMPLATES: dict[str, Callable[..., Any]] = {
-    "values": pool.pooled, "positions": pool.max_pool_indices, "pick": pool.max_pool_pick, "back": pool.max_pool_back,
+    "positions": pool.max_pool_indices, "pick": pool.max_pool_pick, "back": pool.max_pool_back,
 }  # fmt: skip
 TASK = 4096  # elements of the image that a task reads, about
 COST = 2  # additions that one of them is worth
@@ -46,11 +46,17 @@ class Pool(Family):
         reads = part in ("pick", "back")
         outputs = before[0] if part == "back" else out
         numbers = numbers_of(outputs, x, before[0] if reads else x, out, part == "values", **windows)
-        operands = tuple(spec.dtype for spec in (others if reads else (x,)))
-        results = (out.dtype, int64) if part == "positions" else (out.dtype,)
         kind = kind_for(x, outputs, windows["window"], numbers)
-        kernel = self.kernel(write, TEMPLATES[part], operands, *results, kind=kind)
-        return bind(kernel, numbers, len(operands), len(results))
+        if part == "values":
+            return bind(self.kernel(write, pool.pooled, (x.dtype,), out.dtype, kind=kind), numbers, 1)
+        operands: tuple[Spec, ...] = others if reads else (x,)
+        results: tuple[Spec, ...] = (out,) if reads else (out, *before)
+        steps = Steps(self, results, operands)
+        tables = steps.constant(tables_of(outputs.shape, x.shape, **windows), int64)
+        dtypes = [*[y.dtype for y in results], tables.dtype]
+        kernel = self.kernel(write, TEMPLATES[part], tuple([spec.dtype for spec in operands]), *dtypes, kind=kind)
+        steps.then(kernel, *steps.operands, *steps.outs, tables, numbers=numbers)
+        return steps.launch
 
     @serves(requests.AvgPool)
     def average(
@@ -88,9 +94,30 @@ def numbers_of(
         sizes[name] = (*none, *layout.strides[2:])
     values |= {f"{name}{d}": of[d] for name, of in sizes.items() for d in range(3)}
     wide = values["size2"] * max(1, values["stride1"])
+    values["offsets"] = 2 * sum(sizes["window"]) + sum(sizes["out"])  # where they begin in the tables
     values["rows"] = max(1, min(values["out1"], TASK // max(1, wide)))
     parts = values["out0"] * -(-values["out1"] // values["rows"]) if rows else 1
     return headed(x.shape[0] * x.shape[1] * parts, pool.POOL.pack(**values))
+
+
+def tables_of(
+    outputs: Ints, image: Ints, window: Ints, stride: Ints, padding: Ints, dilation: Ints
+) -> NDArray[np.int64]:
+    """Return what the docstring of the templates describes, for three dims."""
+    missing = 3 - len(window)
+    dims = [(1, 1, 1, 1, 0, 1)] * missing
+    dims += zip(outputs[2:], image[2:], window, stride, padding, dilation, strict=True)
+    ends, starts = [], []
+    for count, size, taps, step, pad, spread in dims:
+        position = np.arange(count) * step - pad + np.arange(taps)[:, None] * spread  # of each tap of each output
+        inside = (position >= 0) & (position < size)
+        first = inside.argmax(1)
+        ends.append(np.stack([first, first + inside.sum(1)], 1).ravel())
+        starts.append(np.where(inside.any(0), inside.argmax(0), -1))
+    at = [np.arange(taps) * spread for _, _, taps, _, _, spread in dims]
+    _, size1, size2 = (d[1] for d in dims)
+    offsets = (at[0][:, None, None] * size1 + at[1][:, None]) * size2 + at[2]
+    return np.concatenate([*ends, *starts, offsets.ravel()])
 
 
 def kind_for(image: Spec, outputs: Spec, window: Ints, numbers: NDArray[np.int64]) -> str:
@@ -136,7 +163,7 @@ def write(template: Callable[..., Any], operands: tuple[DType, ...], out: DType,
         },
         constants={"LOWEST": lowest, "START": "T(0)" if mean else lowest, "MEAN": str(int(mean)), "ROUND": "16"},
         arrays=(*operands, out, *more),
-        helpers=(pool.search, pool.reach, pool.corners_of) if "search" in template.__code__.co_names else (),
+        helpers=(pool.search, pool.corner) if "search" in template.__code__.co_names else (),
         results="out, counts" if mean else "out",
     )
     return load("_".join(["pool", name, *(d.short for d in (*operands, out))]), text)

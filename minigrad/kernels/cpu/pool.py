@@ -13,6 +13,9 @@ Numbers of three dims end in 0, 1 and 2: those of the output, of the image (size
 dilations.  x: offset and strides of the image; y: those of a second operand; to: the offset of out, which is dense.
 rows: rows of outputs of a task, along the middle dim.
 `counts` are the reciprocals of the counts of a mean, one for each output along each dim.
+`tables` have for each tap along each dim the first of the outputs that have it inside the image, and the one after the
+last; for each output along each dim the first tap inside the image, or -1; and from `offsets` on how far each tap of a
+window lies behind its first one in a dense plane.
 """
 
 # ruff: noqa: F821
@@ -22,7 +25,7 @@ from minigrad.kernels.fields import Fields
 
 POOL = Fields(
     "channels out0 out1 out2 size0 size1 size2 window0 window1 window2 stride0 stride1 stride2 pad0 pad1 pad2 "
-    "dilation0 dilation1 dilation2 x x_image x_channel x0 x1 x2 y y_image y_channel y0 y1 y2 to rows"
+    "dilation0 dilation1 dilation2 x x_image x_channel x0 x1 x2 y y_image y_channel y0 y1 y2 to rows offsets"
 )
 
 
@@ -88,36 +91,44 @@ def pooled(x, out, N):  # type: ignore[no-untyped-def]
     leave(line)
 
 
-def search(x, N, at, ends, earliest, line, best, taps):  # type: ignore[no-untyped-def]
+def search(x, N, at, tables, line, best, taps):  # type: ignore[no-untyped-def]
     """For each output of the plane at x[at], the largest element of its window, and the first tap that has it, counted
-    row by row.  ends, earliest: those of `corners_of`; a tap of `earliest` is the maximum until one is larger.
+    row by row; -1 for a window of padding.
 
     The elements of all windows at a tap lie side by side in `line`, so whole vectors are compared, without a branch
     that nobody could predict.  Up to `ROUND` outputs more are compared than there are, so no vector is incomplete.
     """
     O1 = N.out1
     O2 = N.out2
+    M0 = N.window0
     M1 = N.window1
     M2 = N.window2
     step = N.stride2 * N.x2
-    down0 = N.stride0 * N.x0
-    down1 = N.stride1 * N.x1
-    corner = at - N.pad0 * N.x0 - N.pad1 * N.x1 - N.pad2 * N.x2
     outputs = N.out0 * O1 * O2
     whole = (outputs + ROUND - 1) // ROUND * ROUND
     for o in range(whole):
         best[o] = LOWEST
-        taps[o] = earliest[o]
+        taps[o] = 0
+    if N.pad0 + N.pad1 + N.pad2 > 0:
+        # The first tap inside the image is the maximum until a larger element comes, even if it is the lowest number.
+        inside = 2 * (M0 + M1 + M2)
+        for row in range(N.out0 * O1):
+            a = tables[inside + row // O1]
+            b = tables[inside + N.out0 + row % O1]
+            for j in range(O2):
+                c = tables[inside + N.out0 + O1 + j]
+                taps[row * O2 + j] = np.int32(-1 if min(a, b, c) < 0 else (a * M1 + b) * M2 + c)
+    corner = at - N.pad0 * N.x0 - N.pad1 * N.x1 - N.pad2 * N.x2
     tap = 0
-    for a in range(N.window0):
+    for a in range(M0):
         for b in range(M1):
             for c in range(M2):
-                first0 = ends[2 * a]
-                last0 = ends[2 * a + 1]
-                first1 = ends[2 * (N.window0 + b)]
-                last1 = ends[2 * (N.window0 + b) + 1]
-                first2 = ends[2 * (N.window0 + M1 + c)]
-                n = ends[2 * (N.window0 + M1 + c) + 1] - first2
+                first0 = tables[2 * a]
+                last0 = tables[2 * a + 1]
+                first1 = tables[2 * (M0 + b)]
+                last1 = tables[2 * (M0 + b) + 1]
+                first2 = tables[2 * (M0 + M1 + c)]
+                n = tables[2 * (M0 + M1 + c) + 1] - first2
                 if (last0 - first0) * (last1 - first1) * n < outputs:
                     for o in range(whole):
                         line[o] = LOWEST
@@ -126,7 +137,7 @@ def search(x, N, at, ends, earliest, line, best, taps):  # type: ignore[no-untyp
                     for o1 in range(first1, last1):
                         to = (o0 * O1 + o1) * O2 + first2
                         row = line[to : to + n]
-                        q = start + o0 * down0 + o1 * down1 + first2 * step
+                        q = start + o0 * N.stride0 * N.x0 + o1 * N.stride1 * N.x1 + first2 * step
                         for j in range(n):
                             row[j] = LOAD_X(x[np.uint64(q + j * step)])
                 for o in range(whole):
@@ -138,143 +149,93 @@ def search(x, N, at, ends, earliest, line, best, taps):  # type: ignore[no-untyp
                 tap += 1
 
 
-def reach(ends, at, count, window, dilation, pad, stride, size):  # type: ignore[no-untyped-def]
-    """For each tap along a dim, the outputs from the first to before the last that have it inside the image."""
-    for a in range(window):
-        low = pad - a * dilation
-        start = min(count, max(0, (low + stride - 1) // stride))
-        ends[at + 2 * a] = start
-        ends[at + 2 * a + 1] = max(start, min(count, (size - 1 + low) // stride + 1))
+def corner(N, row):  # type: ignore[no-untyped-def]
+    """Where the first window of a row of outputs begins in a dense plane."""
+    i0 = row // N.out1 * N.stride0 - N.pad0
+    i1 = row % N.out1 * N.stride1 - N.pad1
+    return (i0 * N.size1 + i1) * N.size2 - N.pad2
 
 
-def corners_of(N, corners, offsets, ends, earliest):  # type: ignore[no-untyped-def]
-    """Where each window begins in a dense plane, how far each tap lies behind that, which outputs have a tap inside the
-    image along each dim, and the first tap of each output that is inside (-1 for a window of padding)."""
-    reach(ends, 0, N.out0, N.window0, N.dilation0, N.pad0, N.stride0, N.size0)
-    reach(ends, 2 * N.window0, N.out1, N.window1, N.dilation1, N.pad1, N.stride1, N.size1)
-    reach(ends, 2 * (N.window0 + N.window1), N.out2, N.window2, N.dilation2, N.pad2, N.stride2, N.size2)
-    tap = 0
-    for a in range(N.window0):
-        for b in range(N.window1):
-            for c in range(N.window2):
-                offsets[tap] = (a * N.dilation0 * N.size1 + b * N.dilation1) * N.size2 + c * N.dilation2
-                tap += 1
-    o = 0
-    for o0 in range(N.out0):
-        r0 = o0 * N.stride0 - N.pad0
-        a = (max(0, -r0) + N.dilation0 - 1) // N.dilation0
-        for o1 in range(N.out1):
-            r1 = o1 * N.stride1 - N.pad1
-            b = (max(0, -r1) + N.dilation1 - 1) // N.dilation1
-            for o2 in range(N.out2):
-                r2 = o2 * N.stride2 - N.pad2
-                c = (max(0, -r2) + N.dilation2 - 1) // N.dilation2
-                there = a < N.window0 and r0 + a * N.dilation0 < N.size0
-                there = there and b < N.window1 and r1 + b * N.dilation1 < N.size1
-                there = there and c < N.window2 and r2 + c * N.dilation2 < N.size2
-                earliest[o] = np.int32((a * N.window1 + b) * N.window2 + c) if there else np.int32(-1)
-                corners[o] = (r0 * N.size1 + r1) * N.size2 + r2
-                o += 1
-
-
-def max_pool_indices(x, out, positions, N):  # type: ignore[no-untyped-def]
-    """out[n, c, o] = the largest element of the window; places = where in its plane, counted row by row, the first such
-    element is."""
-    whole = N.out0 * N.out1 * N.out2
+def max_pool_indices(x, out, positions, tables, N):  # type: ignore[no-untyped-def]
+    """out[n, c, o] = the largest element of the window; positions = where in its plane, counted row by row, the first
+    such element is."""
+    O2 = N.out2
+    whole = N.out0 * N.out1 * O2
+    offsets = tables[N.offsets : N.offsets + N.window0 * N.window1 * N.window2]
     line = workspace(whole + ROUND, T)
     best = workspace(whole + ROUND, T)
     taps = workspace(whole + ROUND, np.int32)
-    earliest = workspace(whole + ROUND, np.int32)
-    corners = workspace(whole, np.int64)
-    offsets = workspace(N.window0 * N.window1 * N.window2, np.int64)
-    ends = workspace(2 * (N.window0 + N.window1 + N.window2), np.int64)
-    corners_of(N, corners, offsets, ends, earliest)
     for plane in range(first, last):
         at = N.x + plane // N.channels * N.x_image + plane % N.channels * N.x_channel
-        search(x, N, at, ends, earliest, line, best, taps)
+        search(x, N, at, tables, line, best, taps)
         to = N.to + plane * whole
-        for o in range(whole):
-            tap = taps[o]
-            out[to + o] = STORE(best[o])
-            positions[to + o] = corners[o] + offsets[tap] if tap >= 0 else 0
-    leave(ends)
-    leave(offsets)
-    leave(corners)
-    leave(earliest)
+        for row in range(N.out0 * N.out1):
+            p = corner(N, row)
+            for o in range(row * O2, row * O2 + O2):
+                out[to + o] = STORE(best[o])
+                positions[to + o] = p + offsets[taps[o]] if taps[o] >= 0 else 0
+                p += N.stride2
     leave(taps)
     leave(best)
     leave(line)
 
 
-def max_pool_pick(h, x, out, N):  # type: ignore[no-untyped-def]
+def max_pool_pick(h, x, out, tables, N):  # type: ignore[no-untyped-def]
     """out[n, c, o] = the element of h where x has the first largest of the window; 0 for a window of padding."""
-    whole = N.out0 * N.out1 * N.out2
+    O2 = N.out2
+    whole = N.out0 * N.out1 * O2
+    offsets = tables[N.offsets : N.offsets + N.window0 * N.window1 * N.window2]
     line = workspace(whole + ROUND, T)
     best = workspace(whole + ROUND, T)
     taps = workspace(whole + ROUND, np.int32)
-    earliest = workspace(whole + ROUND, np.int32)
-    corners = workspace(whole, np.int64)
-    offsets = workspace(N.window0 * N.window1 * N.window2, np.int64)
-    ends = workspace(2 * (N.window0 + N.window1 + N.window2), np.int64)
-    corners_of(N, corners, offsets, ends, earliest)
     for plane in range(first, last):
         n = plane // N.channels
         c = plane % N.channels
-        search(x, N, N.x + n * N.x_image + c * N.x_channel, ends, earliest, line, best, taps)
+        search(x, N, N.x + n * N.x_image + c * N.x_channel, tables, line, best, taps)
         ph = N.y + n * N.y_image + c * N.y_channel
         for o in range(whole):
             v = T(0)
             if taps[o] >= 0:
-                p = corners[o] + offsets[taps[o]]
+                p = corner(N, o // O2) + o % O2 * N.stride2 + offsets[taps[o]]
                 i2 = p % N.size2
                 i1 = p // N.size2 % N.size1
                 i0 = p // N.size2 // N.size1
                 v = LOAD_0(h[ph + i0 * N.y0 + i1 * N.y1 + i2 * N.y2])
             out[N.to + plane * whole + o] = STORE(v)
-    leave(ends)
-    leave(offsets)
-    leave(corners)
-    leave(earliest)
     leave(taps)
     leave(best)
     leave(line)
 
 
-def max_pool_back(g, x, out, N):  # type: ignore[no-untyped-def]
+def max_pool_back(g, x, out, tables, N):  # type: ignore[no-untyped-def]
     """out = 0, then each g[n, c, o] is added where x has the first largest element of the window."""
     O2 = N.out2
     outputs = N.out0 * N.out1 * O2
     whole = N.size0 * N.size1 * N.size2
+    offsets = tables[N.offsets : N.offsets + N.window0 * N.window1 * N.window2]
     line = workspace(outputs + ROUND, T)
     best = workspace(outputs + ROUND, T)
     taps = workspace(outputs + ROUND, np.int32)
-    earliest = workspace(outputs + ROUND, np.int32)
-    corners = workspace(outputs, np.int64)
-    offsets = workspace(N.window0 * N.window1 * N.window2, np.int64)
-    ends = workspace(2 * (N.window0 + N.window1 + N.window2), np.int64)
-    corners_of(N, corners, offsets, ends, earliest)
     sums = workspace(whole, T)
     for plane in range(first, last):
         n = plane // N.channels
         c = plane % N.channels
-        search(x, N, N.x + n * N.x_image + c * N.x_channel, ends, earliest, line, best, taps)
+        search(x, N, N.x + n * N.x_image + c * N.x_channel, tables, line, best, taps)
         pg = N.y + n * N.y_image + c * N.y_channel
         for j in range(whole):
             sums[j] = T(0)
-        for o1 in range(N.out0 * N.out1):
-            q = pg + o1 // N.out1 * N.y0 + o1 % N.out1 * N.y1
-            for o in range(o1 * O2, o1 * O2 + O2):
+        for row in range(N.out0 * N.out1):
+            p = corner(N, row)
+            q = pg + row // N.out1 * N.y0 + row % N.out1 * N.y1
+            for o in range(row * O2, row * O2 + O2):
                 if taps[o] >= 0:
-                    sums[np.uint64(corners[o] + offsets[np.uint64(taps[o])])] += LOAD_0(g[np.uint64(q)])
+                    sums[np.uint64(p + offsets[np.uint64(taps[o])])] += LOAD_0(g[np.uint64(q)])
+                p += N.stride2
                 q += N.y2
-        row = out[N.to + plane * whole : N.to + (plane + 1) * whole]
+        dense = out[N.to + plane * whole : N.to + (plane + 1) * whole]
         for j in range(whole):
-            row[j] = STORE(sums[j])
+            dense[j] = STORE(sums[j])
     leave(sums)
-    leave(ends)
-    leave(offsets)
-    leave(corners)
-    leave(earliest)
     leave(taps)
     leave(best)
     leave(line)
