@@ -72,6 +72,16 @@ class Value:
         """Some entries of a dim."""
         return self.seen(self.layout.narrow(dim, start, length))
 
+    def select(self, dim: int, index: int) -> Value:
+        """One entry of a dim, which is removed."""
+        return self.seen(self.layout.select(dim, index))
+
+    @property
+    def transposed(self) -> Value:
+        """Matrices, in the last two dims, with rows and columns exchanged."""
+        ndim = len(self.shape)
+        return self.seen(self.layout.transpose(ndim - 2, ndim - 1))
+
 
 class Steps:
     """The record of a lowered request.

@@ -85,8 +85,8 @@ class Matmul(Family):
         elif len(out.shape) == 2 and work_of(problem, dtype) >= WIDE and pays_turned(problem):
             # The transpose of the product of the transposes: what has to be packed then is the left operand.
             result = steps.work(out.shape[::-1], dtype)
-            self.product(steps, result, turned(b), turned(a), c and turned(c), alpha, beta)
-            steps.copy(out, turned(result))
+            self.product(steps, result, b.transposed, a.transposed, c and c.transposed, alpha, beta)
+            steps.copy(out, result.transposed)
         elif len(out.shape) == 2 and (depth := depth_of(problem, dtype)) < problem.k:
             self._by_depth(steps, depth, (out, a, b, c), alpha, beta)
         elif len(out.shape) == 2 and pays_upright(problem):
@@ -216,11 +216,6 @@ def dense_like(layout: Layout) -> Layout:
 def memory_of(layout: Layout) -> int:
     """How many elements a dense layout takes, repeated ones counted once."""
     return layout.span()[1]
-
-
-def turned(x: Value) -> Value:
-    """The transpose of a matrix."""
-    return x.seen(x.layout.transpose(0, 1))
 
 
 # ---- kernels --------------------------------------------------------------------------------------------------------

@@ -140,7 +140,7 @@ class Attending:
     def weights(self, block: Block, scores: Value, out: Value) -> Value:
         """Return the softmax of the scores of a block, written to `out`; not in place, where loops do not vectorise."""
         scores, out = scores.seen(block.layout), out.seen(block.layout)
-        key = turned(self.keys(self.key, block))
+        key = self.keys(self.key, block).transposed
         self.steps.ask(Product(self.scale, 0), scores, self.queries(self.query, block), key)
         if self.causal and block.seen > block.start:
             corner = scores.at(2, block.start, block.seen - block.start)
@@ -182,11 +182,6 @@ class Attending:
         out = out.seen(numbers.layout)
         self.steps.each(_dropped, out, x, numbers, self.steps.constant(self.dropout, x.dtype))
         return out
-
-
-def turned(x: Value) -> Value:
-    """Matrices with rows and columns swapped."""
-    return x.seen(x.layout.transpose(1, 2))
 
 
 def _rule(k: int) -> Any:
@@ -252,14 +247,14 @@ def attention_backward(
         numbers = None if state is None else ways.numbers(block, fourth)
         kept = weights if numbers is None else ways.dropped(weights, numbers, third)
         incoming, keys = ways.queries(steps.operands[0], block), ways.keys(ways.key, block)
-        add(steps, ways.keys(to_value, block), turned(kept), incoming, 1.0, not whole)
+        add(steps, ways.keys(to_value, block), kept.transposed, incoming, 1.0, not whole)
         inner, outer = first.seen(block.layout), third.seen(block.layout)
-        steps.ask(Product(), inner, incoming, turned(ways.keys(ways.value, block)))
+        steps.ask(Product(), inner, incoming, ways.keys(ways.value, block).transposed)
         if numbers is not None:
             inner = ways.dropped(inner, numbers, first)
         steps.ask(MapRows(SOFTMAX_BACKWARD, 2), outer, inner, weights)
         steps.ask(Product(scale, 0), ways.queries(to_query, block), outer, keys)
-        add(steps, ways.keys(to_key, block), turned(outer), ways.queries(ways.query, block), scale, not whole)
+        add(steps, ways.keys(to_key, block), outer.transposed, ways.queries(ways.query, block), scale, not whole)
     return steps.launch
 
 

@@ -43,11 +43,6 @@ def _shapes(op: Op, sums: Spec, weight: Spec, h: Spec, c: Spec) -> tuple[tuple[i
     return states, states, sums.shape
 
 
-def at(x: Value, t: int) -> Value:
-    """One time of a value."""
-    return x.seen(x.layout.select(0, t))
-
-
 def _rule(k: int) -> Any:
     """Return the gradient of one operand."""
     asked = tuple([j == k for j in range(4)])
@@ -118,12 +113,12 @@ def lstm_sequence(
     (all_h, all_c, activated), (x, w, before, state) = steps.outs, steps.operands
     # Dense rows, so that no time packs them again.
     turned = steps.work((w.shape[1], w.shape[0]), w.dtype)
-    steps.copy(turned, w.seen(w.layout.transpose(0, 1)))
+    steps.copy(turned, w.transposed)
     hidden = steps.work(x.shape[1:], x.dtype)
     for t in range(x.shape[0]):
         steps.ask(Product(), hidden, before, turned)
-        outs = [at(all_h, t), at(all_c, t), *gates(at(activated, t), 4)]
-        steps.each(LSTM, outs, *gates(at(x, t), 4), *gates(hidden, 4), state)
+        outs = [all_h.select(0, t), all_c.select(0, t), *gates(activated.select(0, t), 4)]
+        steps.each(LSTM, outs, *gates(x.select(0, t), 4), *gates(hidden, 4), state)
         before, state = outs[:2]
     return steps.launch
 
@@ -144,23 +139,23 @@ def lstm_sequence_backward(
     (to_sums, to_weight, to_h, to_c), (of_h, w, start, first_c, all_h, all_c, kept, *more) = steps.outs, steps.operands
     times, shape = to_sums.shape[0], to_h.shape
     head, old, new = (steps.work(shape, to_h.dtype) for _ in range(3))
-    steps.copy(head, at(of_h, times - 1))
+    steps.copy(head, of_h.select(0, times - 1))
     steps.fill(old, 0)
     for t in range(times - 1, -1, -1):
         for of_c in more:
-            steps.each(ADD, new, old, at(of_c, t))
+            steps.each(ADD, new, old, of_c.select(0, t))
             old, new = new, old
         state = new if t else to_c
-        outs, before = [*gates(at(to_sums, t), 4), state], at(all_c, t - 1) if t else first_c
-        steps.each(LSTM_BACK, outs, head, old, before, at(all_c, t), *gates(at(kept, t), 4))
+        outs, before = [*gates(to_sums.select(0, t), 4), state], all_c.select(0, t - 1) if t else first_c
+        steps.each(LSTM_BACK, outs, head, old, before, all_c.select(0, t), *gates(kept.select(0, t), 4))
         old, new = new, old
         if t:
-            steps.ask(Product(1, 1), head, at(to_sums, t), w, at(of_h, t - 1))
-    steps.ask(Product(), to_h, at(to_sums, 0), w)
+            steps.ask(Product(1, 1), head, to_sums.select(0, t), w, of_h.select(0, t - 1))
+    steps.ask(Product(), to_h, to_sums.select(0, 0), w)
     # The first time has another h; the others are one product.
-    steps.ask(Product(), to_weight, transposed(at(to_sums, 0)), start)
+    steps.ask(Product(), to_weight, to_sums.select(0, 0).transposed, start)
     if times > 1:
-        steps.ask(Product(1, 1), to_weight, transposed(joined(to_sums, 1)), joined(all_h, 0), to_weight)
+        steps.ask(Product(1, 1), to_weight, joined(to_sums, 1).transposed, joined(all_h, 0), to_weight)
     return steps.launch
 
 
@@ -168,8 +163,3 @@ def joined(x: Value, start: int) -> Value:
     """All times but one of a dense value, from `start` on, as one matrix."""
     times, batch, size = x.shape
     return x.seen(Layout.contiguous(((times - 1) * batch, size), x.layout.offset + start * batch * size))
-
-
-def transposed(x: Value) -> Value:
-    """Return a matrix with rows and columns exchanged."""
-    return x.seen(x.layout.transpose(0, 1))
