@@ -1,7 +1,8 @@
 """`python -m tests.benchmarks --profile ROW`: the share of each launch in a row's time.
 
-Every launch of the CPU is timed by a function around it, which costs some 0.2 us; the plan's fast paths, which would
-pass by it, are left out.  So the sum of the launches is what kernels take, and the rest of the row is Python's.
+The launch of every request is timed by a function around it, which costs some 0.2 us.  An observer is told of whole
+launches only, and one of them may have a hundred requests.  The plan's fast paths, which would pass by the functions,
+are left out.  So the sum of the launches is the time of the kernels, and the rest of the row is Python's.
 """
 
 from __future__ import annotations

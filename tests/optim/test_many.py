@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from minigrad.backends.reference import ReferenceBackend
 from minigrad.declare.many import many
 from minigrad.kernels import store
 from minigrad.optim import lists
 from minigrad.runtime.observers import Observer, attach, detach
+from minigrad.runtime.plans import forget_plans
 
 
 class Launches(Observer):
@@ -188,3 +190,25 @@ def test_the_norm_of_a_list_is_that_of_one_vector() -> None:
     np.testing.assert_allclose(xs[0].numpy(), [0.3, -0.4], rtol=1e-6)
     with pytest.raises(mg.GradientError, match="expected a finite norm"):
         lists.clip_norm_([mg.tensor([np.inf], device="reference")], 1.0, error_if_nonfinite=True)
+
+
+def test_a_backend_may_return_a_function_for_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    prepare = ReferenceBackend.prepare
+
+    def as_function(self: ReferenceBackend, *args: Any) -> Callable[..., Any]:
+        launch = prepare(self, *args)
+        return lambda *buffers: launch(*buffers)
+
+    def stepped() -> list[Any]:
+        ps = [mg.Var([1.0, 2.0], device="reference"), mg.Var([3.0], device="reference")]
+        for p in ps:
+            p.grad = p.detach() * 0.5
+        mg.optim.AdamW(ps, lr=0.1).step()
+        return [p.tolist() for p in ps]
+
+    want = stepped()
+    forget_plans()
+    with monkeypatch.context() as patch:
+        patch.setattr(ReferenceBackend, "prepare", as_function)
+        assert stepped() == want
+    forget_plans()
