@@ -46,7 +46,7 @@ def backwards(x, out, n):  # type: ignore[no-untyped-def]
 
 
 def grade_backwards(answer: Any) -> None:
-    """Grids that are smaller and larger than what there is to do."""
+    """Raise Wrong unless the answer is right for grids smaller and larger than the work."""
     expect_kernel(answer)
     for n, grid in ((10, (2, 4)), (7, (1, 1)), (5, (3, 8)), (1, (1, 2))):
         x, out = on_device(np.arange(n) + 1.0), on_device(np.full(n, np.nan))

@@ -157,7 +157,7 @@ def centre_rule(g: Array, x: Array) -> tuple[Array, ...]:
 
 
 def add_bias_rule(g: Array, x: Array, b: Array) -> tuple[Array, ...]:
-    """b was used once a row, so its gradients add up over the rows."""
+    """Return the gradients; b is used once per row, so its gradients are summed over the rows."""
     return g, g.sum(0)
 
 

@@ -77,7 +77,7 @@ def ratio_rule(g, a, b):
 
 
 def roots(x):
-    """The root by Newton's steps, and what it was one step before."""
+    """Return the root by Newton's method, and the value one step before."""
     before = y = 0.6 * x + 0.45
     for _ in range(3):
         before, y = y, 0.5 * (y + x / y)

@@ -40,7 +40,7 @@ def logistic(a: float) -> Rule:
 
 
 def expect_rule(got: Any, want: Rule, what: str) -> None:
-    """Raise Wrong unless a rule gave the expected value and slopes."""
+    """Raise Wrong unless a rule returned the expected value and slopes."""
     expect_returned(got, what)
     if not isinstance(got, (tuple, list)) or len(got) != 2 or not isinstance(got[1], (tuple, list)):
         raise Wrong(f"{what} should return a pair: the value, and a tuple of slopes; it returned {got!r}")

@@ -70,7 +70,7 @@ def grade_log1mexp(answer: Any) -> None:
 
 
 def unit_rows(x: Any) -> Any:
-    """Two where: the root never sees a 0, and what is 0 stays."""
+    """Use `where` twice: the root receives no 0, and rows of zeros remain zeros."""
     squares = (x * x).sum(1, keepdim=True)
     zero = squares == 0.0
     return mg.where(zero, 0.0, x / mg.where(zero, 1.0, squares).sqrt())

@@ -84,7 +84,7 @@ def broadcast_strides(shape: Ints, strides: Ints, target: Ints) -> Ints:
 
 
 def grade_broadcast(answer: Any) -> None:
-    """Rows, columns, numbers, views and what needs no stretching; the stride of a dim of size 1 is free."""
+    """Check rows, columns, numbers, views and equal shapes; the stride of a dim of size 1 is free."""
     for shape, strides, target in (
         ((4,), (1,), (3, 4)), ((3, 1), (1, 1), (3, 4)), ((), (), (2, 3)), ((3, 4), (1, 3), (5, 3, 4)),
         ((1, 4), (4, 1), (3, 4)), ((4,), (-2,), (2, 3, 4)), ((3, 4), (4, 1), (3, 4)), ((2, 1, 3), (3, 3, 1), (2, 5, 3)),

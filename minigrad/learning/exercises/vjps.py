@@ -26,7 +26,7 @@ def parts(got: Any, what: str, count: int) -> Sequence[Any]:
 
 
 def summed_to(g: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """g summed over what was spread."""
+    """Return g, summed over the dims that were broadcast."""
     new = g.ndim - len(shape)
     spread = [d + new for d, n in enumerate(shape) if n == 1 and g.shape[d + new] != 1]
     dims = (*range(new), *spread)
