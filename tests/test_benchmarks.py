@@ -1,4 +1,4 @@
-"""`python -m tests.benchmarks`: its rows have names of their own, and a profile says what each launch of a row takes."""
+"""`python -m tests.benchmarks`: rows have names of their own; a profile shows the share of each launch of a row."""
 
 from __future__ import annotations
 
