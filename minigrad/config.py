@@ -168,19 +168,21 @@ class Settings:
     plan_limit: call plans kept per op; the oldest half goes when it is reached.
     debug: record the user's source line with every op, and report a stale saved value where it goes stale.
     short_errors: in a notebook, an error of this package shows the user's lines and the one that raised, not the way.
+    winograd: whether a CPU makes float32 convolutions by 3x3 taps with a quarter of the products and, typically, 3 to 5
+        times the rounding error.
     watchers: how many blocks want to see what is recorded.  debugging: whether any thread or task has debug on.
     noting: whether anybody wants to see what is recorded; calls look at this plain slot before they look at more.
     """
 
     NAMES = (
         "cache_dir", "compile_ahead", "cublas", "cuda", "debug", "deterministic", "parallel_threshold", "plan_limit",
-        "short_errors",
+        "short_errors", "winograd",
     )  # fmt: skip
     debugging: bool
     noting: bool
     __slots__ = (
         "_choices", "_debug_blocks", "cache_dir", "compile_ahead", "cublas", "cuda", "debugging", "deterministic",
-        "noting", "parallel_threshold", "plan_limit", "short_errors", "watchers",
+        "noting", "parallel_threshold", "plan_limit", "short_errors", "watchers", "winograd",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -196,6 +198,7 @@ class Settings:
         self.deterministic = flag("MINIGRAD_DETERMINISTIC", "1")
         self.plan_limit = count("MINIGRAD_PLAN_LIMIT", "4096", 1)
         self.short_errors = flag("MINIGRAD_SHORT_ERRORS", "1")
+        self.winograd = flag("MINIGRAD_WINOGRAD", "1")
         self._debug_changed()
 
     @property
@@ -222,7 +225,7 @@ class Settings:
         if choice is not None:
             choice.assign(value)
         object.__setattr__(self, name, value)
-        if name in ("parallel_threshold", "cublas", "deterministic"):
+        if name in ("parallel_threshold", "cublas", "deterministic", "winograd"):
             announce()
         elif name == "cuda" and value != before:
             for change in changers:

@@ -16,6 +16,7 @@ from minigrad.backends.base import Ints, Launch, serves
 from minigrad.backends.cpu.family import headed, kind_of
 from minigrad.backends.cpu.matmul import WORK, Matmul
 from minigrad.backends.cpu.texts import tile_header, tile_size
+from minigrad.backends.cpu.winograd import Taps, Winograd
 from minigrad.backends.launch import NO_STEPS
 from minigrad.backends.steps import Steps, Value
 from minigrad.core import requests
@@ -29,8 +30,6 @@ from minigrad.kernels.store import load
 BLOCK = 3 << 17  # bytes of an image that a task copies: what stays in the second cache next to the weights
 TASKS = 16  # blocks that the work is cut into, by the shape
 SLABS = 1 << 22  # elements that the partial sums of a weight's gradient may take
-
-Taps = list[tuple[int, int]]  # (position relative to output * stride, index in the kernel), along one dim
 
 
 class Field:
@@ -56,7 +55,7 @@ class Field:
         return [(self.phases.index((e - self.low) % self.stride), (e - self.low) // self.stride) for e, _ in self.taps]
 
 
-class Conv(Matmul):
+class Conv(Winograd):
     """The preparer of convolution."""
 
     @serves(requests.Convolve)
@@ -89,6 +88,8 @@ class Conv(Matmul):
     ) -> None:
         """Add the steps that compute outputs; the weight has dims (group, M, C, taps)."""
         if self._product_of_points(steps, out, x, w, bias, taps, stride):
+            return
+        if self.through_points(steps, out, x, w, bias, taps, stride):
             return
         dtype, (groups, m, c) = out.dtype, w.shape[:3]
         k = c * math.prod(map(len, taps))
@@ -157,6 +158,8 @@ class Conv(Matmul):
 
     def _correlate_weight(self, steps: Steps, out: Value, y: Value, x: Value, taps: list[Taps], stride: Ints) -> None:
         """Add the steps that sum over outputs y; out, the weight's gradient, has dims (group, M, C, taps)."""
+        if self.sum_points(steps, out, y, x, taps, stride):
+            return
         dtype, (groups, m, c) = out.dtype, out.shape[:3]
         k = c * math.prod(map(len, taps))
         _, nr = tile_size(dtype)

@@ -1,0 +1,170 @@
+"""Convolution by 3x3 taps through products at points: for which shapes, and the numbers that the loops read.
+
+The loops are in `kernels/cpu/winograd.py`, the maps between pixels and points in `kernels/cpu/points.py`.  The way is
+chosen by the shape alone: taps that are neighbours, a stride of 1, float32, and enough channels and whole tiles that
+the maps cost less than the products they save.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from minigrad.backends.base import Ints
+from minigrad.backends.cpu.family import headed, kind_of
+from minigrad.backends.cpu.matmul import WORK, Matmul
+from minigrad.backends.cpu.texts import tile_header, tile_size
+from minigrad.backends.steps import Steps, Value
+from minigrad.config import settings
+from minigrad.core.dtype import DType, float32
+from minigrad.kernels.cpu import winograd
+from minigrad.kernels.cpu.processor import tile_shape
+from minigrad.kernels.cpu.target import imported
+from minigrad.kernels.specialize import write_kernel
+from minigrad.kernels.store import load
+
+Taps = list[tuple[int, int]]  # (position relative to the output, index in the kernel), along one dim
+TILE = 4  # outputs along a dim
+POINTS = 36
+FILLED = 0.4  # share of the outputs of all tiles that has to lie in the image
+CHANNELS = 12  # of the image and of the output, from which products pay for the maps
+BYTES = 3 << 18  # of a task's values at the points: what stays in the second cache next to the weight
+WIDEST = 1 << 22  # bytes of a row of tiles, beyond which the values would leave the caches
+LEAST = 32  # tiles that are worth a slab of sums
+SLABS = 1 << 22  # elements that the partial sums of a weight's gradient may take
+
+
+class Winograd(Matmul):
+    """Steps of a convolution by 3x3 taps."""
+
+    def through_points(
+        self, steps: Steps, out: Value, x: Value, w: Value, bias: Value | None, taps: list[Taps], stride: Ints
+    ) -> bool:
+        """Add the steps that compute outputs; w has dims (group, M, C, taps).  False where another way is faster."""
+        m, c = w.shape[1:3]
+        if not pays(out, x.shape, w.shape[0], m, c, taps, stride):
+            return False
+        share, tasks = shares(out.shape, m, c)
+        numbers = numbers_of(x, out, w, taps, share, share, bias)
+        panels = steps.work((POINTS * c * padded(m),), float32)
+        pack = self.kernel(write, winograd.pack_points, float32, kind=kind_of(panels.layout.numel, c))
+        kernel = self.kernel(write, winograd.through_points, float32, kind=kind_of(work_of(out, m, c), tasks))
+        steps.then(pack, w, panels, numbers=headed(c, numbers))
+        steps.then(kernel, x, panels, bias or w, out, numbers=headed(tasks, numbers))
+        return True
+
+    def sum_points(self, steps: Steps, out: Value, y: Value, x: Value, taps: list[Taps], stride: Ints) -> bool:
+        """Add the steps that sum over outputs y; out, the weight's gradient, has dims (group, M, C, taps)."""
+        m, c = out.shape[1:3]
+        if not pays(y, x.shape, out.shape[0], m, c, taps, stride):
+            return False
+        block, _ = shares(y.shape, m, c)
+        rows, tiles = rows_of(y.shape), rows_of(y.shape) * across(y.shape)
+        slab = POINTS * m * padded(c)
+        chunks = max(1, min(16, rows, tiles // LEAST, max(2, SLABS // slab)))
+        share = -(-rows // chunks)
+        chunks = -(-rows // share)
+        numbers = numbers_of(x, y, out, taps, share, min(block, share), None)
+        slabs = steps.work((chunks * slab,), float32)
+        kernel = self.kernel(write, winograd.sum_points, float32, kind=kind_of(work_of(y, m, c), chunks))
+        add = self.kernel(write, winograd.add_points, float32, kind=kind_of(slabs.layout.numel, m))
+        steps.then(kernel, x, y, slabs, numbers=headed(chunks, numbers))
+        steps.then(add, slabs, out, numbers=headed(m, numbers))
+        return True
+
+
+def pays(out: Value, image: Ints, groups: int, m: int, c: int, taps: list[Taps], stride: Ints) -> bool:
+    """Whether a convolution is made through points: a function of its shape and dtype, so that it always is or never."""
+    if not settings.winograd or out.dtype is not float32 or groups > 1 or len(taps) != 2 or tuple(stride) != (1, 1):
+        return False
+    if any(sorted(e for e, _ in t) != list(range(lowest(t), lowest(t) + 3)) for t in taps) or min(m, c) < CHANNELS:
+        return False
+    high, wide = out.shape[2:]
+    filled = out.layout.numel / (m * rows_of(out.shape) * across(out.shape) * TILE * TILE)
+    return filled >= FILLED and POINTS * across(out.shape) * (padded(m) + padded(c)) * 4 <= WIDEST
+
+
+def lowest(taps: Taps) -> int:
+    """The lowest position that output 0 sees."""
+    return min(e for e, _ in taps)
+
+
+def across(outputs: Ints) -> int:
+    """Tiles of a row."""
+    return -(-outputs[3] // TILE)
+
+
+def rows_of(outputs: Ints) -> int:
+    """Rows of tiles of all images."""
+    return outputs[0] * -(-outputs[2] // TILE)
+
+
+def padded(channels: int) -> int:
+    """Channels, up to whole vectors."""
+    lanes = tile_shape("float32")[0]
+    return -(-channels // lanes) * lanes
+
+
+def work_of(out: Value, m: int, c: int) -> int:
+    """The work of the products, in additions."""
+    tiles = rows_of(out.shape) * across(out.shape)
+    return tiles * POINTS * m * c * 4 // WORK
+
+
+def shares(outputs: Ints, m: int, c: int) -> tuple[int, int]:
+    """(rows of tiles of a task, tasks): what fits the second cache, but at least some whole register tiles."""
+    rows, mr = rows_of(outputs), tile_size(float32)[0]
+    tile = POINTS * (padded(m) + padded(c)) * 4
+    wanted = max(3 * mr, BYTES // tile)
+    share = max(1, min(wanted // across(outputs), -(-rows // 4)))
+    tasks = -(-rows // share)
+    return -(-rows // tasks), tasks
+
+
+def numbers_of(
+    x: Value, y: Value, w: Value, taps: list[Taps], share: int, block: int, bias: Value | None
+) -> list[int]:
+    """The numbers that the templates read."""
+    m, c = w.shape[1:3]
+    values: dict[str, Any] = {"b": 0, "b_out": 0, "biased": 0}
+    if bias:
+        values = {"b": bias.layout.offset, "b_out": bias.layout.strides[0], "biased": 1}
+    images, high, wide = y.shape[0], *y.shape[2:]
+    first, second = (sorted(t) for t in taps)
+    near, far = w.layout.strides[3:]
+    return winograd.WINOGRAD.pack(
+        images=images, outs=m, ins=c, down=-(-high // TILE), across=across(y.shape), share=share, block=block,
+        height=x.shape[2], width=x.shape[3], high=high, wide=wide, low1=first[0][0], low2=second[0][0],
+        in_weight=[i * near + j * far for _, i in first for _, j in second],
+        **layout_of("x", x), **layout_of("y", y),
+        w=w.layout.offset, w_out=w.layout.strides[1], w_in=w.layout.strides[2], **values,
+    )  # fmt: skip
+
+
+def layout_of(name: str, x: Value) -> dict[str, int]:
+    """Offset and strides of an image or an output."""
+    steps = dict(zip(("_image", "_channel", "1", "2"), x.layout.strides, strict=True))
+    return {name: x.layout.offset} | {name + dim: step for dim, step in steps.items()}
+
+
+def write(template: Callable[..., Any], dtype: DType) -> Any:
+    """Write, compile and import one of the loops, with the functions that it calls."""
+    name, arrays = template.__name__, template.__code__.co_argcount - 1
+    helpers = {
+        "through_points": (winograd.turn, winograd.lay, winograd.positions, winograd.evaluate),
+        "sum_points": (winograd.turn, winograd.lay, winograd.positions, winograd.evaluate),
+    }.get(name, ())
+    read = {word for function in (template, *helpers) for word in function.__code__.co_names}
+    maps = [word for word in ("of_image", "of_points", "of_outputs", "of_weight", "of_products") if word in read]
+    lines = [f'{word} = point_map("{word}", "{dtype}", LANES)' for word in maps]
+    text = write_kernel(
+        f"convolution through points: {dtype}, {name}.",
+        template,
+        operands=(dtype,),
+        out=dtype,
+        arrays=(dtype,) * arrays,
+        imports=tile_header(dtype, template, *helpers) + imported("points", "point_map", *lines, beside=("tile.py",)),
+        helpers=helpers,
+        fields=winograd.WINOGRAD,
+    )
+    return load(f"conv_{name}_{dtype.short}", text)
