@@ -29,6 +29,7 @@ POINTS = 36
 FILLED = 0.4  # share of the outputs of all tiles that has to lie in the image
 CHANNELS = 12  # of the image and of the output, from which products pay for the maps
 BYTES = 3 << 18  # of a task's values at the points: what stays in the second cache next to the weight
+WEIGHED = 1 << 19  # bytes of a weight at the points that a tile is worth: its evaluation is done anew at each call
 WIDEST = 1 << 22  # bytes of a row of tiles, beyond which the values would leave the caches
 LEAST = 32  # tiles that are worth a slab of sums
 SLABS = 1 << 22  # elements that the partial sums of a weight's gradient may take
@@ -79,9 +80,10 @@ def pays(out: Value, image: Ints, groups: int, m: int, c: int, taps: list[Taps],
         return False
     if any(sorted(e for e, _ in t) != list(range(lowest(t), lowest(t) + 3)) for t in taps) or min(m, c) < CHANNELS:
         return False
-    high, wide = out.shape[2:]
-    filled = out.layout.numel / (m * rows_of(out.shape) * across(out.shape) * TILE * TILE)
-    return filled >= FILLED and POINTS * across(out.shape) * (padded(m) + padded(c)) * 4 <= WIDEST
+    tiles = rows_of(out.shape) * across(out.shape)
+    if out.layout.numel < FILLED * m * tiles * TILE * TILE or POINTS * m * c * 4 > WEIGHED * tiles:
+        return False
+    return POINTS * across(out.shape) * (padded(m) + padded(c)) * 4 <= WIDEST
 
 
 def lowest(taps: Taps) -> int:
