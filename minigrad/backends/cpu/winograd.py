@@ -29,7 +29,7 @@ POINTS = 36
 FILLED = 0.4  # share of the outputs of all tiles that has to lie in the image
 CHANNELS = 12  # of the image and of the output, from which products pay for the maps
 BYTES = 3 << 18  # of a task's values at the points: what stays in the second cache next to the weight
-WEIGHED = 1 << 19  # bytes of a weight at the points that a tile is worth: its evaluation is done anew at each call
+WEIGHED = 1 << 19  # bytes of a weight at the points that a tile is worth: it is evaluated again at each call
 WIDEST = 1 << 22  # bytes of a row of tiles, beyond which the values would leave the caches
 LEAST = 32  # tiles that are worth a slab of sums
 SLABS = 1 << 22  # elements that the partial sums of a weight's gradient may take
@@ -75,7 +75,7 @@ class Winograd(Matmul):
 
 
 def pays(out: Value, image: Ints, groups: int, m: int, c: int, taps: list[Taps], stride: Ints) -> bool:
-    """Whether a convolution is made through points: a function of its shape and dtype, so that it always is or never."""
+    """Whether a convolution is made through points: a function of its shape and dtype alone."""
     if not settings.winograd or out.dtype is not float32 or groups > 1 or len(taps) != 2 or tuple(stride) != (1, 1):
         return False
     if any(sorted(e for e, _ in t) != list(range(lowest(t), lowest(t) + 3)) for t in taps) or min(m, c) < CHANNELS:
@@ -123,9 +123,7 @@ def shares(outputs: Ints, m: int, c: int) -> tuple[int, int]:
     return -(-rows // tasks), tasks
 
 
-def numbers_of(
-    x: Value, y: Value, w: Value, taps: list[Taps], share: int, block: int, bias: Value | None
-) -> list[int]:
+def numbers_of(x: Value, y: Value, w: Value, taps: list[Taps], share: int, block: int, bias: Value | None) -> list[int]:
     """The numbers that the templates read."""
     m, c = w.shape[1:3]
     values: dict[str, Any] = {"b": 0, "b_out": 0, "biased": 0}

@@ -56,7 +56,7 @@ def lay(x, at, channel, row, deep, rows, cols, channels, z, pitch):  # type: ign
 
 
 def positions(near, y, x, top, bottom, cols, pitch, side):  # type: ignore[no-untyped-def]
-    """Where the pixels of a square that begins at (y, x) lie among rows top to bottom - 1; behind them those outside."""
+    """Where the pixels of a square that begins at (y, x) lie in rows top to bottom - 1; behind them those outside."""
     outside = (bottom - top) * cols * pitch
     for i in range(side):
         for j in range(side):
@@ -84,7 +84,9 @@ def evaluate(x, task, N, pixels, near, points, pitch, values, far, nothing):  # 
             positions(near, y, 0 if middle else at, top, bottom, N.width, pitch, 6)
         shifted = middle
         for c in range(0, pitch, LANES):
-            of_image(pixels, c + (at * pitch if middle else 0), near, values, points + tile * pitch + c, far, nothing, 0)
+            of_image(
+                pixels, c + (at * pitch if middle else 0), near, values, points + tile * pitch + c, far, nothing, 0
+            )
 
 
 def pack_points(w, panels, N):  # type: ignore[no-untyped-def]

@@ -177,6 +177,9 @@ def conv2d(
     out[n, m, i, j] = bias[m] + the sum of weight[m, c, a, b] * input[n, c, i * stride + a * dilation - padding, ...];
     what lies outside of the image counts as 0.  padding may be "valid" (none) or "same" (with stride 1: the output has
     the input's size; an odd zero goes to the end).
+    On a CPU, float32 images of 12 channels and more are convolved with 3x3 taps by Winograd's algorithm, whose rounding
+    error is typically 3 to 5 times that of the sum, and which makes nan of an output where an infinity lies in its
+    tile's 6x6 elements; `mg.settings.winograd = False` computes the plain sum.
     Raises ShapeError for sizes that do not fit, ArgumentError for strides, paddings and groups that make no sense.
     """
     return _conv("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
