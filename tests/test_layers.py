@@ -56,7 +56,7 @@ COMPILERS = {"numba", "llvmlite"}
 COMPILERS_AT_TOP = {
     *[
         f"minigrad.kernels.cpu.{name}"
-        for name in ("generator", "halves", "moving", "native", "short", "stream", "tile")
+        for name in ("generator", "halves", "moving", "native", "points", "short", "stream", "tile")
     ],
     "minigrad.kernels.cuda.native",
 }
@@ -75,7 +75,8 @@ FAMILIES = {
     "minigrad.backends.cuda": {"family", "loops", "texts", "runtime"},
 }
 STANDS_ON = {
-    "conv": {"matmul", "product", "tiles"},
+    "conv": {"matmul", "product", "tiles", "winograd"},
+    "winograd": {"matmul"},
     "matmul": {"blas", "product", "tiles"},
     "tiles": {"product"},
     "blas": {"product"},
@@ -345,7 +346,7 @@ def test_a_compiler_at_the_top_of_a_module_is_named(tree, text):
     names = ", ".join(
         [
             f"minigrad.kernels.cpu.{name}"
-            for name in ("generator", "halves", "moving", "native", "short", "stream", "tile")
+            for name in ("generator", "halves", "moving", "native", "points", "short", "stream", "tile")
         ]
         + ["minigrad.kernels.cuda.native"]
     )

@@ -211,7 +211,7 @@ def sum_points(x, y, slabs, N):  # type: ignore[no-untyped-def]
     pixels = workspace((6 * N.width + 1) * deep, T)
     values = workspace(36 * from_point, T)
     gradients = workspace((4 * N.wide + 1) * pitch, T)
-    slopes = workspace(36 * to_point, T)
+    at_points = workspace(36 * to_point, T)
     near = workspace(36, np.int64)
     far = workspace(36, np.int64)
     back = workspace(36, np.int64)
@@ -246,7 +246,7 @@ def sum_points(x, y, slabs, N):  # type: ignore[no-untyped-def]
                     positions(read, q, col * 4, q, bottom, N.wide, pitch, 4)
                     for m in range(0, pitch, LANES):
                         z = (first_tile + col) * pitch + m
-                        of_outputs(gradients, m, read, slopes, z, back, nothing, 0)
+                        of_outputs(gradients, m, read, at_points, z, back, nothing, 0)
             more = start > task * N.share
             for point in range(36):
                 for c in range(0, deep, NR):
@@ -256,13 +256,13 @@ def sum_points(x, y, slabs, N):  # type: ignore[no-untyped-def]
                         left = point * to_point + m
                         z = slab + (point * M + m) * deep + c
                         h = min(MR, M - m)
-                        tile(slopes, left, 1, pitch, values, right, deep, w, slabs, z, deep, tiles, h, w, T(1), more)
+                        tile(at_points, left, 1, pitch, values, right, deep, w, slabs, z, deep, tiles, h, w, T(1), more)
     leave(nothing)
     leave(read)
     leave(back)
     leave(far)
     leave(near)
-    leave(slopes)
+    leave(at_points)
     leave(gradients)
     leave(values)
     leave(pixels)
