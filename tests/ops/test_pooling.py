@@ -142,3 +142,19 @@ def test_adaptive_windows_of_halves_are_summed_in_float32():
 def test_an_adaptive_mean_of_no_element_is_refused():
     with pytest.raises(ShapeError, match=r"adaptive_avg_pool1d: .* no spatial size of 0, .* got float64\(1, 1, 0\)"):
         F.adaptive_avg_pool1d(mg.zeros(1, 1, 0), 2)
+
+
+@pytest.mark.parametrize("channels", [1, 7, 12])
+def test_small_planes_that_are_searched_together_get_their_own_gradients(channels):
+    x = mg.randn(2, channels, 3, 4, generator=mg.Generator(0))
+    g = mg.randn(2, channels, 2, 2, generator=mg.Generator(1))
+
+    def gradient(x, g):
+        x = x.detach().requires_grad_()
+        F.max_pool2d(x, 2, ceil_mode=True).backward(g)
+        return x.grad
+
+    alone = mg.cat([gradient(x[:, k : k + 1], g[:, k : k + 1]) for k in range(channels)], 1)
+    assert mg.equal(gradient(x, g), alone)
+    turned = x.permute(3, 1, 0, 2).contiguous().permute(2, 1, 3, 0)
+    assert mg.equal(gradient(turned, g), alone)

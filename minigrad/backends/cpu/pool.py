@@ -18,6 +18,7 @@ from minigrad.backends.launch import NO_STEPS
 from minigrad.backends.steps import Steps
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype, int64
+from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 from minigrad.core.shape import window_counts
 from minigrad.kernels.cpu import pool
@@ -33,6 +34,8 @@ TEMPLATES: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 TASK = 4096  # elements of the image that a task reads, about
 COST = 2  # additions that one of them is worth
+TOGETHER = 64  # outputs that the search for maxima compares at a time, if planes are smaller
+ONES = {"window", "stride", "dilation"}  # what is 1 along a dim that is not pooled; the padding is 0
 
 
 class Pool(Family):
@@ -45,16 +48,18 @@ class Pool(Family):
         *before, x = others  # positions of the maxima (a result), or the values to pick or to put back
         reads = part in ("pick", "back")
         outputs = before[0] if part == "back" else out
+        steps = Steps(self, (out,) if reads else (out, *before), others if reads else (x,))
+        if reads and len(windows["window"]) < 3:
+            count = planes_together(outputs.shape)
+            x, out, outputs, *before = (together(spec, count) for spec in (x, out, outputs, *before))
+            windows = {name: (int(name in ONES), *sizes) for name, sizes in windows.items()}
         numbers = numbers_of(outputs, x, before[0] if reads else x, out, part == "values", **windows)
         kind = kind_for(x, outputs, windows["window"], numbers)
         if part == "values":
             return bind(self.kernel(write, pool.pooled, (x.dtype,), out.dtype, kind=kind), numbers, 1)
-        operands: tuple[Spec, ...] = others if reads else (x,)
-        results: tuple[Spec, ...] = (out,) if reads else (out, *before)
-        steps = Steps(self, results, operands)
         tables = steps.constant(tables_of(outputs.shape, x.shape, **windows), int64)
-        dtypes = [*[y.dtype for y in results], tables.dtype]
-        kernel = self.kernel(write, TEMPLATES[part], tuple([spec.dtype for spec in operands]), *dtypes, kind=kind)
+        dtypes = [*[y.dtype for y in steps.outs], tables.dtype]
+        kernel = self.kernel(write, TEMPLATES[part], tuple([y.dtype for y in steps.operands]), *dtypes, kind=kind)
         steps.then(kernel, *steps.operands, *steps.outs, tables, numbers=numbers)
         return steps.launch
 
@@ -77,6 +82,20 @@ class Pool(Family):
         kernel = self.kernel(write, template, (a.dtype,), out.dtype, shares.dtype, kind=kind)
         steps.then(kernel, *steps.operands, *steps.outs, shares, numbers=numbers)
         return steps.launch
+
+
+def planes_together(outputs: Ints) -> int:
+    """How many small planes one search takes: a divisor of the number of channels."""
+    most = max(1, TOGETHER // prod(outputs[2:]))
+    return max(count for count in range(1, min(most, outputs[1]) + 1) if outputs[1] % count == 0)
+
+
+def together(x: Spec, count: int) -> Spec:
+    """Channels in groups of `count`, which become a dim of the plane."""
+    n, channels, *sizes = x.layout.shape
+    image, channel, *strides = x.layout.strides
+    shape, steps = (n, channels // count, count, *sizes), (image, channel * count, channel, *strides)
+    return Spec(Layout.make(shape, steps, x.layout.offset), x.dtype)
 
 
 def numbers_of(
