@@ -13,6 +13,9 @@ from minigrad.runtime import journal
 
 HERE = "test_explain_grad.py"
 
+# Which device computes does not matter here, and this one compiles nothing.
+pytestmark = pytest.mark.usefixtures("reference")
+
 
 def line_of(text: str) -> int:
     """The number of the line of this file that ends in a mark."""
