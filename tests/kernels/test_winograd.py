@@ -1,4 +1,4 @@
-"""Convolution by 3x3 taps through products at points, held to sums in float64: edges of tiles, layouts, rounding."""
+"""Convolution by 3x3 taps by Winograd's algorithm, held to sums in float64: edges of tiles, layouts, rounding."""
 
 import itertools
 
@@ -15,7 +15,7 @@ from minigrad.core.device import as_device
 from minigrad.core.dtype import f32
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
-from minigrad.kernels.cpu import points
+from minigrad.kernels.cpu import winograd_transforms as transforms
 
 backend = Asking(backend_of(as_device("cpu")))
 EPS, JUNK = 2.0**-24, 123.25
@@ -86,12 +86,12 @@ SHAPES = {
 }  # fmt: skip
 
 
-def through_points(problem, name):
+def is_winograd(problem, name):
     """Whether this result is made by the way that this file is about."""
     out, operands = {"conv": ("y", "xwb"), "conv_input": ("x", "yw"), "conv_weight": ("w", "yx")}[name]
     specs = [Spec(Layout.contiguous(problem.shapes[k]), f32) for k in (out, *operands)]
     launch = getattr(backend, name)(*specs, (1, 1), (problem.padding,) * 2, (1, 1), 1)
-    return any("points" in step.kernel.name for step in launch.steps)
+    return any("winograd" in step.kernel.name for step in launch.steps)
 
 
 @pytest.mark.parametrize("name", SHAPES)
@@ -99,7 +99,7 @@ def test_shapes_at_the_edges(name):
     problem = Problem(*SHAPES[name])
     exact, size = problem.exact(), problem.exact(absolute=True)
     for way, right in exact.items():
-        assert through_points(problem, way)
+        assert is_winograd(problem, way)
         assert np.abs(problem.made(way) - right).max() <= 64 * EPS * size[way].max(), way
 
 
@@ -138,7 +138,7 @@ def test_rounding_is_at_most_some_times_that_of_the_sums(data):
     size = {name: np.sqrt(np.mean(v**2)) for name, v in problem.exact(absolute=True).items()}
     through = problem.errors(True)
     with override(winograd=False):
-        assert not through_points(problem, "conv")
+        assert not is_winograd(problem, "conv")
         direct = problem.errors(False)
     for way, error in through.items():
         assert error <= 10 * direct[way] + EPS * size[way], (way, error / direct[way])
@@ -192,41 +192,38 @@ def test_other_convolutions_are_made_as_before(shapes, stride, dilation, groups)
     sizes = [(n + 2 - dilation * (k - 1) - 1) // stride + 1 for n, k in zip(image[2:], weight[2:], strict=True)]
     specs = [Spec(Layout.contiguous(s), f32) for s in ((image[0], weight[0], *sizes), image, weight, weight[:1])]
     launch = backend.conv(*specs, (stride,) * 2, (1, 1), (dilation,) * 2, groups)
-    assert not any("points" in step.kernel.name for step in launch.steps)
+    assert not any("winograd" in step.kernel.name for step in launch.steps)
 
 
 def fma(factor, x, y):
     return factor * x + (0 if y is None else y)
 
 
-def test_the_maps_are_a_convolution_and_its_transposes():
-    """In float64: outputs, and the two gradients by the transposed maps."""
+def test_the_transforms_are_a_convolution_and_its_transpose():
+    """In float64: outputs, and the weight's gradient by the transposed transforms."""
     rng = np.random.default_rng(0)
     d, w, g = rng.standard_normal(6), rng.standard_normal(3), rng.standard_normal(4)
-    at_points = [a * b for a, b in zip(points.of_image(d, fma), points.of_weight(w, fma), strict=True)]
-    assert np.allclose(points.of_points(at_points, fma), np.correlate(d, w, "valid"), atol=1e-13)
-    sums = [a * b for a, b in zip(points.of_image(d, fma), points.of_outputs(g, fma), strict=True)]
-    assert np.allclose(points.of_products(sums, fma), np.correlate(d, g, "valid"), atol=1e-13)
+    at_points = [
+        a * b for a, b in zip(transforms.input_transform(d, fma), transforms.weight_transform(w, fma), strict=True)
+    ]
+    assert np.allclose(transforms.output_transform(at_points, fma), np.correlate(d, w, "valid"), atol=1e-13)
+    sums = [
+        a * b for a, b in zip(transforms.input_transform(d, fma), transforms.gradient_transform(g, fma), strict=True)
+    ]
+    assert np.allclose(transforms.weight_gradient_transform(sums, fma), np.correlate(d, g, "valid"), atol=1e-13)
 
 
-@pytest.mark.parametrize("change", points.MAPS, ids=lambda change: change.__name__)
-def test_a_map_in_vectors_equals_the_map_in_numpy(change):
-    reads, writes = points.MAPS[change]
+@pytest.mark.parametrize("transform", transforms.TRANSFORMS, ids=lambda transform: transform.__name__)
+def test_a_transform_of_vectors_equals_that_of_numpy(transform):
+    reads, writes = transforms.TRANSFORMS[transform]
     lanes = 4
-    compiled = numba.njit(wrapped(points.point_map(change.__name__, "float32", lanes)))
     rng = np.random.default_rng(1)
     x = rng.standard_normal(reads**2 * lanes).astype(np.float32)
     near, far = rng.permutation(reads**2) * lanes, rng.permutation(writes**2) * lanes
-    added, results = rng.standard_normal(lanes + 1).astype(np.float32), []
-    for function in (compiled, wrapped(points.python_map(change, lanes))):
-        z = np.zeros(writes**2 * lanes + 1, np.float32)
-        function(x, near, z, far, added)
-        results.append(z)
-    assert results[0][0] == 0 and np.allclose(*results, rtol=0, atol=1e-5) and results[0][1:].all()
-
-
-def wrapped(mapped):
-    def call(x, near, z, far, added):
-        mapped(x, 0, near, z, 1, far, added, 1)
-
-    return call
+    added = [rng.standard_normal(lanes + 1).astype(np.float32), 1] if transform is transforms.output_transform else []
+    compiled = transforms.winograd_transform(transform.__name__, "float32", lanes)
+    call = numba.njit(lambda x, near, z, far, *added: compiled(x, 0, near, z, 1, far, *added))
+    results = [np.zeros(writes**2 * lanes + 1, np.float32) for _ in range(2)]
+    call(x, near, results[0], far, *added)
+    transforms.python_transform(transform, lanes)(x, 0, near, results[1], 1, far, *added)
+    assert results[0][0] == 0 and results[0][1:].all() and np.allclose(*results, rtol=0, atol=1e-5)

@@ -16,7 +16,7 @@ from minigrad.backends.base import Ints, Launch, serves
 from minigrad.backends.cpu.family import headed, kind_of
 from minigrad.backends.cpu.matmul import WORK, Matmul
 from minigrad.backends.cpu.texts import tile_header, tile_size
-from minigrad.backends.cpu.winograd import Taps, Winograd
+from minigrad.backends.cpu.winograd import SLABS, Taps, Winograd
 from minigrad.backends.launch import NO_STEPS
 from minigrad.backends.steps import Steps, Value
 from minigrad.core import requests
@@ -24,12 +24,12 @@ from minigrad.core.dtype import DType, as_dtype
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 from minigrad.kernels.cpu import conv
+from minigrad.kernels.cpu.transposing import transpose_copy
 from minigrad.kernels.specialize import write_kernel
 from minigrad.kernels.store import load
 
 BLOCK = 3 << 17  # bytes of an image that a task copies: what stays in the second cache next to the weights
 TASKS = 16  # blocks that the work is cut into, by the shape
-SLABS = 1 << 22  # elements that the partial sums of a weight's gradient may take
 
 
 class Field:
@@ -89,7 +89,7 @@ class Conv(Winograd):
         """Add the steps that compute outputs; the weight has dims (group, M, C, taps)."""
         if self._product_of_points(steps, out, x, w, bias, taps, stride):
             return
-        if self.through_points(steps, out, x, w, bias, taps, stride):
+        if self.winograd(steps, out, x, w, bias, taps, stride):
             return
         dtype, (groups, m, c) = out.dtype, w.shape[:3]
         k = c * math.prod(map(len, taps))
@@ -158,7 +158,7 @@ class Conv(Winograd):
 
     def _correlate_weight(self, steps: Steps, out: Value, y: Value, x: Value, taps: list[Taps], stride: Ints) -> None:
         """Add the steps that sum over outputs y; out, the weight's gradient, has dims (group, M, C, taps)."""
-        if self.sum_points(steps, out, y, x, taps, stride):
+        if self.winograd_weight(steps, out, y, x, taps, stride):
             return
         dtype, (groups, m, c) = out.dtype, out.shape[:3]
         k = c * math.prod(map(len, taps))
@@ -172,7 +172,7 @@ class Conv(Winograd):
         numbers = numbers_of(fields, x.shape[0], groups, (m, c), x.layout, y.layout, out.layout, share=chunks)
         slabs = steps.work((groups * chunks * k * pitch,), dtype)
         kind = kind_of(y.layout.numel * k * dtype.itemsize // WORK, groups * chunks)
-        kernel = self.kernel(write, conv.correlate_weight, dtype, conv.gather, conv.turn, kind=kind)
+        kernel = self.kernel(write, conv.correlate_weight, dtype, conv.gather, transpose_copy, kind=kind)
         add = self.kernel(write, conv.add_slabs, dtype, kind=kind_of(slabs.layout.numel, groups * c))
         steps.then(kernel, x, y, slabs, numbers=headed(groups * chunks, numbers))
         steps.then(add, slabs, out, numbers=headed(groups * c, numbers))

@@ -32,6 +32,7 @@ from minigrad.core.dtype import DType, as_dtype, bool_, int32
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 from minigrad.kernels.cpu import matmul
+from minigrad.kernels.cpu.transposing import transpose_copy
 from minigrad.kernels.specialize import write_kernel
 from minigrad.kernels.store import load
 
@@ -230,7 +231,9 @@ def write(template: Callable[..., Any], dtype: DType) -> Any:
     more: dict[str, Any] = {}
     if template is matmul.vector:
         more = {"helpers": (matmul.inner,), "fastmath": ("reassoc", "contract")}
-    elif template is not matmul.add_pieces:
+    elif template is matmul.pack:
+        more = {"helpers": (transpose_copy,), "imports": tile_header(dtype, template, transpose_copy)}
+    elif template is matmul.multiply:
         more = {"imports": tile_header(dtype, template)}
     name, arrays = template.__name__, template.__code__.co_argcount - 1
     factors = {}

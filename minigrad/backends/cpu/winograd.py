@@ -1,8 +1,8 @@
-"""Convolution by 3x3 taps through products at points: for which shapes, and the numbers that the loops read.
+"""Convolution by 3x3 taps by Winograd's algorithm: for which shapes, and the numbers that the loops read.
 
-The loops are in `kernels/cpu/winograd.py`, the maps between pixels and points in `kernels/cpu/points.py`.  The way is
+The loops are in `kernels/cpu/winograd.py`, the transforms in `kernels/cpu/winograd_transforms.py`.  The algorithm is
 chosen by the shape alone: taps that are neighbours, a stride of 1, float32, and enough channels and whole tiles that
-the maps cost less than the products they save.
+the transforms cost less than the products they save.
 """
 
 from __future__ import annotations
@@ -20,25 +20,29 @@ from minigrad.core.dtype import DType, float32
 from minigrad.kernels.cpu import winograd
 from minigrad.kernels.cpu.processor import tile_shape
 from minigrad.kernels.cpu.target import imported
+from minigrad.kernels.cpu.transposing import transpose_copy
 from minigrad.kernels.specialize import write_kernel
 from minigrad.kernels.store import load
 
 Taps = list[tuple[int, int]]  # (position relative to the output, index in the kernel), along one dim
 TILE = 4  # outputs along a dim
-POINTS = 36
+POINTS = 36  # values of a transformed tile
 FILLED = 0.4  # share of the outputs of all tiles that has to lie in the image
-CHANNELS = 12  # of the image and of the output, from which products pay for the maps
+CHANNELS = 12  # of the image and of the output, from which the products saved pay for the transforms
 BYTES = 3 << 18  # of a task's values at the points: what stays in the second cache next to the weight
-WEIGHED = 1 << 19  # bytes of a weight at the points that a tile is worth: it is evaluated again at each call
-WIDEST = 1 << 22  # bytes of a row of tiles, beyond which the values would leave the caches
+WEIGHED = 1 << 19  # bytes of a transformed weight that a tile is worth: it is transformed again at each call
+WIDEST = 1 << 22  # bytes of a transformed row of tiles, beyond which it would leave the caches
 LEAST = 32  # tiles that are worth a slab of sums
 SLABS = 1 << 22  # elements that the partial sums of a weight's gradient may take
+TRANSFORMS = (
+    "input_transform", "output_transform", "gradient_transform", "weight_transform", "weight_gradient_transform",
+)  # fmt: skip
 
 
 class Winograd(Matmul):
     """Steps of a convolution by 3x3 taps."""
 
-    def through_points(
+    def winograd(
         self, steps: Steps, out: Value, x: Value, w: Value, bias: Value | None, taps: list[Taps], stride: Ints
     ) -> bool:
         """Add the steps that compute outputs; w has dims (group, M, C, taps).  False where another way is faster."""
@@ -48,13 +52,13 @@ class Winograd(Matmul):
         share, tasks = shares(out.shape, m, c)
         numbers = numbers_of(x, out, w, taps, share, share, bias)
         panels = steps.work((POINTS * c * padded(m),), float32)
-        pack = self.kernel(write, winograd.pack_points, float32, kind=kind_of(panels.layout.numel, c))
-        kernel = self.kernel(write, winograd.through_points, float32, kind=kind_of(work_of(out, m, c), tasks))
+        pack = self.kernel(write, winograd.transform_weight, float32, kind=kind_of(panels.layout.numel, c))
+        kernel = self.kernel(write, winograd.convolve, float32, kind=kind_of(work_of(out, m, c), tasks))
         steps.then(pack, w, panels, numbers=headed(c, numbers))
         steps.then(kernel, x, panels, bias or w, out, numbers=headed(tasks, numbers))
         return True
 
-    def sum_points(self, steps: Steps, out: Value, y: Value, x: Value, taps: list[Taps], stride: Ints) -> bool:
+    def winograd_weight(self, steps: Steps, out: Value, y: Value, x: Value, taps: list[Taps], stride: Ints) -> bool:
         """Add the steps that sum over outputs y; out, the weight's gradient, has dims (group, M, C, taps)."""
         m, c = out.shape[1:3]
         if not pays(y, x.shape, out.shape[0], m, c, taps, stride):
@@ -67,15 +71,15 @@ class Winograd(Matmul):
         chunks = -(-rows // share)
         numbers = numbers_of(x, y, out, taps, share, min(block, share), None)
         slabs = steps.work((chunks * slab,), float32)
-        kernel = self.kernel(write, winograd.sum_points, float32, kind=kind_of(work_of(y, m, c), chunks))
-        add = self.kernel(write, winograd.add_points, float32, kind=kind_of(slabs.layout.numel, m))
+        kernel = self.kernel(write, winograd.convolve_weight, float32, kind=kind_of(work_of(y, m, c), chunks))
+        add = self.kernel(write, winograd.add_weights, float32, kind=kind_of(slabs.layout.numel, m))
         steps.then(kernel, x, y, slabs, numbers=headed(chunks, numbers))
         steps.then(add, slabs, out, numbers=headed(m, numbers))
         return True
 
 
 def pays(out: Value, image: Ints, groups: int, m: int, c: int, taps: list[Taps], stride: Ints) -> bool:
-    """Whether a convolution is made through points: a function of its shape and dtype alone."""
+    """Whether Winograd's algorithm makes a convolution: a function of its shape and dtype alone."""
     if not settings.winograd or out.dtype is not float32 or groups > 1 or len(taps) != 2 or tuple(stride) != (1, 1):
         return False
     if any(sorted(e for e, _ in t) != list(range(lowest(t), lowest(t) + 3)) for t in taps) or min(m, c) < CHANNELS:
@@ -150,21 +154,20 @@ def layout_of(name: str, x: Value) -> dict[str, int]:
 def write(template: Callable[..., Any], dtype: DType) -> Any:
     """Write, compile and import one of the loops, with the functions that it calls."""
     name, arrays = template.__name__, template.__code__.co_argcount - 1
-    helpers = {
-        "through_points": (winograd.turn, winograd.lay, winograd.positions, winograd.evaluate),
-        "sum_points": (winograd.turn, winograd.lay, winograd.positions, winograd.evaluate),
-    }.get(name, ())
+    helpers: tuple[Callable[..., Any], ...] = (winograd.multiples, winograd.clear)
+    if "tile" in template.__code__.co_names:
+        helpers += (transpose_copy, winograd.channels_last, winograd.positions, winograd.transform_row)
     read = {word for function in (template, *helpers) for word in function.__code__.co_names}
-    maps = [word for word in ("of_image", "of_points", "of_outputs", "of_weight", "of_products") if word in read]
-    lines = [f'{word} = point_map("{word}", "{dtype}", LANES)' for word in maps]
+    lines = [f'{word} = winograd_transform("{word}", "{dtype}", LANES)' for word in TRANSFORMS if word in read]
+    transforms = imported("winograd_transforms", "winograd_transform", *lines, beside=("tile.py",))
     text = write_kernel(
-        f"convolution through points: {dtype}, {name}.",
+        f"Winograd's convolution: {dtype}, {name}.",
         template,
         operands=(dtype,),
         out=dtype,
         arrays=(dtype,) * arrays,
-        imports=tile_header(dtype, template, *helpers) + imported("points", "point_map", *lines, beside=("tile.py",)),
+        imports=tile_header(dtype, template, *helpers) + transforms,
         helpers=helpers,
         fields=winograd.WINOGRAD,
     )
-    return load(f"conv_{name}_{dtype.short}", text)
+    return load(f"winograd_{name}_{dtype.short}", text)

@@ -201,19 +201,6 @@ def correlate(x, panels, out, N):  # type: ignore[no-untyped-def]
     leave(image)
 
 
-def turn(y, at, step, deep, panels, to, width, depth):  # type: ignore[no-untyped-def]
-    """`depth` elements of `width` channels as rows of NR: element by element, zeros beyond the last channel."""
-    squares = width // SIDE * SIDE if deep == 1 else 0
-    even = depth // SIDE * SIDE
-    for k in range(0, even, SIDE):
-        for j in range(0, squares, SIDE):
-            transpose(y, at + j * step + k, step, panels, to + k * NR + j, NR)
-    for j in range(NR):
-        start = even if j < squares else 0
-        for k in range(start, depth):
-            panels[to + k * NR + j] = y[at + j * step + k * deep] if j < width else T(0)
-
-
 def correlate_weight(x, y, slabs, N):  # type: ignore[no-untyped-def]
     """slab[c, tap, m] = the sum over n and o of y[n, m, o] * x[n, c, o * stride + position of the tap].
 
@@ -256,7 +243,11 @@ def correlate_weight(x, y, slabs, N):  # type: ignore[no-untyped-def]
                     for o1 in range(c1):
                         q = at + m * N.y_channel + o0 * N.y0 + o1 * N.y1
                         to = ((panel * c0 + o0) * c1 + o1) * c2 * NR
-                        turn(y, q, N.y_channel, N.y2, turned, to, min(NR, M - m), c2)
+                        w = min(NR, M - m)
+                        transpose_copy(y, q, N.y_channel, N.y2, turned, to, NR, 1, w, c2)
+                        for k in range(c2 if w < NR else 0):
+                            for j in range(w, NR):
+                                turned[to + k * NR + j] = T(0)
             for panel in range(across):
                 # One vector where it holds all channels that are left.
                 read = M - panel * NR if M - panel * NR <= LANES else NR

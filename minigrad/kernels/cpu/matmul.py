@@ -11,7 +11,6 @@ caches.  All numbers are in elements; `sizes` and the steps after it are those o
 """
 
 # ruff: noqa: F821
-import numpy as np
 
 from minigrad.kernels.fields import Fields
 
@@ -113,20 +112,7 @@ def pack(source, panels, N):  # type: ignore[no-untyped-def]
                 for j in range(NR):
                     z[j] = x[j]
         else:
-            squares = w // SIDE * SIDE if deep == 1 else 0
-            even = length // SIDE * SIDE
-            for k in range(0, even, SIDE):
-                for j in range(0, squares, SIDE):
-                    transpose(source, at + j * step + k, step, panels, to + k * NR + j, NR)
-            for j in range(w):
-                # Unsigned, because a signed index is tested for wrapping around at each element.
-                start = even if j < squares else 0
-                p = np.uint64(to + start * NR + j)
-                q = at + j * step + start * deep
-                for _ in range(start, length):
-                    panels[p] = source[np.uint64(q)]
-                    p += np.uint64(NR)
-                    q += deep
+            transpose_copy(source, at, step, deep, panels, to, NR, 1, w, length)
             if w < NR:
                 for k in range(length):
                     z = panels[to + k * NR + w : to + (k + 1) * NR]

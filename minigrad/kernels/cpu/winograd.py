@@ -1,17 +1,17 @@
-"""Convolution by 3x3 taps through products at points: 36 multiply-adds for 4x4 outputs instead of 144.
+"""Convolution by 3x3 taps by Winograd's algorithm F(4x4, 3x3): 36 multiply-adds for 4x4 outputs instead of 144.
 
-      image 6x6 --of_image--> 36 values \
-                                          36 products, one for each point --of_points--> outputs 4x4
-      weight 3x3 -of_weight-> 36 values /
+      image 6x6 --input_transform--> 36 values \
+                                                36 products --output_transform--> outputs 4x4
+      weight 3x3 -weight_transform-> 36 values /
 
-`pack_points` evaluates the weight, once.  A task of `through_points` takes some rows of tiles: it lays the pixels that
-they see side by side, channels last, evaluates every tile at the 36 points in vectors of channels, and multiplies, for
-each point, the tiles by the weight (tiles x channels of the image x channels of the output).  So all of it stays in the
-second cache, and the products run on the register tile of `matmul.py`.  The gradient of the image is the same with
-the weight turned around.  That of the weight is the transpose of these maps: `sum_points` multiplies the evaluated
-gradient by the evaluated image and sums over the tiles, and `add_points` goes back from the points to the taps.
+`transform_weight` transforms the weight.  A task of `convolve` takes some rows of tiles: it copies the pixels that they
+see, channels last, transforms every tile in vectors of channels, and multiplies, for each of the 36 points, the tiles
+by the weight (tiles x channels of the image x channels of the output).  So all of it stays in the second cache, and the
+products run on the register tile of `matmul.py`.  The gradient of the image is the same with the weight turned around.
+That of the weight is the transpose of these transforms: `convolve_weight` multiplies the transformed gradient by the
+transformed image and sums over the tiles, and `add_weights` adds what its tasks have summed and transforms it back.
 
-Free names as in `matmul.py`, with the maps of `points.py`.
+Free names as in `matmul.py`, with the transforms of `winograd_transforms.py` and `transposing.py`'s copy.
 
 Numbers: images, outs, ins: channels of the output and of the image.  down, across: rows and columns of tiles in one
 image.  share: rows of tiles of a task, block: of those, how many are multiplied at a time.  height, width; high, wide:
@@ -31,28 +31,26 @@ WINOGRAD = Fields(
 )
 
 
-def turn(x, at, step, deep, z, to, pitch, one, wide, long):  # type: ignore[no-untyped-def]
-    """z[to + i * pitch + j * one] = x[at + j * step + i * deep] for j < wide, i < long."""
-    if deep == 1 and one == 1 and wide >= SIDE and long >= SIDE:
-        # The last square overlaps the one before.
-        for p in range(0, long, SIDE):
-            i = min(p, long - SIDE)
-            for q in range(0, wide, SIDE):
-                j = min(q, wide - SIDE)
-                transpose(x, at + j * step + i, step, z, to + i * pitch + j, pitch)
-    else:
-        for j in range(wide):
-            for i in range(long):
-                z[np.uint64(to + i * pitch + j * one)] = x[np.uint64(at + j * step + i * deep)]
+def multiples(table, step):  # type: ignore[no-untyped-def]
+    """table[k] = k * step."""
+    for k in range(len(table)):
+        table[k] = k * step
 
 
-def lay(x, at, channel, row, deep, rows, cols, channels, z, pitch):  # type: ignore[no-untyped-def]
-    """Pixels side by side, channels last: z[(i * cols + j) * pitch + c] = x[at + c * channel + i * row + j * deep]."""
+def clear(x, at, n):  # type: ignore[no-untyped-def]
+    """n zeros from x[at] on."""
+    for k in range(at, at + n):
+        x[np.uint64(k)] = T(0)
+
+
+def channels_last(x, at, channel, row, deep, rows, cols, channels, z, pitch):  # type: ignore[no-untyped-def]
+    """z[(i * cols + j) * pitch + c] = x[at + c * channel + i * row + j * deep]; behind the last pixel, one of zeros."""
     if row == cols * deep:
-        turn(x, at, channel, deep, z, 0, pitch, 1, channels, rows * cols)
+        transpose_copy(x, at, channel, deep, z, 0, pitch, 1, channels, rows * cols)
     else:
         for i in range(rows):
-            turn(x, at + i * row, channel, deep, z, i * cols * pitch, pitch, 1, channels, cols)
+            transpose_copy(x, at + i * row, channel, deep, z, i * cols * pitch, pitch, 1, channels, cols)
+    clear(z, rows * cols * pitch, pitch)
 
 
 def positions(near, y, x, top, bottom, cols, pitch, side):  # type: ignore[no-untyped-def]
@@ -64,64 +62,50 @@ def positions(near, y, x, top, bottom, cols, pitch, side):  # type: ignore[no-un
             near[i * side + j] = ((y + i - top) * cols + x + j) * pitch if inside else outside
 
 
-def evaluate(x, task, N, pixels, near, points, pitch, values, far, nothing):  # type: ignore[no-untyped-def]
-    """A row of tiles of the image at the points; tile t of the task begins at values[t * pitch]."""
-    n = task // N.down
-    y = task % N.down * 4 + N.low1
+def transform_row(x, row, N, pixels, near, pitch, values, to, far):  # type: ignore[no-untyped-def]
+    """Transform one row of tiles of the image; tile t begins at values[to + t * pitch]."""
+    n = row // N.down
+    y = row % N.down * 4 + N.low1
     top = max(0, min(y, N.height))
     bottom = max(top, min(N.height, y + 6))
     at = N.x + n * N.x_image + top * N.x1
-    lay(x, at, N.x_channel, N.x1, N.x2, bottom - top, N.width, N.ins, pixels, pitch)
-    end = (bottom - top) * N.width * pitch
-    for c in range(pitch):
-        pixels[end + c] = T(0)
-    shifted = False
+    channels_last(x, at, N.x_channel, N.x1, N.x2, bottom - top, N.width, N.ins, pixels, pitch)
+    reused = False
     for tile in range(N.across):
-        at = tile * 4 + N.low2
+        left = tile * 4 + N.low2
         # Tiles in the middle of a row share their positions.
-        middle = at >= 0 and at + 6 <= N.width and y >= 0 and y + 6 <= N.height
-        if not (middle and shifted):
-            positions(near, y, 0 if middle else at, top, bottom, N.width, pitch, 6)
-        shifted = middle
+        middle = left >= 0 and left + 6 <= N.width and y >= 0 and y + 6 <= N.height
+        if not (middle and reused):
+            positions(near, y, 0 if middle else left, top, bottom, N.width, pitch, 6)
+        reused = middle
+        at = left * pitch if middle else 0
         for c in range(0, pitch, LANES):
-            of_image(
-                pixels, c + (at * pitch if middle else 0), near, values, points + tile * pitch + c, far, nothing, 0
-            )
+            input_transform(pixels, at + c, near, values, to + tile * pitch + c, far)
 
 
-def pack_points(w, panels, N):  # type: ignore[no-untyped-def]
-    """Each task evaluates the taps of one channel of the image: panels[point, c, m]."""
+def transform_weight(w, panels, N):  # type: ignore[no-untyped-def]
+    """panels[point, c, m] = the transformed taps; each task is one channel of the image."""
     M = N.outs
     C = N.ins
     pitch = (M + LANES - 1) // LANES * LANES
     taps = workspace(9 * pitch, T)
-    near = workspace(9, np.int64)
-    far = workspace(36, np.int64)
-    nothing = workspace(LANES, T)
-    for k in range(LANES):
-        nothing[k] = T(0)
-    for k in range(9):
-        near[k] = k * pitch
-    for k in range(36):
-        far[k] = k * C * pitch
+    tables = workspace(45, np.int64)
+    multiples(tables[0:9], pitch)
+    multiples(tables[9:45], C * pitch)
+    clear(taps, 0, 9 * pitch)
     for c in range(first, last):
-        at = N.w + c * N.w_in
         for k in range(9):
-            q = at + N.in_weight[k]
+            q = N.w + c * N.w_in + N.in_weight[k]
             for m in range(M):
-                taps[k * pitch + m] = w[np.uint64(q)]
+                taps[np.uint64(k * pitch + m)] = w[np.uint64(q)]
                 q += N.w_out
-            for m in range(M, pitch):
-                taps[k * pitch + m] = T(0)
         for m in range(0, pitch, LANES):
-            of_weight(taps, m, near, panels, c * pitch + m, far, nothing, 0)
-    leave(nothing)
-    leave(far)
-    leave(near)
+            weight_transform(taps, m, tables[0:9], panels, c * pitch + m, tables[9:45])
+    leave(tables)
     leave(taps)
 
 
-def through_points(x, panels, bias, out, N):  # type: ignore[no-untyped-def]
+def convolve(x, panels, bias, out, N):  # type: ignore[no-untyped-def]
     """out[n, m, o] = bias[m] + the sum over c and taps of w[m, c, tap] * x[n, c, o + position of the tap].
 
     Each task makes `share` rows of tiles.
@@ -132,143 +116,118 @@ def through_points(x, panels, bias, out, N):  # type: ignore[no-untyped-def]
     across = N.across
     deep = (C + LANES - 1) // LANES * LANES
     pitch = (M + LANES - 1) // LANES * LANES
-    most = N.share * across
-    # A few elements more: neighbouring points of one tile would else be a power of two apart, in the same few lines of
-    # the nearest cache.
-    from_point = most * deep + LANES
-    to_point = most * pitch + LANES
+    # A few elements more: the points of one tile would else be a power of two apart, in the same lines of a cache.
+    image_point = N.share * across * deep + LANES
+    output_point = N.share * across * pitch + LANES
     pixels = workspace((6 * N.width + 1) * deep, T)
-    values = workspace(36 * from_point, T)
-    products = workspace(36 * to_point, T)
+    values = workspace(36 * image_point, T)
+    products = workspace(36 * output_point, T)
     results = workspace((4 * N.wide + 1) * pitch, T)
-    near = workspace(36, np.int64)
-    far = workspace(36, np.int64)
-    back = workspace(36, np.int64)
-    kept = workspace(16, np.int64)
-    added = workspace(pitch + LANES, T)
-    for k in range(36):
-        far[k] = k * from_point
-        back[k] = k * to_point
-    for k in range(pitch + LANES):
-        added[k] = bias[N.b + k * N.b_out] if N.biased > 0 and k < M else T(0)
-    if deep > C:
-        for k in range((6 * N.width + 1) * deep):
-            pixels[k] = T(0)
+    added = workspace(pitch, T)
+    tables = workspace(124, np.int64)
+    multiples(tables[36:72], image_point)
+    multiples(tables[72:108], output_point)
+    clear(pixels, 0, (6 * N.width + 1) * deep)
+    clear(added, 0, pitch)
+    for m in range(M if N.biased > 0 else 0):
+        added[m] = bias[N.b + m * N.b_out]
     for task in range(first, last):
         start = task * N.share
         end = min(N.images * down, start + N.share)
         tiles = (end - start) * across
         for row in range(start, end):
-            evaluate(x, row, N, pixels, near, (row - start) * across * deep, deep, values, far, added[pitch:])
+            to = (row - start) * across * deep
+            transform_row(x, row, N, pixels, tables[0:36], deep, values, to, tables[36:72])
         for point in range(36):
             for m in range(0, pitch, NR):
                 w = min(NR, pitch - m)
                 right = point * C * pitch + m
                 for i in range(0, tiles, MR):
-                    left = point * from_point + i * deep
-                    z = point * to_point + i * pitch + m
+                    left = point * image_point + i * deep
+                    z = point * output_point + i * pitch + m
                     h = min(MR, tiles - i)
                     tile(values, left, deep, 1, panels, right, pitch, w, products, z, pitch, C, h, w, T(1), False)
         for row in range(start, end):
             y = row % down * 4
-            bottom = min(N.high, y + 4)
+            rows = min(4, N.high - y)
             for col in range(across):
-                positions(kept, y, col * 4, y, bottom, N.wide, pitch, 4)
+                positions(tables[108:124], y, col * 4, y, y + rows, N.wide, pitch, 4)
                 q = ((row - start) * across + col) * pitch
                 for m in range(0, pitch, LANES):
-                    of_points(products, q + m, back, results, m, kept, added, m)
+                    output_transform(products, q + m, tables[72:108], results, m, tables[108:124], added, m)
             to = N.y + row // down * N.y_image + y * N.y1
             if N.y1 == N.wide * N.y2:
-                turn(results, 0, pitch, 1, out, to, N.y_channel, N.y2, (bottom - y) * N.wide, M)
+                transpose_copy(results, 0, pitch, 1, out, to, N.y_channel, N.y2, rows * N.wide, M)
             else:
-                for i in range(bottom - y):
-                    turn(results, i * N.wide * pitch, pitch, 1, out, to + i * N.y1, N.y_channel, N.y2, N.wide, M)
+                for i in range(rows):
+                    q = i * N.wide * pitch
+                    transpose_copy(results, q, pitch, 1, out, to + i * N.y1, N.y_channel, N.y2, N.wide, M)
+    leave(tables)
     leave(added)
-    leave(kept)
-    leave(back)
-    leave(far)
-    leave(near)
     leave(results)
     leave(products)
     leave(values)
     leave(pixels)
 
 
-def sum_points(x, y, slabs, N):  # type: ignore[no-untyped-def]
-    """slab[point, m, c] = the sum over tiles of the gradient times the image, both at a point.
+def convolve_weight(x, y, slabs, N):  # type: ignore[no-untyped-def]
+    """slab[point, m, c] = the sum over tiles of the transformed gradient times the transformed image.
 
     Each task sums over `share` rows of tiles into a slab of its own, `block` rows at a time.
     """
     M = N.outs
-    C = N.ins
     down = N.down
     across = N.across
-    deep = (C + LANES - 1) // LANES * LANES
+    deep = (N.ins + LANES - 1) // LANES * LANES
     pitch = (M + LANES - 1) // LANES * LANES
-    most = N.block * across
-    from_point = most * deep + LANES
-    to_point = most * pitch + LANES
+    image_point = N.block * across * deep + LANES
+    output_point = N.block * across * pitch + LANES
     pixels = workspace((6 * N.width + 1) * deep, T)
-    values = workspace(36 * from_point, T)
-    gradients = workspace((4 * N.wide + 1) * pitch, T)
-    at_points = workspace(36 * to_point, T)
-    near = workspace(36, np.int64)
-    far = workspace(36, np.int64)
-    back = workspace(36, np.int64)
-    read = workspace(16, np.int64)
-    nothing = workspace(LANES, T)
-    for k in range(36):
-        far[k] = k * from_point
-        back[k] = k * to_point
-    for k in range(LANES):
-        nothing[k] = T(0)
-    for k in range((6 * N.width + 1) * deep):
-        pixels[k] = T(0)
-    for k in range((4 * N.wide + 1) * pitch):
-        gradients[k] = T(0)
-    rows = N.images * down
+    values = workspace(36 * image_point, T)
+    incoming = workspace((4 * N.wide + 1) * pitch, T)
+    gradients = workspace(36 * output_point, T)
+    tables = workspace(124, np.int64)
+    multiples(tables[36:72], image_point)
+    multiples(tables[72:108], output_point)
+    clear(pixels, 0, (6 * N.width + 1) * deep)
+    clear(incoming, 0, (4 * N.wide + 1) * pitch)
     for task in range(first, last):
         slab = task * 36 * M * deep
-        for start in range(task * N.share, min(rows, (task + 1) * N.share), N.block):
-            end = min(rows, (task + 1) * N.share, start + N.block)
+        low = task * N.share
+        high = min(N.images * down, low + N.share)
+        for start in range(low, high, N.block):
+            end = min(high, start + N.block)
             tiles = (end - start) * across
             for row in range(start, end):
-                first_tile = (row - start) * across
-                evaluate(x, row, N, pixels, near, first_tile * deep, deep, values, far, nothing)
+                corner = (row - start) * across
+                transform_row(x, row, N, pixels, tables[0:36], deep, values, corner * deep, tables[36:72])
                 q = row % down * 4
-                bottom = min(N.high, q + 4)
+                rows = min(4, N.high - q)
                 at = N.y + row // down * N.y_image + q * N.y1
-                lay(y, at, N.y_channel, N.y1, N.y2, bottom - q, N.wide, M, gradients, pitch)
-                outside = (bottom - q) * N.wide * pitch
-                for m in range(pitch):
-                    gradients[outside + m] = T(0)
+                channels_last(y, at, N.y_channel, N.y1, N.y2, rows, N.wide, M, incoming, pitch)
                 for col in range(across):
-                    positions(read, q, col * 4, q, bottom, N.wide, pitch, 4)
+                    positions(tables[108:124], q, col * 4, q, q + rows, N.wide, pitch, 4)
                     for m in range(0, pitch, LANES):
-                        z = (first_tile + col) * pitch + m
-                        of_outputs(gradients, m, read, at_points, z, back, nothing, 0)
-            more = start > task * N.share
+                        z = (corner + col) * pitch + m
+                        gradient_transform(incoming, m, tables[108:124], gradients, z, tables[72:108])
+            more = start > low
             for point in range(36):
                 for c in range(0, deep, NR):
                     w = min(NR, deep - c)
-                    right = point * from_point + c
+                    right = point * image_point + c
                     for m in range(0, M, MR):
-                        left = point * to_point + m
+                        left = point * output_point + m
                         z = slab + (point * M + m) * deep + c
                         h = min(MR, M - m)
-                        tile(at_points, left, 1, pitch, values, right, deep, w, slabs, z, deep, tiles, h, w, T(1), more)
-    leave(nothing)
-    leave(read)
-    leave(back)
-    leave(far)
-    leave(near)
-    leave(at_points)
+                        tile(gradients, left, 1, pitch, values, right, deep, w, slabs, z, deep, tiles, h, w, T(1), more)
+    leave(tables)
     leave(gradients)
+    leave(incoming)
     leave(values)
     leave(pixels)
 
 
-def add_points(slabs, out, N):  # type: ignore[no-untyped-def]
+def add_weights(slabs, out, N):  # type: ignore[no-untyped-def]
     """The weight's gradient from the slabs, added in their order; a task is one channel of the output."""
     M = N.outs
     C = N.ins
@@ -277,15 +236,8 @@ def add_points(slabs, out, N):  # type: ignore[no-untyped-def]
     chunks = (N.images * N.down + N.share - 1) // N.share
     total = workspace(36 * deep, T)
     taps = workspace(9 * deep, T)
-    near = workspace(36, np.int64)
-    far = workspace(9, np.int64)
-    nothing = workspace(LANES, T)
-    for k in range(LANES):
-        nothing[k] = T(0)
-    for k in range(36):
-        near[k] = k * deep
-    for k in range(9):
-        far[k] = k * deep
+    table = workspace(36, np.int64)
+    multiples(table, deep)
     for m in range(first, last):
         for point in range(36):
             line = total[point * deep : (point + 1) * deep]
@@ -297,14 +249,12 @@ def add_points(slabs, out, N):  # type: ignore[no-untyped-def]
                 for c in range(deep):
                     line[c] = T(line[c] + slab[c])
         for c in range(0, deep, LANES):
-            of_products(total, c, near, taps, c, far, nothing, 0)
+            weight_gradient_transform(total, c, table, taps, c, table)
         to = N.w + m * N.w_out
         for c in range(C):
             for k in range(9):
                 out[to + N.in_weight[k]] = taps[k * deep + c]
             to += N.w_in
-    leave(nothing)
-    leave(far)
-    leave(near)
+    leave(table)
     leave(taps)
     leave(total)

@@ -1,10 +1,10 @@
-"""Winograd's maps between pixels and points, on vectors of channels: the polynomials F(4x4, 3x3).
+"""The transforms of Winograd's algorithm F(4x4, 3x3), on vectors of channels.
 
 A convolution of 3 taps makes four neighbouring outputs of six elements of the image.  Seen as a product of polynomials,
 it is an elementwise product of values at six points: 0, 3/4, -3/4, 3/2, -3/2 and infinity.  In two dims that is 36
-products instead of 144.  `point_map` makes an intrinsic that reads a square of vectors, applies one of the maps along
-both dims in registers, and writes a square of vectors.  Only generated modules import this file; they carry its hash,
-because the text identifies a kernel.
+products instead of 144.  `winograd_transform` makes an intrinsic that reads a square of vectors, applies a transform
+along both dims in registers, and writes a square of vectors.  Only generated modules import this file; they carry its
+hash, because the text identifies a kernel.
 
 Source: Winograd, "Arithmetic Complexity of Computations", SIAM 1980, chapter 4; Lavin and Gray, "Fast Algorithms for
 Convolutional Neural Networks", CVPR 2016.  The points are symmetric, so that pairs of them share work, are exact in
@@ -33,7 +33,7 @@ Vectors = Sequence[Any]
 Fma = Callable[[float, Any, Any], Any]  # factor * x + y
 
 
-def of_image(d: Vectors, fma: Fma) -> Vectors:
+def input_transform(d: Vectors, fma: Fma) -> Vectors:
     """Six elements of an image at the points."""
     values = []
     for point, other in ((P, QQ), (Q, PP)):
@@ -43,7 +43,7 @@ def of_image(d: Vectors, fma: Fma) -> Vectors:
     return [ends[0], *values, ends[1]]
 
 
-def of_points(m: Vectors, fma: Fma) -> Vectors:
+def output_transform(m: Vectors, fma: Fma) -> Vectors:
     """Four outputs of the products at the points."""
     near, far = fma(1, m[1], m[2]), fma(1, m[3], m[4])
     odd, further = fma(-1, m[2], m[1]), fma(-1, m[4], m[3])
@@ -55,8 +55,8 @@ def of_points(m: Vectors, fma: Fma) -> Vectors:
     ]
 
 
-def of_outputs(g: Vectors, fma: Fma) -> Vectors:
-    """Four gradients of outputs at the points: the transpose of `of_points`."""
+def gradient_transform(g: Vectors, fma: Fma) -> Vectors:
+    """Four gradients of outputs at the points: the transpose of `output_transform`."""
     values = []
     for point in (P, Q):
         even, odd = fma(point * point, g[2], g[0]), fma(point * point, g[3], g[1])
@@ -64,7 +64,7 @@ def of_outputs(g: Vectors, fma: Fma) -> Vectors:
     return [g[0], *values, g[3]]
 
 
-def of_weight(w: Vectors, fma: Fma) -> Vectors:
+def weight_transform(w: Vectors, fma: Fma) -> Vectors:
     """Three taps at the points."""
     values = []
     for point, scale in ((P, NEAR), (Q, FAR)):
@@ -73,8 +73,8 @@ def of_weight(w: Vectors, fma: Fma) -> Vectors:
     return [fma(1 / (PP * QQ), w[0], None), *values, w[2]]
 
 
-def of_products(s: Vectors, fma: Fma) -> Vectors:
-    """Three gradients of taps of the sums of products at the points: the transpose of `of_weight`."""
+def weight_gradient_transform(s: Vectors, fma: Fma) -> Vectors:
+    """Three gradients of taps of the sums of products at the points: the transpose of `weight_transform`."""
     near, far = fma(1, s[1], s[2]), fma(1, s[3], s[4])
     odd, further = fma(-1, s[2], s[1]), fma(-1, s[4], s[3])
     return [
@@ -84,62 +84,71 @@ def of_products(s: Vectors, fma: Fma) -> Vectors:
     ]
 
 
-# Each map with how many elements it reads and writes along one dim.
-MAPS = {of_image: (6, 6), of_points: (6, 4), of_outputs: (4, 6), of_weight: (3, 6), of_products: (6, 3)}
+# Each with how many elements it reads and writes along one dim.
+TRANSFORMS = {
+    input_transform: (6, 6), output_transform: (6, 4), gradient_transform: (4, 6), weight_transform: (3, 6),
+    weight_gradient_transform: (6, 3),
+}  # fmt: skip
 
 
-def point_map(name: str, dtype: str, lanes: int) -> Callable[..., None]:
-    """The function f(x, at, near, z, to, far, added, start): z[to + far] = map(x[at + near]) + added[start], in
-    vectors of `lanes` elements.
+def winograd_transform(name: str, dtype: str, lanes: int) -> Callable[..., None]:
+    """The function f(x, at, near, z, to, far): z[to + far] = the transform of x[at + near], in vectors of `lanes`
+    elements; `output_transform` takes added and start, too, and adds the vector added[start].
 
-    name: of a map.  near, far: arrays with the positions of the elements of a square, row by row.
+    name: of a transform.  near, far: arrays with the positions of the elements of a square, row by row.
     With NUMBA_DISABLE_JIT=1 it is plain NumPy.
     """
-    change = next(map_ for map_ in MAPS if map_.__name__ == name)
+    transform = next(each for each in TRANSFORMS if each.__name__ == name)
     if config.DISABLE_JIT:  # type: ignore[attr-defined, unused-ignore]
-        return python_map(change, lanes)
-    reads, writes = MAPS[change]
+        return python_transform(transform, lanes)
+    reads, writes = TRANSFORMS[transform]
 
     def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
-        x, near, z, far, added = (pointer(context, builder, sig, args, k) for k in (0, 2, 3, 5, 6))
+        x, near, z, far = (pointer(context, builder, sig, args, k) for k in (0, 2, 3, 5))
         vectors = _Vectors(builder, dtype, lanes)
         x, z = builder.gep(x, [args[1]]), builder.gep(z, [args[4]])
         square = [vectors.load(x, vectors.position(near, k)) for k in range(reads * reads)]
-        results = both_dims(change, square, reads, writes, vectors.fma)
-        constant = vectors.load(added, args[7])
-        for k, result in enumerate(results):
-            vectors.store(vectors.fma(1, result, constant), z, vectors.position(far, k))
+        results = both_dims(transform, square, vectors.fma)
+        if len(args) > 6:
+            constant = vectors.load(pointer(context, builder, sig, args, 6), args[7])
+            results = [vectors.fma(1, result, constant) for result in results]
+        for k in range(writes * writes):
+            vectors.store(results[k], z, vectors.position(far, k))
         return context.get_dummy_value()
 
-    @intrinsic  # type: ignore[untyped-decorator, unused-ignore]
-    def mapped(typingctx, x, at, near, z, to, far, added, start):  # type: ignore[no-untyped-def]
-        n = types.intp
+    n = types.intp
+
+    def transformed(typingctx, x, at, near, z, to, far):  # type: ignore[no-untyped-def]
+        return types.void(x, n, near, z, n, far), codegen
+
+    def with_bias(typingctx, x, at, near, z, to, far, added, start):  # type: ignore[no-untyped-def]
         return types.void(x, n, near, z, n, far, added, n), codegen
 
-    made: Callable[..., None] = mapped
+    made: Callable[..., None] = intrinsic(with_bias if transform is output_transform else transformed)
     return made
 
 
-def both_dims(change: Callable[..., Vectors], square: Vectors, reads: int, writes: int, fma: Fma) -> list[Any]:
-    """A map along the rows of a square, then along the columns."""
-    columns = [change(square[j::reads], fma) for j in range(reads)]
-    rows = [change([columns[j][i] for j in range(reads)], fma) for i in range(writes)]
+def both_dims(transform: Callable[..., Vectors], square: Vectors, fma: Fma) -> list[Any]:
+    """A transform along the rows of a square, then along the columns."""
+    reads, writes = TRANSFORMS[transform]
+    columns = [transform(square[j::reads], fma) for j in range(reads)]
+    rows = [transform([columns[j][i] for j in range(reads)], fma) for i in range(writes)]
     return [value for row in rows for value in row]
 
 
-def python_map(change: Callable[..., Vectors], lanes: int) -> Callable[..., None]:
+def python_transform(transform: Callable[..., Vectors], lanes: int) -> Callable[..., None]:
     """The same function in NumPy."""
-    reads, writes = MAPS[change]
+    reads, _ = TRANSFORMS[transform]
 
     def fma(factor: float, x: Any, y: Any) -> Any:
         return np.float32(factor) * x + (0 if y is None else y)
 
-    def mapped(x, at, near, z, to, far, added, start):  # type: ignore[no-untyped-def]
+    def transformed(x, at, near, z, to, far, added=None, start=0):  # type: ignore[no-untyped-def]
         square = [x[at + near[k] : at + near[k] + lanes] for k in range(reads * reads)]
-        for k, result in enumerate(both_dims(change, square, reads, writes, fma)):
-            z[to + far[k] : to + far[k] + lanes] = result + added[start : start + lanes]
+        for k, result in enumerate(both_dims(transform, square, fma)):
+            z[to + far[k] : to + far[k] + lanes] = result if added is None else result + added[start : start + lanes]
 
-    return mapped
+    return transformed
 
 
 class _Vectors:
