@@ -84,9 +84,10 @@ for shape in ((64, 32, 8, 8), (64, 64, 28, 28)):
         goal=1.0,
         goal2=1.0,
     )
-    norm = lambda m, x, w, b: m.relu(m.nn.functional.group_norm(x, 8, w, b))
+    # Smooth, since among millions of elements one is so near to a kink that rounding decides its gradient.
+    norm = lambda m, x, w, b: m.nn.functional.silu(m.nn.functional.group_norm(x, 8, w, b))
     TABLE.both(
-        f"group_norm {shape}, relu",
+        f"group_norm {shape}, silu",
         normal(shape, shape[1:2], shape[1:2]),
         norm,
         tracks=3,
