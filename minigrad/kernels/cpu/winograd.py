@@ -45,11 +45,9 @@ def clear(x, at, n):  # type: ignore[no-untyped-def]
 
 def channels_last(x, at, channel, row, deep, rows, cols, channels, z, pitch):  # type: ignore[no-untyped-def]
     """z[(i * cols + j) * pitch + c] = x[at + c * channel + i * row + j * deep]; behind the last pixel, one of zeros."""
-    if row == cols * deep:
-        transpose_copy(x, at, channel, deep, z, 0, pitch, 1, channels, rows * cols)
-    else:
-        for i in range(rows):
-            transpose_copy(x, at + i * row, channel, deep, z, i * cols * pitch, pitch, 1, channels, cols)
+    lines = 1 if row == cols * deep else rows
+    for i in range(lines):
+        transpose_copy(x, at + i * row, channel, deep, z, i * cols * pitch, pitch, 1, channels, rows * cols // lines)
     clear(z, rows * cols * pitch, pitch)
 
 
@@ -156,12 +154,10 @@ def convolve(x, panels, bias, out, N):  # type: ignore[no-untyped-def]
                 for m in range(0, pitch, LANES):
                     output_transform(products, q + m, tables[72:108], results, m, tables[108:124], added, m)
             to = N.y + row // down * N.y_image + y * N.y1
-            if N.y1 == N.wide * N.y2:
-                transpose_copy(results, 0, pitch, 1, out, to, N.y_channel, N.y2, rows * N.wide, M)
-            else:
-                for i in range(rows):
-                    q = i * N.wide * pitch
-                    transpose_copy(results, q, pitch, 1, out, to + i * N.y1, N.y_channel, N.y2, N.wide, M)
+            lines = 1 if N.y1 == N.wide * N.y2 else rows
+            for i in range(lines):
+                q = i * N.wide * pitch
+                transpose_copy(results, q, pitch, 1, out, to + i * N.y1, N.y_channel, N.y2, rows * N.wide // lines, M)
     leave(tables)
     leave(added)
     leave(results)
