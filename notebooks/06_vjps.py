@@ -323,9 +323,10 @@ print(f"trained: error {error(w, b, inputs, targets):.2g}")
 print(f"tested:  error {error(w, b, test_inputs, test_targets):.2g}")
 
 # %% [markdown]
-# **The fix:** with `g.sum(0)`, both errors are close to the variance of the noise. (`g.sum(1)` has the wrong shape
-# here. With as many examples as outputs it would have the right shape, and only its values would be wrong.) minigrad's
-# engine sums broadcast gradients for you. If you assign values by hand, a Var accepts only its own shape:
+# **The fix:** with `g.sum(0)`, both errors are near the variance of the noise in two outputs, which is
+# $2 \cdot 0.3^2 = 0.18$. (`g.sum(1)` has the wrong shape here. With as many examples as outputs it would have the right
+# shape, and only its values would be wrong.) minigrad's engine sums broadcast gradients for you. If you assign values
+# by hand, a Var accepts only its own shape:
 
 # %%
 bias = mg.Var(true_b, name="bias")

@@ -10,6 +10,7 @@
 #     language: python
 #     name: python3
 # ---
+
 # %% [markdown]
 # # 07 · Solutions
 #
