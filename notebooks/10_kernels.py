@@ -101,8 +101,9 @@ print("found:", found, " lost:", (right - found).sum(), "of", len(values), "on",
 
 # %% [markdown]
 # Nothing was raised, and each run may lose others (on a single thread, none). Such a bug can hide for years. The cure
-# is that no two threads write to one element: cut the work into parts, give each part a row of its own, and add the rows
-# at the end, in order. The same is done by minigrad's sums, so their results do not depend on the number of threads.
+# is that no two threads write to one element. Cut the work into parts, give each part a row of its own, and add the
+# rows at the end, in order. The same is done by minigrad's sums, so their results do not depend on the number of
+# threads.
 
 
 # %%
@@ -193,8 +194,8 @@ for name, function in (("map", add), ("sum, in order", strict), ("sum, any order
 
 # %% [markdown]
 # The sum has no packed addition: floats are rounded at each step, so another order gives another result, and the
-# compiler may not change yours. `fastmath=True` gives it leave. minigrad gives leave for sums alone, and says how
-# large the error can be.
+# compiler may not change yours. `fastmath=True` gives it leave. minigrad gives leave for sums alone, and says how large
+# the error can be.
 #
 # ## 5. One of minigrad's kernels
 #

@@ -140,7 +140,9 @@ def missing_links(folder):
     """Return (file, link) for each relative link of the notebooks and pages in a folder that leads to no file."""
     found = []
     for path in [*folder.rglob("*.ipynb"), *folder.rglob("*.md")]:
-        for link in re.findall(r"\]\(([^)#\s]+?\.(?:ipynb|py|md|svg|png))(?:#[^)]*)?\)", path.read_text(encoding="utf-8")):
+        for link in re.findall(
+            r"\]\(([^)#\s]+?\.(?:ipynb|py|md|svg|png))(?:#[^)]*)?\)", path.read_text(encoding="utf-8")
+        ):
             if "://" not in link and not (path.parent / link).is_file():
                 found.append((path.relative_to(folder).as_posix(), link))
     return found
