@@ -14,13 +14,13 @@
 # %% [markdown]
 # # 05 · Tensors are strides
 #
-# Memory is one long row of numbers. A matrix is not a row, so somebody has to say where element `[i, j]` lies. In
-# minigrad four things say it: a buffer, a shape, strides, an offset. Change the last three, and the same memory is
-# another tensor: transposed, flipped, thinned out, repeated. You build that arithmetic here, and see what it costs and
-# where it bites.
+# Memory is one long row of numbers. A matrix has two dimensions, so a formula must define where element `[i, j]` is. A
+# minigrad tensor consists of a buffer, a shape, strides and an offset. Change the last three, and the same memory shows
+# another tensor: transposed, flipped, with gaps, or with repeated rows. In this notebook you write this arithmetic,
+# measure its cost, and see a bug that it makes possible.
 #
-# **One idea:** a tensor is a buffer and a formula from index to place. **One bug:** a write through a view that changes
-# more than was meant. **One check:** count the places.
+# **One idea:** a tensor is a buffer and a formula from an index to a position. **One bug:** a write through a view that
+# changes more elements than you intended. **One check:** count the positions.
 
 # %%
 import time
@@ -32,27 +32,28 @@ import minigrad as mg
 # %% [markdown]
 # ## 1. A buffer and a formula
 #
-# `mg.viz.layout` draws a tensor over its memory: above the buffer, place by place; below the elements, each with the
-# place where it lies, after an @. The colour goes with the place.
+# `mg.viz.layout` draws a tensor and its memory. The upper part is the buffer, position by position. The lower part
+# shows the elements; the number after the @ is the position of the element. Equal positions have equal colours.
 
 # %%
 a = mg.arange(0, 120, 10).reshape(3, 4)
 mg.viz.layout(a)
 
 # %% [markdown]
-# The first line shows the formula: element `[i, j]` is at `4*i + j`. One row down is a step of four places, one column
-# to the right is a step of one. These two numbers are the **strides**. In general
+# The first line shows the formula: element `[i, j]` is at `4*i + j`. One row down is a step of four positions, one
+# column to the right is a step of one. These two numbers are the **strides**. In general
 #
-# $$\text{place}(i_0, i_1, \dots) = \text{offset} + \sum_d i_d \cdot \text{stride}_d .$$
+# $$\text{position}(i_0, i_1, \dots) = \text{offset} + \sum_d i_d \cdot \text{stride}_d .$$
 #
-# Here it is in Python. It goes through all indices and looks each place up in a list.
+# Here is the formula in Python. The function computes the position of every index; the last line reads these positions
+# from a list.
 
 # %%
 from itertools import product
 
 
-def places(x):
-    """The place of each element, in the order of the indices."""
+def positions(x):
+    """Return the position of each element, in the order of the indices."""
     found = []
     for index in product(*(range(n) for n in x.shape)):
         found.append(x.offset + sum(i * s for i, s in zip(index, x.strides)))
@@ -61,20 +62,21 @@ def places(x):
 
 memory = list(range(0, 120, 10))
 print("shape", a.shape, " strides", a.strides, " offset", a.offset)
-print([memory[p] for p in places(a)])
+print([memory[p] for p in positions(a)])
 
 # %% [markdown]
 # ## 2. Views move nothing
 #
-# To transpose a matrix, do you have to move its elements? Swap the strides instead: now a step *down* is one place, and
-# a step to the *right* four.
+# To transpose a matrix, do you have to move its elements? Swap the strides instead: now a step *down* is one position,
+# and a step to the *right* is four.
 
 # %%
 mg.viz.layout(a.T)
 
 # %% [markdown]
-# The memory above is as it was; only the reading below has changed. Printed, the picture is text (it has a third line
-# for the memory: how many elements lie at each place). A slice with a step multiplies a stride, and leaves places out:
+# The memory in the upper part is unchanged; only the elements below are read in another order. `print` shows the
+# picture as text, with one more line: how many elements use each position. A slice with a step multiplies a stride, and
+# skips positions:
 
 # %%
 print(mg.viz.layout(a[:, ::2]))
@@ -87,8 +89,8 @@ print(mg.viz.layout(a[:, ::2]))
 mg.viz.layout(a.flip(1))
 
 # %% [markdown]
-# All of this is a few lines. Here is a view of your own; it has no elements, only a shape, strides and an offset.
-# The loop below compares its places with those of minigrad's views.
+# All of this is a few lines. Here is a view of your own; it has no elements, only a shape, strides and an offset. The
+# loop below compares its positions with those of minigrad's views.
 
 # %%
 from dataclasses import dataclass
@@ -119,14 +121,14 @@ for mine, theirs in (
     (ours.rows(1, 2), a[1::2]),
     (ours.transposed().rows(1, 2).row(1), a.T[1::2][1]),
 ):
-    assert places(mine) == places(theirs) and theirs.storage is a.storage
-    print(mine, places(mine))
+    assert positions(mine) == positions(theirs) and theirs.storage is a.storage
+    print(mine, positions(mine))
 
 # %% [markdown]
-# ## 3. Stride 0: one number stands for many
+# ## 3. Stride 0: one row read many times
 #
-# To add a row to each row of a matrix, the row has to be as tall as the matrix. Copy it three times? A stride of 0 does
-# it for nothing: a step down goes nowhere.
+# To add a row to each row of a matrix, the row must have as many rows as the matrix. Do you have to copy it three
+# times? A stride of 0 needs no copy: a step down stays at the same position.
 
 # %%
 row = mg.arange(4)
@@ -134,9 +136,9 @@ tall = row.expand(3, 4)
 mg.viz.layout(tall)
 
 # %% [markdown]
-# Twelve elements, four places. This is what *broadcasting* is: in `a + row` the loop runs over the shape `(3, 4)` for
-# both operands, and the strides of `row` are `(0, 1)`. It is why a row can be added to a matrix of any height without
-# new memory for the row:
+# Twelve elements, four positions. This is *broadcasting*: in `a + row` the loop runs over the shape `(3, 4)` for both
+# operands, and the strides of `row` are `(0, 1)`. So a row can be added to a matrix of any height, and needs no new
+# memory:
 
 # %%
 huge = row.expand(1_000_000, 4)
@@ -144,28 +146,29 @@ print("elements:", huge.numel(), " strides:", huge.strides, " the same storage:"
 print((a + row).tolist())
 
 # %% [markdown]
-# A stride need not be 0 for elements to share a place. Windows that slide over a row overlap: a step *down* is one
-# place, and so is a step to the *right*.
+# Elements can also share a position when no stride is 0. Windows that slide over a row overlap: a step *down* is one
+# position, and so is a step to the *right*.
 
 # %%
 windows = mg.arange(6).unfold(0, 3, 1)
 print(mg.viz.layout(windows))
 
 # %% [markdown]
-# `x2`, `x3`: at these places more than one element lies. Keep this in mind, it comes back in section 6.
+# `x2` and `x3` mark positions that two or three elements share. Section 6 needs this.
 #
 # ## 4. When a reshape must copy
 #
-# `a` in another shape is often only another formula. These twelve in a row? Elements that follow each other in `a` lie
-# side by side, so strides `(1,)` will do. Such a tensor is called **contiguous**. But in the transposed matrix:
+# To give `a` another shape, another formula is often enough. Take all twelve elements as one row: elements that follow
+# each other in `a` are neighbours in memory, so the strides `(1,)` are right. Such a tensor is called **contiguous**.
+# The transposed matrix is different:
 
 # %%
-print("a   in order lies at", places(a))
-print("a.T in order lies at", places(a.T))
+print("positions of a:  ", positions(a))
+print("positions of a.T:", positions(a.T))
 
 # %% [markdown]
-# 0, 4, 8, 1: no single stride makes this walk. `reshape` then copies, and `view` refuses. Neither is shy about it; but
-# with `reshape` you have to ask whether you got a view or a copy.
+# 0, 4, 8, 1: no single stride produces this sequence. In this case `reshape` copies, and `view` raises an error. After
+# a `reshape`, compare the storages if you need to know whether you have a view or a copy.
 
 # %%
 print("a.reshape(12) shares memory:  ", a.reshape(12).storage is a.storage)
@@ -176,10 +179,10 @@ except mg.MinigradError as error:
     print(error)
 
 # %% [markdown]
-# The rule: two neighbouring dims can be one if a full run through the right one ends where the next step of the left
-# one begins, that is, if `stride[left] == size[right] * stride[right]`. For `a` that is `4 == 4 * 1`, for `a.T`
-# it is `1 == 3 * 4`, which fails. It is not only about contiguous tensors: every second column of `a` has gaps, and yet
-# they are even.
+# The rule: two neighbouring dimensions can be merged if a full run through the right one ends where the next step of
+# the left one begins, that is, if `stride[left] == size[right] * stride[right]`. For `a` that is `4 == 4 * 1`, for
+# `a.T` it is `1 == 3 * 4`, which fails. A tensor does not have to be contiguous for this. Every second column of `a`
+# leaves gaps, but all gaps have the same size, so one stride is enough.
 
 # %%
 every_second = a[:, ::2]
@@ -209,7 +212,7 @@ layouts = {
 
 
 def nanoseconds(call):
-    """The best of several calls, by element; the first one, which may compile, does not count."""
+    """Return the shortest time of several calls, in ns per element; the first call, which may compile, is not timed."""
     call()
     times = []
     for _ in range(7):
@@ -230,7 +233,7 @@ for shift, (name, costs) in zip((-0.2, 0.2), (("sum", sums), ("copy", copies))):
     plt.barh([k + shift for k in range(len(costs))], list(costs.values()), height=0.4, label=name)
 plt.yticks(range(len(layouts)), list(layouts))
 plt.gca().invert_yaxis()
-plt.xlabel("nanoseconds an element")
+plt.xlabel("nanoseconds per element")
 plt.legend()
 plt.show()
 
@@ -241,11 +244,12 @@ plt.show()
 # elements in any order, so the kernel reads the memory forwards, whatever the formula is. A copy must write in the
 # order of the indices.
 #
-# So if you read a strided view many times, one `contiguous()` pays: it copies once, and afterwards all is dense.
+# So if you read a strided view many times, call `contiguous()` once. It copies the elements, and every later read is a
+# read of dense memory.
 #
-# ## 6. The bug: more has changed than was meant
+# ## 6. The bug: a write that changes too much
 #
-# You train, and after each step you note the weights, to plot their way later. What do you expect to see?
+# You train, and after each step you store the first row of the weights, to plot it later. What do you expect to see?
 
 # %%
 weights = mg.zeros(2, 3)
@@ -256,9 +260,10 @@ for _ in range(3):
 print([x.tolist() for x in first_row])
 
 # %% [markdown]
-# Not 1, 2, 3. `weights[0]` is a view; it holds no numbers but the place where they are. All three entries of the list
-# are the same three places, and show what lies there *now*. A read came too late. The same the other way round, a write
-# that goes too far: we want to set the head of a row apart, and spoil the matrix.
+# You did not get 1, 2, 3. `weights[0]` is a view: it contains positions, not values. All three entries of the list
+# refer to the same three positions, and show the values that are there *now*. They were read too late. The opposite
+# mistake is a write that reaches too far. Here we want to change only a copy of the first two elements, and change the
+# matrix:
 
 # %%
 table = mg.zeros(2, 3)
@@ -267,8 +272,8 @@ head.fill_(7.0)
 print(table.tolist())
 
 # %% [markdown]
-# To minigrad both are in order: writing through a view *is* how you write to a part, `weights[0] = 1.0` does nothing
-# else. It cannot know what you meant. But one kind of write can never be meant, and it refuses that:
+# Both programs are valid. A write through a view is the way to write to a part of a tensor, and `weights[0] = 1.0` does
+# exactly this. minigrad cannot know your intention. But one kind of write is never intended, and it raises an error:
 
 # %%
 noise = mg.zeros(4).expand(3, 4)
@@ -278,8 +283,9 @@ except mg.MinigradError as error:
     print(error)
 
 # %% [markdown]
-# Element `[0, 0]` lies where `[1, 0]` and `[2, 0]` lie. To write one is to write three; and with `add_`, would 1 be
-# added once or three times? NumPy lets you, if you make such a view by hand: one number is written, three change.
+# Elements `[0, 0]`, `[1, 0]` and `[2, 0]` share one position. A write to one of them changes all three; and should
+# `add_` add 1 once or three times? NumPy allows the write if you build such a view by hand. You write one number, and
+# three elements change:
 
 # %%
 import numpy as np
@@ -290,8 +296,8 @@ trap[0, 0] = 1.0
 print(trap.tolist())
 
 # %% [markdown]
-# **Mend it.** What you want to keep, or to change alone, needs memory of its own: `clone()` (or `contiguous()`, which
-# copies only where the layout is not dense yet, so not for `weights[0]`).
+# **The fix.** Values that you want to keep, or to change alone, need their own memory. `clone()` always copies.
+# `contiguous()` is not enough here: it copies only if the layout is not contiguous, and `weights[0]` is.
 
 # %%
 weights = mg.zeros(2, 3)
@@ -306,35 +312,35 @@ noise[0, 0] = 1.0
 print(noise.tolist())
 
 # %% [markdown]
-# **The check.** Two questions tell whether a write does what you mean, and both count places. *Do elements of this
-# tensor share a place?* Then there are fewer places than elements. *Does this tensor share places with another?* Then
-# they have one storage, and places in common.
+# **The check.** Before a write, answer two questions by counting positions. *Do elements of this tensor share a
+# position?* If they do, there are fewer positions than elements. *Does this tensor share positions with another one?*
+# If it does, both have the same storage, and some positions are in both.
 
 
 # %%
 def overlaps_itself(x):
-    """Whether two elements lie at one place."""
-    return len(set(places(x))) < x.numel()
+    """Return whether two elements share a position."""
+    return len(set(positions(x))) < x.numel()
 
 
 def touches(x, y):
-    """Whether a write to x can change y."""
-    return x.storage is y.storage and not set(places(x)).isdisjoint(places(y))
+    """Return whether a write to x can change y."""
+    return x.storage is y.storage and not set(positions(x)).isdisjoint(positions(y))
 
 
-print("noise as it was:", overlaps_itself(mg.zeros(4).expand(3, 4)), " now:", overlaps_itself(noise))
+print("the expanded noise:", overlaps_itself(mg.zeros(4).expand(3, 4)), " its clone:", overlaps_itself(noise))
 print("windows:", overlaps_itself(windows), " a.T:", overlaps_itself(a.T))
 print("a row and its matrix:", touches(weights[0], weights), " its clone:", touches(first_row[-1], weights))
 print("row 0 and row 1:", touches(a[0], a[1]), " even and odd columns:", touches(a[:, ::2], a[:, 1::2]))
 
 # %% [markdown]
-# ## 7. Where minigrad does it
+# ## 7. The layout in minigrad's source
 #
-# All views are arithmetic on a `Layout`: a shape, strides, an offset. You find it in
-# [layout.py](../minigrad/core/layout.py): `permute`, `slice`, `flip`, `diagonal` are a few lines each, `reshape` gives
-# None where only a copy will do, and `may_overlap_itself` is your check without the counting, which would be slow for a
-# million elements. It looks at strides alone, and where these leave a doubt, it says True. Put these questions to a
-# layout without any memory:
+# All views are arithmetic on a `Layout`: a shape, strides and an offset. The class is in
+# [layout.py](../minigrad/core/layout.py). `permute`, `slice`, `flip` and `diagonal` are a few lines each. `reshape`
+# returns None if a copy is needed. `may_overlap_itself` replaces your check, since counting is slow for a million
+# elements: it reads only the strides, and returns True if they do not decide the question. A layout needs no memory, so
+# you can try all of this on the layout alone:
 
 # %%
 layout = a.layout
@@ -347,66 +353,71 @@ print("overlap:   ", layout.may_overlap_itself(), windows.layout.may_overlap_its
 # %% [markdown]
 # ## Exercises
 #
-# Write, run, and let the cell tell you. `hint("05.1")` gives a hint, and asked again a larger one. In all of them
-# `shape` and `strides` are tuples.
+# Write your answer, then run the cell: `check` reports the result. `hint("05.1")` prints a hint, and a larger one at
+# each further call. In all exercises `shape` and `strides` are tuples of integers.
+#
+# **05.1** Compute the position of the element at `index` in the buffer. Return an integer. A tensor without dimensions
+# has the index `()`.
 
 # %%
 from minigrad.learning.grading import check, hint
 
 
-def place(strides, offset, index):
-    """Where the element at `index`, a tuple, lies."""
+def position(strides, offset, index):
+    """Return the position of the element at `index`, a tuple."""
     return ...  # write it here
 
 
-check("05.1", place)
+check("05.1", position)
 
 # %% [markdown]
-# **05.2** Flip one dim. What are the strides and the offset then? (No dim is empty.)
+# **05.2** Flip dimension `dim`. Return the new strides, as a tuple, and the new offset. (No dimension is empty.)
 
 
 # %%
 def flipped(shape, strides, offset, dim):
-    """(strides, offset) with `dim` read backwards."""
+    """Return (strides, offset) of the view that reads `dim` backwards."""
     return ...  # write it here
 
 
 check("05.2", flipped)
 
 # %% [markdown]
-# **05.3** Broadcast. Shapes are aligned at their *right* ends; a dim of size 1 may become any size, and dims that are
-# missing on the left are new. Which strides does a tensor of `shape` and `strides` have, seen as `target`?
+# **05.3** Broadcast a tensor of `shape` and `strides` to the shape `target`. The shapes are aligned at their *right*
+# ends. A dimension of size 1 may become any size, and dimensions that are missing on the left are new. Return the
+# strides of the result, as a tuple.
 
 
 # %%
 def broadcast_strides(shape, strides, target):
-    """One stride for each dim of `target`."""
+    """Return a tuple with one stride for each dimension of `target`."""
     return ...  # write it here
 
 
 check("05.3", broadcast_strides)
 
 # %% [markdown]
-# **05.4** Can a tensor be seen as one row without a copy? Dims of size 1 do not count, whatever their stride. (No dim
-# is empty.)
+# **05.4** Can a tensor be reshaped to one row without a copy? Return True or False. Ignore dimensions of size 1: their
+# stride is never used. (No dimension is empty.)
 
 
 # %%
 def flattens(shape, strides):
-    """True where one stride walks all elements in order."""
+    """Return whether one stride reaches all elements in order."""
     return ...  # write it here
 
 
 check("05.4", flattens)
 
 # %% [markdown]
-# **05.5** Sliding windows over a dense row of `n` numbers: windows of `size`, a new one every `step`, only whole ones.
-# Return the shape and the strides of the view.
+# **05.5** Put sliding windows over a contiguous row of `n` elements. Each window has `size` elements, and the next
+# window starts `step` elements later. Leave out windows that do not fit. Return the shape and the strides of the view,
+# both as tuples; the shape is (number of windows, `size`).
 
 
 # %%
 def sliding(n, size, step):
-    """(shape, strides) of the windows."""
+    """Return (shape, strides) of the view."""
     return ...  # write it here
 
 

@@ -14,12 +14,13 @@
 # %% [markdown]
 # # 06 · Vector-Jacobian products
 #
-# In notebook 02 each operation handed its gradient on, multiplied by a slope. With tensors a slope is a Jacobian: a
-# matrix with a row for each output and a column for each input. Nobody builds it. Each op has a rule that multiplies by
-# it without having it, and here you derive these rules, one op at a time, with indices and nothing else.
+# In notebook 02 each operation multiplied its incoming gradient by a derivative and passed the product on. For tensors
+# this derivative is a **Jacobian**: a matrix with one row per output and one column per input. It is never built. Each
+# op has a rule that computes the product with the Jacobian directly. In this notebook you derive these rules, one op at
+# a time, with index notation.
 #
-# **One idea:** the way back multiplies by the transposed Jacobian. **One bug:** a bias gradient of the wrong shape,
-# with which training works far too well. **One check:** $\langle u, Jv \rangle = \langle J^\top u, v \rangle$.
+# **One idea:** the backward pass multiplies by the transposed Jacobian. **One bug:** a bias gradient of the wrong
+# shape, with which training works far too well. **One check:** $\langle u, Jv \rangle = \langle J^\top u, v \rangle$.
 
 # %%
 import minigrad as mg
@@ -28,21 +29,22 @@ mg.manual_seed(0)
 
 
 def normal(*shape):
-    """Random numbers, in float64 so that checks are sharp."""
+    """Return random float64 values; float64 allows a small tolerance in the checks."""
     return mg.randn(*shape, dtype=mg.float64)
 
 
 # %% [markdown]
-# ## 1. A matrix that nobody builds
+# ## 1. A matrix that is never built
 #
-# Let $y = f(x)$, and let $L$ be a number that is computed from $y$. Write $\bar y_i = \partial L / \partial y_i$: what
-# arrives on the way back. The chain rule says what goes on:
+# Let $y = f(x)$ with a differentiable $f$, and let $L$ be a number that is computed from $y$. Write
+# $\bar y_i = \partial L / \partial y_i$ for the **incoming gradient** (PyTorch: `grad_output`; JAX: *cotangent*). The
+# chain rule gives the gradient of $x$:
 #
 # $$\bar x_j = \sum_i \bar y_i \, \frac{\partial y_i}{\partial x_j} = \sum_i \bar y_i J_{ij}, \qquad\text{so}\qquad
 # \bar x = J^\top \bar y .$$
 #
-# This is a **vector-Jacobian product**, a *vjp*. For $y = e^x$ and three elements the Jacobian can be looked at;
-# `mg.func.jacrev` builds it row by row:
+# This is a **vector-Jacobian product**, a *vjp*. For $y = e^x$ and three elements the Jacobian is small enough to
+# print. `mg.func.jacrev` builds it row by row:
 
 # %%
 x = mg.tensor([0.0, 1.0, 2.0], dtype=mg.float64)
@@ -50,9 +52,9 @@ mg.func.jacrev(mg.exp)(x)
 
 # %% [markdown]
 # All entries except the diagonal are 0, because $y_i$ depends on $x_i$ only. For a million elements the Jacobian would
-# have a million million entries. The result that we want is $\bar x_j = \bar y_j e^{x_j}$: one multiplication per
-# element. `mg.func.vjp` returns $y$ and the function that multiplies by $J^\top$. This function returns one gradient
-# for each operand:
+# have $10^{12}$ entries. The result that we want is $\bar x_j = \bar y_j e^{x_j}$: one multiplication per element.
+# `mg.func.vjp` returns $y$ and the function that multiplies by $J^\top$. This function returns one gradient for each
+# operand:
 
 # %%
 u = mg.tensor([1.0, 10.0, 100.0], dtype=mg.float64)
@@ -63,13 +65,14 @@ print("by the matrix:", (mg.func.jacrev(mg.exp)(x).T @ u).tolist())
 # %% [markdown]
 # ## 2. The check
 #
-# You will write rules below; how do you know that one is right? Nudge the input along a direction $v$, as in notebook
-# 01: the output moves along $Jv$. Then measure that move with weights $u$. Or carry $u$ back first, and measure $v$:
+# You will write rules below. How do you know that a rule is right? Perturb the input along a direction $v$, as in
+# notebook 01: to first order, the output changes by $Jv$. Multiply this change by weights $u$ and sum. Or multiply $u$
+# by $J^\top$ first, and take the product with $v$:
 #
 # $$\langle u, Jv \rangle = \sum_i u_i \sum_j J_{ij} v_j = \sum_j \Big(\sum_i u_i J_{ij}\Big) v_j
 # = \langle J^\top u, v \rangle .$$
 #
-# Both are one number, for any $u$ and $v$. The left side needs no backward rule; a difference quotient is enough.
+# The two numbers are equal for all $u$ and $v$. The left side needs no backward rule; a difference quotient is enough.
 
 # %%
 v = normal(3)
@@ -79,14 +82,14 @@ print("<u, Jv>  =", (u * move).sum().item())
 print("<J'u, v> =", (back(u)[0] * v).sum().item())
 
 # %% [markdown]
-# Nine digits or so, which is what a quotient gives. `mg.func.jvp` gives $Jv$ without nudging; notebook 08 is about how.
-# With it, the check of a rule is a few lines. `rule` takes what arrives, the output and the operands, and gives a
-# gradient for each operand.
+# They agree in about nine digits, which is the accuracy of a difference quotient. `mg.func.jvp` computes $Jv$ without
+# finite differences; notebook 08 explains how. With it, the check of a rule is a few lines. `rule` receives the
+# incoming gradient, the output and the operands, and returns one gradient per operand.
 
 
 # %%
 def check_rule(f, rule, *xs):
-    """Compare <u, Jv> with <J'u, v> at random u and v, after the shapes."""
+    """Compare the shapes, then <u, Jv> with <J'u, v> for random u and v."""
     vs = tuple(normal(*x.shape) for x in xs)
     y, move = mg.func.jvp(f, xs, vs)
     u = normal(*y.shape)
@@ -103,13 +106,14 @@ print(check_rule(mg.exp, lambda g, y, x: [g * y], normal(2, 3)))
 print(check_rule(mg.exp, lambda g, y, x: [g * x], normal(2, 3)))
 
 # %% [markdown]
-# In the rules `g` is what arrives, $\bar y$: so minigrad calls it as well. A second helper shows how minigrad declares
-# its rule. `mg.viz.step` runs it on values that write down what is done to them; nothing is kept by hand.
+# In the rules, `g` is the incoming gradient $\bar y$, as in minigrad's source. The second helper prints the rule that
+# minigrad declares for an op. `mg.viz.step` runs the rule on placeholders that record each operation, so the printed
+# formula is the code that runs.
 
 
 # %%
 def declared(y):
-    """The rules of the last op of y, as formulas."""
+    """Print the VJP rules of the last op of y, as formulas."""
     for share in mg.viz.step(y).frames[0].shares:
         print(f"{share.operand} gets {share.text}")
 
@@ -120,9 +124,9 @@ declared(mg.Var(normal(2, 3)).exp())
 # ## 3. Element by element
 #
 # For $y_i = a_i b_i$ there are two Jacobians, and both are diagonal: $\partial y_i / \partial a_j$ is $b_i$ for $i = j$
-# and 0 otherwise. So $\bar a_i = \bar y_i b_i$ and $\bar b_i = \bar y_i a_i$. A quotient $y_i = a_i / b_i$ has the
-# slopes $1 / b_i$ and $-a_i / b_i^2$. minigrad writes the second as $-y_i / b_i$, which is the same and stays in range
-# where $b_i^2$ does not:
+# and 0 otherwise. So $\bar a_i = \bar y_i b_i$ and $\bar b_i = \bar y_i a_i$. The quotient $y_i = a_i / b_i$ (with
+# $b_i \ne 0$) has the derivatives $1 / b_i$ and $-a_i / b_i^2$. minigrad writes the second one as $-y_i / b_i$. The
+# value is the same, but $b_i^2$ can overflow or underflow where $y_i / b_i$ does not:
 
 # %%
 a, b = mg.Var(normal(2, 3)), mg.Var(normal(2, 3))
@@ -134,15 +138,16 @@ print(check_rule(lambda a, b: a / b, lambda g, y, a, b: [g / b, -g * a / (b * b)
 # %% [markdown]
 # ## 4. Broadcasting: many uses, one sum
 #
-# In $y_{ij} = a_{ij} + b_j$ the row $b$ is used once for each $i$. In notebook 02 a value that is used twice gets the
-# sum of both gradients, and the indices say the same:
+# In $y_{ij} = a_{ij} + b_j$ the row $b$ is used once for each $i$. In notebook 02 a value that is used twice receives
+# the sum of both gradients. The index notation leads to the same result:
 #
 # $$\bar b_q = \sum_{ij} \bar y_{ij} \frac{\partial y_{ij}}{\partial b_q} = \sum_{ij} \bar y_{ij}\, \delta_{jq}
 # = \sum_i \bar y_{iq} .$$
 #
 # ($\delta_{jq}$ is 1 for $j = q$ and 0 otherwise. It removes the sum over $j$ and replaces $j$ by $q$. You need no
 # other trick in this notebook.) In words: if the forward pass repeats a value, the backward pass sums its gradients. In
-# strides: along a dim of stride 0 all elements are one element, which receives the sum of their gradients.
+# terms of strides: along a dimension of stride 0, all elements are one element, which receives the sum of their
+# gradients.
 
 # %%
 row = mg.Var(normal(3))
@@ -150,19 +155,20 @@ declared(row.expand(2, 3))
 print(check_rule(lambda b: b.expand(2, 3), lambda g, y, b: [g.sum(0)], normal(3)))
 
 # %% [markdown]
-# This holds for each op that broadcasts, so minigrad's rules do not say it. The declaration of `add` is
-# `vjp=(lambda g: g, lambda g: g)`, and the engine sums what comes out in the shape of the operand: `to=(3,)`.
+# This holds for every op that broadcasts, so minigrad's rules leave it out. The declaration of `add` is
+# `vjp=(lambda g: g, lambda g: g)`, and the engine sums the result of each rule to the shape of the operand. In the
+# printed formula this is `to=(3,)`.
 
 # %%
 declared(mg.Var(normal(2, 3)) + row)
 declared(mg.Var(normal(2, 3)) * row)
 
 # %% [markdown]
-# ## 5. sum and mean: the other way round
+# ## 5. sum and mean: broadcasting transposed
 #
 # $y_i = \sum_j x_{ij}$ has $\partial y_i / \partial x_{pq} = \delta_{ip}$, so $\bar x_{pq} = \bar y_p$: each element of
-# row $p$ gets what came to the sum of that row. The way back of a sum spreads, as that of spreading sums; their
-# Jacobians are each other's transpose. A mean over $n$ divides by $n$.
+# row $p$ receives the gradient of the sum of this row. The backward pass of a sum is a broadcast, and the backward pass
+# of a broadcast is a sum: their Jacobians are transposes of each other. The mean over $n$ elements divides by $n$ too.
 
 # %%
 x = mg.Var(normal(2, 4))
@@ -186,21 +192,22 @@ declared(mg.Var(normal(2, 3)) @ mg.Var(normal(3, 4)))
 print(check_rule(lambda a, b: a @ b, lambda g, y, a, b: [g @ b.T, a.T @ g], normal(2, 3), normal(3, 4)))
 
 # %% [markdown]
-# But shapes do not always tell. For square matrices $\bar y b$ fits as well; the check knows better:
+# But shapes do not always decide. For square matrices $\bar y b$ has the right shape as well. The check finds the
+# mistake:
 
 # %%
 print(check_rule(lambda a, b: a @ b, lambda g, y, a, b: [g @ b, a.T @ g], normal(3, 3), normal(3, 3)))
 
 # %% [markdown]
-# ## 7. Reading by index: scatter it back
+# ## 7. Reading by index: add to the elements that were read
 #
 # An embedding reads rows of a table: $y_{kj} = x_{p_k j}$, where $p$ is a tensor of integers. Then
 # $\partial y_{kj} / \partial x_{qr}$ is 1 where $q = p_k$ and $r = j$, and
 #
 # $$\bar x_{qr} = \sum_{k \,:\, p_k = q} \bar y_{kr} .$$
 #
-# Go through the reads, and *add* each gradient where its value was read. A row that was read twice gets two, one that
-# was never read gets 0.
+# Go through the reads, and *add* each gradient to the row that was read. A row that was read twice receives two
+# gradients. A row that was never read receives 0.
 
 # %%
 p = mg.tensor([2, 0, 2, 2])
@@ -233,8 +240,8 @@ print("write:", check_rule(lambda x: x[p], by_writing, normal(4, 3)))
 #
 # $$\bar x_j = \sum_i \bar y_i\, y_i (\delta_{ij} - y_j) = y_j \Big( \bar y_j - \sum_i \bar y_i y_i \Big) .$$
 #
-# A full matrix, and yet two passes over a row: one for the sum, one for the rest. And all that is needed is $y$; the
-# operand may be forgotten.
+# The Jacobian is a full matrix, but the rule needs only two passes over a row: one for the sum, one for the rest. The
+# rule needs only $y$, so the operand does not have to be saved.
 
 # %%
 x = mg.Var(normal(2, 4))
@@ -242,18 +249,19 @@ declared(x.softmax(1))
 print(check_rule(lambda x: x.softmax(1), lambda g, y, x: [y * (g - (g * y).sum(1).reshape(2, 1))], normal(2, 4)))
 
 # %% [markdown]
-# Note what a cotangent of ones gives. A row of a softmax sums to 1, whatever you do to `x`, so the gradient of the sum
-# is 0. A rule that returned zeros would pass a check with ones; that is why `u` is random.
+# An incoming gradient of ones is a bad test here. A row of a softmax sums to 1 for every `x`, so the gradient of the
+# sum is 0. A rule that always returns zeros would pass a check with ones. With a random `u` it fails:
 
 # %%
 print(check_rule(lambda x: x.softmax(1), lambda g, y, x: [mg.zeros_like(x)], normal(2, 4)))
 
 # %% [markdown]
-# ## 9. The bug: a bias for everyone
+# ## 9. The bug: one bias per example
 #
-# Now put rules together. There is a linear model $y = xw + b$, with eight examples to learn from, eight others to test
-# on, and a mean square error. We derive its gradient by hand. With $\bar y = \tfrac2n (y - t)$, section 6 gives
-# $\bar w = x^\top \bar y$. Addition passes its incoming gradient on unchanged, so $\bar b = \bar y$.
+# Now combine the rules in a linear model $y = xw + b$. It is trained on eight examples and tested on eight others, with
+# the mean of the squared errors as the loss. We derive its gradient by hand. Let $t$ be the targets. With
+# $\bar y = \tfrac2n (y - t)$, section 6 gives $\bar w = x^\top \bar y$. Addition passes its incoming gradient on
+# unchanged, so $\bar b = \bar y$.
 
 # %%
 n = 8
@@ -282,15 +290,16 @@ print(f"trained: error {error(w, b, inputs, targets):.2g}")
 print(f"tested:  error {error(w, b, test_inputs, test_targets):.2g}")
 
 # %% [markdown]
-# Look at the first line. The targets contain noise of 0.3, which no linear model can predict. Yet the error is about
-# $10^{-13}$ and still falling! On the other eight examples it is large. Do you see why?
+# Look at the first line. The targets contain noise with standard deviation 0.3, which no linear model can predict. Yet
+# the error is about $10^{-13}$ and still falling! On the other eight examples it is large. Do you see why?
 
 # %%
 print("b has shape", b.shape)
 
 # %% [markdown]
-# `b - g` broadcast: `(2,)` and `(8, 2)` made `(8, 2)`. Since the first step each example has had a bias of its own, and
-# has learnt its noise by heart. No line failed. On five examples it would:
+# `b - g` broadcast: `(2,)` and `(8, 2)` made `(8, 2)`. After the first step each example has its own bias, which can
+# reproduce the noise of this example exactly. No line raised an error, because all data had eight examples. With five
+# examples the addition fails:
 
 # %%
 try:
@@ -314,9 +323,10 @@ print(f"trained: error {error(w, b, inputs, targets):.2g}")
 print(f"tested:  error {error(w, b, test_inputs, test_targets):.2g}")
 
 # %% [markdown]
-# **Mended**: the error that is left is about that of the noise. (`g.sum(1)` has the wrong shape here; with as many
-# examples as outputs it would have had the right one, and only the numbers would have told.) minigrad's engine
-# sums by itself; and where you set things by hand, a Var takes no other shape:
+# **The fix:** with `g.sum(0)`, both errors are near the variance of the noise in two outputs, which is
+# $2 \cdot 0.3^2 = 0.18$. (`g.sum(1)` has the wrong shape here. With as many examples as outputs it would have the right
+# shape, and only its values would be wrong.) minigrad's engine sums broadcast gradients for you. If you assign values
+# by hand, a Var accepts only its own shape:
 
 # %%
 bias = mg.Var(true_b, name="bias")
@@ -328,14 +338,13 @@ for attempt in (lambda: bias.set(bias - wrong), lambda: setattr(bias, "grad", wr
         print(problem)
 
 # %% [markdown]
-# ## 10. Where minigrad has them
+# ## 10. The rules in minigrad's source
 #
-# minigrad declares one rule per operand, next to the function. Element by element:
-# [arithmetic.py](../minigrad/ops/pointwise/arithmetic.py), the first file to read. The products are in
+# minigrad declares one rule per operand, next to the function. Start with the elementwise rules in
+# [arithmetic.py](../minigrad/ops/pointwise/arithmetic.py). The matrix products are in
 # [products.py](../minigrad/ops/linalg/products.py), the reads by index in
 # [gathering.py](../minigrad/ops/indexing/gathering.py). The sum over broadcast dims is one function, `fitted` in
-# [definition.py](../minigrad/autodiff/definition.py). Your check is also one of `gradcheck`'s stages. Its report says
-# so:
+# [definition.py](../minigrad/autodiff/definition.py). Your check is one stage of `gradcheck`, as its report shows:
 
 # %%
 print(mg.testing.gradcheck(lambda a, b: (a @ b).softmax(1), (mg.Var(normal(2, 3)), mg.Var(normal(3, 4)))))
@@ -343,41 +352,47 @@ print(mg.testing.gradcheck(lambda a, b: (a @ b).softmax(1), (mg.Var(normal(2, 3)
 # %% [markdown]
 # ## Exercises
 #
-# Write, run, and let the cell tell you. `hint("06.1")` gives a hint, and asked again a larger one. All tensors are
-# minigrad's, in float64. Use no `backward` and no `mg.grad`; the grader could not tell, but you would have learnt
-# nothing.
+# Write your answer, then run the cell: `check` reports the result. `hint("06.1")` prints a hint, and a larger one at
+# each further call. All tensors are minigrad tensors in float64. Results are compared with a tolerance of `1e-9`. Do
+# not use `backward` or `mg.grad`: the grader does not detect them, but you would learn nothing.
+#
+# **06.1** An operand of `shape` was broadcast, and `g` is the gradient of the broadcast result. Return the gradient of
+# the operand, a tensor of `shape`.
 
 # %%
 from minigrad.learning.grading import check, hint
 
 
 def summed_to(g, shape):
-    """The gradient of an operand of `shape` that was broadcast to the shape of g."""
+    """Return the gradient of an operand of `shape` that was broadcast to the shape of g."""
     return ...  # write it here
 
 
 check("06.1", summed_to)
 
 # %% [markdown]
-# **06.2** The rule of $y_{ik} = \sum_j a_{ij} b_{kj}$, which is `a @ b.T`: a linear layer with its weights in rows.
+# **06.2** The rule of $y_{ik} = \sum_j a_{ij} b_{kj}$, which is `a @ b.T`: a linear layer with one row of weights per
+# output. `a` has shape (n, k), `b` has shape (m, k), and `g` has shape (n, m). Return the gradients of `a` and `b`, as
+# a tuple.
 
 
 # %%
 def linear_rule(g, a, b):
-    """The gradients of a and of b, as a tuple."""
+    """Return (gradient of a, gradient of b)."""
     return ...  # write it here
 
 
 check("06.2", linear_rule)
 
 # %% [markdown]
-# **06.3** The rule of $y_k = x_{k\,p_k}$: one element is read from each row, at the column that `p` says. So the loss
-# of a classifier reads the probability of the right class.
+# **06.3** The rule of $y_k = x_{k\,p_k}$: one element is read from each row, in the column that `p` specifies. The loss
+# of a classifier reads the probability of the right class in this way. `g` and `p` have one entry per row of `x`; `p`
+# contains integers. Return the gradient of `x`, a tensor of `shape`.
 
 
 # %%
 def picked_rule(g, p, shape):
-    """The gradient of x, which has `shape`; g and p have one entry for each row."""
+    """Return the gradient of x, which has `shape`; g and p have one entry per row."""
     return ...  # write it here
 
 
@@ -385,25 +400,27 @@ check("06.3", picked_rule)
 
 # %% [markdown]
 # **06.4** $y_i = x_i - \ln \sum_k e^{x_k}$, the logarithm of a softmax. Find $\partial y_i / \partial x_j$, then the
-# rule. Say it with $y$ alone. Rows lie along dim 1.
+# rule. Your rule may use only `g` and $y$, not $x$. Both have shape (rows, n), and each row is one softmax. Return the
+# gradient of `x`, of the same shape.
 
 
 # %%
 def log_softmax_rule(g, y):
-    """The gradient of x; g and y have shape (rows, n)."""
+    """Return the gradient of x; g and y have shape (rows, n)."""
     return ...  # write it here
 
 
 check("06.4", log_softmax_rule)
 
 # %% [markdown]
-# **06.5** Write the check itself: is `gradient` what `u` becomes on the way back through `f` at `x`? Only one operand,
-# and you get `mg.func.jvp`. Return True or False.
+# **06.5** Write the check itself: is `gradient` equal to $J^\top u$, where $J$ is the Jacobian of `f` at `x`? `f` has
+# one operand, and `u` has the shape of `f(x)`. Use `mg.func.jvp`. Return True or False; a difference of `1e-8` counts
+# as rounding. A `gradient` of a wrong shape must return False.
 
 
 # %%
 def is_vjp(f, x, u, gradient):
-    """Whether <u, Jv> is <gradient, v>, and the shapes agree."""
+    """Return whether the shapes agree, and <u, Jv> equals <gradient, v>."""
     return ...  # write it here
 
 

@@ -14,12 +14,12 @@
 # %% [markdown]
 # # 07 · The tensor engine
 #
-# Notebook 02 built an engine for single numbers. minigrad's engine does the same with tensors, and has three problems
-# that numbers do not have: which values to save and for how long, how to notice that a saved value was overwritten, and
-# how much memory all of them take. You rebuild the backward pass on minigrad's own nodes, break it, and fix it.
+# Notebook 02 built an engine for single numbers. minigrad's engine does the same with tensors, and must solve three
+# more problems: which values to save and for how long, how to detect that a saved value was overwritten, and how much
+# memory the saved values need. You rebuild the backward pass on minigrad's own nodes, break it, and fix it.
 #
-# **One idea:** a node keeps what its rules will need, and the walk back hands it in. **One bug:** a write in place that
-# changes a kept value, first in silence, then noticed. **One check:** version numbers.
+# **One idea:** a node saves the values that its rules need in the backward pass. **One bug:** an in-place write that
+# changes a saved value, first without an error, then with one. **One check:** version counters.
 
 # %%
 import matplotlib.pyplot as plt
@@ -41,36 +41,36 @@ mg.viz.graph(y)
 
 # %%
 node = h.op
-print("name    ", node.name, " number", node.id)
+print("name    ", node.name, " id", node.id)
 print("parents ", [parent.name for parent in node.parents])
 print("saved   ", [t.tolist() for t in node.saved])
 print("versions", node.versions)
 
 # %% [markdown]
-# *Parents* are the nodes of the operands; where a Var was an operand, the Var itself; None for a constant. Nothing
-# points the other way: when the last tensor of a graph goes, so does the graph. *Saved* is what the rule declared:
-# `tanh` has the slope $1 - y^2$, so it saved its output. The *number* grows with each node, so an operand always has a
-# smaller number than its result. Section 5 shows the purpose of *versions*.
+# *Parents* are the nodes of the operands. For a Var the parent is the Var itself, and for a constant it is None. A node
+# has no reference to its results, so Python frees the graph together with its last tensor. *Saved* are the values that
+# the rule needs: `tanh` has the derivative $1 - y^2$, so it saved its output. The *id* grows with each node, so an
+# operand always has a smaller id than its result. Section 5 shows the purpose of *versions*.
 #
 # A node has one method for the backward pass: `pull` takes the incoming gradients, runs the rules of the node, and
-# returns pairs of a parent and its gradient. (None means: for all parents. False means: do not record this call, since
-# no second derivative is needed.)
+# returns pairs of a parent and its gradient. (The argument None requests the gradients of all parents. The argument
+# False means that the call is not recorded, since no second derivative is needed.)
 
 # %%
 for parent, gradient in node.pull((mg.ones(3),), None, False):
-    print(parent.name, "gets", gradient.tolist())
+    print("gradient of", parent.name, gradient.tolist())
 
 # %% [markdown]
 # ## 2. The engine in a dozen lines
 #
-# Collect the nodes under `y`. Go through them from the largest number to the smallest: then all that a node will ever
-# receive has come before its turn. That is the topological order of notebook 02, and it cost nothing. Where two paths
-# meet, add.
+# Collect the nodes under `y`. Visit them from the largest id to the smallest: then the gradient of a node is complete
+# before the node is visited. This is the topological order of notebook 02, and it needs no search. Where two paths
+# meet, add the gradients.
 
 
 # %%
 def nodes_under(y):
-    """Every node that y depends on, the newest first.  A Var has no pull: there the graph ends."""
+    """Return every node that y depends on, the newest first. A Var has no pull: the graph ends there."""
     found, waiting = {}, [y.op]
     while waiting:
         node = waiting.pop()
@@ -81,7 +81,7 @@ def nodes_under(y):
 
 
 def gradients_of(y):
-    """The gradient of each Var, by its number."""
+    """Return the gradient of each Var, by its id."""
     table = {y.op.id: mg.ones_like(y)}
     for node in nodes_under(y):
         arrived = table.pop(node.id)
@@ -95,10 +95,10 @@ for v in (x, w):
     print(v.name, found[v.id].tolist(), reference[v].tolist())
 
 # %% [markdown]
-# That is [engine.py](../minigrad/autodiff/engine.py), functions `reachable` and `pull_back`, less what makes it safe
-# and fast: it adds in place where nobody else holds the sum, runs hooks, takes ops of several results, follows only the
-# paths that lead to an asked input, and frees what it has used. The last of these you can see. Above, `retain_graph`
-# held it off; now:
+# In [engine.py](../minigrad/autodiff/engine.py), the functions `reachable` and `pull_back` do the same. They also add
+# in place where no other tensor shares the sum, run hooks, support ops with several results, follow only the paths to
+# inputs that require a gradient, and free the saved values after use. You can see the last point. Above,
+# `retain_graph=True` prevented it; without this argument:
 
 # %%
 y.backward()
@@ -111,8 +111,8 @@ except mg.MinigradError as error:
 # %% [markdown]
 # ## 3. Where a graph ends
 #
-# Three ways to stop recording. A *constant* was made from no Var. Under `no_grad` nothing is recorded at all. And
-# `detach` gives the same memory without the history: the walk ends there.
+# Recording stops in three cases. A *constant* was not computed from a Var. Under `no_grad` no op is recorded. And
+# `detach` returns a tensor with the same memory and without a graph: the backward pass ends there.
 
 # %%
 constant = mg.ones(3) * 2.0
@@ -131,7 +131,7 @@ print("a detached tensor has the memory of its source:", h.detach().storage is h
 print((x * x.detach()).tolist(), mg.grad((x * x.detach()).sum(), x).tolist())
 
 # %% [markdown]
-# ## 4. Hooks: to look, or to change
+# ## 4. Hooks: inspect or change a gradient
 #
 # A hook is a function that receives the gradient of a value when it is complete. If the hook returns a tensor, that
 # tensor replaces the gradient. A hook can therefore limit a gradient in the middle of a graph. `retain_grad` is a
@@ -147,13 +147,13 @@ print("at h:", h.grad.tolist(), " at x:", x.grad.tolist())
 handle.remove()
 
 # %% [markdown]
-# The gradients at `h` were 0.1, 5 and -7; behind the hook they are 0.1, 1 and -1.
+# The gradients of `h` were 0.1, 5 and -7. The hook limited them to 0.1, 1 and -1.
 #
-# ## 5. The bug: a value is not what it was
+# ## 5. The bug: a saved value is overwritten
 #
-# You have data in batches. To be thrifty you read each into the same NumPy array, and `mg.from_numpy` makes a tensor of
-# it without a copy. The losses of two batches are added, and then comes one backward. The loss of a batch $d$ is
-# $\sum_i w_i d_i$, so the gradient of $w$ is the sum of both batches: 11, 22, 33.
+# Your data comes in batches. To save memory you read each batch into the same NumPy array, and `mg.from_numpy` makes a
+# tensor of the array without a copy. You add the losses of two batches, then call `backward` once. The loss of a batch
+# $d$ is $\sum_i w_i d_i$, so the gradient of $w$ is the sum of both batches: 11, 22, 33.
 
 # %%
 batches = ([1.0, 2.0, 3.0], [10.0, 20.0, 30.0])
@@ -177,11 +177,11 @@ loss = total_loss(w, into_the_buffer)
 print("loss", loss.item(), "  gradient", mg.grad(loss, w).tolist())
 
 # %% [markdown]
-# The loss is right ($2 - 2 + 3$ is 3, and ten times that 30). The gradient is not; 20, 40, 60 is twice the second
-# batch. Do you see why? `mul` saved its operand `data` for the backward pass, and not a copy of it. The second batch
-# overwrote the first one, so the saved operand of `mul` became the second batch.
+# The loss is right: $2 - 2 + 3 = 3$ for the first batch, and 30 for the second. The gradient is wrong: 20, 40, 60 is
+# twice the second batch. Do you see why? `mul` saved its operand `data` for the backward pass, and not a copy of it.
+# The second batch overwrote the first one, so the saved operand of `mul` became the second batch.
 #
-# No error! minigrad did not write, NumPy did. Now do the same with minigrad's own writing.
+# There was no error, because NumPy wrote to the memory, not minigrad. Now let minigrad write:
 
 # %%
 tensor = mg.zeros(3)
@@ -198,19 +198,19 @@ except mg.MinigradError as error:
     print(error)
 
 # %% [markdown]
-# minigrad counts. Each storage has a **version**, and every write by minigrad raises it by one. A node stores the
-# versions of the values that it saves, and the backward pass compares them before it begins. The cost is one comparison
-# per saved value. Here is the whole check:
+# Each storage has a **version**, a counter that every write by minigrad increases by one. A node stores the versions of
+# the values that it saves, and the backward pass compares them before it begins. The cost is one comparison per saved
+# value. Here is the whole check:
 
 
 # %%
 def spoiled(y):
-    """Nodes whose saved values were written since."""
+    """Return a line for each saved value that was overwritten later."""
     found = []
     for node in nodes_under(y):
         for t, version in zip(node.saved or (), node.versions):
             if t.storage.version != version:
-                found.append(f"{node.name} saved version {version}, and there is version {t.storage.version}")
+                found.append(f"{node.name} saved version {version}, now it is version {t.storage.version}")
     return found
 
 
@@ -218,9 +218,9 @@ print("written by minigrad:", spoiled(loss))
 print("written by NumPy:   ", spoiled(total_loss(w, into_the_buffer)))
 
 # %% [markdown]
-# The first product has been spoiled, the second has not. minigrad cannot see writes that NumPy makes; `gradcheck` can
-# find their effect. But which line of yours did it? Under `mg.debug()` the write itself raises an error, at its own
-# line, and the message names the op that needs the value:
+# The operand of the first product was overwritten; that of the second product was not. minigrad cannot see writes that
+# NumPy makes; `gradcheck` can find their effect. But which line of your program wrote? Under `mg.debug()` the write
+# itself raises an error, at its own line, and the message names the op that needs the value:
 
 # %%
 with mg.debug():
@@ -230,8 +230,8 @@ with mg.debug():
         print(error)
 
 # %% [markdown]
-# **Mend it.** A value that somebody has saved must not be written. Give each batch memory of its own: `mg.tensor`
-# copies an array, `clone()` a tensor.
+# **The fix.** Do not write to a value that a node has saved. Give each batch its own memory: `mg.tensor` copies an
+# array, and `clone()` copies a tensor.
 
 
 # %%
@@ -256,8 +256,8 @@ for name in ("tanh", "exp", "sin", "neg"):
     print(f"{name:5} output overwritten:", spoiled(h) or f"fine, gradient {mg.grad(h.sum(), x).tolist()}")
 
 # %% [markdown]
-# A Var is never overwritten by accident. A step of training is a write to one that is meant, so say so; but not between
-# a forward and its backward:
+# minigrad refuses to write to a Var, since such a write is often a mistake. A training step does intend the write, so
+# it is under `no_grad`. Do not place it between a forward pass and its backward pass:
 
 # %%
 loss = (w * w).sum()
@@ -272,7 +272,8 @@ print(spoiled(loss))
 # %% [markdown]
 # ## 6. The memory of saved values
 #
-# A deep net keeps a tensor or so for each layer, from its forward to its backward. `mg.tape` lists it, op by op.
+# A deep network saves about one tensor per layer, from the forward pass to the backward pass. `mg.tape` lists the saved
+# tensors, op by op.
 
 # %%
 deep = mg.Var(mg.ones(64, 64) * 0.9, name="deep")
@@ -288,21 +289,21 @@ def layers(h, count):
 mg.tape(layers(start, 3).sum())
 
 # %% [markdown]
-# 64 by 64 float32 are 16 kB. Each `tanh` saves its output; each product needs its operands, but one is a Var, which is
-# there anyway, and the other is what the `tanh` before has saved already. So it is 16 kB a layer. Over time, with 16
-# layers:
+# A 64 by 64 matrix of float32 has 16 kB. Each `tanh` saves its output. Each product needs both operands, but neither
+# costs memory: one is a Var, which exists anyway, and the other was already saved by the `tanh` before. So each layer
+# saves 16 kB. With 16 layers, the memory changes over time as follows:
 
 # %%
 plain = layers(start, 16).sum()
 mg.viz.memory(plain)
 
 # %% [markdown]
-# Each bar is what one op has saved: held from its call on the left to its turn on the way back, on the right. The first
-# op's is the longest: last in, first out. In orange, the gradients on their way. The peak is in the middle, where
-# everything is still held.
+# Each bar is the memory that one op has saved. It begins at the call of the op, on the left, and ends at its turn in
+# the backward pass, on the right. The bar of the first op is the longest: last in, first out. Gradients are orange. The
+# peak is in the middle, where no value has been freed yet.
 #
-# **Checkpoints** sell time for memory. `mg.checkpoint(f, h)` runs `f` and keeps only `h`; on the way back it runs `f`
-# again, and has the saved values of this one piece for as long as they are needed. Four pieces of four layers:
+# **Checkpoints** trade time for memory. `mg.checkpoint(f, h)` runs `f` and saves only `h`. In the backward pass it runs
+# `f` again, and keeps the saved values of this piece only while they are needed. Here are four pieces of four layers:
 
 # %%
 runs = 0
@@ -325,22 +326,22 @@ pieces = in_pieces(4)
 mg.viz.memory(pieces)
 
 # %% [markdown]
-# Three bars instead of sixteen: the inputs of three pieces. (That of the first is a Var.) On the right you see each
-# piece come back and go. The peak has fallen to half, and the gradient is the same, number for number. The price is one
-# more run of each layer:
+# There are three bars instead of sixteen: the inputs of three pieces. (The input of the first piece is a Var.) On the
+# right you see the saved values of each piece, which are computed again and then freed. The peak is half as high, and
+# the gradient has exactly the same values. The price is a second run of each layer:
 
 # %%
 runs = 0
 pieces = in_pieces(4)
-print("runs of a layer on the way forward:", runs)
+print("layers run in the forward pass: ", runs)
 same = mg.grad(pieces, deep).tolist() == mg.grad(plain, deep, retain_graph=True).tolist()
-print("and when the gradient is there:    ", runs, "  the same gradient:", same)
+print("and after the backward pass:    ", runs, "  the same gradient:", same)
 for what, y in (("plain", plain), ("in pieces", in_pieces(4))):
     print(f"{what}: at most {mg.viz.memory(y).peak // 1024} kB")
 
 # %% [markdown]
-# How large should a piece be? With $n$ layers and pieces of $s$, about $n / s$ inputs are kept, and $s$ values come
-# back at a time. $n / s + s$ is least at $s = \sqrt n$: four, here.
+# How large should a piece be? With $n$ layers and pieces of $s$ layers, about $n / s$ inputs are saved, and $s$ values
+# are computed again at a time. The sum $n / s + s$ has its minimum at $s = \sqrt n$, which is four here.
 
 # %%
 sizes = (1, 2, 4, 8, 16)
@@ -349,79 +350,86 @@ plt.plot(sizes, peaks, "o-", label="in pieces")
 plt.axhline(mg.viz.memory(plain).peak / 1024, color="grey", linestyle="--", label="without checkpoints")
 plt.xscale("log", base=2)
 plt.ylim(0)
-plt.xlabel("layers in a piece")
+plt.xlabel("layers per piece")
 plt.ylabel("peak in kB")
 plt.legend()
 plt.show()
 
 # %% [markdown]
-# Memory grows with the square root of the depth instead of the depth, for one more forward. This works because each
-# node lists the values that it saves. You find the node in [graph.py](../minigrad/runtime/graph.py). The checkpoint is
-# in [checkpoint.py](../minigrad/autodiff/checkpoint.py); it replaces each saved value by an empty holder.
+# The memory grows with the square root of the depth instead of the depth, at the cost of one more forward pass. This
+# works because each node lists the values that it saves. The class of the node is in
+# [graph.py](../minigrad/runtime/graph.py). The checkpoint is in [checkpoint.py](../minigrad/autodiff/checkpoint.py); it
+# replaces each saved value with an empty placeholder.
 #
 # ## Exercises
 #
-# Write, run, and let the cell tell you. `hint("07.1")` gives a hint, and asked again a larger one.
+# Write your answer, then run the cell: `check` reports the result. `hint("07.1")` prints a hint, and a larger one at
+# each further call.
+#
+# **07.1** Return the names of the nodes under `y`, a list of strings, in the order in which the backward pass visits
+# them. Each node appears once.
 
 # %%
 from minigrad.learning.grading import check, hint
 
 
 def order(y):
-    """The names of the nodes under y, each node once, in the order of the walk back."""
+    """Return the names of the nodes under y in the order of the backward pass."""
     return ...  # write it here
 
 
 check("07.1", order)
 
 # %% [markdown]
-# **07.2** The gradient of `y` with respect to a Var `x`, by `node.pull` and without `backward` and `mg.grad`. If `y`
-# does not depend on `x`, return zeros. The gradient of `y` itself is ones.
+# **07.2** Compute the gradient of the sum of `y` with respect to a Var `x`. Use `node.pull`; do not use `backward` or
+# `mg.grad`. Begin with a gradient of ones for `y`. Return a tensor with the shape of `x`: zeros if `y` does not depend
+# on `x`.
 
 
 # %%
 def my_grad(y, x):
-    """The gradient of the sum of y with respect to x."""
+    """Return the gradient of the sum of y with respect to x."""
     return ...  # write it here
 
 
 check("07.2", my_grad)
 
 # %% [markdown]
-# **07.3** Clipping by length. Register a hook on the value `h`, so that a gradient that is longer than `limit` is
-# scaled to that length, and a shorter one passes as it is. The length is the root of the sum of squares. Return what
-# `register_hook` gives.
+# **07.3** Clip a gradient by its norm. Register a hook on the tensor `h`. If the norm of the gradient (the root of the
+# sum of its squares) is larger than `limit`, a positive number, the hook scales the gradient to the norm `limit`.
+# Otherwise the gradient stays unchanged. Return the result of `register_hook`.
 
 
 # %%
 def clip(h, limit):
-    """A hook on h that keeps its gradient no longer than limit."""
+    """Register a hook on h that limits the norm of its gradient; return the handle."""
     return ...  # write it here
 
 
 check("07.3", clip)
 
 # %% [markdown]
-# **07.4** How many bytes does a graph hold? Add up `t.storage.buffer.nbytes` of the values that the nodes have saved.
-# Count each storage once, and do not count the storages of Vars.
+# **07.4** How many bytes does a graph save? Sum `t.storage.buffer.nbytes` over the saved values of all nodes. Count
+# each storage once, and do not count the storages of Vars. Return an integer.
 
 
 # %%
 def held(y):
-    """Bytes that the nodes under y hold for the way back."""
+    """Return the bytes that the nodes under y save for the backward pass."""
     return ...  # write it here
 
 
 check("07.4", held)
 
 # %% [markdown]
-# **07.5** A net is a list of functions. Run it on `h` in pieces of `size` functions, each piece in a checkpoint; the
-# last piece may be shorter.
+# **07.5** A network is a list of functions; each takes a tensor and returns a tensor. Run the network on the tensor `h`
+# in pieces of `size` functions, each piece in one checkpoint. The last piece may be shorter. Return the result of the
+# last function.
 
 
 # %%
 def in_checkpoints(functions, h, size):
-    """All functions one after the other, each piece of `size` of them in one checkpoint."""
+    """Return the result of all functions in turn, with one checkpoint per `size` functions."""
     return ...  # write it here
 
 

@@ -14,13 +14,13 @@
 # %% [markdown]
 # # 08 · Forward mode, and reverse from it
 #
-# So far derivatives flowed backwards, from the result to the inputs. They can also ride along with the values, from the
-# inputs to the result. That is *forward mode*. It is shorter, and once you have it, reverse mode falls out of it by
-# turning a list around. It takes twenty-five minutes.
+# So far derivatives were computed backwards, from the result to the inputs. They can also be computed together with the
+# values, from the inputs to the result. This is *forward mode*. Its code is shorter, and you can derive reverse mode
+# from it by reversing a list. The chapter takes about twenty-five minutes.
 #
-# **One idea:** each value carries its slope with it. **One bug:** two nested derivatives that confuse their slopes.
-# **One check:** $\langle u, Jv\rangle = \langle J^{\mathsf T}u, v\rangle$, which needs no step and no tolerance but
-# rounding.
+# **One idea:** each value is stored together with its derivative. **One bug:** two nested derivatives that confuse
+# their slopes. **One check:** $\langle u, Jv\rangle = \langle J^{\mathsf T}u, v\rangle$, which needs no step size, and
+# whose only error is rounding.
 
 # %%
 import itertools
@@ -34,18 +34,19 @@ import minigrad as mg
 # %% [markdown]
 # ## 1. Dual numbers
 #
-# Write a number as $a + a'\varepsilon$: a value and a slope, where $\varepsilon$ is a nudge so small that its square is
-# nothing. Calculate with it as with any number, and strike out $\varepsilon^2$ where it comes up:
+# Write a number as $a + a'\varepsilon$: a value $a$ and a derivative $a'$, which is also called the *tangent* or slope.
+# $\varepsilon$ is a symbol with $\varepsilon^2 = 0$. Calculate as with ordinary numbers, and drop every term with
+# $\varepsilon^2$:
 #
 # $$(a + a'\varepsilon)(b + b'\varepsilon) = ab + (a'b + ab')\,\varepsilon$$
 #
-# The factor of $\varepsilon$ is the product rule. Nobody put it there; it follows from the multiplication. In Python, a
-# dual number is a class with two numbers:
+# The factor of $\varepsilon$ is the product rule. No rule for it was written; it follows from the multiplication. In
+# Python, a dual number is a class with two attributes:
 
 
 # %%
 class Dual:
-    """A value, and its slope along the direction that is asked for."""
+    """A value and its derivative with respect to the chosen input."""
 
     def __init__(self, value, slope):
         self.value, self.slope = value, slope
@@ -63,30 +64,30 @@ class Dual:
 
 
 def as_dual(x):
-    """A constant has the slope 0."""
+    """Convert a constant to a dual number with slope 0."""
     return x if isinstance(x, Dual) else Dual(x, 0.0)
 
 
 def sin(x):
-    """The sine of a dual number: the chain rule, once."""
+    """Return the sine of a dual number, by the chain rule."""
     return Dual(math.sin(x.value), x.slope * math.cos(x.value))
 
 
 def derivative(f, x):
-    """The slope of f at x: x itself moves with slope 1."""
+    """Return the derivative of f at x; the slope of x itself is 1."""
     return as_dual(f(Dual(x, 1.0))).slope
 
 
 # %% [markdown]
-# Thirty lines, and it differentiates programs. Nothing is nudged, so nothing is cut off. The slope of $x^3 - 2x$ at 2,
-# for which chapter 01 had ten or eleven digits:
+# These thirty lines differentiate programs. There is no step $h$, so there is no truncation error. Here is the
+# derivative of $x^3 - 2x$ at 2, of which chapter 01 found ten or eleven digits:
 
 # %%
 print(derivative(lambda x: x * x * x + -2 * x, 2.0))
 
 # %% [markdown]
-# Loops and branches are no obstacle. Python runs them as ever; the slopes come along. Three rounds of a loop, with the
-# tangents that come out of it:
+# Loops and branches work too: Python runs them as usual, and each operation computes a value and a slope. The plot
+# shows a function with a loop, and its tangents at five points:
 
 
 # %%
@@ -107,9 +108,10 @@ plt.title("one run gives the value and the slope")
 plt.show()
 
 # %% [markdown]
-# Note what is *not* there: no graph, nothing saved, no way back. When a value is no longer needed, so is its slope.
+# Forward mode needs no graph, no saved values and no backward pass. When a value is no longer needed, its slope is not
+# needed either.
 #
-# ## 2. The bug: whose slope is it?
+# ## 2. The bug: two derivatives share one epsilon
 #
 # `derivative` returns a number, so you can nest one `derivative` inside another. The value of a dual number is then a
 # dual number itself. A second derivative works:
@@ -118,16 +120,16 @@ plt.show()
 print(derivative(lambda x: derivative(lambda y: y * y * y, x), 2.0), "is 6x at 2")
 
 # %% [markdown]
-# Now $x \cdot \frac{d}{dy}(x + y)$. By $y$, the sum $x + y$ has the derivative 1, whatever $x$ is. So this is
-# $x \cdot 1$, and its derivative is 1.
+# Now take $x \cdot \frac{d}{dy}(x + y)$. With respect to $y$, the sum $x + y$ has the derivative 1 for every $x$. So
+# the expression is $x \cdot 1$, and its derivative with respect to $x$ is 1.
 
 # %%
 print(derivative(lambda x: x * derivative(lambda y: x + y, 1.0), 1.0))
 
 # %% [markdown]
-# 2, and not 1. The inner `derivative` was handed $y = 1 + 1\varepsilon$, and from outside came $x = 1 + 1\varepsilon$.
-# Their sum is $2 + 2\varepsilon$, and the inner one takes the whole 2 for the slope with respect to $y$. But one of the
-# two belonged to the slope with respect to $x$: there are two nudges, and one $\varepsilon$ for both.
+# The result is 2 instead of 1. The inner `derivative` sets $y = 1 + 1\varepsilon$, and the outer one has set
+# $x = 1 + 1\varepsilon$. Their sum is $2 + 2\varepsilon$, and the inner `derivative` returns the whole 2 as the slope
+# with respect to $y$. But half of it is a slope with respect to $x$. Two derivatives share one $\varepsilon$.
 #
 # This is called *perturbation confusion*. It raises no error. The fix: each derivative gets its own epsilon. We number
 # the derivatives as they start, so an inner one has a larger number. When dual numbers of two derivatives meet in one
@@ -138,7 +140,7 @@ print(derivative(lambda x: x * derivative(lambda y: x + y, 1.0), 1.0))
 
 # %%
 class Level:
-    """A dual number that knows to which derivative it belongs."""
+    """A dual number with the number of the derivative that it belongs to."""
 
     def __init__(self, value, slope, number):
         self.value, self.slope, self.number = value, slope, number
@@ -155,12 +157,12 @@ class Level:
 
 
 def number_of(x):
-    """To which derivative x belongs; 0 is none."""
+    """Return the number of the derivative that x belongs to; 0 for a constant."""
     return x.number if isinstance(x, Level) else 0
 
 
 def apart(a, b):
-    """Both as dual numbers of the inner derivative; what is not its own is a constant there."""
+    """Return both as dual numbers of the inner derivative; others are constants for it."""
     inner = max(number_of(a), number_of(b))
     a, b = (x if number_of(x) == inner else Level(x, 0.0, inner) for x in (a, b))
     return a, b, inner
@@ -170,30 +172,31 @@ numbers = itertools.count(1)
 
 
 def derivative(f, x):
-    """As before, with an epsilon of its own."""
+    """Return the derivative of f at x, with its own epsilon."""
     mine = next(numbers)
     y = f(Level(x, 1.0, mine))
     return y.slope if number_of(y) == mine else 0.0
 
 
 print(derivative(lambda x: x * derivative(lambda y: x + y, 1.0), 1.0))
-print(derivative(lambda x: derivative(lambda y: y * y * y, x), 2.0), "is 6x at 2, still")
+print(derivative(lambda x: derivative(lambda y: y * y * y, x), 2.0), "is still 6x at 2")
 
 # %% [markdown]
 # Follow $x + y$ once. $x$ is `Level(1, 1, number=1)`, and $y$ is `Level(1, 1, number=2)`. Number 2 is handled first. It
 # treats $x$ as a constant, so the sum is `Level(x + 1, 0 + 1, number=2)`. The slope of the sum is 1, and the slope of
 # $x$ is stored unchanged inside the value.
 #
-# minigrad has to get this right for every nesting, of forward mode, reverse mode and batches. Its answer has the same
-# form: a transform that is at work is a *level* with a depth, a number that grows, and the deepest level among the
-# operands is asked first. It is in `Transform` and `transform_of` of [tracers.py](../minigrad/runtime/tracers.py).
+# minigrad must do this right for every nesting of forward mode, reverse mode and batches. Its solution has the same
+# form. Each active transform has a depth, a number that grows with the nesting, and the operand with the deepest
+# transform is handled first. The code is in `Transform` and `transform_of` of
+# [tracers.py](../minigrad/runtime/tracers.py).
 
 # %%
 one = mg.tensor(1.0, dtype="float64")
 
 
 def slope(f, x):
-    """The derivative by minigrad's forward mode."""
+    """Return the derivative of f at x, by minigrad's forward mode."""
     return mg.func.jvp(f, (x,), (mg.ones_like(x),))[1]
 
 
@@ -210,11 +213,11 @@ print("reverse in reverse:", mg.func.grad(by_reverse)(one).item())
 print("reverse in forward:", slope(by_reverse, one).item())
 
 # %% [markdown]
-# ## 3. With vectors: a column for each run
+# ## 3. Vectors: one run computes one column
 #
-# `mg.func.jvp(f, (x,), (v,))` gives $f(x)$ and $Jv$: how all outputs move if the input moves along $v$. $J$ is the
-# Jacobian, the table of all slopes, with an output a row and an input a column. With $v = (0, 1, 0, \dots)$ one run
-# gives one column. `mg.func.vjp`, of chapter 06, gives $J^{\mathsf T}u$, and with $u = (0, 1, 0, \dots)$ one row.
+# `mg.func.jvp(f, (x,), (v,))` returns $f(x)$ and $Jv$, the derivative of all outputs along the direction $v$. $J$ is
+# the Jacobian, with one row per output and one column per input. With $v = (0, 1, 0, \dots)$ one run computes one
+# column. `mg.func.vjp` of chapter 06 computes $J^{\mathsf T}u$, and with $u = (0, 1, 0, \dots)$ this is one row.
 
 # %%
 mg.manual_seed(0)
@@ -222,7 +225,7 @@ x = mg.linspace(-1.0, 1.0, 8, dtype="float64")
 
 
 def blur(x):
-    """Each output looks at three neighbours: 8 inputs, 6 outputs."""
+    """Combine three neighbours for each output: 8 inputs, 6 outputs."""
     return mg.tanh(x[:-2] + 2.0 * x[1:-1] - x[2:])
 
 
@@ -231,31 +234,31 @@ inputs, outputs = mg.eye(8, dtype="float64"), mg.eye(6, dtype="float64")
 columns = mg.stack([mg.func.jvp(blur, (x,), (inputs[k],))[1] for k in range(8)], 1).numpy()
 rows = mg.stack([pull(outputs[k])[0] for k in range(6)]).numpy()
 print("8 columns:", columns.shape, "  6 rows:", rows.shape)
-print("they differ by", abs(columns - rows).max(), "at most, so they are the same table")
+print("the largest difference is", abs(columns - rows).max(), "so both are the same matrix")
 
 # %%
 figure, axes = plt.subplots(1, 3, figsize=(10, 3), sharey=True)
 three_columns, three_rows = columns.copy(), rows.copy()
 three_columns[:, 3:] = three_rows[3:] = 0.0
 for ax, title, table in (
-    (axes[0], "3 runs forward: 3 columns", three_columns),
-    (axes[1], "3 walks back: 3 rows", three_rows),
-    (axes[2], "all of it", rows),
+    (axes[0], "3 forward runs: 3 columns", three_columns),
+    (axes[1], "3 backward passes: 3 rows", three_rows),
+    (axes[2], "the whole Jacobian", rows),
 ):
     ax.matshow(table, cmap="RdBu", vmin=-2, vmax=2)
     ax.set_title(title)
 plt.show()
 
 # %% [markdown]
-# So what does a whole Jacobian cost? With $n$ inputs and $m$ outputs, $n$ runs forward or $m$ walks back. A function
-# from 2 numbers to 100 is for forward mode, one from 100 to 2 for reverse mode:
+# How much does a whole Jacobian cost? With $n$ inputs and $m$ outputs, it takes $n$ forward runs or $m$ backward
+# passes. Use forward mode for a function from 2 numbers to 100, and reverse mode for one from 100 to 2:
 
 # %%
 weights = mg.randn(100, 2, dtype="float64") * 0.1
 
 
 def seconds(work):
-    """The best of three."""
+    """Return the shortest time of three calls."""
     times = []
     for _ in range(3):
         begin = time.perf_counter()
@@ -292,40 +295,41 @@ for f, n in ((many_outputs, 2), (many_inputs, 100)):
         print(f"{f.__doc__:25} {way.__name__:10} {1000 * took:6.2f} ms")
 
 # %% [markdown]
-# A loss has *one* output, and a network a million inputs. Its gradient is one row: one walk back, or a million runs
-# forward. That is the whole reason why training uses reverse mode, in spite of the graph that it has to keep.
+# A loss has *one* output, and a network may have a million parameters. The gradient is one row: it takes one backward
+# pass, or a million forward runs. For this reason training uses reverse mode, although it must store the graph.
 #
-# (`mg.func.jacfwd` and `mg.func.jacrev` make all columns or all rows in one batch. The work is the same, the overhead
-# of each call is paid once.)
+# (`mg.func.jacfwd` and `mg.func.jacrev` compute all columns or all rows in one batch. The arithmetic is the same, but
+# the overhead of a call occurs only once.)
 #
 # ## 4. Both at once: the Hessian times a vector
 #
 # The gradient $\nabla f$ is a function from $n$ numbers to $n$. Its Jacobian is the Hessian $H$, the second
-# derivatives. And `jvp` of a function along $v$ is Jacobian times $v$. So forward mode over reverse mode gives $Hv$,
-# for the price of a few gradients, and $H$ is never written down:
+# derivatives. And `jvp` of a function along $v$ is its Jacobian times $v$. So forward mode over reverse mode computes
+# $Hv$ at the cost of a few gradients, and $H$ is never built. (The second derivatives of $f$ must exist and be
+# continuous.)
 
 
 # %%
 def valley(x):
-    """Rosenbrock's: a bent valley, 0 at (1, 1, ...)."""
+    """Return Rosenbrock's function: a curved valley with the minimum 0 at (1, 1, ...)."""
     return (100.0 * (x[1:] - x[:-1] * x[:-1]) ** 2 + (1.0 - x[:-1]) ** 2).sum()
 
 
 def hessian_times(f, x, v):
-    """Forward over reverse."""
+    """Return Hv, by forward over reverse mode."""
     return mg.func.jvp(mg.func.grad(f), (x,), (v,))[1]
 
 
 x = mg.linspace(-1.0, 1.0, 6, dtype="float64")
 v = mg.ones_like(x)
-print("by hand     ", hessian_times(valley, x, v).tolist())
+print("jvp of grad ", hessian_times(valley, x, v).tolist())
 print("mg.func.hvp ", mg.func.hvp(valley, (x,), (v,)).tolist())
-print("with all H  ", (mg.func.hessian(valley)(x) @ v).tolist())
+print("matrix H @ v", (mg.func.hessian(valley)(x) @ v).tolist())
 
 # %% [markdown]
-# `mg.func.hvp` gives the same, and goes another way: it takes the gradient of $\langle\nabla f, v\rangle$, reverse over
-# reverse. (It was measured to be the faster of the two: [decision 025](../docs/decisions/025-transforms.md).) How much
-# does the matrix cost that nobody needs?
+# `mg.func.hvp` returns the same product by another method: it computes the gradient of $\langle\nabla f, v\rangle$,
+# which is reverse over reverse mode. (In the measurements of [decision 025](../docs/decisions/025-transforms.md) it was
+# the faster one.) How much time does the full matrix cost?
 
 # %%
 sizes, products, matrices = [10, 50, 200, 400], [], []
@@ -342,20 +346,20 @@ plt.legend()
 plt.show()
 
 # %% [markdown]
-# The product hardly notices the size. The matrix has $n^2$ entries, and somebody has to fill them in.
+# The time for the product hardly depends on $n$. The matrix has $n^2$ entries, and each must be computed.
 #
 # ## 5. Reverse from forward
 #
 # Look again at the slopes that `Dual` computes. In `__add__` two slopes are added. In `__mul__` each slope is
 # multiplied by a *value*. A slope is never multiplied by another slope: the function from the slopes of the inputs to
-# the slope of the result is *linear*. It is a list of "add so much of this to that".
+# the slope of the result is *linear*. It is a list of steps of the form "add $c$ times this slope to that slope".
 #
-# So pass slopes that are not numbers, but objects that record the operations on them. `Dual` remains unchanged:
+# So use slopes that are not numbers, but objects that record these steps. `Dual` remains unchanged:
 
 
 # %%
 class Line:
-    """A slope that is not known yet: so much of this one, so much of that one."""
+    """A slope without a value: a weighted sum of other slopes."""
 
     made = []
 
@@ -379,14 +383,14 @@ for k, line in enumerate(Line.made):
     print(f"line {k} =", " + ".join(terms) or "an input")
 
 # %% [markdown]
-# That is the derivative of the program, as a straight list without loops or branches. Read from top to bottom it is
-# forward mode. Now read it from bottom to top. If `line 6` counts 1, how much does each of its parts count? That much,
-# times its factor:
+# This list is the derivative of the program, without loops or branches. Read from top to bottom, it is forward mode.
+# Now read it from bottom to top. Give `line 6` the weight 1. What are the weights of its parts? Each part receives the
+# weight of the line times its factor:
 
 
 # %%
 def counts(of, lines):
-    """How much each line counts for the last one: the list, turned around."""
+    """Return the weight of each line in the result, from the last line to the first."""
     found = dict.fromkeys(lines, 0.0)
     found[of] = 1.0
     for line in reversed(lines):
@@ -396,17 +400,18 @@ def counts(of, lines):
 
 
 bar = counts(y.slope, Line.made)
-print("by a:", bar[a.slope], "  by b:", bar[b.slope])
-print("by hand:", 2.0 + math.cos(3.0), "and", 3.0)
+print("derivative with respect to a:", bar[a.slope], "  to b:", bar[b.slope])
+print("by hand:                     ", 2.0 + math.cos(3.0), "  and ", 3.0)
 
 # %% [markdown]
-# Both derivatives in one walk. You know this loop: it is `backward` of chapter 02, with the newest first and `+=` where
-# paths meet. Nobody wrote a reverse rule for the product or the sine. *Reverse mode is forward mode's list,
-# transposed*: where forward says "add $c$ times line i to line j", reverse says "add $c$ times j to i". In a matrix
-# that swaps $c$ from place $(j, i)$ to $(i, j)$. So $J$ becomes $J^{\mathsf T}$.
+# One pass computes both derivatives. You know this loop: it is `backward` of chapter 02, with the newest node first and
+# `+=` where paths meet. But here no reverse rule for the product or the sine was written. *Reverse mode is the list of
+# forward mode, transposed*: a step "add $c$ times line i to line j" becomes "add $c$ times line j to line i". In a
+# matrix this moves the entry $c$ from $(j, i)$ to $(i, j)$. So $J$ becomes $J^{\mathsf T}$.
 #
-# minigrad declares the reverse rules, and gets forward mode out of them, by the same trick the other way round. A rule
-# $u \mapsto J^{\mathsf T}u$ is linear in $u$; so *its* derivative, in reverse mode, is the transpose of the transpose:
+# minigrad does the opposite: it declares the reverse rules, and derives forward mode from them. A rule
+# $u \mapsto J^{\mathsf T}u$ is linear in $u$. So the VJP of *this rule* multiplies by the transpose of $J^{\mathsf T}$,
+# which is $J$:
 
 # %%
 x = mg.linspace(-1.0, 1.0, 8, dtype="float64")
@@ -417,15 +422,15 @@ print("reverse of reverse:", push(v)[0].tolist()[:3])
 print("forward mode:      ", mg.func.jvp(blur, (x,), (v,))[1].tolist()[:3])
 
 # %% [markdown]
-# [forward.py](../minigrad/autodiff/forward.py) tries cheaper ways first: an op may declare a `jvp=` of its own, or that
-# it is linear; and for an elementwise op the table of slopes has entries on its diagonal only, so it is its own
-# transpose, and the reverse rule *is* the forward rule. `by_transposing` is what is left, and right for every op.
+# [forward.py](../minigrad/autodiff/forward.py) tries cheaper methods first. An op may declare its own `jvp=`, or
+# declare that it is linear. The Jacobian of an elementwise op is diagonal, so it equals its transpose, and the reverse
+# rule *is* the forward rule. For all other ops, `by_transposing` uses the method above; it is right for every op.
 #
 # ## 6. The check
 #
-# If $J$ and $J^{\mathsf T}$ belong together, then for any $u$ and $v$ the numbers $\langle u, Jv\rangle$ and
-# $\langle J^{\mathsf T}u, v\rangle$ are the same: both are $\sum_{ij} u_i J_{ij} v_j$. (Chapter 04 used this; now you
-# know where it comes from.) No step, so nothing is cut off. Draw $u$ and $v$ at random, or errors that cancel would
+# If the two modes use the same $J$, then for all $u$ and $v$ the numbers $\langle u, Jv\rangle$ and
+# $\langle J^{\mathsf T}u, v\rangle$ are equal: both are $\sum_{ij} u_i J_{ij} v_j$. (Chapter 06 derived this identity.)
+# There is no step size, so there is no truncation error. Use random $u$ and $v$; otherwise errors that cancel would
 # pass:
 
 # %%
@@ -434,8 +439,8 @@ print("<u, Jv>  =", (u * mg.func.jvp(blur, (x,), (v,))[1]).sum().item())
 print("<J'u, v> =", (pull(u)[0] * v).sum().item())
 
 # %% [markdown]
-# `gradcheck` does this before it nudges anything. Here is an op with a rule for each mode; the one for reverse has lost
-# its 2, as in the tour:
+# `gradcheck` makes this comparison before it computes finite differences. Here is an op with one rule per mode. The
+# reverse rule lacks the factor 2, as in the tour:
 
 
 # %%
@@ -445,7 +450,7 @@ print("<J'u, v> =", (pull(u)[0] * v).sum().item())
     jvp=lambda dx, x, y: dx * y * x * -2.0,
 )
 def bump(x):
-    """exp(-x*x), with a wrong rule for reverse mode."""
+    """Compute exp(-x*x), with a wrong rule for reverse mode."""
     return math.exp(-x * x)
 
 
@@ -456,15 +461,15 @@ except mg.testing.GradcheckError as error:
     print(error.report)
 
 # %% [markdown]
-# The two modes differ by a factor of 2, and the first line says so. Which one is wrong, the identity does not know; the
-# quotients decide that. And one caution: leave out `jvp=`, and minigrad derives forward mode *from the wrong rule*.
-# Then both modes agree, on the wrong number:
+# The two modes differ by a factor of 2, as the line with `NOT` shows. The identity cannot decide which mode is wrong;
+# the finite differences can. There is one limit: without `jvp=`, minigrad derives forward mode *from the wrong rule*.
+# Then both modes agree on a wrong number:
 
 
 # %%
 @mg.elementwise(dtype=mg.rules.to_float, vjp=(lambda g, x, y: g * y * -x,))
 def lonely_bump(x):
-    """exp(-x*x), with a wrong rule for reverse mode and none for forward mode."""
+    """Compute exp(-x*x), with a wrong rule for reverse mode and no rule for forward mode."""
     return math.exp(-x * x)
 
 
@@ -474,59 +479,64 @@ except mg.testing.GradcheckError as error:
     print(error.report)
 
 # %% [markdown]
-# The identity proves that two modes fit each other. That they fit the *function*, only a nudge can tell. So a checker
-# needs both.
+# The identity shows that the two modes are consistent with each other. Only finite differences can show that they are
+# consistent with the *function*. So a checker needs both.
 #
 # ## Exercises
 #
-# **08.1** The division of two dual numbers, each given as a pair (value, slope). Return the pair.
+# Write your answer, then run the cell: `check` reports the result. `hint("08.1")` prints a hint, and a larger one at
+# each further call.
+#
+# **08.1** Divide two dual numbers. `a` and `b` are pairs (value, slope) of floats. Return the pair of the quotient.
 
 # %%
 from minigrad.learning.grading import check, hint
 
 
 def divided(a, b):
-    """(a + a' eps) / (b + b' eps)."""
+    """Return (a + a' eps) / (b + b' eps) as a pair (value, slope)."""
     return ...  # write it here
 
 
 check("08.1", divided)
 
 # %% [markdown]
-# **08.2** The Jacobian of a function from vectors to vectors by columns, with `mg.func.jvp`: a tensor of shape
-# (outputs, inputs), in float64. Try it without looking at `by_columns`.
+# **08.2** Compute the Jacobian of `f` at the vector `x`, column by column, with `mg.func.jvp`. `f` returns a vector,
+# and all tensors are float64. Return a tensor of shape (outputs, inputs). Try it without reading `by_columns`.
 
 
 # %%
 def jacobian(f, x):
-    """All columns, one run each."""
+    """Return the Jacobian of f at x; each column takes one run."""
     return ...  # write it here
 
 
 check("08.2", jacobian)
 
 # %% [markdown]
-# **08.3** The curvature of a scalar function along $v$, which is $v^{\mathsf T} H v$. No matrix and no nudges, please:
-# calling `f` once or twice is enough.
+# **08.3** Compute the curvature of the scalar-valued function `f` at `x` along $v$, which is $v^{\mathsf T} H v$. `x`
+# and `v` are float64 vectors. Return a scalar tensor, right to nine digits. Do not build the Hessian, do not use finite
+# differences, and call `f` at most twice.
 
 
 # %%
 def curvature(f, x, v):
-    """How fast the slope along v grows along v."""
+    """Return the second derivative of f at x along v."""
     return ...  # write it here
 
 
 check("08.3", curvature)
 
 # %% [markdown]
-# **08.4** Turn a list around. A derivative is written down as `lines` of `(j, c, i)`, each of which says "add $c$ times
-# slope $i$ to slope $j$"; `push` runs them. Write `pull`, its transpose, so that
-# $\langle u, \mathtt{push}(v)\rangle = \langle\mathtt{pull}(u), v\rangle$ for all $u$ and $v$.
+# **08.4** Transpose a list. `lines` describes a derivative. Each line `(j, c, i)` means "add $c$ times slope $i$ to
+# slope $j$", and `push` runs the lines in order. Write `pull`, the transpose of `push`: a function of the lines and a
+# list `u` of floats, as long as `v`, so that $\langle u, \mathtt{push}(v)\rangle = \langle\mathtt{pull}(u), v\rangle$
+# for all $u$ and $v$.
 
 
 # %%
 def push(lines, v):
-    """Forward: the slopes after all lines, from the slopes before."""
+    """Return the slopes after all lines, from the slopes before them."""
     slopes = list(v)
     for j, c, i in lines:
         slopes[j] += c * slopes[i]
@@ -534,7 +544,7 @@ def push(lines, v):
 
 
 def pull(lines, u):
-    """Reverse: a list as long as u."""
+    """Return the transpose of push applied to u, a list as long as u."""
     return ...  # write it here
 
 

@@ -14,12 +14,13 @@
 # %% [markdown]
 # # 09 · Derivatives of derivatives
 #
-# A gradient is computed by ordinary tensor code. So it has a gradient itself. This chapter puts that to use four times:
-# to hold the slope of a network at one, to go down a valley in a few steps, to differentiate an answer without the way
-# that led to it, and to fit a network to a law of nature. It takes twenty-five minutes.
+# A gradient is computed by ordinary tensor code, so the gradient has a gradient too. This chapter has four
+# applications: keep the slope of a network near 1, find a minimum in a few steps, differentiate the solution of an
+# equation without its iterations, and fit a network to a differential equation. It takes about twenty-five minutes.
 #
-# **One idea:** the way back is a computation like any other, and can be recorded. **One bug:** a second derivative that
-# is silently missing. **One check:** `gradgradcheck`, which nudges the gradient.
+# **One idea:** the backward pass is an ordinary computation, so it can be recorded. **One bug:** a second derivative
+# that is missing without an error. **One check:** `gradgradcheck`, which compares second derivatives with finite
+# differences of the gradient.
 
 # %%
 import math
@@ -30,10 +31,10 @@ import numpy as np
 import minigrad as mg
 
 # %% [markdown]
-# ## 1. Record the way back
+# ## 1. Record the backward pass
 #
-# The derivative of $x^3$ is $3x^2$, and the derivative of that is $6x$. `mg.grad` gives the first. For the second, it
-# must be told to record what it does: `create_graph=True`.
+# The derivative of $x^3$ is $3x^2$, and the derivative of that is $6x$. `mg.grad` computes the first derivative. For
+# the second one, `mg.grad` must record its own operations: pass `create_graph=True`.
 
 # %%
 x = mg.Var([1.0, 2.0, 3.0], dtype="float64", name="x")
@@ -41,10 +42,10 @@ x = mg.Var([1.0, 2.0, 3.0], dtype="float64", name="x")
 print("3x^2 =", first.tolist())
 
 # %% [markdown]
-# Here is the graph of `first`. Its ops were not written by you: the rules of `mul` did multiply and add, and that was
-# recorded. (The constants are the ones that the walk began with.) The whole machinery is one line of `walk` in
-# [engine.py](../minigrad/autodiff/engine.py): while the rules run, recording is on or off, as `create_graph` says.
-# Nothing else is needed for every order of derivative.
+# Here is the graph of `first`. You did not write these ops: the rules of `mul` multiplied and added, and minigrad
+# recorded these operations. (The constants are the incoming gradients of ones.) In
+# [engine.py](../minigrad/autodiff/engine.py) this takes one line of the function `walk`: `create_graph` switches
+# recording on or off while the rules run. This is enough for derivatives of every order.
 
 # %%
 mg.viz.graph(first)
@@ -54,8 +55,8 @@ mg.viz.graph(first)
 print("6x =", second.tolist())
 
 # %% [markdown]
-# So go on: a step and three derivatives of it. Each element of the sum depends on its own $x$ only, so the gradient of
-# the sum holds the slope at each.
+# You can repeat this. Here are a smooth step and three of its derivatives. Each term of the sum depends on one element
+# of $x$ only, so the gradient of the sum contains the derivative at each point.
 
 # %%
 x = mg.Var(mg.linspace(-3.0, 3.0, 121, dtype="float64"))
@@ -68,42 +69,42 @@ plt.legend()
 plt.show()
 
 # %% [markdown]
-# Each order has to go back through the graph of the one before. `mg.tape` counts the ops:
+# Each derivative is a backward pass through the graph of the one before. `mg.tape` counts the ops:
 
 # %%
 y = (2.0 * x).tanh()
 for order in range(1, 7):
     y = mg.grad(y.sum(), x, create_graph=True)
     tape = mg.tape(y)
-    print(f"derivative {order}: {len(tape):4} ops, which hold {tape.saved // 1024:3} kB")
+    print(f"derivative {order}: {len(tape):4} ops, which save {tape.saved // 1024:3} kB")
 
 # %% [markdown]
-# Two or three orders are cheap. After that there are more than twice as many ops each time.
+# Two or three derivatives are cheap. After that, each further derivative has more than twice as many ops.
 #
-# ## 2. The bug: a penalty that does nothing
+# ## 2. The bug: a penalty without a gradient
 #
-# A *critic* is to give points around 3 large numbers, and points around 0 small ones. Unbounded, it would get steeper
-# for ever. So its slope is held at 1: we add a penalty $(f' - 1)^2$ to the loss, at points in between. (Networks that
-# paint pictures are trained this way: Gulrajani and others, arXiv 1704.00028.) The penalty contains a derivative, and
-# training takes the derivative of that.
+# A *critic* is a network $f$ that should return large numbers for points around 3, and small ones for points around 0.
+# Without a limit, training would make it steeper and steeper. So we add the penalty $(f' - 1)^2$ to the loss, at points
+# in between; it keeps the slope near 1. (Networks that generate images are trained with such a penalty: Gulrajani and
+# others, arXiv 1704.00028.) The penalty contains a derivative, and training needs the gradient of this derivative.
 
 
 # %%
 def critic(x, weights):
-    """A number for each point."""
+    """Return one number per point."""
     w1, b1, w2 = weights
     return (x @ w1 + b1).tanh() @ w2
 
 
 def penalty(x, weights):
-    """How far the slopes of the critic are from 1."""
+    """Return the mean squared distance of the slopes of the critic from 1."""
     point = mg.Var(x)
     slope = mg.grad(critic(point, weights).sum(), point)
     return ((slope - 1.0) ** 2).mean()
 
 
 def loss_of(weights, penalty, real, fake, between):
-    """The critic wants real and fake points far apart, at a slope of 1."""
+    """Return the loss of the critic: small if real and fake points are far apart, at a slope of 1."""
     apart = critic(real, weights).mean() - critic(fake, weights).mean()
     return 10.0 * penalty(between, weights) - apart
 
@@ -112,7 +113,7 @@ between = mg.linspace(0.0, 3.0, 16, dtype="float64").reshape(16, 1)
 
 
 def trained(penalty, steps=150):
-    """The weights, and the penalty at each step."""
+    """Return the trained weights, and the penalty at each step."""
     mg.manual_seed(0)
     shapes = ((1, 16), (16,), (16, 1))
     weights = [mg.Var(mg.randn(*shape, dtype="float64") * 0.5) for shape in shapes]
@@ -132,14 +133,14 @@ weights, history = trained(penalty)
 print("penalty at the start", round(history[0], 3), "and at the end", round(history[-1], 3))
 
 # %% [markdown]
-# It runs, and the loss is computed as it should be. But the penalty grows! Ask it whether a gradient flows through it:
+# The program runs, and the value of the loss is right. But the penalty grows! Check whether the penalty has a gradient:
 
 # %%
 print("does the penalty require a gradient?", penalty(between, weights).requires_grad)
 
 # %% [markdown]
-# It does not. `mg.grad` did not record its walk, so `slope` is a plain number, and so is the penalty. On its own it
-# would raise:
+# It has none. `mg.grad` did not record its backward pass, so `slope` is a constant, and so is the penalty. The gradient
+# of the penalty alone raises an error:
 
 # %%
 try:
@@ -148,19 +149,19 @@ except mg.MinigradError as error:
     print(error)
 
 # %% [markdown]
-# But in a *sum* it is a constant next to a term that has a gradient. Adding a constant is not a mistake, so there is no
-# error. The fix is one argument:
+# But in the loss, the penalty is a constant that is added to a term with a gradient. Adding a constant is not a
+# mistake, so there is no error. The fix is one argument:
 
 
 # %%
-def mended(x, weights):
-    """How far the slopes of the critic are from 1, and the way there is recorded."""
+def recorded_penalty(x, weights):
+    """Return the same penalty, with a graph of its derivative."""
     point = mg.Var(x)
     slope = mg.grad(critic(point, weights).sum(), point, create_graph=True)
     return ((slope - 1.0) ** 2).mean()
 
 
-good, better = trained(mended)
+good, better = trained(recorded_penalty)
 print("penalty at the start", round(better[0], 3), "and at the end", round(better[-1], 3))
 
 # %%
@@ -174,13 +175,14 @@ for name, w, values in (
     right.plot(xs.numpy(), critic(xs, w).detach().numpy(), label=name)
 left.set_title("the penalty at each step")
 right.set_ylim(-6, 6)
-right.set_title("what the critic says")
+right.set_title("output of the critic")
 right.legend()
 plt.show()
 
 # %% [markdown]
-# The second critic is a ramp of slope 1 between the two crowds, as was asked. How would you have found the bug in a
-# larger program? By a nudge: difference quotients know nothing of graphs. `gradcheck` of the *loss*, in the weights:
+# Between the two groups of points, the second critic has the slope 1, as intended. How can you find this bug in a
+# larger program? Finite differences do not use the graph, so they include the penalty. Run `gradcheck` on the *loss*,
+# with respect to the weights:
 
 # %%
 crowds = [3.0 + mg.zeros(2, 1, dtype="float64"), mg.zeros(2, 1, dtype="float64"), between]
@@ -191,25 +193,25 @@ def with_bug(w1, b1, w2):
 
 
 def without_bug(w1, b1, w2):
-    return loss_of((w1, b1, w2), mended, *crowds)
+    return loss_of((w1, b1, w2), recorded_penalty, *crowds)
 
 
 for loss in (with_bug, without_bug):
     try:
         mg.testing.gradcheck(loss, good, modes="reverse")
-        print(loss.__name__, "agrees with difference quotients")
+        print(loss.__name__, "agrees with finite differences")
     except mg.testing.GradcheckError as error:
-        print(loss.__name__, "does not:", error)
+        print(loss.__name__, "disagrees:", error)
 
 # %% [markdown]
-# (With the functions of `mg.func` you cannot make this mistake. A `mg.func.grad` inside a function that is being
-# differentiated is always recorded.)
+# (With `mg.func` you cannot make this mistake: a `mg.func.grad` inside a function that is being differentiated is
+# always recorded.)
 #
-# ## 3. Newton: a step with a known length
+# ## 3. Newton's method: a step with a known length
 #
-# The gradient shows which direction leads down, and not how far to go. The curvature gives the distance. With the
-# gradient $g$ and the Hessian $H$ of one point, a parabola has its lowest point at a step of $-H^{-1}g$, if $H$ is
-# positive definite. Rosenbrock's valley is bent and flat; its lowest point is $(1, 1)$.
+# The gradient shows which direction leads down, but not how far to go. The curvature determines the distance. Near a
+# point, the function is close to a parabola with the gradient $g$ and the Hessian $H$. If $H$ is positive definite, the
+# parabola has its minimum at a step of $-H^{-1}g$. Rosenbrock's valley is curved and flat; its minimum is at $(1, 1)$.
 
 
 # %%
@@ -218,7 +220,7 @@ def valley(x):
 
 
 def newton(f, x):
-    """One step to the lowest point of the parabola."""
+    """Return the minimum of the parabola at x."""
     slope, bends = mg.func.grad(f)(x), mg.func.hessian(f)(x)
     return x - mg.from_numpy(np.linalg.solve(bends.numpy(), slope.numpy()))
 
@@ -245,13 +247,14 @@ plt.ylim(-3.2, 2.5)
 plt.show()
 
 # %% [markdown]
-# Near the end, the number of right digits doubles with each step. The price is $H$ and its equations; with a million
-# weights, $H$ does not fit into memory. (Products $Hv$ are possible, see chapter 08.) A warning: Newton's method goes
-# to a point where the slope is 0, which may be a top or a saddle.
+# Near the minimum, the number of right digits doubles with each step. The price is to compute $H$ and to solve a linear
+# system; with a million weights, $H$ does not fit into memory. (Products $Hv$ are possible, see chapter 08.) A warning:
+# Newton's method searches for a point where the gradient is 0. This may also be a maximum or a saddle point.
 #
-# ## 4. The derivative of an answer
+# ## 4. The derivative of a solution
 #
-# Some functions are equations. Let $z$ be the number with $z = \tanh(wz + x)$, found by going round and round:
+# Some functions are defined by an equation. Let $z$ be the number with $z = \tanh(0.9z + x)$. Repeating the right side
+# finds it:
 
 
 # %%
@@ -260,7 +263,7 @@ def round_of(z, x):
 
 
 def answer(x, rounds=60):
-    """z with z = tanh(0.9 z + x)."""
+    """Return z with z = tanh(0.9 z + x)."""
     z = mg.zeros_like(x)
     for _ in range(rounds):
         z = round_of(z, x)
@@ -272,12 +275,14 @@ z = answer(x)
 print("z =", z.item(), " one more round:", round_of(z, x).item())
 
 # %% [markdown]
-# How does $z$ change with $x$? `backward` goes through all the rounds, and keeps all of them. But the answer does not
-# depend on the way. Differentiate the equation itself, $z = f(z, x)$, on both sides:
+# What is the derivative of $z$ with respect to $x$? `backward` goes through all rounds, and must save all of them. But
+# the solution does not depend on the rounds. Differentiate both sides of the equation $z = f(z, x)$ with respect to
+# $x$:
 #
 # $$\frac{dz}{dx} = f_z \frac{dz}{dx} + f_x \qquad\text{so}\qquad \frac{dz}{dx} = \frac{f_x}{1 - f_z}$$
 #
-# Two derivatives of *one* round, at the answer. Beside it, the gradient through 1, 2, 3, ... rounds:
+# where $f_z$ and $f_x$ are the partial derivatives, and $f_z \ne 1$. This takes two derivatives of *one* round, at the
+# solution. The plot compares the result with the gradient through 1, 2, 3, ... rounds:
 
 # %%
 f_z, f_x = mg.func.grad(round_of, argnums=(0, 1))(z, x)
@@ -285,27 +290,29 @@ implicit = f_x.item() / (1 - f_z.item())
 through = [mg.func.grad(lambda x, n=n: answer(x, n))(x).item() for n in range(1, 25)]
 print("implicit:", implicit, "  through 24 rounds:", through[-1])
 plt.semilogy(range(1, 25), [abs(g - implicit) for g in through], "o-")
-plt.xlabel("rounds that were recorded")
+plt.xlabel("recorded rounds")
 plt.ylabel("distance from the implicit gradient")
 plt.show()
 
 # %% [markdown]
-# They agree in the end, but what is kept on the way differs:
+# After enough rounds they agree, but the number of recorded ops differs:
 
 # %%
 variable = mg.Var(x)
-print("24 rounds:", len(mg.tape(answer(variable, 24))), "ops are kept")
-print("one round, at the answer:", len(mg.tape(round_of(z, variable))), "ops are kept")
+print("24 rounds:", len(mg.tape(answer(variable, 24))), "ops are recorded")
+print("one round, at the solution:", len(mg.tape(round_of(z, variable))), "ops are recorded")
 
 # %% [markdown]
-# With vectors, $f_z$ is a matrix, and the division becomes $v = u + f_z^{\mathsf T}v$: again a fixed point, found by
-# going round and round, with `mg.func.vjp` for $f_z^{\mathsf T}v$. That is `examples/fixed_point.py`.
+# With vectors, $f_z$ is a matrix, and the division becomes the linear system $v = u + f_z^{\mathsf T}v$. Its solution
+# is a fixed point again, which is found in the same way, with `mg.func.vjp` for $f_z^{\mathsf T}v$. The script
+# `examples/fixed_point.py` does this.
 #
-# ## 5. A law instead of data
+# ## 5. A differential equation instead of data
 #
-# No data now. A network $y(t)$ is to obey $y'' = -y$ with $y(0) = 0$ and $y'(0) = 1$. We are not telling it that this
-# is the sine. The second derivative with respect to $t$ is forward mode twice. Each $t$ changes only its own $y$, so
-# all points are computed at once. The form $y = t + t^2 N(t)$ fulfils the two conditions for any network $N$.
+# This section trains without data. A network $y(t)$ should satisfy $y'' = -y$ with $y(0) = 0$ and $y'(0) = 1$. The
+# solution is the sine, but the program does not use this. The second derivative with respect to $t$ is forward mode,
+# applied twice. Each $y$ depends on one $t$ only, so one call computes all points. The form $y = t + t^2 N(t)$
+# satisfies the two conditions for every smooth network $N$.
 
 # %%
 WIDTH = 10
@@ -313,28 +320,28 @@ t = mg.linspace(0.0, math.pi, 24, dtype="float64").unsqueeze(1)
 
 
 def curve(w, t):
-    """t + t^2 N(t), with the weights of N in one vector."""
+    """Return t + t^2 N(t), with the weights of N in one vector."""
     a, b, c = w[:WIDTH], w[WIDTH : 2 * WIDTH], w[2 * WIDTH :]
     return t + t * t * ((t * a + b).tanh() @ c.unsqueeze(1))
 
 
 def slope(f, t):
-    """The derivative at each point."""
+    """Return the derivative of f at each point."""
     return mg.func.jvp(f, (t,), (mg.ones_like(t),))[1]
 
 
 def left_over(w):
-    """y'' + y at each point: 0 where the law holds."""
+    """Return y'' + y at each point: 0 where the equation holds."""
     bend = slope(lambda t: slope(lambda t: curve(w, t), t), t)
     return (bend + curve(w, t)).squeeze(1)
 
 
 # %% [markdown]
 # The loss is the sum of the squares of the values that `left_over` returns. For such a sum, Newton's method has a short
-# form. Let $r$ be the values of `left_over`, and $J$ their derivatives with respect to the weights (third derivatives
-# in all!). The gradient is $2J^{\mathsf T}r$, and the Hessian is close to $2J^{\mathsf T}J$ (Gauss and Newton); the
-# factor 2 cancels in the step. A number added to the diagonal keeps the steps short while the parabola cannot be
-# trusted (Levenberg and Marquardt).
+# form. Let $r$ be the values of `left_over`, and $J$ their Jacobian with respect to the weights (a third derivative in
+# total). The gradient is $2J^{\mathsf T}r$. Near a good fit, the Hessian is close to $2J^{\mathsf T}J$ (the
+# Gauss-Newton method); the factor 2 cancels in the step. A number added to the diagonal keeps the steps short as long
+# as the approximation is bad (the Levenberg-Marquardt method).
 
 # %%
 mg.manual_seed(0)
@@ -349,7 +356,7 @@ for step in range(16):
     if step % 3 == 0:
         print(f"step {step:2}: mean square of y'' + y is {(rest**2).mean():.1e}")
 apart = abs(curve(w, t).numpy() - np.sin(t.numpy())).max()
-print(f"farthest from the sine: {apart:.0e}")
+print(f"largest distance from the sine: {apart:.0e}")
 
 # %%
 plt.plot(t.numpy(), before.numpy(), label="before")
@@ -362,22 +369,22 @@ plt.show()
 # %% [markdown]
 # ## 6. The check
 #
-# All of this rests on rules whose own derivatives are right. `gradgradcheck` nudges the gradient, in the input and in
-# the incoming gradient:
+# All of this needs rules whose own derivatives are right. `gradgradcheck` computes finite differences of the gradient,
+# with respect to the input and to the incoming gradient:
 
 # %%
 point = mg.Var([0.5, 1.0, -0.7], dtype=mg.float64)
 print(mg.testing.gradgradcheck(lambda x: (x * x).tanh(), point))
 
 # %% [markdown]
-# And it finds what `gradcheck` cannot. In this rule somebody detached the output, "to save memory". The first
-# derivative is right, and every test of it passes. The second one has lost a term.
+# It finds a mistake that `gradcheck` cannot find. The rule below detaches the output, "to save memory". The first
+# derivative is right, and every test of it passes. The second derivative lacks a term.
 
 
 # %%
 @mg.elementwise(dtype=mg.rules.to_float, vjp=(lambda g, x, y: g * y.detach() * (x * -2.0),))
 def bump(x):
-    """exp(-x*x), with a rule that hides half of what it depends on."""
+    """Compute exp(-x*x), with a rule that detaches y."""
     return math.exp(-x * x)
 
 
@@ -388,59 +395,66 @@ except mg.testing.GradcheckError as error:
     print(error)
 
 # %% [markdown]
-# A rule that is to be differentiated again must say with tensors, openly, what it depends on. That is what chapter 11
-# is about.
+# If a rule will be differentiated again, every dependence on an operand or a result must be part of the graph. Chapter
+# 11 shows how to write such rules.
 #
 # ## Exercises
 #
-# **09.1** The second derivative of a function of one number, at a `mg.Var`. Use `mg.grad` twice.
+# Write your answer, then run the cell: `check` reports the result. `hint("09.1")` prints a hint, and a larger one at
+# each further call. Results are compared with a tolerance of `1e-9` in 09.1 to 09.3, and of `1e-7` in 09.4.
+#
+# **09.1** Compute the second derivative of `f` at `x`, a `mg.Var` of shape () in float64. `f` returns a tensor of shape
+# (). Use `mg.grad` twice. Return a tensor of shape ().
 
 # %%
 from minigrad.learning.grading import check, hint
 
 
 def second(f, x):
-    """f''(x) for a 0-d Var x."""
+    """Return f''(x) for a Var x of shape ()."""
     return ...  # write it here
 
 
 check("09.1", second)
 
 # %% [markdown]
-# **09.2** The penalty of section 2 once more, for points with several coordinates: `x` has shape (points, coordinates),
-# `critic(x)` shape (points,). The slope at a point is the length of its gradient. Return the mean of (slope - 1)²; it
-# must be fit to train with.
+# **09.2** Write the penalty of section 2 for points with several coordinates. `x`, a `mg.Var`, has shape (points,
+# coordinates), and `critic(x)` has shape (points,). The slope at a point is the norm of the gradient at this point.
+# Return the mean of (slope - 1)², a tensor of shape (). Training needs its gradient with respect to the weights of the
+# critic.
 
 
 # %%
 def slope_penalty(critic, x):
-    """x is a mg.Var; the weights are inside of critic."""
+    """Return the penalty at the Var x; the function critic contains its weights."""
     return ...  # write it here
 
 
 check("09.2", slope_penalty)
 
 # %% [markdown]
-# **09.3** Newton for an equation: the $x$ with $f(x) = 0$, where $f$ and $x$ are vectors of the same size. Start at
-# `x`, do eight steps. (The line that goes through $f(x)$ with the Jacobian $J$ is zero at $x - J^{-1}f(x)$.)
+# **09.3** Solve $f(x) = 0$ with Newton's method, where $f(x)$ and $x$ are vectors of the same length. Start at `x`, a
+# float64 tensor, and do eight steps. (The linear approximation of $f$ at $x$, with the Jacobian $J$, is zero at
+# $x - J^{-1}f(x)$.) Return the solution, a float64 tensor.
 
 
 # %%
 def root(f, x):
-    """x with f(x) = 0, as a float64 tensor."""
+    """Return x with f(x) = 0, a float64 tensor."""
     return ...  # write it here
 
 
 check("09.3", root)
 
 # %% [markdown]
-# **09.4** The derivative of an answer. `solve(x)` gives the $z$ with $g(z, x) = 0$, all three numbers, but by a method
-# that cannot be differentiated. Return $dz/dx$, from derivatives of `g` at the answer.
+# **09.4** Differentiate a solution. `solve(x)` returns the $z$ with $g(z, x) = 0$; $z$, $x$ and $g(z, x)$ are float64
+# tensors of shape (). `solve` uses a method that cannot be differentiated. Return $dz/dx$ as a float or a tensor of
+# shape (), computed from the derivatives of `g` at the solution.
 
 
 # %%
 def derivative_of_answer(g, solve, x):
-    """dz/dx at the 0-d tensor x."""
+    """Return dz/dx at the tensor x of shape ()."""
     return ...  # write it here
 
 

@@ -18,7 +18,7 @@
 # numbers on the way, and read memory in a better order. Then you read the instructions that the processor received, for
 # your own loops and for one of minigrad's ops. It takes twenty-five minutes.
 #
-# **One idea:** a kernel is a loop over places in memory. **One bug:** two threads that add to one number. **One
+# **One idea:** a kernel is a loop over positions in memory. **One bug:** two threads that add to one number. **One
 # check:** the same sum by NumPy.
 
 # %%
@@ -35,7 +35,7 @@ import minigrad as mg
 # ## 1. A loop over strides
 #
 # A tensor is a flat buffer with a shape, strides and an offset (chapter 05). A loop over its elements is therefore a
-# loop over places: begin at the offset, and go on by a stride.
+# loop over positions: begin at the offset, and go on by a stride.
 
 
 # %%
@@ -101,8 +101,9 @@ print("found:", found, " lost:", (right - found).sum(), "of", len(values), "on",
 
 # %% [markdown]
 # Nothing was raised, and each run may lose others (on a single thread, none). Such a bug can hide for years. The cure
-# is that no two threads write to one place: cut the work into parts, give each part a row of its own, and add the rows
-# at the end, in order. The same is done by minigrad's sums, so their results do not depend on the number of threads.
+# is that no two threads write to one element. Cut the work into parts, give each part a row of its own, and add the
+# rows at the end, in order. The same is done by minigrad's sums, so their results do not depend on the number of
+# threads.
 
 
 # %%
@@ -193,8 +194,8 @@ for name, function in (("map", add), ("sum, in order", strict), ("sum, any order
 
 # %% [markdown]
 # The sum has no packed addition: floats are rounded at each step, so another order gives another result, and the
-# compiler may not change yours. `fastmath=True` gives it leave. minigrad gives leave for sums alone, and says how
-# large the error can be.
+# compiler may not change yours. `fastmath=True` gives it leave. minigrad gives leave for sums alone, and says how large
+# the error can be.
 #
 # ## 5. One of minigrad's kernels
 #
@@ -257,15 +258,15 @@ plt.show()
 from minigrad.learning.grading import check, hint
 
 
-def place(index, strides, offset):
+def position(index, strides, offset):
     """Where the element of an index lies in the buffer; both tuples have one entry a dim."""
     return ...  # write it here
 
 
-check("10.1", place)
+check("10.1", position)
 
 # %% [markdown]
-# **10.2** Sum a matrix that lies anyhow in a buffer: a loop over places, no NumPy views.
+# **10.2** Sum a matrix that lies anyhow in a buffer: a loop over positions, no NumPy views.
 
 
 # %%

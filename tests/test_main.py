@@ -5,8 +5,11 @@ import importlib.metadata
 import importlib.util
 import os
 import re
+import runpy
+import shutil
 import subprocess
 import sys
+import types
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -19,6 +22,8 @@ from minigrad.cli.doctor import find_op
 from minigrad.cli.samples import operands_of, params_of
 from minigrad.declare.record import schema
 from minigrad.viz.explain import kernel_files
+
+ROOT = Path(__file__).resolve().parents[1]
 
 
 def test_kernel_prints_the_file_and_the_loop(capsys):
@@ -118,7 +123,7 @@ def test_the_tutorial_starts_as_root_and_shows_each_notebook_once(monkeypatch, c
 def test_the_tutorial_of_a_wheel_copies_its_notebooks_and_keeps_what_is_there(monkeypatch, tmp_path, capsys):
     folder = Path(__file__).resolve().parents[1] / "notebooks"
     monkeypatch.setattr(greeting, "NOTEBOOKS", tmp_path / "site-packages" / "notebooks")
-    monkeypatch.setattr(greeting, "PACKED", folder)
+    monkeypatch.setattr(greeting, "PACKED", unpacked(monkeypatch, tmp_path / "site-packages"))
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     monkeypatch.chdir(tmp_path)
     mine = tmp_path / "minigrad-notebooks" / "01_nudging.ipynb"
@@ -129,6 +134,50 @@ def test_the_tutorial_of_a_wheel_copies_its_notebooks_and_keeps_what_is_there(mo
     count = len(list(folder.rglob("*.ipynb")))
     assert len(list(mine.parent.rglob("*.ipynb"))) == count
     assert f"{count - 1} files are new" in capsys.readouterr().out
+
+
+def missing_links(folder):
+    """Return (file, link) for each relative link of the notebooks and pages in a folder that leads to no file."""
+    found = []
+    for path in [*folder.rglob("*.ipynb"), *folder.rglob("*.md")]:
+        for link in re.findall(
+            r"\]\(([^)#\s]+?\.(?:ipynb|py|md|svg|png))(?:#[^)]*)?\)", path.read_text(encoding="utf-8")
+        ):
+            if "://" not in link and not (path.parent / link).is_file():
+                found.append((path.relative_to(folder).as_posix(), link))
+    return found
+
+
+def unpacked(monkeypatch, target):
+    """Put the files that `hatch_build.py` adds to a wheel below a folder, as an installer does."""
+    interface = types.ModuleType("hatchling.builders.hooks.plugin.interface")
+    interface.BuildHookInterface = object
+    monkeypatch.setitem(sys.modules, interface.__name__, interface)
+    hook = runpy.run_path(str(ROOT / "hatch_build.py"))["Notebooks"]()
+    hook.root, data = str(ROOT), {"force_include": {}}
+    hook.initialize("standard", data)
+    for source, inside in data["force_include"].items():
+        path = target / inside
+        path.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, path)
+    return target / "minigrad" / "learning" / "notebooks"
+
+
+def test_every_link_of_notebooks_copied_from_a_wheel_leads_to_a_file(monkeypatch, tmp_path):
+    site = tmp_path / "site-packages"
+    monkeypatch.setattr(greeting, "NOTEBOOKS", site / "notebooks")
+    monkeypatch.setattr(greeting, "PACKED", unpacked(monkeypatch, site))
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    monkeypatch.chdir(tmp_path)
+    assert main(["tutorial"]) == 1, "there is no Jupyter"
+    copy = tmp_path / "minigrad-notebooks"
+    assert missing_links(copy) == []
+    assert (copy / "sources/minigrad/core/layout.py").read_text() == (ROOT / "minigrad/core/layout.py").read_text()
+    assert (copy / "sources/docs/add_an_op.md").is_file() and (copy / "sources/examples/own_kernel.py").is_file()
+
+
+def test_every_link_of_the_notebooks_in_a_checkout_leads_to_a_file():
+    assert missing_links(ROOT / "notebooks") == []
 
 
 def test_doctor_reports_that_kernels_run(capsys):

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"  # of a checkout
-PACKED = Path(__file__).resolve().parents[1] / "learning" / "notebooks"  # of a wheel: `hatch_build.py`
+PACKAGE = Path(__file__).resolve().parents[1]
+PACKED = PACKAGE / "learning" / "notebooks"  # of a wheel: `hatch_build.py`
+LINK = re.compile(r"\]\(\.\./((minigrad|docs|examples)/[^)#]+)")  # in a notebook: from its folder into the checkout
 COPY = "minigrad-notebooks"  # the folder that receives the notebooks of a wheel
 HIDDEN = ["__pycache__", "*.pyc", "*~", "[0-9A][0-9]_*.py"]  # the last: jupytext's texts of the notebooks
 GREETING = """minigrad: an autograd framework to read, to look into, and to train with.
@@ -68,7 +71,21 @@ def copied(target: Path) -> Path:
         path = target / source.relative_to(PACKED)
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(source, path)
+            path.write_text(with_sources(source.read_text(encoding="utf-8"), target / "sources"), encoding="utf-8")
             fresh += 1
     print(f"The notebooks are in {target}: {fresh} files are new; others stay as they were.")
     return target
+
+
+def with_sources(notebook: str, folder: Path) -> str:
+    """Copy the files of the checkout that a notebook links to into `folder`, and return it with links to the copies.
+
+    A copy of the notebooks has no checkout around it: the package is elsewhere, and Jupyter shows no file outside its
+    root folder.
+    """
+    for name, top in LINK.findall(notebook):
+        path = folder / name
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(PACKAGE.parent / name if top == "minigrad" else PACKED / "sources" / name, path)
+    return LINK.sub(r"](sources/\1", notebook)

@@ -44,7 +44,7 @@ MODULES = {
     "A3": "from_pytorch",
     "A4": "from_jax",
 }
-NOT_THEIRS = (Path(__file__).parent, Path(minigrad.__file__).parent, Path(np.__file__).parent)
+NOT_THEIRS: tuple[Path, ...] = (Path(__file__).parent, Path(minigrad.__file__).parent, Path(np.__file__).parent)
 _given: dict[str, int] = {}  # how many hints were asked for, by exercise
 
 

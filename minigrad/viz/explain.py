@@ -45,7 +45,7 @@ def explanation(y: Tensor, limit: int = LIMIT) -> str:
 
 
 def address(y: Tensor) -> str:
-    """Return the position of an element: "element [i, j] lies at 5 + 3*i - j of its storage"."""
+    """Return the position of an element: "element [i, j] is at 5 + 3*i - j in its storage"."""
     letters = ["ijklmnpq"[d] if y.ndim <= 8 else f"i{d}" for d in range(y.ndim)]
     position = str(y.offset)
     for letter, stride in zip(letters, y.strides, strict=True):
@@ -53,7 +53,7 @@ def address(y: Tensor) -> str:
             times = "" if abs(stride) == 1 else f"{abs(stride)}*"
             position += f" {'-' if stride < 0 else '+'} {times}{letter}"
     element = f"element [{', '.join(letters)}]" if letters else "its element"
-    return f"{element} lies at {position.removeprefix('0 + ')} of the storage"
+    return f"{element} is at {position.removeprefix('0 + ')} in the storage"
 
 
 def tell(node: BackpropOp) -> list[str]:

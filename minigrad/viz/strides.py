@@ -45,7 +45,7 @@ def layout(x: Tensor) -> Picture:
     title = f"{describe(x)} over its memory"
     notes = [address(x), f"strides {x.strides}, offset {x.offset}"]
     if len(shown) < size or len(positions) < prod(x.shape):
-        notes.append(f"the first of {size} places and {prod(x.shape)} elements")
+        notes.append(f"the first of {size} positions and {prod(x.shape)} elements")
     drawing = as_svg(x, title, notes, shown, positions, numbers)
     return Picture(title, as_text(x, notes, shown, positions, numbers), svg=drawing)
 
@@ -76,15 +76,15 @@ def as_text(x: Tensor, notes: list[str], shown: range, positions: list[int], num
     used = {position: positions.count(position) for position in shown}
     width = max([3, *map(len, numbers), *(len(str(position)) for position in shown)]) + 1
     table = {
-        "place": [str(p) for p in shown],
+        "position": [str(p) for p in shown],
         "value": [known.get(p, "") for p in shown],
         "used": [f"x{used[p]}" if used[p] else "." for p in shown],
     }
-    lines = [blocks(cells, f"{name:6}", f"{name:6}", width) for name, cells in table.items()]
+    lines = [blocks(cells, f"{name:9}", f"{name:9}", width) for name, cells in table.items()]
     rows = [describe(x), *notes, *(line for part in zip(*lines, strict=True) for line in part)]
     columns = max(1, x.shape[-1] if x.ndim else 1)
     for k in range(0, len(positions), columns):
-        head = "element places" if k == 0 else ""
+        head = "elements at" if k == 0 else ""
         rows += blocks([str(p) for p in positions[k : k + columns]], f"{head:15}", f"{'and on':15}", width)
     return "\n".join(rows)
 
@@ -110,7 +110,7 @@ def as_svg(x: Tensor, title: str, notes: list[str], shown: range, positions: lis
         k = position - shown.start
         left, up = MARGIN + k % ROW * CELL, top + k // ROW * (CELL + 16)
         fill = colour(position, last) if position in used else PALE
-        hint = f"place {position}" + (f": {known[position]}" if position in known else ", of no element here")
+        hint = f"position {position}" + (f": {known[position]}" if position in known else ", of no element here")
         parts.append(box(left, up, CELL, CELL, fill, hint))
         ink = ON_TINT if position in used else INK
         parts.append(label(left + CELL / 2, up + CELL / 2 + 4, known.get(position, ""), fill=ink, font_family=MONO))
@@ -125,7 +125,7 @@ def as_svg(x: Tensor, title: str, notes: list[str], shown: range, positions: lis
         row = k // columns
         up = top + row * CELL + row // max(1, block) * GAP
         left = MARGIN + k % columns * CELL
-        parts.append(box(left, up, CELL, CELL, colour(position, last), f"place {position}", COOL))
+        parts.append(box(left, up, CELL, CELL, colour(position, last), f"position {position}", COOL))
         parts.append(label(left + CELL / 2, up + 15, numbers[k], fill=ON_TINT, font_family=MONO))
         parts.append(label(left + CELL / 2, up + 28, f"@{position}", 9, fill=ON_TINT, font_family=MONO))
     widest = max(min(len(shown), ROW), min(columns, max(1, len(positions))), 1) * CELL

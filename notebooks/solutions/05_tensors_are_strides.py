@@ -14,7 +14,8 @@
 # %% [markdown]
 # # 05 · Solutions
 #
-# **05.1** The offset is where the index of zeros lies; each step along a dim adds its stride.
+# **05.1** The offset is the position of element $(0, 0, \dots)$. Each step along a dimension adds the stride of this
+# dimension.
 
 # %%
 from itertools import pairwise
@@ -22,15 +23,15 @@ from itertools import pairwise
 from minigrad.learning.grading import check
 
 
-def place(strides, offset, index):
+def position(strides, offset, index):
     return offset + sum(i * s for i, s in zip(index, strides))
 
 
-check("05.1", place)
+check("05.1", position)
 
 # %% [markdown]
-# **05.2** The walk starts at what was the last entry, `shape[dim] - 1` steps further, and goes the other way. This also
-# holds for a dim that is read backwards already: the second flip brings the first start back.
+# **05.2** The flipped view starts at the last entry, which is `shape[dim] - 1` steps further, and goes backwards. This
+# is also right for a dimension that was flipped before: the second flip restores the first offset.
 
 
 # %%
@@ -43,8 +44,8 @@ def flipped(shape, strides, offset, dim):
 check("05.2", flipped)
 
 # %% [markdown]
-# **05.3** New dims stand on the left, with stride 0; so has each dim of size 1 that is stretched. All others keep the
-# stride that they have, whatever it is.
+# **05.3** New dimensions are on the left and have stride 0. An expanded dimension of size 1 has stride 0 too. All other
+# dimensions keep their strides.
 
 
 # %%
@@ -57,8 +58,8 @@ def broadcast_strides(shape, strides, target):
 check("05.3", broadcast_strides)
 
 # %% [markdown]
-# **05.4** Nobody ever steps along a dim of size 1, so its stride says nothing. For the others, a step on the left has
-# to be as long as a whole run on the right.
+# **05.4** No index steps along a dimension of size 1, so its stride does not matter. For the others, one step along the
+# left dimension must be as long as a full run along the right one.
 
 
 # %%
@@ -70,8 +71,8 @@ def flattens(shape, strides):
 check("05.4", flattens)
 
 # %% [markdown]
-# **05.5** The next window starts `step` places further, the next number in it one place. The last window that is whole
-# starts at `n - size` or before, which makes `(n - size) // step + 1` of them.
+# **05.5** The next window starts `step` positions further, and the next element of a window is one position further.
+# The last window starts at `n - size` or before, so there are `(n - size) // step + 1` windows.
 
 
 # %%

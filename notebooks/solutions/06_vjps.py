@@ -10,11 +10,12 @@
 #     language: python
 #     name: python3
 # ---
+
 # %% [markdown]
 # # 06 · Solutions
 #
-# **06.1** New dims stand on the left of the shape; stretched ones have size 1 in it. `keepdim` leaves each dim at its
-# place while the sums are taken, and `reshape` drops those that the operand never had.
+# **06.1** New dimensions are on the left of the shape of `g`. Expanded dimensions have size 1 in `shape`. With
+# `keepdim=True` the sums do not renumber the dimensions; `reshape` then drops the new ones.
 
 # %%
 import minigrad as mg
@@ -42,8 +43,8 @@ def linear_rule(g, a, b):
 check("06.2", linear_rule)
 
 # %% [markdown]
-# **06.3** Each gradient goes to where its value was read, and all else is 0. As each row is read once, nothing is added
-# to anything; `scatter_add` would also be right if it were.
+# **06.3** Each gradient goes to the element that was read; all other elements are 0. Each row is read once, so no two
+# gradients meet. `scatter_add` would also be right if they did.
 
 
 # %%
@@ -66,8 +67,8 @@ def log_softmax_rule(g, y):
 check("06.4", log_softmax_rule)
 
 # %% [markdown]
-# **06.5** The shapes come first, since the product would broadcast. The direction is random: with ones, a gradient
-# whose elements are in the wrong order would pass.
+# **06.5** Compare the shapes first, since `gradient * v` would broadcast. The direction `v` is random: with ones, a
+# gradient whose elements are in the wrong order would pass.
 
 
 # %%

@@ -10,11 +10,12 @@
 #     language: python
 #     name: python3
 # ---
+
 # %% [markdown]
 # # 07 · Solutions
 #
-# **07.1** A dict by number meets each node once, however many paths lead to it. Sorted from the largest number down, a
-# node comes after everything that was computed from it.
+# **07.1** A dict by id contains each node once, even if several paths lead to it. Sorted by falling id, a node comes
+# after all nodes that were computed from it.
 
 # %%
 import minigrad as mg
@@ -38,8 +39,8 @@ def order(y):
 check("07.1", order)
 
 # %% [markdown]
-# **07.2** When a node's turn comes its gradient is complete, so it can be taken out of the table. What is left at the
-# end belongs to Vars.
+# **07.2** When the backward pass visits a node, the gradient of the node is complete, so it can be removed from the
+# table. The entries that are left at the end belong to Vars.
 
 
 # %%
@@ -54,7 +55,7 @@ def my_grad(y, x):
 check("07.2", my_grad)
 
 # %% [markdown]
-# **07.3** With `max` one formula does for both cases, and a gradient of length 0 is not divided by 0.
+# **07.3** With `max`, one formula covers both cases, and a gradient of norm 0 causes no division by 0.
 
 
 # %%
@@ -69,8 +70,8 @@ def clip(h, limit):
 check("07.3", clip)
 
 # %% [markdown]
-# **07.4** It is storages that take memory, not tensors: a view is free. Those of Vars are known from the parents, so a
-# saved `w.T` is found out as well.
+# **07.4** Storages take memory, tensors do not: a view is free. The parents list the Vars, and thus their storages. A
+# saved `w.T` shares the storage of `w`, so it is not counted either.
 
 
 # %%
@@ -84,8 +85,9 @@ def held(y):
 check("07.4", held)
 
 # %% [markdown]
-# **07.5** The piece is an argument of what runs, and no variable of the loop: when it runs for the second time, the
-# loop has long gone on. The last slice is shorter by itself.
+# **07.5** The piece must be an argument of `run`. A variable of the loop would be wrong: the second run comes in the
+# backward pass, when the loop has ended and the variable has another value. The last slice is shorter if `size` does
+# not divide the number of functions.
 
 
 # %%

@@ -41,8 +41,8 @@ def jacobian(f, x):
 check("08.2", jacobian)
 
 # %% [markdown]
-# **08.3** `jvp` of the gradient along $v$ is $Hv$, and its product with $v$ is left. One may also go along $v$ twice:
-# with $s(t) = f(x + tv)$ the curvature is $s''(0)$, forward over forward.
+# **08.3** `jvp` of the gradient along $v$ is $Hv$. Its scalar product with $v$ is the curvature. You can also
+# differentiate along $v$ twice: with $s(t) = f(x + tv)$ the curvature is $s''(0)$, by forward over forward mode.
 
 
 # %%
@@ -54,8 +54,8 @@ def curvature(f, x, v):
 check("08.3", curvature)
 
 # %% [markdown]
-# **08.4** If slope $j$ counts $u_j$ in the end, then slope $i$, of which $c$ times was added to it, counts $c\,u_j$
-# more. The last line goes first, since $u_j$ must be complete before it is passed on.
+# **08.4** Let $u_j$ be the weight of slope $j$ in the result. The line adds $c$ times slope $i$ to slope $j$, so it
+# adds $c\,u_j$ to the weight of slope $i$. Start with the last line, since $u_j$ must be complete before it is used.
 
 
 # %%

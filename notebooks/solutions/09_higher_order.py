@@ -14,7 +14,8 @@
 # %% [markdown]
 # # 09 · Solutions
 #
-# **09.1** The first walk is recorded, so that a second one can go back through it. The second one need not be.
+# **09.1** The first `mg.grad` records its operations, so that the second one can differentiate them. The second one
+# does not have to record.
 
 # %%
 import numpy as np
@@ -31,7 +32,7 @@ def second(f, x):
 check("09.1", second)
 
 # %% [markdown]
-# **09.2** Without `create_graph=True` the value would be the same, and that is what makes the mistake hard to see.
+# **09.2** Without `create_graph=True` the value would be the same. For this reason the mistake is hard to see.
 
 
 # %%
@@ -44,8 +45,8 @@ def slope_penalty(critic, x):
 check("09.2", slope_penalty)
 
 # %% [markdown]
-# **09.3** With $f = \nabla h$ this is the Newton of section 3, since the Jacobian of a gradient is the Hessian. It is
-# taken anew at each step.
+# **09.3** With $f = \nabla h$ this is Newton's method of section 3, since the Jacobian of a gradient is the Hessian.
+# Each step computes the Jacobian again, at the new point.
 
 
 # %%

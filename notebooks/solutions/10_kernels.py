@@ -14,7 +14,7 @@
 # %% [markdown]
 # # 10 · Solutions
 #
-# **10.1** A step in dim $d$ moves by its stride, whatever the others do.
+# **10.1** A step along dimension $d$ moves by the stride of $d$, for all values of the other indices.
 
 # %%
 import math
@@ -22,15 +22,15 @@ import math
 from minigrad.learning.grading import check
 
 
-def place(index, strides, offset):
+def position(index, strides, offset):
     return offset + sum(i * s for i, s in zip(index, strides, strict=True))
 
 
-check("10.1", place)
+check("10.1", position)
 
 # %% [markdown]
-# **10.2** The same formula in two loops. A stride of 0 reads one row again and again, a negative one goes backwards;
-# the loop need not know.
+# **10.2** This is the same formula in two loops. A stride of 0 reads one row repeatedly, and a negative stride reads
+# backwards. The loop needs no special case for either.
 
 
 # %%
@@ -38,14 +38,14 @@ def strided_sum(buffer, shape, strides, offset):
     total = 0.0
     for i in range(shape[0]):
         for j in range(shape[1]):
-            total += buffer[place((i, j), strides, offset)]
+            total += buffer[position((i, j), strides, offset)]
     return total
 
 
 check("10.2", strided_sum)
 
 # %% [markdown]
-# **10.3** Each part writes to its own entry. The entries are joined afterwards, in the order of the parts.
+# **10.3** Each part writes to its own entry. The entries are added afterwards, in the order of the parts.
 
 
 # %%
@@ -57,7 +57,7 @@ def largest_in_parts(values, parts):
 check("10.3", largest_in_parts)
 
 # %% [markdown]
-# **10.4** Arithmetic and memory work at the same time; the slower of the two sets the time.
+# **10.4** Arithmetic and memory access overlap, so the slower of the two determines the time.
 
 
 # %%

@@ -14,8 +14,8 @@
 # %% [markdown]
 # # 11 · Solutions
 #
-# **11.1** $(\log\cosh x)' = \sinh x / \cosh x = \tanh x$. Said as a quotient it would overflow near $x = 90$ in
-# float32, where `tanh` is just 1.
+# **11.1** $(\log\cosh x)' = \sinh x / \cosh x = \tanh x$. The quotient would overflow near $x = 90$ in float32, where
+# `tanh` is 1.
 
 # %%
 import minigrad as mg
@@ -29,7 +29,7 @@ def log_cosh_rule(g, x):
 check("11.1", log_cosh_rule)
 
 # %% [markdown]
-# **11.2** One rule an operand; the other stands still.
+# **11.2** There is one rule per operand; in each rule the other operand is constant.
 
 
 # %%
@@ -40,8 +40,8 @@ def weighted_rules(g, x, w):
 check("11.2", weighted_rules)
 
 # %% [markdown]
-# **11.3** The gradient of the norm is the unit vector $x / \lVert x \rVert$. At 0 any vector of length 1 or less would
-# do; 0 is the one that moves nothing.
+# **11.3** The gradient of the norm is the unit vector $x / \lVert x \rVert$. At 0 every vector of norm 1 or less is a
+# subgradient; 0 is the subgradient that leaves the operand unchanged.
 
 
 # %%
@@ -52,7 +52,8 @@ def norm_rule(g, x, y):
 check("11.3", norm_rule)
 
 # %% [markdown]
-# **11.4** Forward and backward need not belong together. `gradcheck` would refuse this one wherever it clips.
+# **11.4** A backward rule does not have to match the forward function. `gradcheck` rejects this rule where the gradient
+# is clipped.
 
 
 # %%

@@ -14,7 +14,7 @@
 # %% [markdown]
 # # 12 · Solutions
 #
-# **12.1** In Python `//` rounds down, also for negative numbers: two signs make it round up.
+# **12.1** In Python `//` rounds down, also for negative numbers. So `-(-n // size)` rounds up.
 
 # %%
 import os
@@ -33,8 +33,8 @@ def blocks_for(n, threads):
 check("12.1", blocks_for)
 
 # %% [markdown]
-# **12.2** Neighbouring threads read neighbouring elements, only in the other direction: that is still one access for 32
-# of them.
+# **12.2** Neighbouring threads read neighbouring elements, in the opposite direction. The 32 threads of a warp still
+# need one memory access.
 
 
 # %%
@@ -49,7 +49,7 @@ def backwards(x, out, n):
 check("12.2", backwards)
 
 # %% [markdown]
-# **12.3** The barrier stands outside of `if t < half`: all threads must come to it, also those that have nothing to do.
+# **12.3** The barrier is outside `if t < half`: all threads must reach it, including the threads that add nothing.
 
 
 # %%
@@ -72,8 +72,8 @@ def largest(x, out, n):
 check("12.3", largest)
 
 # %% [markdown]
-# **12.4** All read before anybody writes. Within one block a barrier is enough for that; across blocks there is none,
-# so a kernel for long arrays would write into another one.
+# **12.4** All threads must read before any thread writes. Within one block a barrier ensures this. There is no barrier
+# across blocks, so a kernel for long arrays would write to a second array.
 
 
 # %%

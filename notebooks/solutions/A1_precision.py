@@ -14,8 +14,8 @@
 # %% [markdown]
 # # A1 · Solutions
 #
-# **A1.1** From 1 to 2 the gaps are `2.0**-fraction`, and with each power of two they double. `frexp` writes a number as
-# a fraction from a half to 1 and an exponent, so the power of two at or below it has an exponent that is one less.
+# **A1.1** Between 1 and 2 the gaps are `2.0**-fraction`, and they double with each power of two. `frexp` returns a
+# fraction in [0.5, 1) and an exponent, so the largest power of two up to the number has this exponent minus 1.
 
 # %%
 import math
@@ -31,8 +31,8 @@ def gap(x, fraction):
 check("A1.1", gap)
 
 # %% [markdown]
-# **A1.2** With $x = 2a$, the formula from school says $1 - \cos x = 2 \sin^2 (x/2)$. There is no difference left, so
-# nothing cancels: where $x$ is small, so is the sine, with all of its digits.
+# **A1.2** With $x = 2a$, a half-angle formula gives $1 - \cos x = 2 \sin^2 (x/2)$. The right side has no subtraction,
+# so no digits cancel: where $x$ is small, the sine is small and has all of its digits.
 
 
 # %%
@@ -44,8 +44,9 @@ def one_minus_cos(x):
 check("A1.2", one_minus_cos)
 
 # %% [markdown]
-# **A1.3** Kahan's sum, of 1965. `new` is what the addition gives; `total - new` is minus what it really added, and with
-# `number` it gives what was lost. Both are exact, or nearly. The next number takes it along.
+# **A1.3** This is Kahan's summation (1965). `new` is the rounded sum. `new - total` is the part of `number` that was
+# really added, so `number` plus `total - new` is the part that was lost. Both differences are exact, or nearly so. The
+# lost part is added to the next number.
 
 
 # %%
@@ -62,8 +63,8 @@ def careful_sum(numbers):
 check("A1.3", careful_sum)
 
 # %% [markdown]
-# **A1.4** The loss is scaled before the way back begins. The division comes after the cast: in float16 the unscaled
-# gradient would underflow again.
+# **A1.4** Scale the loss before the backward pass. Divide the gradients after the cast: in float16 the unscaled
+# gradients would underflow again.
 
 
 # %%

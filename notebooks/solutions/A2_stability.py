@@ -14,8 +14,8 @@
 # %% [markdown]
 # # A2 · Solutions
 #
-# **A2.1** Each row is shifted by its own largest score. One for the whole matrix would not do: the row that lies 2000
-# below it has only zeros left.
+# **A2.1** Subtract from each row its own largest score. The largest score of the whole matrix would be wrong: all
+# exponentials of a row that is 2000 smaller underflow to 0.
 
 # %%
 import math
@@ -32,9 +32,10 @@ def row_logsumexp(x):
 check("A2.1", row_logsumexp)
 
 # %% [markdown]
-# **A2.2** Near 0, $1 - e^x$ is small, and `expm1` gives it without a 1. Far from 0, $e^x$ is small beside the 1, and
-# `log1p` takes it in. The border is where both are a half. Near 0 the far branch has $\log 0$ and a slope of $\infty$,
-# so it is given something harmless there. (M. Mächler, "Accurately Computing log(1 - exp(-|a|))", 2012.)
+# **A2.2** Near 0, $1 - e^x$ is small, and `expm1` computes it without a cancellation. Far from 0, $e^x$ is small
+# compared with 1, and `log1p` is accurate. The branches change where both terms are 0.5. Near 0 the other branch
+# computes $\log 0$ with an infinite derivative, so the inner `where` gives it a harmless value. (M. Mächler,
+# "Accurately Computing log(1 - exp(-|a|))", 2012.)
 
 
 # %%
@@ -47,8 +48,8 @@ def log1mexp(x):
 check("A2.2", log1mexp)
 
 # %% [markdown]
-# **A2.3** The inner `where` lets the root see a 1 in the place of a 0. Without the outer one the values would be right,
-# since $0 / 1$ is 0, but the slope of $x / 1$ is 1 and not 0.
+# **A2.3** The inner `where` replaces a 0 under the root with a 1. Without the outer `where` the values would be right,
+# since $0 / 1$ is 0. But the derivative of $x / 1$ is 1 instead of 0.
 
 
 # %%
@@ -61,9 +62,10 @@ def unit_rows(x):
 check("A2.3", unit_rows)
 
 # %% [markdown]
-# **A2.4** A total with respect to one top becomes one with respect to another by the factor `exp(own - new)`, which is
-# at most 1 if the new top is the larger one. Two empty pieces have no top at all, and $-\infty - (-\infty)$ is `nan`.
-# Fast kernels for attention do this for each block of the keys (Dao and others, arXiv 2205.14135).
+# **A2.4** The factor `exp(own - new)` converts a sum relative to one maximum into a sum relative to another. It is at
+# most 1 if the new maximum is the larger one. The maximum of an empty piece is $-\infty$, and $-\infty - (-\infty)$ is
+# `nan`, so two empty pieces need a special case. Fast attention kernels merge blocks of keys in this way (Dao and
+# others, arXiv 2205.14135).
 
 
 # %%

@@ -14,8 +14,9 @@
 # %% [markdown]
 # # A4 · Solutions
 #
-# **A4.1** A write into a tensor that nobody else has is as good as a pure function, and it is recorded as an op of its
-# own: the gradient of `x` is 0 where it was written over, and that of `value` comes from there.
+# **A4.1** If no other name refers to the copy, a write to it is as safe as a pure function. The write is recorded as an
+# op: the gradient with respect to `x` is 0 at the elements that were overwritten, and `value` receives the gradient of
+# these elements.
 
 # %%
 import minigrad as mg
@@ -31,7 +32,7 @@ def at_set(x, index, value):
 check("A4.1", at_set)
 
 # %% [markdown]
-# **A4.2** The generator is made inside, so each call begins its stream anew, and the default one is not asked.
+# **A4.2** Each call creates its own generator, so it starts the same stream again. The default generator is not used.
 
 
 # %%
@@ -43,8 +44,8 @@ def dropout(x, keep, key):
 check("A4.2", dropout)
 
 # %% [markdown]
-# **A4.3** `tree_map` visits the leaves in the same order each time. So a list of the leaves, and later an iterator over
-# the pieces, fit each other. All steps are ops, so gradients flow.
+# **A4.3** `tree_map` visits the leaves in the same order each time. So the list of the leaves and the later iterator
+# over the pieces have the same order. All steps are ops, so the result is differentiable.
 
 
 # %%

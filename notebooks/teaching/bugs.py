@@ -2,13 +2,13 @@
 
     from notebooks.teaching.bugs import BUGS, bug, hunt
 
-    bug("b03").show()                  # for students: the program, and what is observed
-    program = bug("b03").program()     # its names, to try things on: program.my_grad(program.y, program.x)
-    bug("b03").check(mended)           # whether a program that a student has mended is right
-    bug("b03").answer()                # for the teacher: the tool, what it says, the repair as a diff
+    bug("b03").show()                  # for students: the program and its symptom
+    program = bug("b03").program()     # its variables and functions: program.my_grad(program.y, program.x)
+    bug("b03").check(text)             # whether a program that a student has fixed is right
+    bug("b03").answer()                # for the teacher: the tool, its output, the fix as a diff
 
-The programs are the files of `planted/`, which may be handed out; `bugs.py` has the answers.  Rules of NumPy functions
-to be hunted are in `minigrad/learning/exercises/patients.py`, for chapter 04.
+The programs are the files of `planted/`, which students may have; `bugs.py` has the answers.  The wrong VJP rules of
+chapter 04 are in `minigrad/learning/exercises/patients.py`.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ HERE = Path(__file__).parent / "planted"
 class Bug:
     """A program with a mistake.
 
-    name: of its file in `planted/`.  title: what is wrong, for the teacher.  chapter: after which it can be found.
-    tool: the tool that finds it, as a call on the names of the program.  clue: a part of what the tool says.
-    cause: why, in a sentence or two.  wrong, right: the text that is mended, and what it becomes.
-    proof: a call that holds of the mended program, and not of this one.
+    name: of its file in `planted/`.  title: the mistake, for teachers.  chapter: the one that it needs.
+    tool: the call of the tool that finds it.  clue: a part of the output of the tool.  cause: one or two sentences.
+    wrong, right: the text of the mistake, and its replacement.  proof: an expression that is true for the fixed program
+    only.
     """
 
     name: str
@@ -52,31 +52,31 @@ class Bug:
 
     @property
     def text(self) -> str:
-        """The program as it is handed out."""
+        """Return the program with the mistake."""
         return (HERE / f"{self.name}.py").read_text(encoding="utf-8")
 
     @property
-    def mended(self) -> str:
-        """The program without the mistake."""
+    def fixed(self) -> str:
+        """Return the program without the mistake."""
         return self.text.replace(self.wrong, self.right)
 
     def show(self) -> None:
-        """Print what a student gets: the symptom, then the program."""
+        """Print the text for students: the symptom, then the program."""
         print(self.text)
 
     def program(self, text: str | None = None) -> SimpleNamespace:
-        """The names of the program after it has run; text: another program than the one that is handed out."""
+        """Run the program, or the given text instead, and return its variables and functions."""
         return SimpleNamespace(**run(self.name, self.text if text is None else text))
 
     def report(self, text: str | None = None) -> str:
-        """What the tool says of the program: what it gives, or the error that it raises."""
+        """Return the output of the tool for the program: the result, or the message of the error."""
         try:
             return str(evaluated(self.tool, run(self.name, self.text if text is None else text)))
         except (mg.MinigradError, mg.testing.GradcheckError) as error:
             return str(error)
 
     def check(self, text: str) -> Verdict:
-        """Whether a program, given as text, is free of the mistake."""
+        """Return a verdict on a program, given as text: right if the mistake is fixed."""
         try:
             held = bool(evaluated(self.proof, run(self.name, text)))
         except Exception as error:
@@ -84,20 +84,18 @@ class Bug:
         return Verdict(held, f"{self.name}: right. {self.title}" if held else f"{self.name}: not yet")
 
     def answer(self) -> None:
-        """Print what a teacher needs: the mistake, how a tool finds it, the repair."""
+        """Print the text for teachers: the mistake, the tool with its output, the fix."""
         print(f"{self.name}: {self.title} (after chapter {self.chapter})\n{self.cause}\n")
         print(f">>> {self.tool}\n{self.report()}\n")
-        lines = difflib.unified_diff(
-            self.text.splitlines(), self.mended.splitlines(), "planted", "mended", "", "", 1, ""
-        )
+        lines = difflib.unified_diff(self.text.splitlines(), self.fixed.splitlines(), "planted", "fixed", "", "", 1, "")
         print("\n".join(lines))
 
 
-# ---- what tools and proofs are written with -------------------------------------------------------------------------
+# ---- functions for tools and proofs ---------------------------------------------------------------------------------
 
 
 def run(name: str, text: str) -> dict[str, Any]:
-    """The names that a program leaves."""
+    """Run a program and return its variables and functions."""
     place = f"<{name}>"
     linecache.cache[place] = (len(text), None, text.splitlines(keepends=True), place)
     space: dict[str, Any] = {"__name__": name}
@@ -106,32 +104,32 @@ def run(name: str, text: str) -> dict[str, Any]:
 
 
 def evaluated(code: str, space: dict[str, Any]) -> Any:
-    """The value of an expression on the names of a program, with a simulated GPU, so that it is the same everywhere."""
+    """Return the value of an expression in a program; the GPU is simulated, so that all machines agree."""
     with override(cuda="simulator"):
         return eval(code, {"np": np, **TOOLS, **space})
 
 
 def debugged(function: Callable[..., Any], *args: Any) -> Any:
-    """A call under mg.debug(), and backward from what it gives."""
+    """Call a function under mg.debug(), and run backward from its result."""
     with mg.debug():
         y = function(*args)
         return y.backward() if isinstance(y, mg.Tensor) and y.requires_grad else y
 
 
 def explained(function: Callable[..., Any], x: Any, *others: Any) -> Any:
-    """Why the gradient of function(x, ...) with respect to x is what it is."""
+    """Explain the gradient of function(x, ...) with respect to x."""
     with mg.debug():
         return x.explain_grad(function(x, *others))
 
 
 def watched(function: Callable[..., Any], *args: Any) -> Any:
-    """A call and the way back, stopped at the first op that makes nan or inf of numbers."""
+    """Run a call and its backward pass; stop at the first op that computes nan or inf from finite values."""
     with mg.detect_anomaly():
         return function(*args).sum().backward()
 
 
 def leak(function: Callable[..., Any], x: Any) -> str:
-    """Which rows of the result depend on which rows of x: a table with x where they do."""
+    """Return a table with an x where a row of the result depends on a row of x."""
     slopes = np.abs(mg.func.jacrev(function)(x).numpy()).sum(axis=(1, 3)) > 1e-12
     return "\n".join("".join(" x" if there else " ." for there in row) for row in slopes)
 
@@ -143,21 +141,21 @@ BUGS = {
         Bug(
             "b01", "a factor is missing", "04",
             "mg.testing.gradcheck(bits, point)", "times what it should be",
-            "The slope of log2 is 1 / (x log 2). One ratio at all elements, 0.693 = log 2, is a forgotten factor.",
+            "log2 has the derivative 1 / (x log 2). One ratio at all elements, 0.693 (log 2), shows a missing factor.",
             "return g / x", "return g / x * (1 / math.log(2.0))",
             "mg.testing.gradcheck(bits, point)",
         ),
         Bug(
             "b02", "a broadcast is averaged where it should be summed", "06",
             "mg.testing.gradcheck(layer, (x, weight, bias))", "'bias'",
-            "The bias is added to each row, so it gets the sum over the rows. The ratio is 1/4: one over the batch.",
+            "Each row uses the bias, so its gradient is a sum over the rows. The ratio is 1/4, one over the batch.",
             "g.mean(0)", "g.sum(0)",
             "mg.testing.gradcheck(layer, (x, weight, bias))",
         ),
         Bug(
             "b03", "where paths meet, the last gradient wins", "03",
             "mg.viz.step(y)", "2 of 2",
-            "h is both operands of mul. The film says '1 of 2' and '2 of 2, in all ...': the two add up.",
+            "h is both operands of mul. The stepper shows '1 of 2' and '2 of 2, in all ...': both gradients are added.",
             "            table[parent.id] = gradient\n",
             "            table[parent.id] = table[parent.id] + gradient if parent.id in table else gradient\n",
             "np.allclose(my_grad(y, x).tolist(), mg.grad(y, x, retain_graph=True).tolist())",
@@ -165,30 +163,30 @@ BUGS = {
         Bug(
             "b04", "a saved value is overwritten", "07",
             "debugged(loss_of, w)", "b04",
-            "tanh keeps its result for the way back, and mul_ writes into it. Under mg.debug() the error is raised at "
-            "the write, with both lines.",
+            "tanh saves its result for the backward pass, and mul_ overwrites it. Under mg.debug() the write "
+            "raises the error, which shows both lines.",
             "    h.mul_(0.9)  # the scale\n", "    h = h * 0.9  # the scale\n",
             "mg.testing.gradcheck(loss_of, w)",
         ),
         Bug(
             "b05", "a branch is detached", "03",
             "explained(lambda scale: loss_of(w, scale), scale)", "item",
-            "size goes through item(), which gives a number of Python; to the graph it is a constant.",
+            "item() returns a Python number, so size is a constant in the graph.",
             "(h * scale).sum().item()", "(h * scale).sum()",
             "mg.testing.gradcheck(loss_of, (w, scale))",
         ),
         Bug(
             "b06", "a sign is wrong on one side of a kink", "04",
             "mg.testing.gradcheck(leaky, point)", "2 of 5 elements differ",
-            "Only elements below 0 are wrong, and they are minus what they should be.",
+            "Only elements below 0 are wrong, and their gradients have the wrong sign.",
             "g * -0.1", "g * 0.1",
             "mg.testing.gradcheck(leaky, point)",
         ),
         Bug(
-            "b07", "a race: all threads add to the same places", "12",
+            "b07", "a race: all threads add to the same elements", "12",
             "run()", "since the last barrier",
-            "Adding is reading, then writing; where two threads do both at once, one addition is lost. The simulator "
-            "knows who touched what since the last barrier. Here each of four threads counts one kind by itself.",
+            "An addition reads, then writes. If two threads do this at once, one addition is lost. The "
+            "simulator records the accesses since the last barrier. In the fix each of four threads counts one kind.",
             "    if t < n:\n        room[kinds[t]] += np.float32(1)  # noqa: F821\n",
             "    if t < 4:\n        for i in range(n):\n            if kinds[i] == t:\n"
             "                room[t] += np.float32(1)  # noqa: F821\n",
@@ -197,7 +195,7 @@ BUGS = {
         Bug(
             "b08", "a stride is off by one", "05",
             "mg.viz.layout(diagonal(x))", "strides (3,)",
-            "From one element of the diagonal to the next it is n + 1 places, not n. gradcheck cannot know: the "
+            "The step from one diagonal element to the next is n + 1, not n. gradcheck cannot find this: the "
             "derivative of the wrong function is right.",
             "(n,), (n,)", "(n,), (n + 1,)",
             "trace(x).item() == 12.0 and mg.testing.gradcheck(trace, x)",
@@ -205,29 +203,29 @@ BUGS = {
         Bug(
             "b09", "the graphs of all batches are kept alive", "07",
             "mg.tape(evaluated(5))", "ops hold ",
-            "total is computed from losses that track, so it holds the graph of each batch. Under mg.no_grad(), or "
-            "with loss.detach(), nothing is kept.",
+            "total is computed from losses that require a gradient, so it keeps the graph of each batch alive. Under "
+            "mg.no_grad(), or with loss.detach(), no graph is kept.",
             "loss_of(mg.ones(32, 64) * k)", "loss_of(mg.ones(32, 64) * k).detach()",
             "not evaluated(5).requires_grad",
         ),
         Bug(
-            "b10", "a layer is dead", "03",
+            "b10", "a relu layer has only zeros", "03",
             "explained(loss_of, first, second)", "a dead relu",
-            "The bias pushes every element below 0, where relu is flat: the gradient is exactly zero.",
+            "The bias makes every element negative, where relu is constant: the gradient is exactly zero.",
             "bias = -10.0", "bias = 0.1",
             "explained(loss_of, first, second).kind == 'flows' and mg.testing.gradcheck(loss_of, (first, second))",
         ),
         Bug(
             "b11", "where() hides the value, not the gradient", "03",
             "explained(lambda x: root(x).sum(), x)", "put a where() around its operand as well",
-            "The root has slope inf at 0. What arrives there is 0, and 0 times inf is nan.",
+            "The derivative of the root is inf at 0. The incoming gradient there is 0, and 0 times inf is nan.",
             "x.sqrt()", "mg.where(x > 0.0, x, x * 0.0 + 1.0).sqrt()",
             "np.isfinite(mg.grad(root(x).sum(), x).tolist()).all()",
         ),
         Bug(
             "b12", "an exponential overflows", "03",
             "watched(log_sum_exp, x)", "exp",
-            "exp(800) is inf. Take the largest out first: log sum exp(x) = m + log sum exp(x - m).",
+            "exp(800) is inf. Subtract the maximum m first: log sum exp(x) = m + log sum exp(x - m).",
             "    return x.exp().sum().log()\n",
             "    m = x.detach().amax()\n    return m + (x - m).exp().sum().log()\n",
             "mg.testing.gradcheck(log_sum_exp, x)",
@@ -235,7 +233,7 @@ BUGS = {
         Bug(
             "b13", "the softmax runs over the samples", "08",
             "leak(probabilities, scores)", " x x x x",
-            "A sample may not depend on another. The Jacobian says which does: it should be a diagonal of blocks.",
+            "Samples must not depend on each other. The Jacobian shows it: it should be block diagonal.",
             "softmax(0)", "softmax(1)",
             "leak(probabilities, scores) == ' x . . .\\n . x . .\\n . . x .\\n . . . x' "
             "and mg.testing.gradcheck(probabilities, mg.Var(scores))",
@@ -243,14 +241,14 @@ BUGS = {
         Bug(
             "b14", "all layers have the last weight", "03",
             "explained(lambda w0: loss_of(x), weights[0])", "was not computed from it by any op",
-            "The functions look w up when they are called, and then it is the last one. Bind it: lambda x, w=w.",
+            "The functions read w when they are called; then w is the last weight. Bind it: lambda x, w=w.",
             "lambda x: (x * w)", "lambda x, w=w: (x * w)",
             "all(mg.grad(loss_of(x), w) is not None for w in weights)",
         ),
         Bug(
-            "b15", "the second derivative has lost a part", "09",
+            "b15", "the second derivative lacks a term", "09",
             "mg.testing.gradgradcheck(step, point)", "worst at",
-            "backward computes with a value that was detached, so its own derivative lacks the way through y.",
+            "backward computes with a detached value, so its own derivative lacks the path through y.",
             ".detach()", "",
             "mg.testing.gradcheck(step, point) and mg.testing.gradgradcheck(step, point)",
         ),
@@ -266,5 +264,5 @@ def bug(name: str) -> Bug:
 
 
 def hunt(*chapters: str) -> list[str]:
-    """The bugs that can be found after these chapters, or all of them."""
+    """Return the names of the bugs that students can find after these chapters, or of all bugs."""
     return [each.name for each in BUGS.values() if not chapters or each.chapter in chapters]

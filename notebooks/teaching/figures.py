@@ -35,15 +35,15 @@ LOOK = {
 
 
 def tour() -> str:
-    """A gradient and its graph."""
+    """Draw a graph with its gradients."""
     x = mg.Var(3.0, dtype="float64", name="x")
     y = x * x + x * 5.0
     grads = y.backward(retain_graph=True)
-    return whole("What was computed, and what is kept", mg.viz.graph(y, grads, names={}).svg("builtin"))
+    return whole("The graph: ops and saved values", mg.viz.graph(y, grads, names={}).svg("builtin"))
 
 
 def v_curve(plt: Any) -> Any:
-    """Cut off on the right, rounded off on the left."""
+    """Plot the truncation error on the right and the rounding error on the left."""
     steps = 10.0 ** (-np.arange(2, 64) / 4)
 
     def cubic(x: Any) -> Any:
@@ -55,15 +55,15 @@ def v_curve(plt: Any) -> Any:
         ("both sides", abs((cubic(2 + steps) - cubic(2 - steps)) / (2 * steps) - 10), COOL),
     ):
         ax.loglog(steps, np.maximum(error, 1e-16), "o-", label=name, color=colour)
-    ax.set(xlabel="the nudge h", ylabel="error of the ratio", title="Smaller is not better")
-    ax.text(1e-15, 1e-9, "rounded off", color=LINE)
-    ax.text(3e-3, 1e-9, "cut off", color=LINE)
+    ax.set(xlabel="step h", ylabel="error of the difference quotient", title="A smaller step is not always better")
+    ax.text(1e-15, 1e-9, "rounding error", color=LINE)
+    ax.text(3e-3, 1e-9, "truncation error", color=LINE)
     ax.legend(loc="upper center")
     return figure
 
 
 def scalar() -> str:
-    """Where paths meet, gradients add up."""
+    """Draw a graph in which two paths meet."""
     a, b = mg.Var(2.0, dtype="float64", name="a"), mg.Var(-3.0, dtype="float64", name="b")
     y = a * b + a
     grads = y.backward(retain_graph=True)
@@ -71,21 +71,21 @@ def scalar() -> str:
     return whole("Where paths meet, gradients add up", mg.viz.graph(y, grads, names={}).svg("builtin"), below)
 
 
-def film() -> str:
-    """One frame of the film: the node, what arrives, what goes on."""
+def stepper() -> str:
+    """Draw one step of the stepper: the node, the incoming gradient, the outgoing gradients."""
     x = mg.Var([1.0, 2.0], dtype="float64", name="x")
     y = x.tanh() * x
-    film = mg.viz.step(y)
-    frame = next(frame for frame in film.frames if frame.title.startswith("mul"))
-    nodes = [replace(node, tint="#f6d9ae") if node.id == frame.node else node for node in film.graph.nodes]
-    lines = [f"step {film.frames.index(frame) + 1}: {frame.title}", f"arrives {frame.arrived[0][1]['text']}"]
+    trace = mg.viz.step(y)
+    frame = next(frame for frame in trace.frames if frame.title.startswith("mul"))
+    nodes = [replace(node, tint="#f6d9ae") if node.id == frame.node else node for node in trace.graph.nodes]
+    lines = [f"step {trace.frames.index(frame) + 1}: {frame.title}", f"incoming gradient {frame.arrived[0][1]['text']}"]
     for share in frame.shares:
         lines += [f"{share.operand} gets {share.text}", f"  = {share.value['text']}"]
-    return halves("One step of the way back", draw(nodes, film.graph.edges, title="film"), lines)
+    return halves("One step of the backward pass", draw(nodes, trace.graph.edges, title="stepper"), lines)
 
 
 def checking(plt: Any) -> Any:
-    """A wrong rule is wrong at every step; a right one is right at the best."""
+    """Plot the distance of a right and of a wrong rule from finite differences, for many steps."""
     steps = 10.0 ** (-np.arange(4, 56) / 4)
     x = np.array([0.4, -1.1, 0.9])
     numeric = [(np.tanh(x + h) - np.tanh(x - h)) / (2 * h) for h in steps]
@@ -95,25 +95,29 @@ def checking(plt: Any) -> Any:
         ("1 % too large", 1.01 * (1 - np.tanh(x) ** 2), ACCENT),
     ):
         ax.loglog(steps, [max(1e-17, abs(rule - found).max()) for found in numeric], "o-", label=name, color=colour)
-    ax.set(xlabel="the nudge h", ylabel="rule and nudge differ by", title="A wrong rule is wrong at every nudge")
+    ax.set(xlabel="step h", ylabel="rule minus finite difference", title="A wrong rule is wrong at every step")
     ax.legend()
     return figure
 
 
 def strides() -> str:
-    """A transpose moves nothing."""
+    """Draw the layout of a transpose."""
     x = mg.arange(12).reshape(3, 4).t()
-    return whole("A transpose moves nothing", mg.viz.layout(x).svg, "Other strides over the same memory.")
+    return whole("A transpose moves no element", mg.viz.layout(x).svg, "The memory is the same; the strides differ.")
 
 
 def broadcasting() -> str:
-    """A stride of 0: used four times, so four gradients add up."""
+    """Draw a layout with a stride of 0."""
     b = mg.arange(3, dtype="float32").expand(4, 3)
-    return whole("Broadcasting is a stride of 0", mg.viz.layout(b).svg, "Used four times, so four gradients add up.")
+    return whole(
+        "Broadcasting is a stride of 0",
+        mg.viz.layout(b).svg,
+        "Each element is used four times, so four gradients are added.",
+    )
 
 
 def mountain(pieces: bool = False) -> str:
-    """Bytes over the way forward and back."""
+    """Plot the saved bytes during the forward and backward pass."""
     deep, h = mg.Var(mg.ones(64, 64) * 0.9, name="deep"), mg.Var(mg.ones(64, 64) * 0.5, name="start")
 
     def layers(h: Any, count: int) -> Any:
@@ -122,14 +126,14 @@ def mountain(pieces: bool = False) -> str:
         return h
 
     if not pieces:
-        return whole("Memory of sixteen layers, forward and back", mg.viz.memory(layers(h, 16).sum()).svg)
+        return whole("Memory of sixteen layers, forward and backward", mg.viz.memory(layers(h, 16).sum()).svg)
     for _ in range(4):
         h = mg.checkpoint(layers, h, 4)
-    return whole("The same, with four checkpoints", mg.viz.memory(h.sum()).svg)
+    return whole("The same network, with four checkpoints", mg.viz.memory(h.sum()).svg)
 
 
 def jacobian(plt: Any) -> Any:
-    """jvp gives a column, vjp a row."""
+    """Draw a Jacobian with the column of a jvp and the row of a vjp."""
     w = mg.tensor(np.sin(np.arange(24.0)).reshape(4, 6))
     table = mg.func.jacrev(lambda x: (w @ x).tanh())(mg.linspace(-1.0, 1.0, 6, dtype="float64")).numpy()
     figure, ax = plt.subplots()
@@ -151,7 +155,7 @@ def jacobian(plt: Any) -> Any:
 
 
 def orders(plt: Any) -> Any:
-    """Derivatives of a step."""
+    """Plot a smooth step and its derivatives."""
     x = mg.Var(mg.linspace(-3.0, 3.0, 121, dtype="float64"))
     y = (2.0 * x).tanh()
     figure, ax = plt.subplots()
@@ -164,7 +168,7 @@ def orders(plt: Any) -> Any:
 
 
 def seconds(function: Callable[[], Any], repeat: int = 5) -> float:
-    """The shortest of some calls."""
+    """Return the shortest time of several calls."""
     times = []
     for _ in range(repeat):
         start = time.perf_counter()
@@ -174,7 +178,7 @@ def seconds(function: Callable[[], Any], repeat: int = 5) -> float:
 
 
 def roofline(plt: Any) -> Any:
-    """What this machine can do, and how near three ops come."""
+    """Plot the roofline of this machine, and the speed of three ops."""
     n, side = 4_000_000, 768
     x, room, matrix = mg.ones(n), mg.empty(n), mg.ones(side, side)
     target, square = np.empty(n, np.float32), np.ones((side, side), np.float32)
@@ -187,45 +191,45 @@ def roofline(plt: Any) -> Any:
     ):
         took = seconds(function)
         points[name] = flops / moved, flops / took / 1e9
-        band, peak = max(band, moved / took), max(peak, flops / took)  # whoever came nearest
+        band, peak = max(band, moved / took), max(peak, flops / took)  # the op that came closest
     figure, ax = plt.subplots()
     work = np.logspace(-2, 3, 50)
-    ax.loglog(work, np.minimum(work * band, peak) / 1e9, color=LINE, label="the roof: memory, then arithmetic")
+    ax.loglog(work, np.minimum(work * band, peak) / 1e9, color=LINE, label="limit: memory, then arithmetic")
     for name, at in points.items():
         ax.loglog(*at, "o", color=COOL, markersize=22)
         ax.annotate(name, at, xytext=(24, -36), textcoords="offset points")
     ax.set(
-        xlabel="operations for each byte that is moved",
-        ylabel="10$^9$ operations a second",
-        title="How near is it to what the machine can do?",
+        xlabel="operations per byte of memory traffic",
+        ylabel="10$^9$ operations per second",
+        title="How close are ops to the limit of the machine?",
     )
     ax.legend(loc="lower right")
     return figure
 
 
 def own_op() -> str:
-    """The loop that is written around a declaration."""
+    """Show the loop that minigrad generates for a declaration."""
     x = mg.Var([1.0, 2.0])
     (path,) = mg.viz.kernels(x * x)
     text = path.read_text()
     lines = [line for line in text[text.index("def kernel") :].splitlines() if line.strip() and "# " not in line]
     marked = [k for k, line in enumerate(lines) if line.strip() == "z[i] = a * b"]
-    return listing("The loop that minigrad writes for a * b", lines, marked)
+    return listing("The loop that minigrad generates for a * b", lines, marked)
 
 
 def race() -> str:
-    """A kernel with a race, and what the simulator says of it."""
+    """Show a kernel with a race, and the report of the simulator."""
     planted = bug("b07")
     kernel = planted.text[planted.text.index("@mg.cuda.kernel") : planted.text.index("def run")].rstrip()
     lines = [line.replace("  # noqa: F821", "") for line in kernel.splitlines()]
     told = planted.report().partition(": ")[2]
     half = told.index(" ", len(told) // 2)
     marked = [k for k, line in enumerate(lines) if "+=" in line]
-    return listing("A race: who reads what another one writes?", lines, marked, [told[:half], told[half + 1 :]])
+    return listing("A race: one thread reads what another one writes", lines, marked, [told[:half], told[half + 1 :]])
 
 
 def training(plt: Any) -> Any:
-    """The loss of a network that reads digits, and the first check."""
+    """Plot the loss of a network that reads digits, and its expected first value."""
     images, labels, _, _ = (mg.from_numpy(array) for array in load_digits())
     mg.manual_seed(0)
     w1, w2 = mg.Var(mg.randn(64, 64) * 0.125), mg.Var(mg.randn(64, 10) * 0.125)
@@ -239,13 +243,13 @@ def training(plt: Any) -> Any:
     figure, ax = plt.subplots()
     ax.plot(losses, color=COOL)
     ax.axhline(math.log(10), color=ACCENT, linestyle="--", linewidth=3)
-    ax.text(150, math.log(10) + 0.05, "log 10: it knows nothing", color=ACCENT, ha="center")
+    ax.text(150, math.log(10) + 0.05, "log 10: the loss of guessing", color=ACCENT, ha="center")
     ax.set(xlabel="step", ylabel="loss", title="Two layers learn to read digits", ylim=(0, 2.8))
     return figure
 
 
 def dependence(plt: Any) -> Any:
-    """Which positions the outputs of attention depend on, by gradients: without the causal mask and with it."""
+    """Plot the positions that the outputs of attention depend on, without and with the causal mask."""
     mg.manual_seed(0)
     vectors = mg.Var(mg.randn(12, 8))
     figure, axes = plt.subplots(1, 2)
@@ -264,7 +268,7 @@ def dependence(plt: Any) -> Any:
 
 
 FIGURES: dict[str, Callable[..., Any]] = {
-    "00_graph": tour, "01_v_curve": v_curve, "02_paths_meet": scalar, "03_film": film, "04_checking": checking,
+    "00_graph": tour, "01_v_curve": v_curve, "02_paths_meet": scalar, "03_stepper": stepper, "04_checking": checking,
     "05_strides": strides, "06_broadcasting": broadcasting, "07_memory": mountain,
     "07_memory_less": lambda: mountain(pieces=True), "08_jacobian": jacobian, "09_orders": orders,
     "10_roofline": roofline, "11_kernel": own_op, "12_race": race, "13_training": training,
@@ -274,7 +278,7 @@ CURVES = {v_curve, checking, jacobian, orders, roofline, training, dependence}
 
 
 def write(folder: Path, names: Sequence[str] = ()) -> list[Path]:
-    """Draw all figures, or these, into a folder; gives the files."""
+    """Draw all figures, or the named ones, into a folder; return the paths of the files."""
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     for name in names or FIGURES:
@@ -289,7 +293,7 @@ def write(folder: Path, names: Sequence[str] = ()) -> list[Path]:
 
 
 def draw_curve(function: Callable[[Any], Any], path: Path) -> Path:
-    """A figure of matplotlib as a PNG of 1600 x 900."""
+    """Save a matplotlib figure as a PNG of 1600 x 900 pixels."""
     import matplotlib
     from matplotlib import pyplot
 
@@ -301,7 +305,7 @@ def draw_curve(function: Callable[[Any], Any], path: Path) -> Path:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Draw into the folder that the command line names; gives the exit status."""
+    """Draw into the folder that the command line names; return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m notebooks.teaching.figures", description="pictures for slides")
     parser.add_argument("folder", type=Path)
     parser.add_argument("names", nargs="*", help=f"of {', '.join(FIGURES)} (default: all)")

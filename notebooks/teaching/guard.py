@@ -1,8 +1,7 @@
-"""What somebody else's notebook may not do while it is marked: run for ever, take all memory, reach the network, write
-over files, or change the graders.
+"""Limits for a notebook that is being marked: time, memory, no network, no writes to other files, no changed graders.
 
-This keeps accidents and simple tricks away.  It is no prison: who does not trust a notebook at all runs the marking in
-a container, or under an account of its own.
+This stops accidents and simple tricks.  It is not a security boundary: to mark notebooks that you do not trust at all,
+run the command in a container or under a separate account.
 """
 
 from __future__ import annotations
@@ -26,16 +25,16 @@ PROGRAMS = {"subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.fo
             "os.killpg"}  # fmt: skip
 CHANGES = {"os.remove", "os.rename", "os.rmdir", "os.mkdir", "os.truncate", "os.chmod", "os.chown", "os.utime",
            "os.symlink", "os.link", "shutil.rmtree", "shutil.move", "sqlite3.connect"}  # fmt: skip
-DEVICES = ("/dev/null", "/dev/urandom")  # files that are opened to write, and nothing stays in them
+DEVICES = ("/dev/null", "/dev/urandom")  # files that may be opened for writing, since they store nothing
 
 
 class TooLong(BaseException):
-    """A cell that took longer than it may.  No Exception, so that `except Exception` in a loop does not hide it."""
+    """Raised in a cell that exceeds its time; not an Exception, which a loop in the cell may catch."""
 
 
 @contextmanager
 def at_most(seconds: float) -> Iterator[None]:
-    """Raise TooLong in what still runs after some seconds, and again and again for what would not hear."""
+    """Raise TooLong after some seconds, and once per second after that, since code may catch it."""
 
     def ring(number: int, frame: Any) -> None:
         raise TooLong
@@ -50,7 +49,7 @@ def at_most(seconds: float) -> Iterator[None]:
 
 
 def end_with(parent: int) -> None:
-    """End when the process that marks does, however that ends; on Linux, where a signal tells of it."""
+    """End this process when the marking process ends for any reason; on Linux, which sends a signal."""
     import ctypes
 
     with suppress(AttributeError, OSError):
@@ -60,28 +59,28 @@ def end_with(parent: int) -> None:
 
 
 def limit_memory(size: int) -> None:
-    """So many bytes of addresses at most, where the system keeps count; beyond them Python raises MemoryError."""
+    """Limit the address space to some bytes, where the system can; beyond them Python raises MemoryError."""
     import resource
 
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    with suppress(ValueError, OSError):  # macOS does not take it
+    with suppress(ValueError, OSError):  # macOS refuses this limit
         resource.setrlimit(resource.RLIMIT_AS, (size if hard < 0 else min(size, hard), hard))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 def close(*folders: Path) -> None:
-    """From here on this process reaches no network, starts no programs and writes below these folders only.
+    """Forbid this process the network, other programs, and writes outside these folders.
 
-    A hook of Python's audit events cannot be taken away again.
+    A hook for Python's audit events cannot be removed.
     """
-    rooms = tuple(os.path.realpath(folder) + os.sep for folder in folders)
+    allowed = tuple(os.path.realpath(folder) + os.sep for folder in folders)
     writing = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
     def inside(path: Any) -> bool:
         if isinstance(path, int) or path is None:
             return True
         place = os.path.realpath(os.fsdecode(path))
-        return (place + os.sep).startswith(rooms) or place in DEVICES
+        return (place + os.sep).startswith(allowed) or place in DEVICES
 
     def hook(event: str, args: tuple[Any, ...]) -> None:
         if event in NETWORK:
@@ -99,7 +98,7 @@ def close(*folders: Path) -> None:
 
 
 class Seal:
-    """What the graders are made of, as it was: `broken` names what has become something else since."""
+    """A copy of the names that the graders use; `broken` returns a name whose value has changed."""
 
     def __init__(self, *modules: ModuleType) -> None:
         import numpy
@@ -118,12 +117,12 @@ class Seal:
 
     @staticmethod
     def kept(value: Any) -> Any:
-        """What to know a value by; it is held, so that its place in memory is not given to another."""
-        write_now(value)  # a function of minigrad has another code from its first call on
+        """Return objects that identify a value; they stay referenced, so that their ids are not reused."""
+        write_now(value)  # the first call of a minigrad function replaces its code
         return (value, value.__code__, value.__defaults__) if isinstance(value, FunctionType) else (value,)
 
     def broken(self) -> str | None:
-        """The first name that means something else now, or None."""
+        """Return the first name whose value has changed, or None."""
         for (where, names), before in zip(self.parts, self.before):
             for name, kept in before.items():
                 now = self.kept(names[name]) if name in names else ()

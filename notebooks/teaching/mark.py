@@ -1,11 +1,11 @@
 """Mark the notebooks of a class: `python -m notebooks.teaching.mark FOLDER [--csv marks.csv]`.
 
-FOLDER holds a notebook for each student, or a folder for each; `.ipynb` or `.py`, any number, any chapters.  Every one
-runs in a process of its own, with limits of time and memory, without a network (`one.py`, `guard.py`), so a notebook
-that crashes or never ends costs its own marks and nothing else.
+FOLDER contains a notebook or a folder per student; `.ipynb` or `.py`, any number, any chapters.  Each notebook runs in
+its own process, with limits of time and memory and without a network (`one.py`, `guard.py`), so one that
+crashes or never ends does not affect other marks.
 
-Exit status: 0 where every notebook was marked, 1 where one could not be read or did not run to its end, 2 where there
-was nothing to mark or no place for the marks, 130 where it was interrupted.
+Exit status: 0 if every notebook was marked, 1 if one could not be read or did not end, 2 if there was nothing
+to mark or the marks cannot be written, 130 after Ctrl-C.
 """
 
 from __future__ import annotations
@@ -31,43 +31,44 @@ from pathlib import Path
 from typing import Any
 
 from minigrad.config import settings
-from minigrad.learning.grading import MODULES, exercises_of
+from minigrad.learning.grading import MODULES, exercises_of, instead_of
 from notebooks.teaching.marks import RANK, Mark, Notebook, summary, table, write_csv
 from notebooks.teaching.reading import Cell, Unreadable, cells_of, parses
 
 ROOT = Path(__file__).resolve().parents[2]
-LINES = 10_000  # messages of one notebook that are listened to
-RUNNING: set[int] = set()  # processes of notebooks, each with a session of its own
-INTERRUPTED = threading.Event()  # by Ctrl-C: what starts now is stopped at once
+UNWRITTEN = "is not written yet; replace the `...`"  # the end of what `expect_returned` says of a stub
+LINES = 10_000  # messages of one notebook; later ones are ignored
+RUNNING: set[int] = set()  # processes of notebooks; each has its own session
+INTERRUPTED = threading.Event()  # by Ctrl-C: a process that starts now is stopped at once
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a notebook may use: seconds in all, seconds a cell, memory in GiB."""
+    """The limits of a notebook: seconds in total, seconds per cell, memory in GiB."""
 
     seconds: float = 300.0
     cell_seconds: float = 120.0
     memory: float = 8.0
 
 
-# ---- what was handed in ---------------------------------------------------------------------------------------------
+# ---- submissions ----------------------------------------------------------------------------------------------------
 
 
 def notebooks_in(place: Path) -> list[Notebook]:
-    """The notebooks in a folder and below it, with whose they are; a file is a folder of one."""
+    """Return the notebooks in a folder and below it, with their students; the path may also be one file."""
     root = place if place.is_dir() else place.parent
     paths = sorted(place.rglob("*")) if place.is_dir() else [place]
     chosen = [
         path for path in paths
         if path.suffix in (".ipynb", ".py") and path.is_file()
         and not any(part.startswith((".", "__")) for part in path.relative_to(root).parts)
-        and not (path.suffix == ".py" and path.with_suffix(".ipynb").is_file())  # its twin, which Jupyter writes
+        and not (path.suffix == ".py" and path.with_suffix(".ipynb").is_file())  # the pair of a notebook
     ]  # fmt: skip
     return sorted((Notebook(student_of(path, root), path) for path in chosen), key=lambda n: (n.student, n.path))
 
 
 def student_of(path: Path, root: Path) -> str:
-    """Whose a file is: by its folder below the root, or by its name without that of the chapter."""
+    """Return the student of a file: the folder below the root, or the file name without the chapter."""
     parts = path.relative_to(root).parts
     if len(parts) > 1:
         return parts[0]
@@ -78,13 +79,13 @@ def student_of(path: Path, root: Path) -> str:
 
 
 def all_handed_out() -> list[Path]:
-    """The notebooks as students get them."""
+    """Return the notebooks that students receive."""
     return sorted(path for chapter in MODULES for path in (ROOT / "notebooks").glob(f"{chapter}_*.py"))
 
 
 @cache
 def given_cells(chapter: str) -> frozenset[str]:
-    """The cells of a chapter as they are handed out, in a form that spaces and comments do not change."""
+    """Return the original cells of a chapter, in a form that does not depend on spaces and comments."""
     return frozenset(
         shape_of(cell.source)
         for path in all_handed_out() if path.stem.startswith(f"{chapter}_") for cell in cells_of(path)
@@ -92,14 +93,14 @@ def given_cells(chapter: str) -> frozenset[str]:
 
 
 def shape_of(source: str) -> str:
-    """Code without its spaces and comments; the text itself where it is no Python, or nested too deeply to tell."""
+    """Return code without spaces and comments; text that Python cannot parse stays unchanged."""
     with suppress(RecursionError):
         return ast.dump(ast.parse(source)) if parses(source) else source.strip()
     return source.strip()
 
 
 def chapters_of(path: Path, cells: Sequence[Cell]) -> list[str]:
-    """Which chapters a notebook answers, by its checks and by its name."""
+    """Return the chapters of a notebook, by its checks and by its name."""
     text = "\n".join(cell.source for cell in cells)
     checked = [name[:2] for name in re.findall(r"""["'](\w\w\.\d)["']""", text) if name in exercises_of(name[:2])]
     named = [name for name in re.findall(r"(?<![A-Za-z0-9])(\w\w)_", path.stem) if exercises_of(name)]
@@ -107,20 +108,20 @@ def chapters_of(path: Path, cells: Sequence[Cell]) -> list[str]:
 
 
 def borrowed(cells: Sequence[Cell], chapters: Sequence[str]) -> Iterator[str]:
-    """Where a notebook reaches for the graders' references, which no handed-out one does."""
+    """Yield a remark for each cell that reads the graders' references."""
     given = frozenset().union(*map(given_cells, chapters))
     for cell in cells:
         if shape_of(cell.source) not in given and re.search(
             r"minigrad\.learning\.exercises(?!\.patients)|\.reference\b", cell.source
         ):
-            yield f"cell {cell.number} reaches into minigrad.learning.exercises, where the references are: read it"
+            yield f"cell {cell.number} uses minigrad.learning.exercises, which contains the references: read the cell"
 
 
-# ---- running one ----------------------------------------------------------------------------------------------------
+# ---- running a notebook ---------------------------------------------------------------------------------------------
 
 
 def mark(notebook: Notebook, limits: Limits) -> Notebook:
-    """Run one notebook, and fill in what it is worth."""
+    """Run one notebook, and fill in its marks."""
     try:
         cells = cells_of(notebook.path)
     except Unreadable as error:
@@ -128,7 +129,7 @@ def mark(notebook: Notebook, limits: Limits) -> Notebook:
         return notebook
     chapters = chapters_of(notebook.path, cells)
     if not chapters:
-        notebook.remarks.append("not marked: it checks no exercise, and its name begins with no chapter's")
+        notebook.remarks.append("not marked: it checks no exercise, and its name contains no chapter")
         return notebook
     notebook.remarks += borrowed(cells, chapters)
     began = time.monotonic()
@@ -138,6 +139,7 @@ def mark(notebook: Notebook, limits: Limits) -> Notebook:
     last = max((message["cell"] for message in messages if "cell" in message), default=0)
     stop = "" if notebook.ended else ending(status, last, limits)
     notebook.remarks += [f"cell {m['cell']} {m['words']}" for m in messages if m["kind"] == "error"][:5]
+    notebook.remarks += [f"cell {m['cell']}, in the answer: {m['words']}" for m in messages if forbidden(m)][:5]
     notebook.remarks += [stop] if stop else []
     given = frozenset().union(*map(given_cells, chapters))
     untouched = {cell.number for cell in cells if shape_of(cell.source) in given}
@@ -145,24 +147,30 @@ def mark(notebook: Notebook, limits: Limits) -> Notebook:
     return notebook
 
 
+def forbidden(message: dict[str, Any]) -> bool:
+    """Return whether an answer tried something that the guard forbids."""
+    return message["kind"] == "verdict" and "It raised PermissionError: " in message["words"]
+
+
 def ending(status: int | None, cell: int, limits: Limits) -> str:
-    """How a process ended that did not come to its end."""
+    """Describe how a process ended early."""
     where = f"in cell {cell}" if cell else "before its first cell"
     if status is None:
         return f"stopped {where}: the notebook took more than {limits.seconds:g} seconds"
     if status < 0:
         with suppress(ValueError):
-            return f"the process died {where}, by {signal.Signals(-status).name}"
+            return f"the process was killed {where}, by {signal.Signals(-status).name}"
     return f"the process ended {where}, with status {status}"
 
 
 def best(name: str, messages: list[dict[str, Any]], untouched: set[int], stop: str) -> Mark:
-    """What an exercise came to, of all that was said about it."""
+    """Return the best mark of an exercise among all messages about it."""
     found = []
     errors = {m["cell"]: m["words"] for m in messages if m["kind"] == "error"}
     for m in messages:
         if m["kind"] == "verdict" and m["exercise"] == name:
-            result = "not tried" if m["result"] == "wrong" and m["cell"] in untouched else m["result"]
+            unwritten = m["cell"] in untouched or m["words"].endswith(UNWRITTEN)
+            result = "not tried" if m["result"] == "wrong" and unwritten else m["result"]
             words = " ".join(m["words"].split()).removeprefix(f"{name}: ").removeprefix("not yet. ")
             words = {"not tried": "untouched", "right": ""}.get(result, words)
             found.append(Mark(name, result, words, m["seconds"]))
@@ -178,7 +186,7 @@ def best(name: str, messages: list[dict[str, Any]], untouched: set[int], stop: s
 def messages_of(
     cells: Sequence[Cell], chapters: Sequence[str], limits: Limits
 ) -> tuple[list[dict[str, Any]], int | None]:
-    """What the process of a notebook said, and its exit status; None where it was stopped."""
+    """Return the messages of the process of a notebook, and its exit status; None if it was stopped."""
     token = secrets.token_hex(16)
     with tempfile.TemporaryDirectory(prefix="marking-", ignore_cleanup_errors=True) as folder:
         order = {
@@ -213,13 +221,13 @@ def messages_of(
 
 
 def stop(process: int) -> None:
-    """End the process of a notebook, and what it may have started."""
+    """End the process of a notebook, and its children."""
     with suppress(ProcessLookupError):
         os.killpg(process, signal.SIGKILL)
 
 
 def caches() -> list[str]:
-    """Folders that are written by running anything at all: kernels, and matplotlib's list of fonts."""
+    """Return the folders that every notebook must write to: the kernel cache and the font cache of matplotlib."""
     home = Path.home()
     fonts = [home / ".cache/matplotlib", home / ".config/matplotlib", home / ".matplotlib"]
     named = [os.environ["MPLCONFIGDIR"]] if "MPLCONFIGDIR" in os.environ else []
@@ -227,7 +235,7 @@ def caches() -> list[str]:
 
 
 def surroundings(folder: str) -> dict[str, str]:
-    """The environment of a notebook: its own temporary folder, pictures that nobody sees, no helper processes."""
+    """Return the environment of a notebook: its own temporary folder, no display, no helper processes."""
     kept = {
         name: value for name, value in os.environ.items() if not name.lower().endswith(("_proxy", "_token", "_key"))
     }
@@ -239,7 +247,7 @@ def surroundings(folder: str) -> dict[str, str]:
 
 
 def listen(reading: int, token: str, messages: list[dict[str, Any]]) -> None:
-    """Collect what a process says; a line without the word was written by the notebook itself."""
+    """Collect the messages of a process; a line without the token was written by the notebook itself."""
     with os.fdopen(reading, encoding="utf-8", errors="replace") as stream, suppress(OSError, ValueError):
         for line in stream:
             with suppress(ValueError):
@@ -249,9 +257,12 @@ def listen(reading: int, token: str, messages: list[dict[str, Any]]) -> None:
 
 
 def read_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
-    """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m notebooks.teaching.mark", description="mark notebooks of a class")
-    parser.add_argument("folder", type=Path, help="notebooks: one a student, or a folder a student; or one file")
+    """Parse the command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m notebooks.teaching.mark", description="mark the notebooks of a class"
+    )
+    parser.add_argument("folder", type=Path, help="a notebook or a folder per student; or one file")
+    parser.add_argument("--only", action="append", metavar="01.2", help="report this exercise only (may be repeated)")
     parser.add_argument("--csv", type=Path, help="write all marks to this file")
     parser.add_argument("--seconds", type=float, default=Limits.seconds, help="for a notebook (default %(default)g)")
     parser.add_argument("--cell-seconds", type=float, default=Limits.cell_seconds, help="for a cell (%(default)g)")
@@ -261,30 +272,35 @@ def read_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Mark what the command line names; gives the exit status."""
+    """Mark the notebooks of the command line; return the exit status."""
     given = read_arguments(argv)
     if not given.folder.exists():
-        print(f"mark: there is no {given.folder}", file=sys.stderr)
+        print(f"mark: the folder {given.folder} does not exist", file=sys.stderr)
         return 2
+    for name in given.only or ():
+        if name not in exercises_of(name[:2]):
+            print(f"mark: there is no exercise {name!r}; {instead_of(name)}", file=sys.stderr)
+            return 2
     notebooks = notebooks_in(given.folder)
     if not notebooks:
-        print(f"mark: there is no .ipynb and no .py in {given.folder}", file=sys.stderr)
+        print(f"mark: {given.folder} contains no .ipynb and no .py file", file=sys.stderr)
         return 2
     if given.csv and not given.csv.absolute().parent.is_dir():
-        print(f"mark: there is no folder {given.csv.parent} to write {given.csv.name} to", file=sys.stderr)
+        print(f"mark: cannot write {given.csv.name}: the folder {given.csv.parent} does not exist", file=sys.stderr)
         return 2
     limits = Limits(given.seconds, given.cell_seconds, given.memory)
     with ThreadPoolExecutor(max(1, given.jobs)) as pool:
         try:
             for n in pool.map(lambda n: mark(n, limits), notebooks):
+                n.marks = [m for m in n.marks if not given.only or m.exercise in given.only]
                 right = sum(m.result == "right" for m in n.marks)
                 print(f"{n.path}: {right} of {len(n.marks)} right, {n.seconds:.1f} s", file=sys.stderr, flush=True)
-        except KeyboardInterrupt:  # which does not reach processes of other sessions
+        except KeyboardInterrupt:  # Ctrl-C does not reach processes of other sessions
             INTERRUPTED.set()
             pool.shutdown(wait=False, cancel_futures=True)
-            for process in list(RUNNING):  # one that is added from now on sees that it was
+            for process in list(RUNNING):  # a process that is added later sees INTERRUPTED
                 stop(process)
-            print("mark: interrupted, and nothing is written", file=sys.stderr)
+            print("mark: interrupted; no marks were written", file=sys.stderr)
             return 130
     print("\n".join([*table(notebooks), *summary(notebooks)]))
     if given.csv:

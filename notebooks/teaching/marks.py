@@ -1,4 +1,4 @@
-"""Marks of a class, and how they are shown: a table, a summary, a file for a spreadsheet."""
+"""The marks of a class, as a table, a summary and a file for a spreadsheet."""
 
 from __future__ import annotations
 
@@ -10,13 +10,18 @@ from pathlib import Path
 
 from minigrad.learning.grading import exercise
 
-RANK = ("right", "refused", "wrong", "not tried")  # of several checks of one exercise the first of these counts
-SHOWN = 90  # letters of a reason in the table; the file of --csv has all of it
+RANK = (
+    "right",
+    "refused",
+    "wrong",
+    "not tried",
+)  # if a notebook checks an exercise several times, the first of these counts
+SHOWN = 90  # characters of a reason in the table; the file of --csv contains the full text
 
 
 @dataclass(frozen=True)
 class Mark:
-    """What one exercise of one student came to.  result: one of RANK.  reason: in one sentence."""
+    """The mark of one exercise of one student.  result: one of RANK.  reason: one sentence."""
 
     exercise: str
     result: str
@@ -26,8 +31,8 @@ class Mark:
 
 @dataclass
 class Notebook:
-    """One file that was handed in, and what came of it.  remarks: what a teacher should look at.  ended: it was read
-    and ran to its end."""
+    """One submitted file and its marks.  remarks: for the teacher to check.  ended: the
+    file was read, and ran to its end."""
 
     student: str
     path: Path
@@ -38,7 +43,7 @@ class Notebook:
 
 
 def table(notebooks: Sequence[Notebook]) -> Iterator[str]:
-    """A line an exercise of a student, then what to look at."""
+    """Yield one line per exercise of each student, then the remarks."""
     rows = [(n.student, m.exercise, m.result, f"{m.seconds:.1f}", short(m.reason)) for n in notebooks for m in n.marks]
     head = ("student", "exercise", "result", "seconds", "reason")
     widths = [max(len(row[k]) for row in [head, *rows]) for k in range(4)]
@@ -46,16 +51,16 @@ def table(notebooks: Sequence[Notebook]) -> Iterator[str]:
         yield "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths)), row[4]]).rstrip()
     remarks = [f"  {n.path}: {remark}" for n in notebooks for remark in n.remarks]
     if remarks:
-        yield from ("", "to look at:", *remarks)
+        yield from ("", "to check by hand:", *remarks)
 
 
 def short(text: str) -> str:
-    """A reason that fits into the table."""
+    """Return a reason, cut to the width of the table."""
     return text if len(text) <= SHOWN else text[: SHOWN - 3] + "..."
 
 
 def summary(notebooks: Sequence[Notebook]) -> Iterator[str]:
-    """How the class did, exercise by exercise, and where it stalls."""
+    """Yield the results of the class per exercise, then the hardest exercise."""
     of: dict[str, dict[str, str]] = {}
     for n in notebooks:
         for m in n.marks:
@@ -64,7 +69,7 @@ def summary(notebooks: Sequence[Notebook]) -> Iterator[str]:
     if not of:
         return
     yield ""
-    yield f"{len({n.student for n in notebooks if n.marks})} students, {len(of)} exercises:"
+    yield f"{len({n.student for n in notebooks if n.marks})} students, {len(of)} exercise{'s' * (len(of) > 1)}:"
     counts = {name: Counter(results.values()) for name, results in sorted(of.items())}
     for name, count in counts.items():
         told = ", ".join(f"{count[result]} {result}" for result in RANK if count[result])
@@ -72,12 +77,13 @@ def summary(notebooks: Sequence[Notebook]) -> Iterator[str]:
     tried = {name: count["wrong"] for name, count in counts.items() if count["wrong"]}
     if tried:
         worst = max(tried, key=lambda name: (tried[name], name))
-        yield f"most stall at {worst}: {tried[worst]} of {sum(counts[worst].values())} tried it and are not there yet"
+        students = sum(counts[worst].values())
+        yield f"hardest: {worst}, tried without a right answer by {tried[worst]} of {students} students"
 
 
 def write_csv(path: Path, notebooks: Sequence[Notebook]) -> None:
-    """All marks, a row each, and a row for each notebook that has none."""
-    with path.open("w", newline="", encoding="utf-8-sig") as stream:  # the mark tells spreadsheets the encoding
+    """Write one row per mark, and one row per notebook without marks."""
+    with path.open("w", newline="", encoding="utf-8-sig") as stream:  # the byte order mark declares the encoding
         writer = csv.writer(stream)
         writer.writerow(("student", "file", "exercise", "result", "reason", "seconds"))
         for n in notebooks:
@@ -87,5 +93,5 @@ def write_csv(path: Path, notebooks: Sequence[Notebook]) -> None:
 
 
 def plain(text: str) -> str:
-    """A text that a spreadsheet does not take for a formula."""
+    """Return a text that a spreadsheet does not read as a formula."""
     return "'" + text if text.startswith(("=", "+", "-", "@", "\t")) else text

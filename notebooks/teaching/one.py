@@ -1,10 +1,11 @@
-"""Run one notebook, and tell what its answers are worth: the process that `mark` starts for each.
+"""Run one notebook and report the marks of its answers; `mark` starts this process for each notebook.
 
-The order comes on standard input as JSON; what is found goes line by line to the file descriptor that the command line
-names, so that nothing is lost where the process ends early.  Each line carries a word that only the two know.
+The order comes on standard input as JSON.  Each result is one line for the file descriptor that the command line
+names, so that no result is lost if the process ends early.  Each line contains a token that only the two processes
+know.
 
-Answers are tried by the graders as they were before the first cell ran: a call of `check` in a cell is led here,
-whatever the notebook has made of that name, and a notebook that changes what grades it gets no mark from there on.
+The graders are those from before the first cell ran.  A call of `check` in a cell is replaced with `Recorder`,
+even if the notebook redefines it.  If a notebook changes a grader, its later answers are refused.
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ Tell = Callable[..., None]
 
 
 class Checks(ast.NodeTransformer):
-    """Leads the calls `check("01.1", answer)` of a cell to another name."""
+    """Replaces the name `check` in the calls `check("01.1", answer)` of a cell."""
 
     def __init__(self, name: str, known: dict[str, Exercise]) -> None:
         self.name, self.known = name, known
         self.found: list[str] = []
 
     def visit_Call(self, node: ast.Call) -> Any:
-        """A call, and those among its arguments."""
+        """Replace a call, and the calls in its arguments."""
         self.generic_visit(node)
         called = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
         first = node.args[0].value if node.args and isinstance(node.args[0], ast.Constant) else None
@@ -46,7 +47,7 @@ class Checks(ast.NodeTransformer):
 
 
 class Recorder:
-    """What stands in the place of `check`: it grades, and tells the marker."""
+    """The replacement of `check`: it grades an answer and reports the result."""
 
     def __init__(self, known: dict[str, Exercise], seal: Seal | None, tell: Tell, seconds: float) -> None:
         self.known, self.seal, self.tell, self.seconds = known, seal, tell, seconds
@@ -54,7 +55,7 @@ class Recorder:
         self.clock, self.grade = time.perf_counter, verdict_on
 
     def __call__(self, name: str, answer: Any) -> Verdict:
-        """As `minigrad.learning.grading.check`."""
+        """Grade an answer, as `minigrad.learning.grading.check` does."""
         if name not in self.known:
             return Verdict(False, f"there is no exercise {name!r} here")
         began = self.clock()
@@ -69,7 +70,7 @@ class Recorder:
         return verdict
 
     def refusal(self, name: str, answer: Any) -> str:
-        """Why an answer gets no mark, right or not; "" where it may."""
+        """Return the reason to refuse an answer, or an empty text."""
         broken = self.seal and self.seal.broken()
         if broken:
             return f"the notebook has changed {broken}, by which it is marked"
@@ -80,10 +81,11 @@ class Recorder:
 
 
 def run(order: dict[str, Any], tell: Tell) -> None:
-    """Run the cells of a notebook in their order; one that fails does not keep the others from running."""
+    """Run the cells of a notebook in their order; an error in one does not stop the next."""
     known = {name: each for chapter in order["chapters"] for name, each in exercises_of(chapter).items()}
+    grading.NOT_THEIRS = (*grading.NOT_THEIRS, Path(__file__).parent)  # the guard raises, but the line is the student's
     recorder = Recorder(known, None, tell, order["cell_seconds"])
-    grading.check = recorder  # for whoever imports it by another name
+    grading.check = recorder  # for imports under another name
     modules = [sys.modules[f"minigrad.learning.exercises.{grading.MODULES[chapter]}"] for chapter in order["chapters"]]
     recorder.seal = Seal(grading, *modules)
     space = types.ModuleType("__main__")
@@ -102,7 +104,7 @@ def run(order: dict[str, Any], tell: Tell) -> None:
 def run_cell(
     number: int, source: str, space: dict[str, Any], secret: str, known: dict[str, Exercise], tell: Tell, seconds: float
 ) -> list[str]:
-    """Run a cell; gives the exercises whose check stands in it."""
+    """Run a cell; return the exercises whose check it contains."""
     place = f"<cell {number}>"
     linecache.cache[place] = (len(source), None, source.splitlines(keepends=True), place)
     checks = Checks(secret, known)
@@ -115,7 +117,7 @@ def run_cell(
                 tell("error", cell=number, words=f"took more than {seconds:g} seconds and was stopped")
             except BaseException as error:
                 tell("error", cell=number, words=f"ended with {type(error).__name__}: {error}"[:300])
-    except BaseException:  # the bell rang, or `str` of the error failed, while the error was told
+    except BaseException:  # the time ran out, or `str` of the error failed, during the report
         tell("error", cell=number, words="ended with an error that cannot be shown")
     finally:
         pictures = sys.modules.get("matplotlib.pyplot")
@@ -125,7 +127,7 @@ def run_cell(
 
 
 def main() -> None:
-    """Read the order, run it, and leave without what the notebook has put in the way of that."""
+    """Read the order, run it, and exit without running handlers that the notebook has registered."""
     stream = os.fdopen(int(sys.argv[1]), "w", encoding="utf-8")
     order = json.loads(sys.stdin.readline())
     token, dump, leave = order["token"], json.dumps, os._exit

@@ -1,6 +1,6 @@
-"""Notebooks as students hand them in, read into cells of code: `.ipynb` or `.py`, however they were saved.
+"""Read the code cells of a submitted notebook: `.ipynb` or `.py`, in any encoding.
 
-Magics of IPython are taken out, since cells are run by Python alone.
+IPython magics are removed, since Python runs the cells.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from typing import Any
 
 MARK = re.compile(r"^# ?%%(.*)$", re.MULTILINE)
 TIMED = ("%%time", "%%timeit", "%%capture", "%%prun")  # magics whose cell is ordinary code
-LARGEST = 50_000_000  # bytes of a file: more is no notebook that anybody wrote
+LARGEST = 50_000_000  # bytes of a file; a notebook without outputs is much smaller
 
 
 class Unreadable(Exception):
-    """Why a file cannot be read as a notebook, in one sentence."""
+    """Raised for a file that is not a notebook; the message is one sentence."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """Code of a notebook.  number: the how manieth cell of code it is, from 1."""
+    """A code cell of a notebook.  number: its index among the code cells, from 1."""
 
     number: int
     source: str
 
 
 def cells_of(path: Path) -> list[Cell]:
-    """The cells of code of a notebook.  Raises Unreadable."""
+    """Return the code cells of a notebook.  Raises Unreadable."""
     try:
         size = path.stat().st_size
         data = path.read_bytes() if size <= LARGEST else b""
@@ -45,7 +45,7 @@ def cells_of(path: Path) -> list[Cell]:
 
 
 def decoded(data: bytes) -> str:
-    """The text of a file, in the encoding that its first bytes or its letters tell."""
+    """Decode a file; the byte order mark, or else a trial as UTF-8, determines the encoding."""
     for mark, name in (
         (codecs.BOM_UTF8, "utf-8-sig"),
         (codecs.BOM_UTF16_LE, "utf-16"),
@@ -56,16 +56,16 @@ def decoded(data: bytes) -> str:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
-        return data.decode("cp1252", errors="replace")  # of an editor on Windows
+        return data.decode("cp1252", errors="replace")  # older editors on Windows
 
 
 def from_json(text: str) -> list[str]:
-    """The code of an .ipynb."""
+    """Return the code cells of an .ipynb file."""
     try:
         book = json.loads(text)
     except (ValueError, RecursionError) as error:
         where = f" (line {error.lineno})" if isinstance(error, json.JSONDecodeError) else ""
-        raise Unreadable(f"is damaged: it is no JSON{where}; it was perhaps not saved to its end") from None
+        raise Unreadable(f"is damaged: it is not valid JSON{where}; perhaps it was not saved completely") from None
     cells = book.get("cells") if isinstance(book, dict) else None
     if not isinstance(cells, list):
         raise Unreadable("has no cells; a notebook of Jupyter 4 or later is expected")
@@ -73,13 +73,13 @@ def from_json(text: str) -> list[str]:
 
 
 def source_of(cell: dict[str, Any]) -> str:
-    """The text of a cell, which is one string or a list of lines."""
+    """Return the text of a cell, which is stored as a string or as a list of lines."""
     source = cell.get("source", "")
     return "".join(map(str, source)) if isinstance(source, list) else str(source)
 
 
 def from_percent(text: str) -> list[str]:
-    """The code of a .py with `# %%` between cells; all of it where there is none."""
+    """Return the code cells of a .py file with `# %%` between cells; without any, the file is one cell."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     heads = list(MARK.finditer(text))
     if not heads:
@@ -87,12 +87,12 @@ def from_percent(text: str) -> list[str]:
     ends = [*[head.start() for head in heads[1:]], len(text)]
     cells = [(head.group(1), text[head.end() : end]) for head, end in zip(heads, ends)]
     before = text[: heads[0].start()]
-    first = [] if parses(before) and not ast.parse(before).body else [before]  # a header of comments is no cell
+    first = [] if parses(before) and not ast.parse(before).body else [before]  # a header of comments is not a cell
     return [*first, *[code for kind, code in cells if "[markdown]" not in kind and "[raw]" not in kind]]
 
 
 def without_magics(source: str) -> str:
-    """Code that Python reads: a line such as `%matplotlib inline` or `!ls` does nothing."""
+    """Replace IPython lines such as `%matplotlib inline` or `!ls` with `pass`."""
     source = source.replace("\r\n", "\n").replace("\x00", "")
     first, _, rest = source.lstrip().partition("\n")
     if first.startswith("%%"):
@@ -103,7 +103,7 @@ def without_magics(source: str) -> str:
 
 
 def parses(source: str) -> bool:
-    """Whether it is Python."""
+    """Return whether Python can parse the text."""
     try:
         ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -8,23 +8,23 @@ from collections.abc import Sequence
 from minigrad.viz.shapes import ACCENT, MONO, drawing, label
 from minigrad.viz.svg import KINDS
 
-WIDTH, HEIGHT, EDGE, HEAD = 1600, 900, 70, 150  # of a slide, its margin, the room of its title
+WIDTH, HEIGHT, EDGE, HEAD = 1600, 900, 70, 150  # pixels: the slide, its margin, the height of its title
 MARKED = KINDS["var"].fill
 
 
 def slide(title: str, parts: Sequence[str]) -> str:
-    """One SVG of 1600 x 900 on white, with a title."""
+    """Return an SVG of 1600 x 900 pixels on white, with a title."""
     size = min(50.0, (WIDTH - 2 * EDGE) / (0.64 * len(title)))
     return drawing(WIDTH, HEIGHT, title, [words(EDGE, 100, title, size, font_weight="bold"), *parts]) + "\n"
 
 
 def words(x: float, y: float, text: str, size: float = 34, **more: str) -> str:
-    """A line of text, with all of its spaces; more: as of `label`."""
+    """Return a line of text that keeps its spaces; more: attributes, as in `label`."""
     return label(x, y, text.replace(" ", "\N{NO-BREAK SPACE}"), size, "start", **more)
 
 
 def scaled(svg: str, x: float, y: float, width: float, height: float) -> str:
-    """A picture as a part of another, as large as its place allows."""
+    """Return a picture as a part of another one, scaled to fit."""
     found = re.search(r'viewBox="([^"]+)"', svg)
     assert found is not None
     start = svg.index(">", svg.index("<svg")) + 1
@@ -36,14 +36,14 @@ def scaled(svg: str, x: float, y: float, width: float, height: float) -> str:
 
 
 def whole(title: str, svg: str, below: str = "") -> str:
-    """A slide with one picture, and a sentence below it."""
-    room = HEIGHT - HEAD - EDGE - (60 if below else 0)
-    parts = [scaled(svg, EDGE, HEAD, WIDTH - 2 * EDGE, room)]
+    """Return a slide with one picture, and a sentence below it."""
+    height = HEIGHT - HEAD - EDGE - (60 if below else 0)
+    parts = [scaled(svg, EDGE, HEAD, WIDTH - 2 * EDGE, height)]
     return slide(title, [*parts, words(EDGE, HEIGHT - 55, below, 36)] if below else parts)
 
 
 def halves(title: str, svg: str, lines: Sequence[str]) -> str:
-    """A slide with a picture on the left, and lines of text on the right."""
+    """Return a slide with a picture on the left and lines of text on the right."""
     parts = [scaled(svg, EDGE, HEAD, 760, HEIGHT - HEAD - EDGE)]
     for k, line in enumerate(lines):
         y = 260 + 74 * k
@@ -52,7 +52,7 @@ def halves(title: str, svg: str, lines: Sequence[str]) -> str:
 
 
 def listing(title: str, lines: Sequence[str], marked: Sequence[int] = (), below: Sequence[str] = ()) -> str:
-    """A slide with code; marked: lines on a coloured ground, from 0."""
+    """Return a slide with code; marked: indices of highlighted lines."""
     step = min(46.0, (HEIGHT - HEAD - EDGE - 50 * len(below)) / max(1, len(lines)))
     parts = []
     for k, line in enumerate(lines):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 
-def _place_by_dot(strides: Any, offset: Any, index: Any) -> Any:
+def _position_by_dot(strides: Any, offset: Any, index: Any) -> Any:
     return offset + int(np.dot(np.array(index, dtype=int), np.array(strides, dtype=int)))
 
 
@@ -35,8 +35,8 @@ def _broadcast_from_the_left(shape: Any, strides: Any, target: Any) -> Any:
 
 
 def _flattens_by_walking(shape: Any, strides: Any) -> Any:
-    places = [sum(i * s for i, s in zip(index, strides)) for index in np.ndindex(*shape)]
-    return len({b - a for a, b in pairwise(places)}) <= 1
+    positions = [sum(i * s for i, s in zip(index, strides)) for index in np.ndindex(*shape)]
+    return len({b - a for a, b in pairwise(positions)}) <= 1
 
 
 def _flattens_with_ones(shape: Any, strides: Any) -> Any:
@@ -53,7 +53,7 @@ def _dense(shape: Any, strides: Any) -> Any:
 
 
 RIGHT: dict[str, list[Any]] = {
-    "05.1": [lambda strides, offset, index: offset + sum(i * s for i, s in zip(index, strides)), _place_by_dot],
+    "05.1": [lambda strides, offset, index: offset + sum(i * s for i, s in zip(index, strides)), _position_by_dot],
     "05.2": [
         lambda shape, strides, offset, dim: (
             tuple(-s if d == dim else s for d, s in enumerate(strides)),
@@ -128,15 +128,15 @@ WRONG: dict[str, list[Any]] = {
     ],
 }
 PRINTED = [
-    "lies at 4*i + 2*j of the storage",
-    "used    x1  x2  x3  x3  x2  x1",
-    "a.T in order lies at [0, 4, 8, 1, ",
+    "is at 4*i + 2*j in the storage",
+    "used       x1  x2  x3  x3  x2  x1",
+    "positions of a.T: [0, 4, 8, 1, ",
     "a.T.reshape(12) shares memory: False\nview: int64(4, 3) with strides (1, 4) cannot be seen as (12,)",
     "strides (4, 2) -> (2,)  shared: True",
     "[[3.0, 3.0, 3.0], [3.0, 3.0, 3.0], [3.0, 3.0, 3.0]]\n[[7.0, 7.0, 0.0], [0.0, 0.0, 0.0]]",
     "with strides (0, 1): its elements share memory; clone() it first",
     "[[1.0, 0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]]",
     "[[1.0, 1.0, 1.0], [2.0, 2.0, 2.0], [3.0, 3.0, 3.0]]\n[[1.0, 0.0, 0.0, 0.0], [0.0, ",
-    "noise as it was: True  now: False\nwindows: True  a.T: False",
+    "the expanded noise: True  its clone: False\nwindows: True  a.T: False",
     "after transposing: None",
 ]

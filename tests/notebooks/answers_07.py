@@ -256,10 +256,10 @@ PRINTED = [
     "[0.25, 1.0, 4.0] [0.5, 1.0, 2.0]",
     "at x: [10.0, 100.0, -100.0]",
     "loss 33.0   gradient [20.0, 40.0, 60.0]\ngrad: mul(3,) saved its operand 'other', float32(3,), at version 1, ",
-    "written by minigrad: ['mul saved version 1, and there is version 2']\nwritten by NumPy:    []",
+    "written by minigrad: ['mul saved version 1, now it is version 2']\nwritten by NumPy:    []",
     "copy_ at ",
     "spoiled: []\nloss 33.0   gradient [11.0, 22.0, 33.0]",
     "sin   output overwritten: fine",
-    "way forward: 16\nand when the gradient is there:     32   the same gradient: True",
+    "in the forward pass:  16\nand after the backward pass:     32   the same gradient: True",
     "plain: at most 288 kB\nin pieces: at most 144 kB",
 ]

@@ -98,7 +98,7 @@ WRONG: dict[str, list[Any]] = {
     ],
 }
 PRINTED = [
-    "10.0\n12.0 is 6x at 2\n2.0\n1.0\n12.0 is 6x at 2, still\n",
+    "10.0\n12.0 is 6x at 2\n2.0\n1.0\n12.0 is still 6x at 2\n",
     "forward in forward: 1.0\nreverse in reverse: 1.0\nreverse in forward: 1.0\n",
     "8 columns: (6, 8)   6 rows: (6, 8)",
     "line 6 = 1.00 * line 4 + 1.00 * line 5",

@@ -1,4 +1,4 @@
-"""Planted bugs: the tool that is named finds each, the repair is right, and no program tells what is wrong with it."""
+"""Planted bugs: the tool that is named finds each, the fix is right, and no program tells what is wrong with it."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ names = pytest.mark.parametrize("name", BUGS)
 
 
 @names
-def test_the_tool_finds_what_is_planted_and_not_what_is_mended(name: str) -> None:
+def test_the_tool_finds_what_is_planted_and_not_what_is_fixed(name: str) -> None:
     planted = bug(name)
-    assert planted.text.count(planted.wrong) == 1 and planted.mended != planted.text
+    assert planted.text.count(planted.wrong) == 1 and planted.fixed != planted.text
     assert planted.clue in planted.report()
-    mended = planted.report(planted.mended)
-    assert planted.clue not in mended or name == "b03", mended  # the film of b03 is right: it shows what is to be done
+    fixed = planted.report(planted.fixed)
+    assert planted.clue not in fixed or name == "b03", fixed  # the stepper shows the right sum of b03
 
 
 @names
-def test_the_proof_holds_of_the_mended_program_alone(name: str) -> None:
+def test_the_proof_holds_of_the_fixed_program_alone(name: str) -> None:
     planted = bug(name)
-    assert planted.check(planted.mended)
-    assert str(planted.check(planted.mended)).startswith(f"{name}: right. ")
+    assert planted.check(planted.fixed)
+    assert str(planted.check(planted.fixed)).startswith(f"{name}: right. ")
     verdict = planted.check(planted.text)
     assert not verdict and str(verdict).startswith(f"{name}: not yet")
 
@@ -39,7 +39,7 @@ def test_a_program_shows_its_symptom_and_not_its_cause(name: str, capsys: pytest
     planted.answer()
     told = capsys.readouterr().out
     assert f"{name}: {planted.title} (after chapter {planted.chapter})" in told and f">>> {planted.tool}\n" in told
-    assert "\n--- planted\n+++ mended\n" in told and planted.clue in told
+    assert "\n--- planted\n+++ fixed\n" in told and planted.clue in told
 
 
 def test_each_file_is_a_bug_and_each_bug_belongs_to_a_chapter() -> None:

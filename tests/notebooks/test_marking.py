@@ -33,6 +33,8 @@ CLASS = {
     "good": ("right", [IMPORT, RIGHT]),
     "wrong": ("wrong", [IMPORT, WRONG]),
     "mended": ("right", [IMPORT, WRONG, RIGHT]),
+    "stub": ("not tried", [IMPORT, WRONG.replace("0.0", "...")]),
+    "answers_with_a_program": ("wrong", [IMPORT, "import os\n" + WRONG.replace("0.0", "os.system('true')")]),
     "empty": ("not tried", [IMPORT]),
     "aliased": ("right", ["from minigrad.learning.grading import check as ask\n" + RIGHT.replace("check", "ask")]),
     "raises": ("wrong", [IMPORT, "1 / 0\n" + RIGHT, STEP]),
@@ -131,9 +133,11 @@ def test_what_comes_after_a_cell_that_fails_is_marked(marked: dict[str, mark.Not
         ("loops_in_the_answer", "cell 2 took more than "),
         ("hangs", "stopped in cell 3: the notebook took more than "),
         ("gone", "the process ended in cell 3, with status 0"),
-        ("crashes", "the process died in cell 3, by SIGSEGV"),
+        ("crashes", "the process was killed in cell 3, by SIGSEGV"),
         ("patched_tools", "the notebook has changed minigrad.learning.grading.expect_close, by which it is marked"),
         ("patched_numpy", "the notebook has changed numpy.allclose, by which it is marked"),
+        ("answers_with_a_program", "(line 4: return os.system('true'))"),
+        ("stub", "untouched"),
         ("reference", "this is the reference of the grader itself"),
         ("wrong", "central(f, 1.5, 0.1) of f = x*x is 0, and 3 was expected"),
     ],
@@ -150,6 +154,10 @@ def test_a_mark_says_why(student: str, reason: str, marked: dict[str, mark.Noteb
         ("loops", "cell 2 took more than "),
         ("greedy", "cell 2 ended with MemoryError"),
         ("calls_home", "notebooks are marked without a network"),
+        (
+            "answers_with_a_program",
+            "in the answer: 01.1: not yet. It raised PermissionError: notebooks are marked without",
+        ),
         ("starts_others", "notebooks are marked without other programs"),
         ("deletes", "changes its own folder only, not "),
         ("moves", "changes its own folder only, not "),
@@ -198,9 +206,9 @@ def test_the_command_writes_a_table_a_summary_and_a_csv(tmp_path: Path, capsys: 
     assert mark.main([str(folder), "--csv", str(table), "--jobs", "2"]) == 1  # one is damaged
     told = capsys.readouterr()
     assert "=fay     01.1      wrong      " in told.out and "eve      01.1      right" in told.out
-    assert "is damaged: it is no JSON (line 1)" in told.out
-    assert "cell 1 reaches into minigrad.learning.exercises, where the references are: read it" in told.out
-    assert "most stall at 01.1: 1 of 3 tried it and are not there yet" in told.out
+    assert "is damaged: it is not valid JSON (line 1)" in told.out
+    assert "cell 1 uses minigrad.learning.exercises, which contains the references: read the cell" in told.out
+    assert "hardest: 01.1, tried without a right answer by 1 of 3 students" in told.out
     assert "3 students, 4 exercises:\n  01.1  2 right, 1 wrong  (The central quotient" in told.out
     assert "eve.ipynb: 1 of 4 right, " in told.err
     rows = list(csv.reader(table.open(encoding="utf-8-sig")))
@@ -208,16 +216,25 @@ def test_the_command_writes_a_table_a_summary_and_a_csv(tmp_path: Path, capsys: 
     assert {row[0] for row in rows[1:]} == {"eve", "'=fay", "gus", "hal"}
 
 
+def test_a_report_on_one_exercise_has_no_other(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "01_nudging_eve.ipynb").write_text(notebook(IMPORT, RIGHT))
+    assert mark.main([str(tmp_path), "--only", "01.1"]) == 0
+    told = capsys.readouterr()
+    assert "eve      01.1      right" in told.out and "01.2" not in told.out and "1 of 1 right" in told.err
+    assert mark.main([str(tmp_path), "--only", "1.1"]) == 2
+    assert "there is no exercise '1.1'; do you mean '01.1'?" in capsys.readouterr().err
+
+
 def test_nothing_to_mark_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert mark.main([str(tmp_path / "none")]) == 2 == mark.main([str(tmp_path)])
-    assert "mark: there is no .ipynb and no .py in" in capsys.readouterr().err
+    assert "contains no .ipynb and no .py file" in capsys.readouterr().err
 
 
 def test_a_place_for_the_marks_is_looked_for_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "01_nudging_eve.ipynb").write_text(notebook(IMPORT, RIGHT))
     assert mark.main([str(tmp_path), "--csv", str(tmp_path / "none/marks.csv")]) == 2
     told = capsys.readouterr()
-    assert "mark: there is no folder " in told.err and told.out == ""
+    assert "mark: cannot write marks.csv: the folder " in told.err and told.out == ""
 
 
 INTERRUPTED = """
@@ -254,7 +271,7 @@ def run_marker(tmp_path: Path, program: str, names: Sequence[str]) -> subprocess
 
 def test_an_interrupted_marking_leaves_no_process(tmp_path: Path) -> None:
     done = run_marker(tmp_path, INTERRUPTED, ("eve", "fay", "gus", "hal"))
-    assert (done.returncode, done.stderr) == (130, "mark: interrupted, and nothing is written\n")
+    assert (done.returncode, done.stderr) == (130, "mark: interrupted; no marks were written\n")
     assert len(done.stdout.split()) == 2
     for process in map(int, done.stdout.split()):
         with pytest.raises(ProcessLookupError):
@@ -325,11 +342,11 @@ def test_any_encoding_is_read(tmp_path: Path, name: str, data: bytes) -> None:
 @pytest.mark.parametrize(
     ("data", "why"),
     [
-        (b"{", "no JSON"),
-        (b"[" * 100_000, "no JSON"),
+        (b"{", "not valid JSON"),
+        (b"[" * 100_000, "not valid JSON"),
         (b"[]", "no cells"),
         (b'{"worksheets": []}', "no cells"),
-        (b"", "no JSON"),
+        (b"", "not valid JSON"),
     ],
 )
 def test_what_is_no_notebook_is_said(tmp_path: Path, data: bytes, why: str) -> None:

@@ -55,12 +55,12 @@ GRAPHS = {"chain": chain, "two paths": fan, "two paths by turns": turns, "a ladd
 
 
 def order(y: Tensor) -> list[str]:
-    """Names by falling number."""
+    """Return the names by falling id."""
     return [node.name for node in nodes_under(y)]
 
 
 def grade_order(answer: Any) -> None:
-    """Of a chain, of paths that meet, and of values that are used again and again."""
+    """Try a chain, paths that meet, and values that are used several times."""
     for name, f in GRAPHS.items():
         y = f(Var([0.5, 1.0, 2.0]))
         got, want = answer(y), order(y)
@@ -83,7 +83,7 @@ def my_grad(y: Tensor, x: Tensor) -> Tensor:
 
 
 def grade_my_grad(answer: Any) -> None:
-    """Of the same graphs, and of a Var that is not in them."""
+    """Try the same graphs, and a Var that is not in them."""
     for name, f in GRAPHS.items():
         x, other = Var([0.5, 1.0, 2.0]), Var([1.0, 2.0])
         y = f(x)
@@ -93,7 +93,7 @@ def grade_my_grad(answer: Any) -> None:
 
 
 def clip(h: Tensor, limit: float) -> Any:
-    """A hook that scales what is too long."""
+    """Register a hook that scales gradients that are too long."""
     return h.register_hook(lambda g: g * (limit / max(float((g * g).sum().item()) ** 0.5, limit)))
 
 
@@ -111,7 +111,7 @@ def grade_clip(answer: Any) -> None:
             raise Wrong("clip should return the result of h.register_hook, so that the hook can be removed again")
         length = float((w * w).sum().item()) ** 0.5
         want = w * min(1.0, limit / length) if length else w
-        what = f"the gradient {weights} behind clip(h, {limit})"
+        what = f"the gradient {weights} after clip(h, {limit})"
         expect_close(mg.grad((h * w).sum(), x, retain_graph=True), want, what, 1e-5)
         handle.remove()
         expect_close(mg.grad((h * w).sum(), x), w, f"the gradient {weights} after the hook was removed", 1e-5)

@@ -12,23 +12,23 @@ import numpy as np
 from minigrad.learning.grading import Exercise, expect_close
 
 
-def place(index: Sequence[int], strides: Sequence[int], offset: int) -> int:
+def position(index: Sequence[int], strides: Sequence[int], offset: int) -> int:
     """offset + the sum of index * stride."""
     return offset + sum(i * s for i, s in zip(index, strides, strict=True))
 
 
-def grade_place(answer: Any) -> None:
-    """Dense, turned, backwards, repeated, of no dim."""
+def grade_position(answer: Any) -> None:
+    """Try dense, transposed, reversed, expanded and 0-d layouts."""
     for index, strides, offset in (
         ((1, 2), (3, 1), 0), ((1, 2), (1, 3), 0), ((2, 0, 1), (12, 4, 1), 5), ((3,), (-2,), 9), ((4, 1), (0, 1), 2),
         ((), (), 7),
     ):  # fmt: skip
-        got, want = answer(index, strides, offset), place(index, strides, offset)
-        expect_close(got, want, f"place({index}, {strides}, {offset})")
+        got, want = answer(index, strides, offset), position(index, strides, offset)
+        expect_close(got, want, f"position({index}, {strides}, {offset})")
 
 
 def strided_sum(buffer: Any, shape: Sequence[int], strides: Sequence[int], offset: int) -> float:
-    """Two loops over places."""
+    """Return the sum, by two loops over positions."""
     total = 0.0
     for i in range(shape[0]):
         for j in range(shape[1]):
@@ -88,7 +88,7 @@ EXERCISES = {
         "The position of an element is the offset plus a stride for each step.",
         ("One step along dim d moves by strides[d] elements.", "Add up index * stride over all dims.",
          "Return offset + sum(i * s for i, s in zip(index, strides))."),
-        grade_place, place,
+        grade_position, position,
     ),
     "10.2": Exercise(
         "A sum over memory positions works for any layout, without a copy.",

@@ -42,23 +42,23 @@ def same(got: Any, want: Any, what: str, why: str = "") -> None:
         raise Wrong(f"{what} is {got!r}, and {want!r} was expected" + (f": {why}" if why else ""))
 
 
-def place(strides: Ints, offset: int, index: Ints) -> int:
+def position(strides: Ints, offset: int, index: Ints) -> int:
     """offset + sum of index * stride."""
     return offset + sum(i * s for i, s in zip(index, strides, strict=True))
 
 
-def grade_place(answer: Any) -> None:
+def grade_position(answer: Any) -> None:
     """Dense, transposed, negative and zero strides, and no dims at all."""
     for strides, offset, index in (
         ((4, 1), 0, (2, 3)), ((1, 4), 5, (3, 1)), ((12, 4, 1), 2, (1, 2, 3)), ((4, -1), 3, (1, 2)), ((0, 1), 0, (7, 2)),
         ((), 6, ()),
     ):  # fmt: skip
-        what = f"place({strides}, {offset}, {index})"
-        same(whole(answer(strides, offset, index), what), place(strides, offset, index), what)
+        what = f"position({strides}, {offset}, {index})"
+        same(whole(answer(strides, offset, index), what), position(strides, offset, index), what)
 
 
 def flipped(shape: Ints, strides: Ints, offset: int, dim: int) -> tuple[Ints, int]:
-    """The stride turns round, and the walk starts at the last entry."""
+    """The stride changes its sign, and the view starts at the last entry."""
     turned = tuple(-s if d == dim else s for d, s in enumerate(strides))
     return turned, offset + (shape[dim] - 1) * strides[dim]
 
@@ -119,7 +119,7 @@ def grade_flattens(answer: Any) -> None:
 
 
 def sliding(n: int, size: int, step: int) -> tuple[Ints, Ints]:
-    """A step down is `step` places, a step to the right one."""
+    """A step down is `step` positions, a step to the right is one."""
     return ((n - size) // step + 1, size), (step, 1)
 
 
@@ -140,7 +140,7 @@ EXERCISES = {
             "One step along dim d moves by strides[d] elements, so index[d] steps are index[d] * strides[d].",
             "Return offset + sum(i * s for i, s in zip(index, strides)).",
         ),
-        grade_place, place,
+        grade_position, position,
     ),
     "05.2": Exercise(
         "A flip changes the sign of one stride, and the offset.",

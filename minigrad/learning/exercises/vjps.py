@@ -34,7 +34,7 @@ def summed_to(g: Tensor, shape: tuple[int, ...]) -> Tensor:
 
 
 def grade_summed_to(answer: Any) -> None:
-    """New dims, stretched dims, both, and none."""
+    """Try new dims, expanded dims, both, and none."""
     for given, shape in (
         ((2, 3), (3,)), ((2, 3), (2, 1)), ((2, 3), ()), ((4, 2, 3), (3,)), ((4, 2, 3), (2, 1)), ((2, 3), (2, 3)),
         ((3, 3), (3,)), ((3, 3), (3, 1)), ((4, 1, 3), (1, 3)), ((2, 3), (1, 1)),
@@ -44,12 +44,12 @@ def grade_summed_to(answer: Any) -> None:
 
 
 def linear_rule(g: Tensor, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
-    """Of a @ b.T."""
+    """Return both gradients of a @ b.T."""
     return g @ b, g.T @ a
 
 
 def grade_linear_rule(answer: Any) -> None:
-    """Of rectangles, which tell shapes, and of squares, which do not."""
+    """Try rectangles, whose shapes show a mistake, and squares, whose shapes do not."""
     for rows, inner, columns in ((2, 3, 4), (3, 3, 3), (1, 4, 2)):
         g, a, b = normal(1, rows, columns), normal(2, rows, inner), normal(3, columns, inner)
         what = f"linear_rule of a{(rows, inner)} and b{(columns, inner)}"
@@ -64,7 +64,7 @@ def picked_rule(g: Tensor, p: Tensor, shape: tuple[int, ...]) -> Tensor:
 
 
 def grade_picked_rule(answer: Any) -> None:
-    """Of wide, tall and square shapes."""
+    """Try wide, tall and square shapes."""
     for places, shape in (([2, 0], (2, 3)), ([1, 1, 0, 1], (4, 2)), ([2, 0, 1], (3, 3)), ([0], (1, 1))):
         g, p = normal(4, shape[0]), mg.tensor(places)
         expect_close(answer(g, p, shape), picked_rule(g, p, shape), f"picked_rule(g, {places}, {shape})", 1e-9)
@@ -76,7 +76,7 @@ def log_softmax_rule(g: Tensor, y: Tensor) -> Tensor:
 
 
 def grade_log_softmax_rule(answer: Any) -> None:
-    """Of several shapes, a square among them."""
+    """Try several shapes; one is a square."""
     for k, shape in enumerate(((2, 3), (3, 3), (1, 5), (4, 1))):
         g, y = normal(5 + k, *shape), (normal(6 + k, *shape) * 2.0).log_softmax(1)
         expect_close(answer(g, y), log_softmax_rule(g, y), f"log_softmax_rule for the shape {shape}", 1e-9)
@@ -114,7 +114,7 @@ def grade_is_vjp(answer: Any) -> None:
         alone[1] = alone[1] * 2.0
         tried = {
             "the right gradient": (right, True), "minus the right gradient": (-right, False),
-            "twice the right gradient": (right * 2.0, False), "the right one turned round": (right.flip(0), False),
+            "twice the right gradient": (right * 2.0, False), "the right one reversed": (right.flip(0), False),
             "zeros": (right * 0.0, False), "a gradient with one element doubled": (alone, False),
         }  # fmt: skip
         if name == "matrix + x":

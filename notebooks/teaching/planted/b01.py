@@ -1,4 +1,4 @@
-"""The logarithm of base 2, written by hand. Fitting with it converges, but the steps are oddly large."""
+"""The logarithm of base 2, written by hand. Training with it converges, but the steps are too large."""
 
 import math
 

@@ -1,5 +1,5 @@
-"""A layer with a bias, written by hand. Its weights learn; the bias does, but very slowly, and the slower the larger
-the batch is."""
+"""A layer with a bias, written by hand. Its weights learn. Its bias learns very slowly, and more slowly with larger
+batches."""
 
 import minigrad as mg
 

@@ -1,4 +1,4 @@
-"""A walk back over the graph of minigrad, in a dozen lines. On chains it agrees with `mg.grad`; on this it does not."""
+"""A backward pass over the graph of minigrad. For chains it agrees with `mg.grad`; for this graph it does not."""
 
 import minigrad as mg
 
@@ -8,7 +8,7 @@ def my_grad(y, x):
     table = {y.op.id: mg.ones_like(y)}
     nodes = {y.op.id: y.op}
     while nodes:
-        node = nodes.pop(max(nodes))  # the newest: all that came of it is done
+        node = nodes.pop(max(nodes))  # the newest: every node that uses it was visited
         for parent, gradient in node.pull([table[node.id]], None, False):
             table[parent.id] = gradient
             if isinstance(parent, mg.BackpropOp):

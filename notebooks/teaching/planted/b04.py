@@ -1,4 +1,4 @@
-"""A step of a network with a running scale. It stops at `backward`, with an error about a saved value."""
+"""A training step with a running scale. `backward` raises an error about a saved value."""
 
 import minigrad as mg
 

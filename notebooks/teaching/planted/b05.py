@@ -1,4 +1,4 @@
-"""A loss that divides by a size, whose scale is to be learnt too. The loss falls; the scale stays what it was."""
+"""A loss that divides by a size. Its scale should be learnt too. The loss decreases; the scale does not change."""
 
 import minigrad as mg
 

@@ -1,4 +1,4 @@
-"""A leaky relu, written by hand. Networks with it learn less than with the plain relu."""
+"""A leaky relu, written by hand. Networks with it train worse than with the plain relu."""
 
 import minigrad as mg
 

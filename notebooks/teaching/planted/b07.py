@@ -1,4 +1,4 @@
-"""How often each of four kinds occurs among 32 values, on a GPU. The counts are too low, and others at each run."""
+"""Count on a GPU how often each of four kinds occurs in 32 values. The counts are too low, and differ in each run."""
 
 import minigrad as mg
 

@@ -1,4 +1,4 @@
-"""The trace of a square matrix, by a view of its diagonal. `gradcheck` finds nothing wrong, and the numbers are."""
+"""The trace of a square matrix, by a view of its diagonal. `gradcheck` passes, but the values are wrong."""
 
 import minigrad as mg
 

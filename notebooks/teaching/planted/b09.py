@@ -1,4 +1,4 @@
-"""The mean loss over all batches, after training. It is right; and it takes more memory than training did."""
+"""The mean loss over all batches, after training. Its value is right, but it needs more memory than training."""
 
 import minigrad as mg
 

@@ -1,4 +1,4 @@
-"""Two layers. The loss does not change from the first step on, whatever the rate."""
+"""Two layers. The loss never changes, whatever the learning rate is."""
 
 import minigrad as mg
 

@@ -1,4 +1,4 @@
-"""The root, and 0 where there is none. Its values are right, and after one step all weights are nan."""
+"""The square root, and 0 for negative numbers. Its values are right, but after one step all weights are nan."""
 
 import minigrad as mg
 

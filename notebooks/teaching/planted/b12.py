@@ -1,4 +1,4 @@
-"""The logarithm of a sum of exponentials, as it stands in the book. With small numbers it works."""
+"""The logarithm of a sum of exponentials, as textbooks write it. It works for small numbers."""
 
 import minigrad as mg
 

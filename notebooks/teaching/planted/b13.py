@@ -1,5 +1,5 @@
-"""Probabilities of three classes for each of four samples. Training goes well; in use, where samples come one by one,
-every sample has probability 1 for every class."""
+"""Probabilities of three classes for each of four samples. Training works. In use, where each batch has one
+sample, every class has probability 1."""
 
 import minigrad as mg
 

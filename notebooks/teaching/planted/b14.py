@@ -1,4 +1,4 @@
-"""A stack of three layers, built in a loop. It learns, and the first two weights stay what they were."""
+"""A stack of three layers, built in a loop. It learns, but the first two weights do not change."""
 
 import minigrad as mg
 

@@ -1,5 +1,5 @@
-"""A soft step, written by hand so that it keeps one tensor only. `gradcheck` is content. A gradient penalty that is
-built on it does not train."""
+"""A soft step, written by hand so that it saves only one tensor. `gradcheck` passes. A gradient penalty that uses it
+does not train."""
 
 import minigrad as mg
 
