@@ -85,6 +85,7 @@ from minigrad.errors import (
     IndexOutOfRange,
     KernelError,
     MinigradError,
+    RecordingError,
     ShapeError,
     StateError,
     StorageError,
@@ -161,7 +162,7 @@ _document_all(globals())
 _document_all(vars(Tensor))
 del globals()["dist"]  # the package of that name can be called as the function, `mg.dist(x, y)`
 
-_MODULES = ("amp", "array_api", "autograd", "backends", "cuda", "data", "dist", "distributed", "distributions", "func",
+_MODULES = ("amp", "array_api", "autograd", "backends", "cuda", "data", "dist", "distributed", "distributions", "func", "jit",
             "linalg", "nn", "optim", "random", "special", "testing", "utils", "viz")  # fmt: skip
 __all__ = sorted({
     *_MODULES, *LATER,

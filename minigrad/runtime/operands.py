@@ -44,7 +44,7 @@ def number(value: float, dtype: DType, device: Device) -> Tensor:
     if result is None:
         fit_number(value, dtype)
         flat = cast_array(np.asarray(value), dtype).reshape(-1)
-        result = Tensor(backend_of(device).from_host(flat, dtype, device), SCALAR)
+        result = Tensor(backend_of(device).constant(flat, dtype, device), SCALAR)
         result.storage.__class__ = ConstantStorage
         if len(_numbers) >= NUMBER_LIMIT:
             _numbers.clear()

@@ -1,0 +1,154 @@
+"""`jit`: the functions that users call, and which program fits a call."""
+
+from __future__ import annotations
+
+import functools
+import os
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from minigrad.core.device import default_device
+from minigrad.core.dtype import default_float
+from minigrad.errors import ArgumentError, warn
+from minigrad.func.trees import flatten
+from minigrad.jit.entry import Entry
+from minigrad.jit.outside import PLAIN
+from minigrad.jit.program import recording
+from minigrad.runtime import casting
+from minigrad.runtime.many import epoch
+from minigrad.runtime.observers import observed
+from minigrad.runtime.recording import mode
+from minigrad.runtime.tensor import PLAIN as PLAIN_TENSORS
+from minigrad.runtime.tensor import Tensor, describe
+from minigrad.runtime.tracers import stack
+
+MANY = 8  # programs of one function, after which a warning names the argument that changes
+LIMIT = 64  # programs that are kept; past it the older half goes
+_lock = threading.RLock()  # programs are recorded and run one at a time: their tables of addresses are shared
+
+
+def _after_fork_in_child() -> None:
+    global _lock
+    _lock = threading.RLock()  # the old one may be held by a thread that does not exist here
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)
+
+
+class Jitted:
+    """A function whose calls run as recorded programs.
+
+    The first call with arguments of a kind runs eagerly, the second is recorded, and all later ones run the program.
+
+    programs: for each key of arguments the entries that have been recorded, the newest last.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        functools.update_wrapper(self, function, updated=())
+        self.function = function
+        self.programs: dict[Any, list[Entry]] = {}
+        self.epoch = epoch[0]
+        self.methods: dict[int, tuple[Any, Jitted]] = {}
+        self.warned = False
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the function: as a program where one fits, otherwise eagerly."""
+        if recording.program is not None or stack.transforms or not plainly_called():
+            return self.function(*args, **kwargs)  # a part of what is recorded, differentiated or watched
+        leaves, tree = flatten((args, kwargs)) if kwargs else flatten(args)
+        tensors = [x for x in leaves if isinstance(x, Tensor)]
+        for x in tensors:
+            if x.__class__ not in PLAIN_TENSORS or (x.requires_grad and not x.is_variable):
+                return self.function(*args, **kwargs)
+        with _lock:
+            if self.epoch != epoch[0]:
+                self.programs.clear()
+                self.epoch = epoch[0]
+            key = key_of(leaves, repr(tree))
+            entries = self.programs.get(key)
+            if entries is None:
+                self.first(key, leaves)
+                return self.function(*args, **kwargs)
+            for entry in reversed(entries):
+                if entry.outside.unchanged() and entry.fits(*tensors):
+                    return entry.call(*tensors)
+            entry = Entry(self.function, args, kwargs)
+            entries[:] = [*entries[1 - MANY :], entry]
+            return entry.call(*tensors)
+
+    def first(self, key: Any, leaves: list[Any]) -> None:
+        """Note the first call with arguments of a kind."""
+        if len(self.programs) >= LIMIT:
+            for old in list(self.programs)[: LIMIT // 2]:
+                del self.programs[old]
+        self.programs[key] = []
+        if len(self.programs) > MANY and not self.warned:
+            self.warned = True
+            keys = list(self.programs)
+            changing = [part for part, other in zip(keys[-1], keys[-2]) if part != other] or ["their number"]
+            warn(
+                f"jit: {self.__name__} has been called with {len(keys)} kinds of arguments, and each needs a program; "  # type: ignore[attr-defined]
+                f"the last two differ in {changing[0]!r}. Pass numbers that change as 0-d tensors, and tensors in "
+                f"few shapes"
+            )
+
+    def __get__(self, owner: Any, kind: Any = None) -> Any:
+        """Return the function for an object whose method it is, with programs of its own."""
+        if owner is None:
+            return self
+        held = self.methods.get(id(owner))
+        if held is None or held[0] is not owner:
+            held = self.methods[id(owner)] = owner, Jitted(self.function.__get__(owner, kind))
+        return held[1]
+
+    def __repr__(self) -> str:
+        count = sum(map(len, self.programs.values()))
+        return f"<jit {getattr(self, '__name__', 'function')}: {count} program{'s' * (count != 1)}>"
+
+
+def plainly_called() -> bool:
+    """Return whether nothing watches or changes calls: no debug mode, no film, no block of autocast."""
+    return not observed.calling and not observed.called and casting.current() is None
+
+
+def key_of(leaves: list[Any], tree: str) -> tuple[Any, ...]:
+    """Return the kind of some arguments: how they are nested, the layouts and dtypes of tensors, and other values.
+
+    The offset of a tensor does not count, unless it shares memory with another argument.
+    """
+    parts: list[Any] = [tree, mode.enabled is not False and bool(mode.enabled), default_float(), default_device()]
+    storages = [x.storage for x in leaves if isinstance(x, Tensor)]
+    for x in leaves:
+        if isinstance(x, Tensor):
+            layout = x.layout
+            first = storages.index(x.storage)
+            alone = storages.count(x.storage) == 1
+            grad = x._grad.layout if x.is_variable and x._grad is not None else None
+            parts.append((
+                layout.shape, None if layout.is_contiguous else layout.strides, x.dtype, x.device, x.__class__,
+                None if alone else (first, layout.offset), grad,
+            ))  # fmt: skip
+        elif isinstance(x, PLAIN):
+            parts.append((type(x), x))
+        elif isinstance(x, (np.ndarray, np.generic)):
+            raise ArgumentError(
+                f"jit: expected tensors, numbers and objects as arguments, got {describe(x)}, whose values a program "
+                f"would not read again; pass mg.from_numpy(array)"
+            )
+        else:
+            parts.append((type(x), id(x)))
+    return tuple(parts)
+
+
+def jit(function: Callable[..., Any]) -> Any:
+    """Record a function once, and run it from then on without Python between its launches."""
+    if isinstance(function, Jitted):
+        return function
+    if not callable(function):
+        raise ArgumentError(f"jit: expected a function, got {describe(function)}")
+    return Jitted(function)
+
