@@ -204,7 +204,7 @@ class Recording:
         """Move the arguments and the tensors outside to twins."""
         arguments = {id(x) for x in self.arguments}
         outside = {x.storage for x in self.outside.tensors.values()}
-        found = [x for x in self.outside.tensors.values() if id(x) not in arguments]
+        found = {id(x): x for x in self.outside.tensors.values() if id(x) not in arguments}
         uses = [x.storage for x in self.arguments]
         for x, real in zip(self.arguments, uses):
             own = uses.count(real) == 1 and real not in outside
@@ -216,7 +216,7 @@ class Recording:
                 x.base = None
             if kind == "argument":
                 self.own.add(real)
-        for x in found:
+        for x in found.values():
             self.replace(x, self.twin_of(x.storage, x, "found"), x.layout)
 
     def twin_of(self, real: Storage, holder: Tensor, kind: str, part: str = "") -> Storage:
