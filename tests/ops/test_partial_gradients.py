@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from op_rows import ROWS
 from op_rows.row import Row
 from op_support import arrays
+from op_table import ROWS
 
 import minigrad as mg
 
