@@ -21,8 +21,7 @@ from minigrad.runtime import casting
 from minigrad.runtime.many import epoch
 from minigrad.runtime.observers import observed
 from minigrad.runtime.recording import mode
-from minigrad.runtime.tensor import PLAIN as PLAIN_TENSORS
-from minigrad.runtime.tensor import Tensor, describe
+from minigrad.runtime.tensor import CONCRETE, Tensor, describe
 from minigrad.runtime.tracers import stack
 
 MANY = 8  # programs of one function, after which a warning names the argument that changes
@@ -62,7 +61,7 @@ class Jitted:
         leaves, tree = flatten((args, kwargs)) if kwargs else flatten(args)
         tensors = [x for x in leaves if isinstance(x, Tensor)]
         for x in tensors:
-            if x.__class__ not in PLAIN_TENSORS or (x.requires_grad and not x.is_variable):
+            if x.__class__ not in CONCRETE or (x.requires_grad and not x.is_variable):
                 return self.function(*args, **kwargs)
         with _lock:
             if self.epoch != epoch[0]:

@@ -24,7 +24,7 @@ from minigrad.core.storage import ConstantStorage
 from minigrad.core.window import Window
 from minigrad.errors import ArgumentError, DTypeError
 from minigrad.runtime.data import refuse_masked, store
-from minigrad.runtime.tensor import PLAIN, Tensor, describe
+from minigrad.runtime.tensor import CONCRETE, PLAIN, Tensor, describe
 
 SCALAR = Layout.contiguous(())
 NUMBERS = frozenset({bool, int, float})
@@ -196,4 +196,4 @@ def forget_numbers() -> None:
 
 def are_plain(*values: Any) -> bool:
     """Return whether all values that are not None are tensors outside transforms."""
-    return PLAIN.issuperset([type(x) for x in values if x is not None])
+    return CONCRETE.issuperset([type(x) for x in values if x is not None])
