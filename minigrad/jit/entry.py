@@ -6,7 +6,7 @@ results would cost more than the kernels of a small step.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from minigrad.autodiff.owning import is_sole_holder
@@ -14,6 +14,7 @@ from minigrad.backends.registry import backend_of
 from minigrad.core.device import CPU
 from minigrad.core.dtype import uint8
 from minigrad.core.layout import Layout
+from minigrad.jit.outside import PLAIN
 from minigrad.jit.program import HostCall
 from minigrad.jit.recorder import Made, Moved, Recording
 from minigrad.jit.tape import Tape
@@ -28,11 +29,15 @@ class Entry:
     """A program of a function, and the function that runs it on tensors.
 
     call: takes the tensor arguments and returns the function's result.
-    fits: takes them, and returns whether layouts and gradients are as they were; `Recording.outside` compares the rest.
+    matches: takes all arguments, and returns whether they are of the kind that was recorded; for `count` arguments, of
+    which those at `tensors` are tensors; count is -1 where arguments are nested.
+    fits: takes the tensors, and returns whether layouts and gradients are as they were; `Recording.outside` compares the rest.
     """
 
     call: Callable[..., Any]
     fits: Callable[..., bool]
+    matches: Callable[..., bool]
+    tensors: list[int]
 
     def __init__(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.recording = made = Recording(function, args, kwargs)
@@ -54,6 +59,9 @@ class Entry:
         self.tape = Tape(self.program, [*self.provided, *self.fresh])
         self.write_call()
         self.write_guard()
+        self.count = -1
+        if not kwargs and not any(isinstance(x, (list, tuple, dict)) for x in args):
+            self.write_match(args)
 
     def holder(self, x: Tensor, name: str) -> str:
         """Return the name of a tensor in the call: an argument's, or `name`, which is bound to it."""
@@ -77,8 +85,9 @@ class Entry:
     def write_call(self) -> None:
         """Write the function that runs the program."""
         made, count = self.recording, len(self.recording.argument_slots)
-        lines = [*self.memory(), *self.draws(), *self.run(), *self.versions(), *self.gradients(made.final, "g")]
-        lines += [*self.results()]
+        versions = [*self.versions()]
+        lines = [*self.memory(), *self.draws(), "try:", *indented(self.run()), "finally:", *indented(versions or ["pass"])]
+        lines += [*self.gradients(made.final, "g"), *self.results()]
         head = f"def call({', '.join([f'x{k}' for k in range(count)])}):"
         self.text = "\n    ".join([head, *lines])
         exec(compile(self.text, "<minigrad program>", "exec"), self.bound)
@@ -89,7 +98,7 @@ class Entry:
         bound, made = self.bound, self.recording
         for k, slot in enumerate(self.fresh):
             memory = self.program.memory[slot]
-            bound[f"make{k}"] = backend_of(CPU).maker(memory.numel, memory.dtype, CPU)
+            bound[f"make{k}"] = backend_of(memory.device).maker(memory.numel, memory.dtype, memory.device)
             yield f"s{k} = make{k}()"
         bound["make_arena"] = backend_of(CPU).maker(max(1, self.tape.arena), uint8, CPU)
         yield "arena = make_arena()"
@@ -192,6 +201,33 @@ class Entry:
         exec(compile(f"{head}\n    return {' and '.join(tests) or True}", "<minigrad guard>", "exec"), bound)
         self.fits = bound["fits"]
 
+    def write_match(self, args: tuple[Any, ...]) -> None:
+        """Write the function that compares the arguments of a call with those of the recording, if none is nested."""
+        bound, made = self.bound, self.recording
+        tests: list[str] = []
+        tensors = [k for k, x in enumerate(args) if isinstance(x, Tensor)]
+        for k, x in enumerate(args):
+            bound[f"a{k}_class"] = x.__class__
+            tests.append(f"a{k}.__class__ is a{k}_class")
+            if not isinstance(x, Tensor):
+                bound[f"a{k}"] = x
+                tests.append(f"a{k} == a{k}_value" if isinstance(x, PLAIN) else f"a{k} is a{k}_value")
+                bound[f"a{k}_value"] = x
+                continue
+            layout = made.moved[id(x)].layout
+            bound |= {f"a{k}_layout": layout, f"a{k}_shape": layout.shape, f"a{k}_strides": layout.strides}
+            bound |= {f"a{k}_dtype": x.dtype, f"a{k}_device": x.device}
+            own = made.argument_slots[tensors.index(k)][1]
+            like = f" or a{k}.layout.shape == a{k}_shape and a{k}.layout.strides == a{k}_strides" if own else ""
+            tests.append(f"(a{k}.layout is a{k}_layout{like})")
+            tests.append(f"a{k}.dtype is a{k}_dtype and a{k}.device is a{k}_device")
+            tests.append("True" if x.is_variable else f"not a{k}.requires_grad")
+            tests += [f"a{k}.storage {'is' if args[j].storage is x.storage else 'is not'} a{j}.storage"
+                      for j in tensors if j < k]  # fmt: skip
+        head = f"def matches({', '.join([f'a{k}' for k in range(len(args))])}):"
+        exec(compile(f"{head}\n    return {' and '.join(tests) or True}", "<minigrad match>", "exec"), bound)
+        self.matches, self.count, self.tensors = bound["matches"], len(args), tensors
+
     def tests_of(self, moved: Moved, name: str) -> Iterator[str]:
         """Yield what must hold of one tensor, and of its gradient if it is a Var."""
         x, made = moved.x, self.recording
@@ -206,6 +242,11 @@ class Entry:
             yield f"{shown}._grad.layout is {name}_grad"
             if made.storages[moved.grad.storage].buffer.number in made.versions:
                 yield f"is_sole_holder({shown}, '_grad')"  # a gradient that is added to in place
+
+
+def indented(lines: Iterable[str]) -> list[str]:
+    """Return the lines of a block."""
+    return [f"    {line}" for line in lines]
 
 
 def moved(layout: Layout, offset: int) -> Layout:

@@ -43,13 +43,16 @@ class Jitted:
 
     The first call with arguments of a kind runs eagerly, the second is recorded, and all later ones run the program.
 
-    programs: for each key of arguments the entries that have been recorded, the newest last.
+    programs: for each kind of arguments the entries that have been recorded, the newest last.  last: the one that ran
+    last.  modes: what the programs depend on besides.  methods: for an object whose method it is, its own.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
         functools.update_wrapper(self, function, updated=())
         self.function = function
         self.programs: dict[Any, list[Entry]] = {}
+        self.last: Entry | None = None
+        self.modes: tuple[Any, ...] = ()
         self.epoch = epoch[0]
         self.methods: dict[int, tuple[Any, Jitted]] = {}
         self.warned = False
@@ -58,28 +61,42 @@ class Jitted:
         """Run the function: as a program where one fits, otherwise eagerly."""
         if recording.program is not None or stack.transforms or not plainly_called():
             return self.function(*args, **kwargs)  # a part of what is recorded, differentiated or watched
-        leaves, tree = flatten((args, kwargs)) if kwargs else flatten(args)
+        last = self.last
+        if last is not None and last.count == len(args) and not kwargs and last.matches(*args):
+            tensors = args if len(last.tensors) == len(args) else [args[k] for k in last.tensors]
+            if self.modes == (bool(mode.enabled), default_float(), default_device(), epoch[0]):
+                with _lock:
+                    if last.outside.unchanged() and last.fits(*tensors):
+                        return last.call(*tensors)
+        return self.look_up(args, kwargs)
+
+    def look_up(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run the program for the kind of the arguments, or record it; the first call of a kind runs eagerly."""
+        leaves, tree = flatten((args, kwargs))
         tensors = [x for x in leaves if isinstance(x, Tensor)]
         for x in tensors:
             if x.__class__ not in CONCRETE or (x.requires_grad and not x.is_variable):
                 return self.function(*args, **kwargs)
         with _lock:
-            if self.epoch != epoch[0]:
-                self.programs.clear()
-                self.epoch = epoch[0]
-            key = key_of(leaves, repr(tree))
+            modes = bool(mode.enabled), default_float(), default_device(), epoch[0]
+            if self.modes != modes:
+                self.last, self.modes = None, modes
+                if self.epoch != epoch[0]:
+                    self.programs.clear()
+                    self.epoch = epoch[0]
+            key = key_of(leaves, repr(tree), modes)
             entries = self.programs.get(key)
-            if entries is None:
-                self.first(key, leaves)
-                return self.function(*args, **kwargs)
-            for entry in reversed(entries):
-                if entry.outside.unchanged() and entry.fits(*tensors):
-                    return entry.call(*tensors)
-            entry = Entry(self.function, args, kwargs)
-            entries[:] = [*entries[1 - MANY :], entry]
-            return entry.call(*tensors)
+            if entries is not None:
+                entry = next((e for e in reversed(entries) if e.outside.unchanged() and e.fits(*tensors)), None)
+                if entry is None:
+                    entry = Entry(self.function, args, kwargs)
+                    entries[:] = [*entries[1 - MANY :], entry]
+                self.last = entry
+                return entry.call(*tensors)
+            self.first(key)
+        return self.function(*args, **kwargs)
 
-    def first(self, key: Any, leaves: list[Any]) -> None:
+    def first(self, key: Any) -> None:
         """Note the first call with arguments of a kind."""
         if len(self.programs) >= LIMIT:
             for old in list(self.programs)[: LIMIT // 2]:
@@ -101,6 +118,8 @@ class Jitted:
             return self
         held = self.methods.get(id(owner))
         if held is None or held[0] is not owner:
+            if len(self.methods) >= LIMIT:
+                self.methods.clear()
             held = self.methods[id(owner)] = owner, Jitted(self.function.__get__(owner, kind))
         return held[1]
 
@@ -114,12 +133,12 @@ def plainly_called() -> bool:
     return not observed.calling and not observed.called and casting.current() is None
 
 
-def key_of(leaves: list[Any], tree: str) -> tuple[Any, ...]:
+def key_of(leaves: list[Any], tree: str, modes: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return the kind of some arguments: how they are nested, the layouts and dtypes of tensors, and other values.
 
     The offset of a tensor does not count, unless it shares memory with another argument.
     """
-    parts: list[Any] = [tree, mode.enabled is not False and bool(mode.enabled), default_float(), default_device()]
+    parts: list[Any] = [tree, *modes]
     storages = [x.storage for x in leaves if isinstance(x, Tensor)]
     for x in leaves:
         if isinstance(x, Tensor):

@@ -84,7 +84,7 @@ class Outside:
         elif not isinstance(x, (*PLAIN, np.ndarray, np.generic, ModuleType)) and depth <= DEPTH and id(x) not in self.seen:
             self.seen.add(id(x))
             for name, value in self.children(x):
-                self.visit(value, way + name, depth + 1)
+                self.visit(value, way + name, depth if isinstance(x, Module) else depth + 1)
 
     def children(self, x: Any) -> Iterator[tuple[str, Any]]:
         """Yield what an object holds, and note what has to stay."""

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from minigrad.backends import registry
 from minigrad.backends.base import Backend
 from minigrad.backends.launch import Launch
-from minigrad.core.device import Device
+from minigrad.core.device import CPU, Device
 from minigrad.core.dtype import DType
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
@@ -48,13 +48,14 @@ class Memory(NamedTuple):
     """What a program knows of a slot.
 
     kind: "temporary" (allocated while the function ran), "argument", "found" (outside of the function), "constant" or
-    "drawn" (the state of a generator).  value: the elements of a constant; of found memory its storage.
+    "drawn" (the state of a generator).  value: the elements of a constant.  device: the real one.
     """
 
     numel: int
     dtype: DType
     kind: str
-    value: Any = None
+    value: Any
+    device: Device
 
     @property
     def nbytes(self) -> int:
@@ -93,10 +94,10 @@ class Program:
         self.draws: list[tuple[Any, int, int]] = []
         self.taken: dict[Any, int] = {}
 
-    def new(self, numel: int, dtype: DType, kind: str, value: Any = None) -> Slot:
+    def new(self, numel: int, dtype: DType, kind: str, device: Device = CPU) -> Slot:
         """Return a new slot."""
         slot = Slot(numel, dtype)
-        self.memory[slot.number] = Memory(max(1, numel), dtype, kind, value)
+        self.memory[slot.number] = Memory(max(1, numel), dtype, kind, None, device)
         return slot
 
     def add(self, launch: Launch, buffers: tuple[Any, ...]) -> bool:
@@ -114,7 +115,7 @@ class Program:
                     f"{user_line()}: jit: a tensor from an earlier recording was used; it has no values, so return "
                     f"tensors from the function instead of storing them elsewhere"
                 )
-            self.memory[slot.number] = Memory(max(1, slot.size), slot.dtype, "constant", slot.value)
+            self.memory[slot.number] = Memory(max(1, slot.size), slot.dtype, "constant", slot.value, CPU)
         return int(slot.number)
 
 
@@ -147,17 +148,17 @@ UNSHARED: Any = Unshared()
 
 
 class RecordingBackend(Backend):
-    """The backend of a twin.  real: the backend whose launches are recorded."""
+    """The backend of a twin.  real: the backend whose launches are recorded.  device: of which it is the twin."""
 
-    def __init__(self, real: Backend) -> None:
-        self.real = real
+    def __init__(self, real: Backend, device: Device) -> None:
+        self.real, self.device = real, device
 
     @property
     def preparer(self) -> Backend:
         return self.real
 
     def allocate(self, numel: int, dtype: DType, device: Device) -> Storage:
-        return Storage(current().new(numel, dtype, "temporary"), dtype, device, UNSHARED, numel)
+        return Storage(current().new(numel, dtype, "temporary", self.device), dtype, device, UNSHARED, numel)
 
     def from_host(self, values: NDArray[Any], dtype: DType, device: Device) -> Storage:
         """Return memory that each call fills: eager mode makes it anew, and may write into it."""
@@ -199,7 +200,7 @@ def twin_of(device: Device) -> Device:
     real = registry.backend_of(device)
     twin, backend = _twins.get(device, (None, None))
     if twin is None or backend is None or backend.real is not real:
-        twin, backend = twin or Device(device.kind, device.index), RecordingBackend(real)
+        twin, backend = twin or Device(device.kind, device.index), RecordingBackend(real, device)
         _twins[device] = twin, backend
     registry.serve_device(twin, backend)
     return twin

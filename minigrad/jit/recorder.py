@@ -225,7 +225,7 @@ class Recording:
         if twin is None:
             if real.device not in self.twins:
                 raise RecordingError(f"jit: programs run on {' and '.join(map(str, DEVICES))}, got a tensor on {real.device}")
-            slot = self.program.new(real.numel, real.dtype, kind)
+            slot = self.program.new(real.numel, real.dtype, kind, real.device)
             allocator = UNSHARED if real.allocator is not None else None
             twin = self.storages[real] = Storage(slot, real.dtype, self.twins[real.device], allocator)
             twin.version, twin.tracked = real.version, real.tracked

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.launch import Constant, Launch
-from minigrad.backends.parallel import guarded
+from minigrad.backends.parallel import guarded_program
 from minigrad.jit.program import HostCall, Item, Program
 from minigrad.jit.runner import NO_MEMORY, Row, Table
 
@@ -128,12 +128,7 @@ class Tape:
         """Return a step that runs some rows, and raises the error of eager mode for an index that is out of range."""
         table = Table(rows)
         self.tables.append(table)
-        call: Callable[..., int] = table.call
-        if table.shared:
-            identity = np.array([id(table)], np.int64)
-            shared, serial = without_identity(table.call), without_identity(table.serial)
-            launch = guarded(shared, lambda: serial)
-            call = lambda *buffers: launch(*buffers, identity)  # noqa: E731
+        call = guarded_program(table.call, table.serial) if table.shared else table.call
 
         def run(buffers: Sequence[Any]) -> None:
             row = call(*buffers)
@@ -160,11 +155,6 @@ class Tape:
         if limits is None:
             return IndexError(f"{item.line}: jit: an index was out of range in {item.launch!r}")
         return limits.error(tuple([self.array(slot, buffers) for slot in item.slots]))
-
-
-def without_identity(call: Callable[..., int]) -> Callable[..., int]:
-    """Return a function that leaves the last argument out: it identifies the launch for the guard."""
-    return lambda *buffers: call(*buffers[:-1])
 
 
 def python_runs(item: Item) -> bool:
