@@ -36,6 +36,7 @@ from minigrad.core.layout import Layout as Layout
 from minigrad.api.legacy import LongTensor as LongTensor
 from minigrad.core.allocator import MemoryStats as MemoryStats
 from minigrad.errors import MinigradError as MinigradError
+from minigrad.errors import RecordingError as RecordingError
 from minigrad.errors import ShapeError as ShapeError
 from minigrad.api.legacy import ShortTensor as ShortTensor
 from minigrad.core.shape import Size as Size
@@ -58,6 +59,7 @@ from minigrad import distributed as distributed
 from minigrad import distributions as distributions
 from minigrad import func as func
 from minigrad.runtime.inference import inference_mode as inference_mode
+from minigrad import jit as jit
 from minigrad import linalg as linalg
 from minigrad import nn as nn
 from minigrad import optim as optim

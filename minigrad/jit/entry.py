@@ -86,7 +86,14 @@ class Entry:
         """Write the function that runs the program."""
         made, count = self.recording, len(self.recording.argument_slots)
         versions = [*self.versions()]
-        lines = [*self.memory(), *self.draws(), "try:", *indented(self.run()), "finally:", *indented(versions or ["pass"])]
+        lines = [
+            *self.memory(),
+            *self.draws(),
+            "try:",
+            *indented(self.run()),
+            "finally:",
+            *indented(versions or ["pass"]),
+        ]
         lines += [*self.gradients(made.final, "g"), *self.results()]
         head = f"def call({', '.join([f'x{k}' for k in range(count)])}):"
         self.text = "\n    ".join([head, *lines])

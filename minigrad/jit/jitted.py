@@ -169,4 +169,3 @@ def jit(function: Callable[..., Any]) -> Any:
     if not callable(function):
         raise ArgumentError(f"jit: expected a function, got {describe(function)}")
     return Jitted(function)
-

@@ -7,13 +7,14 @@ into the tensors do not matter, since a program reads their memory at each call.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from operator import is_
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
 
+from minigrad.errors import RecordingError
 from minigrad.nn.modules.module import Module
 from minigrad.optim.optimizer import Optimizer
 from minigrad.runtime.changes import changes
@@ -27,13 +28,26 @@ MISSING = object()
 class Part:
     """Something that was walked through.
 
-    read: returns what it holds now.  held: what it held.
+    way: to it.  read: returns what it holds now.  held: what it held.  names: of what it holds, as a suffix of the way.
     """
 
-    __slots__ = ("held", "read")
+    __slots__ = ("held", "names", "read", "way")
 
-    def __init__(self, read: Callable[[], list[Any]]) -> None:
-        self.read, self.held = read, read()
+    def __init__(self, way: str, read: Callable[[], list[Any]], names: Sequence[str] = ()) -> None:
+        self.way, self.read, self.held, self.names = way, read, read(), names
+
+    def change(self) -> str | None:
+        """Return what holds something else now, with the values of numbers; None if nothing does."""
+        now = self.read()
+        for k, (a, b) in enumerate(zip(self.held, now)):
+            if not same(a, b):
+                name = f"{self.way}{self.names[k] if k < len(self.names) else ''}"
+                return f"{name} from {a!r} to {b!r}" if isinstance(a, PLAIN) and isinstance(b, PLAIN) else name
+        return (
+            f"{self.way}, which holds {len(now)} objects instead of {len(self.held)}"
+            if len(now) != len(self.held)
+            else None
+        )
 
     def unchanged(self) -> bool:
         """Return whether it holds the same objects, or equal numbers."""
@@ -81,54 +95,59 @@ class Outside:
             base = x.base
             if isinstance(base, Tensor):
                 self.tensors.setdefault(f"{way}.base", base)
-        elif not isinstance(x, (*PLAIN, np.ndarray, np.generic, ModuleType)) and depth <= DEPTH and id(x) not in self.seen:
+        elif (
+            not isinstance(x, (*PLAIN, np.ndarray, np.generic, ModuleType))
+            and depth <= DEPTH
+            and id(x) not in self.seen
+        ):
             self.seen.add(id(x))
-            for name, value in self.children(x):
+            for name, value in self.children(x, way):
                 self.visit(value, way + name, depth if isinstance(x, Module) else depth + 1)
 
-    def children(self, x: Any) -> Iterator[tuple[str, Any]]:
+    def children(self, x: Any, way: str) -> Iterator[tuple[str, Any]]:
         """Yield what an object holds, and note what has to stay."""
         if isinstance(x, (list, tuple)):
-            yield from self.items(x)
+            yield from self.items(x, way)
         elif isinstance(x, dict):
-            self.parts.append(Part(lambda: [*x, *x.values()]))
+            self.parts.append(Part(way, lambda: [*x, *x.values()]))
             yield from [(f"[{key!r}]", value) for key, value in x.items()]
         elif isinstance(x, MethodType):
-            yield from [("", x.__self__), ("", x.__func__)]
+            self.visit(x.__self__, "self", 0)
+            yield "", x.__func__
         elif isinstance(x, FunctionType):
-            yield from self.variables(x)
+            yield from self.variables(x, way)
         elif isinstance(x, Module):
-            yield from self.members(x)
+            yield from self.members(x, way)
         elif isinstance(x, Optimizer):
             yield from [("", group["params"]) for group in x.param_groups]
         elif isinstance(x, type):
-            yield from self.attributes(x) if of_user(x) else ()
+            yield from self.attributes(x, way) if of_user(x) else ()
         elif hasattr(x, "__wrapped__") and callable(x):
             yield "", x.__wrapped__
         elif of_user(type(x)):
-            yield from self.attributes(x)
+            yield from self.attributes(x, way)
             yield "", type(x)
 
-    def items(self, x: Any) -> Iterator[tuple[str, Any]]:
+    def items(self, x: Any, way: str) -> Iterator[tuple[str, Any]]:
         """Yield the items of a list or tuple."""
         if isinstance(x, list):
-            self.parts.append(Part(lambda: list(x)))
+            self.parts.append(Part(way, lambda: list(x)))
         yield from [(f"[{k}]", value) for k, value in enumerate(x)]
 
-    def attributes(self, x: Any) -> Iterator[tuple[str, Any]]:
+    def attributes(self, x: Any, way: str) -> Iterator[tuple[str, Any]]:
         """Yield the attributes of an object, or of a class that a user wrote."""
         values = getattr(x, "__dict__", None)
         if values is not None:
-            self.parts.append(Part(lambda: list(vars(x).values())))
+            self.parts.append(Part(way, lambda: list(vars(x).values()), [f".{name}" for name in values]))
             yield from [(f".{name}", value) for name, value in values.items() if not name.startswith("__")]
         for kind in type(x).__mro__ if not isinstance(x, type) else ():
             slots = kind.__dict__.get("__slots__", ())
             slots = [name for name in ((slots,) if isinstance(slots, str) else slots) if not name.startswith("__")]
             if slots:
-                self.parts.append(Part(lambda names=tuple(slots): [getattr(x, name, None) for name in names]))
+                self.parts.append(Part(way, lambda names=tuple(slots): [getattr(x, name, None) for name in names]))
                 yield from [(f".{name}", getattr(x, name, None)) for name in slots]
 
-    def variables(self, x: FunctionType) -> Iterator[tuple[str, Any]]:
+    def variables(self, x: FunctionType, way: str) -> Iterator[tuple[str, Any]]:
         """Yield the variables that a function reads, of those around it and of its module, and its defaults."""
         if (x.__module__ or "").partition(".")[0] == "minigrad":
             return
@@ -141,14 +160,14 @@ class Outside:
             self.names.append((scope, name, scope[name]))
             yield name, scope[name]
         if x.__defaults__ or x.__kwdefaults__:
-            self.parts.append(Part(lambda: [x.__defaults__, *(x.__kwdefaults__ or {}).values()]))
+            self.parts.append(Part(way, lambda: [x.__defaults__, *(x.__kwdefaults__ or {}).values()]))
             yield from [("", each) for each in (*(x.__defaults__ or ()), *(x.__kwdefaults__ or {}).values())]
         if hasattr(x, "__wrapped__"):
             yield "", x.__wrapped__
 
-    def members(self, x: Module) -> Iterator[tuple[str, Any]]:
+    def members(self, x: Module, way: str) -> Iterator[tuple[str, Any]]:
         """Yield the attributes of a module and its methods; one count says whether any module has changed."""
-        self.modules.append(Part(lambda: list(vars(x).values())))
+        self.modules.append(Part(way, lambda: list(vars(x).values()), [f".{name}" for name in vars(x)]))
         for name, value in vars(x).items():
             if isinstance(value, (Tensor, Module)) or not name.startswith("_"):
                 yield f".{name}", value
@@ -160,6 +179,21 @@ class Outside:
                 yield "", kind
 
     # ---- the comparison
+
+    def check(self) -> None:
+        """Raise for what the function has changed itself: a program would not change it again."""
+        changed = [
+            f"{name} from {value!r}" for scope, name, value in self.names if not same(scope.get(name, MISSING), value)
+        ]
+        changed += [part.change() for part in [*self.parts, *self.modules] if part.change()]  # type: ignore[misc]
+        changed += [
+            "a variable of an enclosing function" for cell, value in self.cells if not same(content(cell), value)
+        ]
+        if changed:
+            raise RecordingError(
+                f"jit: the function changes {changed[0]}, which a program would not do again; keep a number that changes "
+                f"as a 0-d tensor and write it in place, return tensors, or do it outside of the function"
+            )
 
     def unchanged(self) -> bool:
         """Return whether the same objects are found as then."""
@@ -195,4 +229,11 @@ def names_of(code: CodeType) -> set[str]:
 
 def of_user(kind: type) -> bool:
     """Return whether a class is neither Python's nor a library's whose objects hold no tensors of the user."""
-    return kind.__module__.partition(".")[0] not in {"builtins", "minigrad", "numpy", "collections", "functools", "typing"}
+    return kind.__module__.partition(".")[0] not in {
+        "builtins",
+        "minigrad",
+        "numpy",
+        "collections",
+        "functools",
+        "typing",
+    }

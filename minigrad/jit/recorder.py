@@ -126,7 +126,14 @@ class Moved:
     __slots__ = ("base", "device", "grad", "layout", "now", "op", "storage", "x")
 
     def __init__(self, x: Tensor) -> None:
-        self.x, self.storage, self.device, self.layout, self.op, self.base = x, x.storage, x.device, x.layout, x.op, x.base
+        self.x, self.storage, self.device, self.layout, self.op, self.base = (
+            x,
+            x.storage,
+            x.device,
+            x.layout,
+            x.op,
+            x.base,
+        )
         self.grad: Tensor | None = x._grad if isinstance(x, Var) else None
         self.now: Tensor | None = None
 
@@ -163,6 +170,7 @@ class Recording:
             with self.recorded(draws):
                 result = function(*args, **kwargs)
             draws.check()
+            self.outside.check()
             self.leaves, self.tree = flatten(result)
             self.results = [self.result_of(x) for x in self.leaves]
             self.final = self.gradients()
@@ -224,7 +232,9 @@ class Recording:
         twin = self.storages.get(real)
         if twin is None:
             if real.device not in self.twins:
-                raise RecordingError(f"jit: programs run on {' and '.join(map(str, DEVICES))}, got a tensor on {real.device}")
+                raise RecordingError(
+                    f"jit: programs run on {' and '.join(map(str, DEVICES))}, got a tensor on {real.device}"
+                )
             slot = self.program.new(real.numel, real.dtype, kind, real.device)
             allocator = UNSHARED if real.allocator is not None else None
             twin = self.storages[real] = Storage(slot, real.dtype, self.twins[real.device], allocator)

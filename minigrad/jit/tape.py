@@ -200,4 +200,3 @@ def arena_of(uses: Sequence[Sequence[int]], size: Callable[[int], int]) -> tuple
         placed.append((at, at + nbytes, first, last))
         offsets[slot] = at
     return offsets, max([high for _, high, _, _ in placed], default=0)
-

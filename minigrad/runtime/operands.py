@@ -24,7 +24,7 @@ from minigrad.core.storage import ConstantStorage
 from minigrad.core.window import Window
 from minigrad.errors import ArgumentError, DTypeError
 from minigrad.runtime.data import refuse_masked, store
-from minigrad.runtime.tensor import CONCRETE, PLAIN, Tensor, describe
+from minigrad.runtime.tensor import CONCRETE, Tensor, describe
 
 SCALAR = Layout.contiguous(())
 NUMBERS = frozenset({bool, int, float})
