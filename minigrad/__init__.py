@@ -162,8 +162,8 @@ _document_all(globals())
 _document_all(vars(Tensor))
 del globals()["dist"]  # the package of that name can be called as the function, `mg.dist(x, y)`
 
-_MODULES = ("amp", "array_api", "autograd", "backends", "cuda", "data", "dist", "distributed", "distributions", "func", "jit",
-            "linalg", "nn", "optim", "random", "special", "testing", "utils", "viz")  # fmt: skip
+_MODULES = ("amp", "array_api", "autograd", "backends", "cuda", "data", "dist", "distributed", "distributions", "func",
+            "jit", "linalg", "nn", "optim", "random", "special", "testing", "utils", "viz")  # fmt: skip
 __all__ = sorted({
     *_MODULES, *LATER,
     *[name for name, value in globals().items() if not name.startswith("_") and name not in _HIDDEN],

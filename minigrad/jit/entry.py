@@ -31,7 +31,8 @@ class Entry:
     call: takes the tensor arguments and returns the function's result.
     matches: takes all arguments, and returns whether they are of the kind that was recorded; for `count` arguments, of
     which those at `tensors` are tensors; count is -1 where arguments are nested.
-    fits: takes the tensors, and returns whether layouts and gradients are as they were; `Recording.outside` compares the rest.
+    fits: takes the tensors, and returns whether layouts and gradients are as they were; `Recording.outside` compares
+    the rest.
     """
 
     call: Callable[..., Any]
@@ -173,7 +174,8 @@ class Entry:
     def results(self) -> Iterator[str]:
         """Write the lines that make the results."""
         made = self.recording
-        names, seen = [], {}
+        names: list[str] = []
+        seen: dict[int, str] = {}
         for k, leaf in enumerate(made.results):
             name = f"y{k}"
             if isinstance(leaf, Made):
@@ -198,7 +200,7 @@ class Entry:
         bound, made = self.bound, self.recording
         tests: list[str] = []
         bound |= {"is_sole_holder": is_sole_holder, "outside": set(made.storages) - made.own}
-        for k, (x, (_, own)) in enumerate(zip(made.arguments, made.argument_slots)):
+        for k, x in enumerate(made.arguments):
             real, found = made.moved[id(x)], f"x{k}.storage in outside"
             bound[f"x{k}_layout"] = real.layout
             tests.append(f"not {found}" if real.storage in made.own else f"{found} and x{k}.layout is x{k}_layout")

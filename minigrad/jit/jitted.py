@@ -23,6 +23,7 @@ from minigrad.runtime.observers import observed
 from minigrad.runtime.recording import mode
 from minigrad.runtime.tensor import CONCRETE, Tensor, describe
 from minigrad.runtime.tracers import stack
+from minigrad.runtime.var import Var
 
 MANY = 8  # programs of one function, after which a warning names the argument that changes
 LIMIT = 64  # programs that are kept; past it the older half goes
@@ -60,7 +61,7 @@ class Jitted:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the function: as a program where one fits, otherwise eagerly."""
         if recording.program is not None or stack.transforms or not plainly_called():
-            return self.function(*args, **kwargs)  # a part of what is recorded, differentiated or watched
+            return self.function(*args, **kwargs)  # inside a recording, a transform or an observed block
         last = self.last
         if last is not None and last.count == len(args) and not kwargs and last.matches(*args):
             tensors = args if len(last.tensors) == len(args) else [args[k] for k in last.tensors]
@@ -129,7 +130,7 @@ class Jitted:
 
 
 def plainly_called() -> bool:
-    """Return whether nothing watches or changes calls: no debug mode, no film, no block of autocast."""
+    """Return whether nothing watches or changes calls: outside of debug mode, the stepper and autocast."""
     return not observed.calling and not observed.called and casting.current() is None
 
 
@@ -145,7 +146,8 @@ def key_of(leaves: list[Any], tree: str, modes: tuple[Any, ...]) -> tuple[Any, .
             layout = x.layout
             first = storages.index(x.storage)
             alone = storages.count(x.storage) == 1
-            grad = x._grad.layout if x.is_variable and x._grad is not None else None
+            held = x.grad if isinstance(x, Var) else None
+            grad = None if held is None else held.layout
             parts.append((
                 layout.shape, None if layout.is_contiguous else layout.strides, x.dtype, x.device, x.__class__,
                 None if alone else (first, layout.offset), grad,
@@ -163,7 +165,54 @@ def key_of(leaves: list[Any], tree: str, modes: tuple[Any, ...]) -> tuple[Any, .
 
 
 def jit(function: Callable[..., Any]) -> Any:
-    """Record a function once, and run it from then on without Python between its launches."""
+    """Record a function once, and run it from then on as a list of launches, without Python between them.
+
+    The first call with arguments of a kind runs eagerly, the second is recorded, later ones run the program.  Arguments
+    are of one kind if shapes, strides, dtypes and devices of tensors and the values of all others are equal.  Each
+    result has the bits of eager mode.
+
+    Parameters
+    ----------
+    function : callable
+        A function, a method or a module; `@mg.jit` decorates one.  It may compute gradients, write tensors in place,
+        draw random numbers, and call steps of optimizers and schedules.
+
+    Returns
+    -------
+    Jitted
+        A function of the same arguments.
+
+    Raises
+    ------
+    ArgumentError
+        If `function` cannot be called, or an argument is a NumPy array.
+    RecordingError
+        At the second call, if a program could not repeat what the function does: it reads the value of a tensor,
+        changes a number or a list, uses a tensor that cannot be found, or returns one with a graph.
+
+    Notes
+    -----
+    A tensor that is not an argument is found through the variables, attributes and containers that the function names.
+    If another tensor or number is there later, the function is recorded again; values that were written count at once.
+    Other effects, such as `print`, happen while recording only.  In a transform, in another jitted function, in
+    autocast or debug mode, the function itself runs.
+
+    Gradient: compute it in the function.  A call with an argument that has a graph runs eagerly.
+
+    Examples
+    --------
+    >>> w = mg.Var([1.0, 2.0])
+    >>> @mg.jit
+    ... def step(x):
+    ...     w.grad = None
+    ...     loss = (w * x).sum()
+    ...     loss.backward()
+    ...     with mg.no_grad():
+    ...         w.sub_(w.grad * 0.5)
+    ...     return loss
+    >>> [step(mg.tensor([1.0, 1.0])).item() for _ in range(4)]
+    [3.0, 2.0, 1.0, 0.0]
+    """
     if isinstance(function, Jitted):
         return function
     if not callable(function):

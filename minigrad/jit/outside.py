@@ -1,6 +1,6 @@
-"""What does a function read that is not an argument?  Tensors and numbers in closures, globals, attributes and modules.
+"""Find the tensors and numbers that a function reads besides its arguments: closures, globals, attributes, modules.
 
-`Outside` walks from a function to every tensor that its code can reach by name, and keeps what it found on the way.
+`Outside` walks from a function to every tensor that its code can reach by name, and keeps every object on the way.
 A later call compares: as long as the same objects are found, a program that was recorded fits.  Values that are written
 into the tensors do not matter, since a program reads their memory at each call.
 """
@@ -8,6 +8,7 @@ into the tensors do not matter, since a program reads their memory at each call.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from operator import is_
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -28,7 +29,7 @@ MISSING = object()
 class Part:
     """Something that was walked through.
 
-    way: to it.  read: returns what it holds now.  held: what it held.  names: of what it holds, as a suffix of the way.
+    way: to it.  read: returns the objects that it holds now.  held: those that it held.  names: theirs, as suffixes.
     """
 
     __slots__ = ("held", "names", "read", "way")
@@ -144,7 +145,7 @@ class Outside:
             slots = kind.__dict__.get("__slots__", ())
             slots = [name for name in ((slots,) if isinstance(slots, str) else slots) if not name.startswith("__")]
             if slots:
-                self.parts.append(Part(way, lambda names=tuple(slots): [getattr(x, name, None) for name in names]))
+                self.parts.append(Part(way, partial(attributes_of, x, slots)))
                 yield from [(f".{name}", getattr(x, name, None)) for name in slots]
 
     def variables(self, x: FunctionType, way: str) -> Iterator[tuple[str, Any]]:
@@ -181,7 +182,7 @@ class Outside:
     # ---- the comparison
 
     def check(self) -> None:
-        """Raise for what the function has changed itself: a program would not change it again."""
+        """Raise if the function itself has changed an object: a program would not change it again."""
         changed = [
             f"{name} from {value!r}" for scope, name, value in self.names if not same(scope.get(name, MISSING), value)
         ]
@@ -191,8 +192,8 @@ class Outside:
         ]
         if changed:
             raise RecordingError(
-                f"jit: the function changes {changed[0]}, which a program would not do again; keep a number that changes "
-                f"as a 0-d tensor and write it in place, return tensors, or do it outside of the function"
+                f"jit: the function changes {changed[0]}, which a program would not do again; keep a number that "
+                f"changes as a 0-d tensor and write it in place, return tensors, or do it outside of the function"
             )
 
     def unchanged(self) -> bool:
@@ -208,6 +209,11 @@ class Outside:
                 return False
             self.count = changes.count
         return True
+
+
+def attributes_of(x: Any, names: Sequence[str]) -> list[Any]:
+    """Return some attributes of an object, None for those that it does not have."""
+    return [getattr(x, name, None) for name in names]
 
 
 def content(cell: Any) -> Any:

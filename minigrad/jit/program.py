@@ -45,7 +45,7 @@ class Slot:
 
 
 class Memory(NamedTuple):
-    """What a program knows of a slot.
+    """The description of a slot.
 
     kind: "temporary" (allocated while the function ran), "argument", "found" (outside of the function), "constant" or
     "drawn" (the state of a generator).  value: the elements of a constant.  device: the real one.
@@ -161,7 +161,7 @@ class RecordingBackend(Backend):
         return Storage(current().new(numel, dtype, "temporary", self.device), dtype, device, UNSHARED, numel)
 
     def from_host(self, values: NDArray[Any], dtype: DType, device: Device) -> Storage:
-        """Return memory that each call fills: eager mode makes it anew, and may write into it."""
+        """Return memory that each call fills: eager mode allocates it in each call, and may write into it."""
         constant = self.constant(values, dtype, device)
         storage = self.allocate(values.size, dtype, device)
         layout = Layout.contiguous((values.size,))

@@ -30,7 +30,7 @@ DEVICES = (CPU, REFERENCE)  # on which programs run
 
 
 class Draws:
-    """The generators of a recording: each stands in for one, and counts what a call draws."""
+    """The generators of a recording: each replaces one, and counts the blocks that a call draws."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -148,9 +148,12 @@ class Moved:
 class Recording:
     """A program with all that a call has to know about memory.
 
-    arguments: for each tensor argument its slot, and whether its offset is data: no other tensor shares its memory.
-    found: for each storage outside its slot and a tensor that has it.  used: tensors outside whose memory is read.
-    own: the storages of arguments that nothing outside shares.  tree, leaves: the results.  gradients: of which Var at the end.  versions: how often memory was written, by slot.
+    arguments: the tensors among them.  argument_slots: for each its slot, and whether the offset may be another one in
+    each call, since no other tensor shares the memory.  own: the storages of arguments that nothing outside shares.
+    outside: the walk.  moved: the tensors that were moved, by id.  storages: the twin of each real storage.
+    holders: for each slot outside a tensor that has the memory, and "grad" if its gradient has it.
+    tree, leaves, results: the results, how they are nested and what each call makes.
+    final: the Vars whose gradient changes.  versions: how often the launches write memory that exists, by slot.
     """
 
     def __init__(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -199,7 +202,7 @@ class Recording:
             replaced.reset(token)
 
     def defer(self, function: Callable[[], Any], written: Iterable[Tensor]) -> None:
-        """Let each call of the program run a function of Python at this point."""
+        """Let each call of the program run a Python function here."""
         for x in written:
             if x.storage.buffer.__class__ is Slot:
                 x.storage.version += 1

@@ -23,7 +23,7 @@ Step = Callable[[Sequence[Any]], None]  # of a tape, on the buffers of a call
 
 
 class Scratches:
-    """Memory inside of launches, as if it were slots of the program: numbers below 0."""
+    """Temporaries of launches as slots of the program, with numbers below 0."""
 
     def __init__(self) -> None:
         self.sizes: dict[int, int] = {}
@@ -43,7 +43,7 @@ class Scratches:
 
 
 class Tape:
-    """What a call runs, on a list of buffers: `arguments`, and last the arena.
+    """The steps of a call, on a list of buffers: `arguments`, and last the arena.
 
     arguments: the slots whose memory the call provides.  steps: functions of the list.  arena: its bytes.
     shift: for each argument an array with the bytes after the beginning of its
@@ -133,7 +133,7 @@ class Tape:
         def run(buffers: Sequence[Any]) -> None:
             row = call(*buffers)
             if row == NO_MEMORY:
-                raise MemoryError("there is no memory for what a kernel keeps while it works")
+                raise MemoryError("a kernel found no memory for its workspace")
             if row:
                 raise self.error(owners[row - 1], buffers)
 

@@ -35,8 +35,8 @@ def hosted(step: Callable[..., Any], written: Callable[[Any], Iterable[Any]] = l
             return step(self, *args, **kwargs)
         if args or kwargs:
             raise RecordingError(
-                f"jit: {type(self).__name__}.{step.__name__} takes no arguments in a function that is recorded; call it "
-                f"outside"
+                f"jit: {type(self).__name__}.{step.__name__} takes no arguments in a function that is recorded; call "
+                f"it outside"
             )
         return defer(lambda: step(self), written(self))
 

@@ -124,7 +124,7 @@ class Observed:
         """Return a function that reports a launch and runs it; the launch's own where no observer needs the report."""
         tells, function = self.launching, plan.backend.function(launch)
         if not tells:
-            return function  # type: ignore[no-any-return]
+            return function
 
         def run(*buffers: Any) -> Any:
             for tell in tells:
