@@ -109,6 +109,7 @@ if TYPE_CHECKING:
     from minigrad.autodiff.custom import custom_vjp
     from minigrad.autodiff.function import Function
     from minigrad.diagnostics import tape
+    from minigrad.jit import jit
     from minigrad.viz.explain import explain
 
 # Modules and helpers that this file has, and no user needs.
@@ -121,8 +122,8 @@ LATER = {
     "array_api": "api.array_api", "autocast": "amp",
     "checkpoint": "autodiff.checkpoint",
     "custom_vjp": "autodiff.custom",
-    "detect_anomaly": "autodiff.anomaly", "explain": "viz.explain", "load": "api.files", "save": "api.files",
-    "tape": "diagnostics",
+    "detect_anomaly": "autodiff.anomaly", "explain": "viz.explain", "jit": "jit", "load": "api.files",
+    "save": "api.files", "tape": "diagnostics",
     **dict.fromkeys(("default_generator", "get_rng_state", "initial_seed", "seed", "set_rng_state"), "random"),
     **dict.fromkeys((
         "BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "HalfTensor",
@@ -163,7 +164,7 @@ _document_all(vars(Tensor))
 del globals()["dist"]  # the package of that name can be called as the function, `mg.dist(x, y)`
 
 _MODULES = ("amp", "array_api", "autograd", "backends", "cuda", "data", "dist", "distributed", "distributions", "func",
-            "jit", "linalg", "nn", "optim", "random", "special", "testing", "utils", "viz")  # fmt: skip
+            "linalg", "nn", "optim", "random", "special", "testing", "utils", "viz")  # fmt: skip
 __all__ = sorted({
     *_MODULES, *LATER,
     *[name for name, value in globals().items() if not name.startswith("_") and name not in _HIDDEN],

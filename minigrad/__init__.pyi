@@ -59,7 +59,6 @@ from minigrad import distributed as distributed
 from minigrad import distributions as distributions
 from minigrad import func as func
 from minigrad.runtime.inference import inference_mode as inference_mode
-from minigrad import jit as jit
 from minigrad import linalg as linalg
 from minigrad import nn as nn
 from minigrad import optim as optim
@@ -755,6 +754,9 @@ def isposinf(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
 
 def isreal(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return True: there are no complex numbers."""
+
+def jit(function: Any) -> Any:
+    """Record a function once, and run it from then on as a list of launches, without Python between them."""
 
 def kernel(*, dtype: Any, shape: Any, vjp: Any = ..., linear: Any = ..., jvp: Any = ..., batch: Any = ..., joint: Any = ..., outputs: builtins.tuple[builtins.str, ...] = ..., zeros: builtins.bool = ..., name: builtins.str = ..., label: builtins.str = ..., namespace: Any = ..., method: builtins.bool = ..., in_place: builtins.bool = ..., out: builtins.bool = ..., floats: builtins.bool = ..., writes: builtins.tuple[builtins.str, ...] = ..., otherwise: Any = ...) -> Any:
     """Declare an op with a kernel family of its own."""

@@ -101,7 +101,7 @@ def guarded(parallel: Callable[..., Any], serial: Callable[[], Callable[..., Any
     return launch
 
 
-def guarded_program(shared: Callable[..., int], serial: Callable[..., int]) -> Callable[..., int]:
+def guarded_program(parallel: Callable[..., int], serial: Callable[..., int]) -> Callable[..., int]:
     """Return a function that runs a program of many launches, of which threads share some, guarded as one launch.
 
     A program next to a busy core waits once for each launch that is shared.  So it first runs on one thread, and is
@@ -109,7 +109,7 @@ def guarded_program(shared: Callable[..., int], serial: Callable[..., int]) -> C
     """
     least: list[float] = []  # seconds on one thread, of the fastest run
 
-    def alone(*args: Any) -> int:
+    def timed(*args: Any) -> int:
         start = perf_counter()
         result = serial(*args)
         took = perf_counter() - start
@@ -121,9 +121,9 @@ def guarded_program(shared: Callable[..., int], serial: Callable[..., int]) -> C
             return serial(*args)
         start = perf_counter()
         if settings.parallel_threshold and (not least or start < core.until):
-            return alone(*args)
+            return timed(*args)
         with _lock:
-            result = shared(*args)
+            result = parallel(*args)
         now = perf_counter()
         if least and now - start > least[0] + STALL:
             core.taken(now)

@@ -166,7 +166,7 @@ class Entry:
         yield f"{name} = new(Tensor); {name}.id = next(ids); {name}.storage = {self.names[slot]}"
         yield f"{name}.layout = {name}_layout; {name}.dtype = {name}_dtype; {name}.device = {name}.storage.device"
         yield f"{name}.op = {name}.base = None"
-        own = [k for k, (each, alone) in enumerate(self.recording.argument_slots) if alone and each == slot]
+        own = [k for k, (each, sole) in enumerate(self.recording.argument_slots) if sole and each == slot]
         if own:  # a view of an argument that begins anywhere in its memory
             self.bound["moved"] = moved
             yield f"if x{own[0]}.layout.offset: {name}.layout = moved({name}_layout, x{own[0]}.layout.offset)"
@@ -201,9 +201,9 @@ class Entry:
         tests: list[str] = []
         bound |= {"is_sole_holder": is_sole_holder, "outside": set(made.storages) - made.own}
         for k, x in enumerate(made.arguments):
-            real, found = made.moved[id(x)], f"x{k}.storage in outside"
+            real, among = made.moved[id(x)], f"x{k}.storage in outside"
             bound[f"x{k}_layout"] = real.layout
-            tests.append(f"not {found}" if real.storage in made.own else f"{found} and x{k}.layout is x{k}_layout")
+            tests.append(f"not {among}" if real.storage in made.own else f"{among} and x{k}.layout is x{k}_layout")
         for k, moved_tensor in enumerate(made.moved.values()):
             tests += self.tests_of(moved_tensor, f"w{k}")
         head = f"def fits({', '.join([f'x{k}' for k in range(len(made.arguments))])}):"

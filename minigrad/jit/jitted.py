@@ -145,12 +145,12 @@ def key_of(leaves: list[Any], tree: str, modes: tuple[Any, ...]) -> tuple[Any, .
         if isinstance(x, Tensor):
             layout = x.layout
             first = storages.index(x.storage)
-            alone = storages.count(x.storage) == 1
+            sole = storages.count(x.storage) == 1
             held = x.grad if isinstance(x, Var) else None
             grad = None if held is None else held.layout
             parts.append((
                 layout.shape, None if layout.is_contiguous else layout.strides, x.dtype, x.device, x.__class__,
-                None if alone else (first, layout.offset), grad,
+                None if sole else (first, layout.offset), grad,
             ))  # fmt: skip
         elif isinstance(x, PLAIN):
             parts.append((type(x), x))

@@ -47,7 +47,7 @@ class Slot:
 class Memory(NamedTuple):
     """The description of a slot.
 
-    kind: "temporary" (allocated while the function ran), "argument", "found" (outside of the function), "constant" or
+    kind: "temporary" (allocated while the function ran), "argument", "outside" (of the function), "constant" or
     "drawn" (the state of a generator).  value: the elements of a constant.  device: the real one.
     """
 
@@ -137,14 +137,14 @@ def current() -> Program:
     return program
 
 
-class Unshared:
+class NoAllocator:
     """Stands for the allocator of slots: the engine adds gradients in place where a storage has an allocator."""
 
     def free(self, buffer: Any) -> None:
         """Do nothing."""
 
 
-UNSHARED: Any = Unshared()
+NO_ALLOCATOR: Any = NoAllocator()
 
 
 class RecordingBackend(Backend):
@@ -158,7 +158,7 @@ class RecordingBackend(Backend):
         return self.real
 
     def allocate(self, numel: int, dtype: DType, device: Device) -> Storage:
-        return Storage(current().new(numel, dtype, "temporary", self.device), dtype, device, UNSHARED, numel)
+        return Storage(current().new(numel, dtype, "temporary", self.device), dtype, device, NO_ALLOCATOR, numel)
 
     def from_host(self, values: NDArray[Any], dtype: DType, device: Device) -> Storage:
         """Return memory that each call fills: eager mode allocates it in each call, and may write into it."""
@@ -170,7 +170,7 @@ class RecordingBackend(Backend):
         return storage
 
     def constant(self, values: NDArray[Any], dtype: DType, device: Device) -> Storage:
-        return Storage(Slot(values.size, dtype, np.array(values)), dtype, device, UNSHARED, values.size)
+        return Storage(Slot(values.size, dtype, np.array(values)), dtype, device, NO_ALLOCATOR, values.size)
 
     def to_host(self, storage: Storage) -> NDArray[Any]:
         raise RecordingError(

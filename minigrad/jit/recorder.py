@@ -6,6 +6,7 @@ it runs; afterwards they are as they were.  Programs are recorded and run one at
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -18,7 +19,7 @@ from minigrad.core.storage import Storage
 from minigrad.errors import RecordingError
 from minigrad.func.trees import flatten
 from minigrad.jit.outside import Outside
-from minigrad.jit.program import UNSHARED, HostCall, Program, Slot, recording, twin_of
+from minigrad.jit.program import NO_ALLOCATOR, HostCall, Program, Slot, recording, twin_of
 from minigrad.ops import random
 from minigrad.runtime.hosting import host
 from minigrad.runtime.observers import Observer, attach, detach
@@ -27,6 +28,7 @@ from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.var import Var
 
 DEVICES = (CPU, REFERENCE)  # on which programs run
+ATOMIC = 1000.0  # seconds for which this thread keeps the GIL, unless it waits
 
 
 class Draws:
@@ -75,7 +77,7 @@ class Stream(random.Generator):
         self.program.draws.append((self.generator, slot.number, first))
         if self.counted:
             self.program.taken[self.generator] = self.offset
-        return Storage(slot, int64, device, UNSHARED, 2)
+        return Storage(slot, int64, device, NO_ALLOCATOR, 2)
 
 
 class Watch(Observer):
@@ -86,22 +88,22 @@ class Watch(Observer):
             for x in operands:
                 for each in x if isinstance(x, (list, tuple)) else (x,):
                     if isinstance(each, Tensor) and not hasattr(each, "value"):
-                        expect_found(op.label, each)
+                        expect_recorded(op.label, each)
         return operands
 
     def writing(self, name: str, storage: Storage) -> None:
         if recording.program is not None and storage.buffer.__class__ is not Slot:
-            raise not_found(name, f"a tensor of {storage.dtype} with {storage.numel} elements")
+            raise unreachable(name, f"a tensor of {storage.dtype} with {storage.numel} elements")
 
 
-def expect_found(label: str, x: Tensor) -> None:
+def expect_recorded(label: str, x: Tensor) -> None:
     """Raise for a tensor that is not a part of the recording."""
     storage = getattr(x, "storage", None)
     if isinstance(storage, Storage) and storage.buffer.__class__ is not Slot:
-        raise not_found(label, describe(x))
+        raise unreachable(label, describe(x))
 
 
-def not_found(label: str, what: str) -> RecordingError:
+def unreachable(label: str, what: str) -> RecordingError:
     """Return the error for a tensor that the walk did not reach."""
     return RecordingError(
         f"{user_line()}: jit: {label} uses {what}, which is neither an argument nor found in the variables, attributes "
@@ -162,13 +164,15 @@ class Recording:
         self.arguments = [x for x in flatten((args, kwargs))[0] if isinstance(x, Tensor)]
         self.outside = Outside(function, tuple(x for x in flatten((args, kwargs))[0] if not isinstance(x, Tensor)))
         self.storages: dict[Storage, Storage] = {}
-        self.holders: dict[int, tuple[Tensor, str]] = {}  # of found memory, by slot: a tensor, and "" or "grad"
+        self.holders: dict[int, tuple[Tensor, str]] = {}  # of memory outside, by slot: a tensor, and "" or "grad"
         self.argument_slots: list[tuple[int, bool]] = []
         self.own: set[Storage] = set()
         self.moved: dict[int, Moved] = {}
         draws = Draws(self.program)
         self.counted: dict[Storage, int] = {}  # writes that host calls count themselves
+        interval = sys.getswitchinterval()
         try:
+            sys.setswitchinterval(ATOMIC)  # another thread may use the tensors that are moved
             self.move()
             with self.recorded(draws):
                 result = function(*args, **kwargs)
@@ -185,6 +189,7 @@ class Recording:
         finally:
             for each in self.moved.values():
                 each.back()
+            sys.setswitchinterval(interval)
 
     @contextmanager
     def recorded(self, draws: Draws) -> Iterator[None]:
@@ -215,11 +220,11 @@ class Recording:
         """Move the arguments and the tensors outside to twins."""
         arguments = {id(x) for x in self.arguments}
         outside = {x.storage for x in self.outside.tensors.values()}
-        found = {id(x): x for x in self.outside.tensors.values() if id(x) not in arguments}
+        others = {id(x): x for x in self.outside.tensors.values() if id(x) not in arguments}
         uses = [x.storage for x in self.arguments]
         for x, real in zip(self.arguments, uses):
             own = uses.count(real) == 1 and real not in outside
-            kind = "found" if real in outside else "argument"
+            kind = "outside" if real in outside else "argument"
             twin = self.twin_of(real, x, kind)
             self.argument_slots.append((twin.buffer.number, own))
             self.replace(x, twin, Layout.make(x.layout.shape, x.layout.strides) if own else x.layout)
@@ -227,8 +232,8 @@ class Recording:
                 x.base = None
             if kind == "argument":
                 self.own.add(real)
-        for x in found.values():
-            self.replace(x, self.twin_of(x.storage, x, "found"), x.layout)
+        for x in others.values():
+            self.replace(x, self.twin_of(x.storage, x, "outside"), x.layout)
 
     def twin_of(self, real: Storage, holder: Tensor, kind: str, part: str = "") -> Storage:
         """Return the storage that stands for a real one."""
@@ -239,10 +244,10 @@ class Recording:
                     f"jit: programs run on {' and '.join(map(str, DEVICES))}, got a tensor on {real.device}"
                 )
             slot = self.program.new(real.numel, real.dtype, kind, real.device)
-            allocator = UNSHARED if real.allocator is not None else None
+            allocator = NO_ALLOCATOR if real.allocator is not None else None
             twin = self.storages[real] = Storage(slot, real.dtype, self.twins[real.device], allocator)
             twin.version, twin.tracked = real.version, real.tracked
-            if kind == "found":
+            if kind == "outside":
                 self.holders[slot.number] = holder, part
         return twin
 
@@ -254,7 +259,7 @@ class Recording:
         x.storage, x.device, x.layout = twin, twin.device, layout
         if moved.grad is not None:
             g = moved.grad
-            x._grad = moved.now = Tensor(self.twin_of(g.storage, x, "found", "grad"), g.layout)
+            x._grad = moved.now = Tensor(self.twin_of(g.storage, x, "outside", "grad"), g.layout)
 
     # ---- after
 
@@ -266,7 +271,7 @@ class Recording:
             if isinstance(x, Var) and x._grad is not moved.now:
                 g = x._grad
                 if g is not None:
-                    expect_found("grad", g)
+                    expect_recorded("grad", g)
                 result.append((x, None if g is None else Made(g.storage.buffer.number, g.layout, g.dtype)))
         return tuple(result)
 
@@ -277,7 +282,7 @@ class Recording:
         if id(x) in self.moved:
             return self.moved[id(x)].x
         if x.__class__ is not Tensor or x.storage.buffer.__class__ is not Slot:
-            raise not_found("the result", describe(x))
+            raise unreachable("the result", describe(x))
         if x.op is not None and walkable(x):
             raise RecordingError(
                 f"jit: a result, {describe(x)}, has a graph that no backward pass has used, and a program has no "

@@ -219,16 +219,16 @@ class Table:
             words += [row.address, table.ctypes.data, int(row.kind == "shared")]
             self.kept += [table, row.numbers, row.buffers]
         self.rows, self.patches = np.array(words, np.int64), np.array(patches, np.int64)
-        self.shared = any(row.kind == "shared" for row in rows)
-        brief = all(row.kind == "brief" for row in rows)
-        self.serial = self.function(len(rows), 0, brief)
-        self.call = self.function(len(rows), team().address, False) if self.shared else self.serial
+        self.parallel = any(row.kind == "shared" for row in rows)
+        holds_gil = all(row.kind == "brief" for row in rows)
+        self.serial = self.function(len(rows), 0, holds_gil)
+        self.call = self.function(len(rows), team().address, False) if self.parallel else self.serial
 
-    def function(self, rows: int, team_code: int, brief: bool) -> Callable[..., int]:
+    def function(self, rows: int, team_code: int, holds_gil: bool) -> Callable[..., int]:
         """Return a function that runs the rows."""
         head = np.array(
             [rows, self.rows.ctypes.data, len(self.patches) // 3, self.patches.ctypes.data, self.flag.ctypes.data,
-             team_code, brief], np.int64,
+             team_code, holds_gil], np.int64,
         )  # fmt: skip
         self.kept.append(head)
         made: Callable[..., int] = maker()(ctypes.addressof(runner()), head.ctypes.data, None)

@@ -79,7 +79,7 @@ class Tape:
         """Return the bytes of a slot."""
         return self.scratches.sizes[slot] if slot < 0 else self.program.memory[slot].nbytes
 
-    def place(self, slot: int) -> Any:
+    def location(self, slot: int) -> Any:
         """Return where a row finds a slot: the position of a buffer and the bytes after its beginning, or an array."""
         if slot in self.positions:
             return self.positions[slot], self.shift[self.positions[slot]]
@@ -117,7 +117,7 @@ class Tape:
             elif native:
                 for step in steps or ():
                     kernel: Any = step.kernel
-                    rows.append(Row(kernel.address, kernel.kind, step.numbers, [self.place(s) for s in step.slots]))
+                    rows.append(Row(kernel.address, kernel.kind, step.numbers, [self.location(s) for s in step.slots]))
                     owners.append(item)
             else:
                 yield self.run_launch(item)
@@ -128,7 +128,7 @@ class Tape:
         """Return a step that runs some rows, and raises the error of eager mode for an index that is out of range."""
         table = Table(rows)
         self.tables.append(table)
-        call = guarded_program(table.call, table.serial) if table.shared else table.call
+        call = guarded_program(table.call, table.serial) if table.parallel else table.call
 
         def run(buffers: Sequence[Any]) -> None:
             row = call(*buffers)
