@@ -25,6 +25,7 @@ from minigrad.runtime.hosting import host
 from minigrad.runtime.observers import Observer, attach, detach
 from minigrad.runtime.recording import user_line
 from minigrad.runtime.tensor import Tensor, describe
+from minigrad.runtime.tracers import Tracer
 from minigrad.runtime.var import Var
 
 DEVICES = (CPU, REFERENCE)  # on which programs run
@@ -87,7 +88,7 @@ class Watch(Observer):
         if recording.program is not None:
             for x in operands:
                 for each in x if isinstance(x, (list, tuple)) else (x,):
-                    if isinstance(each, Tensor) and not hasattr(each, "value"):
+                    if isinstance(each, Tensor) and not isinstance(each, Tracer):
                         expect_recorded(op.label, each)
         return operands
 
