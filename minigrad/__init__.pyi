@@ -36,6 +36,7 @@ from minigrad.core.layout import Layout as Layout
 from minigrad.api.legacy import LongTensor as LongTensor
 from minigrad.core.allocator import MemoryStats as MemoryStats
 from minigrad.errors import MinigradError as MinigradError
+from minigrad.errors import RecordingError as RecordingError
 from minigrad.errors import ShapeError as ShapeError
 from minigrad.api.legacy import ShortTensor as ShortTensor
 from minigrad.core.shape import Size as Size
@@ -753,6 +754,9 @@ def isposinf(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
 
 def isreal(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return True: there are no complex numbers."""
+
+def jit(function: Any) -> Any:
+    """Record a function once, and run it from then on as a list of launches, without Python between them."""
 
 def kernel(*, dtype: Any, shape: Any, vjp: Any = ..., linear: Any = ..., jvp: Any = ..., batch: Any = ..., joint: Any = ..., outputs: builtins.tuple[builtins.str, ...] = ..., zeros: builtins.bool = ..., name: builtins.str = ..., label: builtins.str = ..., namespace: Any = ..., method: builtins.bool = ..., in_place: builtins.bool = ..., out: builtins.bool = ..., floats: builtins.bool = ..., writes: builtins.tuple[builtins.str, ...] = ..., otherwise: Any = ...) -> Any:
     """Declare an op with a kernel family of its own."""

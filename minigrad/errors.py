@@ -69,6 +69,10 @@ class FileError(MinigradError, ValueError):
     """A file is damaged, cut off, or of another kind."""
 
 
+class RecordingError(MinigradError, RuntimeError):
+    """A function that `mg.jit` records did something that a program cannot repeat."""
+
+
 class StateError(MinigradError, RuntimeError):
     """A saved state does not fit the object that it is loaded into."""
 

@@ -23,7 +23,7 @@ QUANTIZED: Final = "there are no quantized tensors; mg.amp.autocast computes in 
 GAMMA: Final = "no distribution that needs a gamma sampler is there; draw with NumPy and share by mg.from_numpy"
 
 INSTEAD: Final = {
-    **dict.fromkeys(("compile", "jit", "pmap", "make_jaxpr", "export", "onnx", "CUDAGraph"), COMPILED),
+    **dict.fromkeys(("compile", "pmap", "make_jaxpr", "export", "onnx", "CUDAGraph"), COMPILED),
     **dict.fromkeys(("complex", "complex64", "complex128", "cfloat", "cdouble", "real", "imag", "angle", "polar"),
                     COMPLEX),
     **dict.fromkeys(("fft", "ifft", "rfft", "stft", "istft", "eig", "eigvals"), ARRAYS),

@@ -93,8 +93,11 @@ def heads_for(node: BackpropOp, rule: Rule, gradients: Gradients) -> list[Tensor
 def at_once(
     node: BackpropOp, rule: Rule, saved: Any, gradients: Gradients, wanted: set[int] | None, create: bool
 ) -> Sequence[Any] | None:
-    """Return the gradients by the op's joint rule, or by its definition where their graph is recorded.  Return None
-    unless every operand requires one, or the rule or the definition can leave operands out, and what it reads was saved."""
+    """Return the gradients by the op's joint rule, or by its definition where their graph is recorded.
+
+    Return None unless every operand requires one, or the rule or the definition can leave operands out; and where a
+    value that the rule reads was not saved.
+    """
     op = node.op
     asked = tuple([parent is not None and (wanted is None or parent.id in wanted) for parent in node.parents])
     composed = create and op.composed is not None and not rule.smooth

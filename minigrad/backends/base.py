@@ -73,6 +73,10 @@ class Backend(Transfers, ABC):
     def from_host(self, values: NDArray[Any], dtype: DType, device: Device) -> Storage:
         """Storage with a copy of a flat array that already has the dtype's storage type."""
 
+    def constant(self, values: NDArray[Any], dtype: DType, device: Device) -> Storage:
+        """`from_host` for memory that nothing writes, and that many calls may read."""
+        return self.from_host(values, dtype, device)
+
     @abstractmethod
     def to_host(self, storage: Storage) -> NDArray[Any]:
         """The storage's buffer as a NumPy array in the dtype's storage type; shared where memory is the host's."""
@@ -81,6 +85,19 @@ class Backend(Transfers, ABC):
         """Wait until every launch has finished."""
 
     # ---- loops ----
+
+    @property
+    def preparer(self) -> Backend:
+        """Return the backend that prepares launches for this one: itself, unless it records what others would run."""
+        return self
+
+    def function(self, launch: Launch) -> Callable[..., Any]:
+        """Return the function that calls a launch on buffers of this backend."""
+        return launch.call
+
+    def fast(self, launch: Launch) -> tuple[Any, Any]:
+        """Return the function of the launch's only kernel and its numbers, for the fast path, or (None, None)."""
+        return launch.fast
 
     def prepare(self, request: Request, outs: Spec | tuple[Spec, ...], *operands: Spec) -> Launch:
         """The launch of a request: it takes the buffers of the operands, then those of the results.

@@ -203,7 +203,7 @@ class Launch:
             [Part(request, tuple(range(arguments)), specs)],
         )  # fmt: skip
 
-    def within(self, limits: IndexLimits | ClassLimits) -> Launch:
+    def within(self, limits: IndexLimits | ClassLimits | None) -> Launch:
         """Return the launch with the index, or the classes, that its errors are about."""
         made = Launch(self.arguments, self.steps, self.temporaries, self.flags, self.always_fails, self.parts)
         made.limits = limits

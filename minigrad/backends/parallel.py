@@ -101,6 +101,37 @@ def guarded(parallel: Callable[..., Any], serial: Callable[[], Callable[..., Any
     return launch
 
 
+def guarded_program(parallel: Callable[..., int], serial: Callable[..., int]) -> Callable[..., int]:
+    """Return a function that runs a program of many launches, of which threads share some, guarded as one launch.
+
+    A program next to a busy core waits once for each launch that is shared.  So it first runs on one thread, and is
+    shared while that takes no longer by a stall.
+    """
+    least: list[float] = []  # seconds on one thread, of the fastest run
+
+    def timed(*args: Any) -> int:
+        start = perf_counter()
+        result = serial(*args)
+        took = perf_counter() - start
+        least[:] = [min(took, *least) if least else took]
+        return result
+
+    def run(*args: Any) -> int:
+        if _serial_only:
+            return serial(*args)
+        start = perf_counter()
+        if settings.parallel_threshold and (not least or start < core.until):
+            return timed(*args)
+        with _lock:
+            result = parallel(*args)
+        now = perf_counter()
+        if least and now - start > least[0] + STALL:
+            core.taken(now)
+        return result
+
+    return run
+
+
 def threading_layer() -> str:
     """Return the layer that runs the team, or "none yet": Numba chooses it at the first launch."""
     numba = sys.modules.get("numba")

@@ -57,6 +57,11 @@ def serve(kind: str, backend: Backend | None) -> None:
     announce()
 
 
+def serve_device(device: Device, backend: Backend) -> None:
+    """Let this backend serve one device, whatever serves its kind, until another backend serves the kind."""
+    _by_device[device] = backend
+
+
 changers.append(follow)
 
 

@@ -8,12 +8,15 @@ device needs no change here.
 from __future__ import annotations
 
 import re
+from contextvars import ContextVar
 
 from minigrad.errors import DeviceError
 
 _FORM = re.compile(r"([a-z_]+)(?::([0-9]+))?")
 _SINGLE = frozenset({"cpu", "reference"})
 _known: dict[object, Device] = {}
+# In a thread or task that records a program, the devices that replace others: see `minigrad.jit`.
+replaced: ContextVar[dict[Device, Device] | None] = ContextVar("replaced", default=None)
 
 
 class Device:
@@ -56,6 +59,12 @@ def as_device(device: str | Device) -> Device:
         >>> str(as_device("cuda")), as_device("cpu") is as_device("cpu")
         ('cuda:0', True)
     """
+    result = _named(device)
+    others = replaced.get()
+    return result if others is None else others.get(result, result)
+
+
+def _named(device: str | Device) -> Device:
     if type(device) is Device:
         return device
     result = _known.get(device) if isinstance(device, str) else None
@@ -87,9 +96,10 @@ _default = [CPU]
 
 def default_device() -> Device:
     """Return the device of tensors that are made without naming one."""
-    return _default[0]
+    others = replaced.get()
+    return _default[0] if others is None else others.get(_default[0], _default[0])
 
 
 def set_default_device(device: str | Device) -> None:
     """Make `device` the one that new tensors live on."""
-    _default[0] = as_device(device)
+    _default[0] = _named(device)

@@ -26,6 +26,7 @@ from minigrad.core.layout import Layout
 from minigrad.core.requests import Random
 from minigrad.core.roles import Shape
 from minigrad.core.shape import as_int, as_shape, broadcast_shapes, numel
+from minigrad.core.storage import Storage
 from minigrad.declare.decorators import kernel, public
 from minigrad.errors import ArgumentError, DTypeError
 from minigrad.kernels import philox
@@ -81,8 +82,12 @@ class Generator:
 
     def clone_state(self) -> Generator:
         """Return another generator that draws the same numbers from here on."""
-        twin = Generator(self.in_use().seed)
-        twin.offset = self.in_use().offset
+        return self.in_use().at(self.in_use().seed, self.in_use().offset)
+
+    def at(self, seed: int, offset: int) -> Generator:
+        """Return another generator in this state."""
+        twin = Generator(seed)
+        twin.offset = offset
         return twin
 
     def take(self, blocks: int) -> int:
@@ -90,6 +95,11 @@ class Generator:
         first = self.offset
         self.offset += blocks
         return first
+
+    def state(self, blocks: int, device: Device) -> Storage:
+        """Return the key and the counter as memory of a device, and reserve counter blocks."""
+        words = np.array([self.seed, self.take(blocks) % 2**64], np.uint64).view(np.int64)
+        return backend_of(device).from_host(words, int64, device)
 
 
 def checked_seed(seed: Any) -> int:
@@ -114,13 +124,13 @@ class Streams:
     @contextmanager
     def recorded(self) -> Iterator[None]:
         """Open a block in which the states of the generators that this thread uses are stored."""
-        with _used_in_thread(self):
+        with drawn_from(self):
             yield
 
     @contextmanager
     def repeated(self) -> Iterator[None]:
         """Open a block in which this thread draws the same numbers again, and no generator advances."""
-        with _used_in_thread(StandIns(self)):
+        with drawn_from(StandIns(self)):
             yield
 
 
@@ -137,17 +147,17 @@ class StandIns:
         if twin is None:
             self.streams.stream(generator, source)
             _, seed, offset = self.streams.states[id(generator)]
-            twin = self.twins[id(generator)] = Generator(seed)
-            twin.offset = offset
+            twin = self.twins[id(generator)] = source.at(seed, offset)
         return twin
 
 
 class _OfThread(threading.local):
-    blocks: tuple[Streams | StandIns, ...] = ()
+    blocks: tuple[Any, ...] = ()  # of `drawn_from`, the innermost last
 
 
 @contextmanager
-def _used_in_thread(block: Streams | StandIns) -> Iterator[None]:
+def drawn_from(block: Any) -> Iterator[None]:
+    """Open a block in which this thread draws from the generators that `block.stream` returns."""
     before = _of_thread.blocks
     _of_thread.blocks = (*before, block)
     try:
@@ -181,7 +191,7 @@ def limits(kind: str, dtype: DType, device: Device, low: str, high: str) -> Tens
     """Return the limits of random numbers from text, which distinguishes the two zeros; common limits are cached."""
     wanted = philox.limit_dtype(kind, dtype)
     values = philox.limits(kind, dtype, *(int(v) if kind == "integer" else float(v) for v in (low, high)))
-    return Tensor(backend_of(device).from_host(values, wanted, device), LIMITS)
+    return Tensor(backend_of(device).constant(values, wanted, device), LIMITS)
 
 
 listeners.append(limits.cache_clear)
@@ -189,8 +199,7 @@ listeners.append(limits.cache_clear)
 
 def state_of(source: Generator, blocks: int, device: Device) -> Tensor:
     """Return the key and the counter of a stream, from which so many blocks are taken."""
-    words = np.array([source.seed, source.take(blocks) % 2**64], np.uint64).view(np.int64)
-    return Tensor(backend_of(device).from_host(words, int64, device), STATE)
+    return Tensor(source.state(blocks, device), STATE)
 
 
 def shares(blocks: int, dtype: DType, device: Device) -> tuple[Tensor, Tensor]:

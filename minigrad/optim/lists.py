@@ -12,6 +12,7 @@ from typing import Any
 from minigrad.declare.many import many
 from minigrad.declare.names import LINALG, MG, namespaces
 from minigrad.errors import GradientError
+from minigrad.runtime.hosting import host
 from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor
 
@@ -116,6 +117,11 @@ def clip_norm_(
     """
     tensors = list(tensors)
     norm = total_norm(tensors, norm_type, error_if_nonfinite)
+    if host.defer is not None:  # a program that is recorded has no values to decide by
+        factor = (max_norm / (norm.double() + 1e-6)).clamp(max=1.0)
+        for x in tensors:
+            x.mul_(factor.to(x.dtype))
+        return norm
     factor = max_norm / (norm.item() + 1e-6)
     if not factor >= 1:  # nan scales as well
         scale_(tensors, factor)

@@ -16,6 +16,7 @@ from minigrad.errors import ArgumentError, DTypeError, warn
 from minigrad.optim import lists
 from minigrad.optim.states import loaded, packed
 from minigrad.runtime.hooks import HookHandle
+from minigrad.runtime.hosting import hosted
 from minigrad.runtime.recording import enable_grad, no_grad
 from minigrad.runtime.tensor import Tensor, describe
 
@@ -79,7 +80,8 @@ class Optimizer:
         super().__init_subclass__(**more)
         step = cls.__dict__.get("step")
         if step is not None and not hasattr(step, "hooked"):
-            cls.step = with_hooks(step)  # type: ignore[method-assign]
+            cls.step = hosted(with_hooks(step), Optimizer.parameters)  # type: ignore[method-assign]
+            cls.step.hooked = True  # type: ignore[attr-defined]
 
     # ---- groups ----
 
@@ -279,7 +281,6 @@ def with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
             hook(self, args, kwargs)
         return result
 
-    hooked.hooked = True  # type: ignore[attr-defined]
     return hooked
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class Changes:
-    """count: how often a member, a hook or the mode of any module has changed, or a Var was frozen or thawed.
+    """count: how often an attribute, a hook or the mode of any module has changed, or a Var was frozen or thawed.
 
     A compiled step compares one number: as long as it is the same, no module has changed since.  Values that are
     written into parameters and buffers do not count.

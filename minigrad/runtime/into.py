@@ -241,9 +241,9 @@ def plan_into(op: Op, plan: CallPlan, out: Tensor, same: int) -> Callable[..., A
             target if same >> k & 1 else Spec(s.layout.expand(out.shape), s.dtype) for k, s in enumerate(plan.specs)
         ]
         compute, _ = op.dtype_rule(op, plan.specs)  # type: ignore[misc]
-        launch = elementwise_launch(op, plan.backend, compute, (target,), expanded)
+        launch = elementwise_launch(op, plan.backend.preparer, compute, (target,), expanded)
     else:
-        made = op.prepare(plan.backend, target, *plan.specs, **plan.params)  # type: ignore[misc]
+        made = op.prepare(plan.backend.preparer, target, *plan.specs, **plan.params)  # type: ignore[misc]
         launch = launchable(op, made, 1 + len(plan.specs))
     return keep_into(plan, (out.layout, out.dtype, out.device, same), launch)
 
@@ -258,7 +258,7 @@ def plan_into_several(
         for s, k in zip(plan.specs, same, strict=True)
     ]
     compute, _ = loop_dtypes(op, op.dtype_rule(op, plan.specs))  # type: ignore[misc]
-    launch = elementwise_launch(op, plan.backend, compute, targets, expanded)
+    launch = elementwise_launch(op, plan.backend.preparer, compute, targets, expanded)
     return keep_into(plan, (*[y.layout for y in outs], same), launch)
 
 

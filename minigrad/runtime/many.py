@@ -53,12 +53,12 @@ class ManyPlan:
         outs = list(chain(*specs[: scalar.results]))
         count = len(scalar.args) - len(first)
         self.constants = np.zeros(count, np.float64)
-        self.storage: Storage = self.backend.from_host(self.constants, float64, self.device)
+        self.storage: Storage = self.backend.constant(self.constants, float64, self.device)
         numbers = Spec(Layout.contiguous((count,)), float64)
         request = Many(scalar, compute_of([x.dtype for x in first]), len(rows))
-        made = self.backend.prepare(request, tuple(outs), *chain(*specs[scalar.results :]), numbers)
+        made = self.backend.preparer.prepare(request, tuple(outs), *chain(*specs[scalar.results :]), numbers)
         self.launch = as_launch(made, len(rows) * len(first) + 1, label)
-        self.kernel, self.numbers = self.launch.fast
+        self.kernel, self.numbers = self.backend.fast(self.launch)
         self.hosted = isinstance(self.backend, HostMemory)
         if self.hosted:
             self.constants = self.backend.to_host(self.storage)[:count]
@@ -83,7 +83,7 @@ class ManyPlan:
             for tell in observed.launching:
                 tell(self, self.launch, tuple(buffers))
         if self.kernel is None:
-            self.launch.call(*buffers)
+            self.backend.function(self.launch)(*buffers)
         else:
             self.kernel(*buffers, self.numbers)
         for storage in written:
@@ -93,7 +93,7 @@ class ManyPlan:
         """Return the buffer of the constants, on the device of the tensors."""
         self.constants[:] = constants
         if not self.hosted:
-            self.storage = self.backend.from_host(self.constants, float64, self.device)
+            self.storage = self.backend.constant(self.constants, float64, self.device)
         return self.storage.buffer
 
 

@@ -104,7 +104,7 @@ class Observed:
             plan.makes = tuple([self.maker(make) for make in plan.allocators])
             plan.make = plan.makes[0]
             plan.run = self.runner(plan, plan.launch)
-            plan.kernel = None if self.launching else plan.launch.fast[0]
+            plan.kernel = None if self.launching else plan.backend.fast(plan.launch)[0]
 
     def maker(self, make: Callable[[], Storage]) -> Callable[[], Storage]:
         """Return a function that allocates and reports it; `make` itself where no observer needs the report."""
@@ -122,14 +122,14 @@ class Observed:
 
     def runner(self, plan: Any, launch: Launch) -> Callable[..., Any]:
         """Return a function that reports a launch and runs it; the launch's own where no observer needs the report."""
-        tells = self.launching
+        tells, function = self.launching, plan.backend.function(launch)
         if not tells:
-            return launch.call
+            return function
 
         def run(*buffers: Any) -> Any:
             for tell in tells:
                 tell(plan, launch, buffers)
-            return launch.call(*buffers)
+            return function(*buffers)
 
         return run
 

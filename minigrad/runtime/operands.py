@@ -24,7 +24,7 @@ from minigrad.core.storage import ConstantStorage
 from minigrad.core.window import Window
 from minigrad.errors import ArgumentError, DTypeError
 from minigrad.runtime.data import refuse_masked, store
-from minigrad.runtime.tensor import PLAIN, Tensor, describe
+from minigrad.runtime.tensor import CONCRETE, Tensor, describe
 
 SCALAR = Layout.contiguous(())
 NUMBERS = frozenset({bool, int, float})
@@ -44,7 +44,7 @@ def number(value: float, dtype: DType, device: Device) -> Tensor:
     if result is None:
         fit_number(value, dtype)
         flat = cast_array(np.asarray(value), dtype).reshape(-1)
-        result = Tensor(backend_of(device).from_host(flat, dtype, device), SCALAR)
+        result = Tensor(backend_of(device).constant(flat, dtype, device), SCALAR)
         result.storage.__class__ = ConstantStorage
         if len(_numbers) >= NUMBER_LIMIT:
             _numbers.clear()
@@ -196,4 +196,4 @@ def forget_numbers() -> None:
 
 def are_plain(*values: Any) -> bool:
     """Return whether all values that are not None are tensors outside transforms."""
-    return PLAIN.issuperset([type(x) for x in values if x is not None])
+    return CONCRETE.issuperset([type(x) for x in values if x is not None])

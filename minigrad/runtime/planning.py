@@ -53,8 +53,8 @@ class CallPlan:
         self.make: Any = self.makes[0] if self.makes else None
         self.tracks = any(each.dtype.is_float for each in self.outs)
         self.few = all(s.layout.numel <= FEW for s in specs)
-        self.run: Any = None if launch is None else launch.call
-        fast: tuple[Any, Any] = (None, None) if launch is None else launch.fast
+        self.run: Any = None if launch is None else backend.function(launch)
+        fast: tuple[Any, Any] = (None, None) if launch is None else backend.fast(launch)
         self.kernel, self.numbers = fast
         self.params: dict[str, Any] = {}
         self.into: dict[Any, Any] = {}
@@ -109,7 +109,7 @@ def plan_elementwise(op: Op, backend: Backend, device: Device, specs: tuple[Spec
         raise with_dtypes(error, specs) from None
     outs = tuple([Spec(Layout.contiguous(shape), dtype) for dtype in dtypes])
     expanded = [Spec(s.layout.expand(shape), s.dtype) for s in specs]
-    launch = elementwise_launch(op, backend, compute, outs, expanded)
+    launch = elementwise_launch(op, backend.preparer, compute, outs, expanded)
     return CallPlan(backend, device, specs, launch, *outs)
 
 
@@ -129,11 +129,11 @@ def plan_kernel(op: Op, backend: Backend, device: Device, specs: tuple[Spec, ...
     outs = result_specs(op, dtypes, shapes)
     target = device if op.target is None else params[op.target]
     if target is device:
-        launch = launchable(op, op.prepare(backend, *outs, *specs, **params), len(outs) + len(specs))  # type: ignore[misc]
+        launch = launchable(op, op.prepare(backend.preparer, *outs, *specs, **params), len(outs) + len(specs))  # type: ignore[misc]
     else:
         source, backend = backend, backend_of(target)
         hosted = tuple(map(source.sent, specs))
-        made = op.prepare(backend, *outs, *map(backend.taken, hosted), **params)  # type: ignore[misc]
+        made = op.prepare(backend.preparer, *outs, *map(backend.taken, hosted), **params)  # type: ignore[misc]
         launch = launchable(op, made, len(outs) + len(specs))
         launch = source.sending(backend.receiving(launch, hosted), specs)
     plan = CallPlan(backend, target, specs, launch, *outs)

@@ -119,8 +119,9 @@ class Tensor(Attached):
         return id(self)
 
 
-# The classes that the fast paths accept.  A value of a transform has another class and takes the general path.
-PLAIN: set[type] = {Tensor}
+# The classes of tensors with memory.  A value of a transform has another class and takes the general path.
+CONCRETE: set[type] = {Tensor}
+PLAIN: set[type] = {Tensor}  # those that the fast paths accept: none of them while an observer watches calls
 
 
 def describe(x: Any) -> str:

@@ -16,7 +16,7 @@ from minigrad.core.storage import SEATED
 from minigrad.errors import DTypeError
 from minigrad.runtime.data import store
 from minigrad.runtime.likeness import unlike
-from minigrad.runtime.tensor import PLAIN, Tensor, describe
+from minigrad.runtime.tensor import CONCRETE, PLAIN, Tensor, describe
 
 
 class Var(Tensor):
@@ -99,4 +99,5 @@ class Var(Tensor):
         return self.detach()
 
 
+CONCRETE.add(Var)
 PLAIN.add(Var)

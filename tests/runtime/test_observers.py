@@ -166,3 +166,15 @@ def test_an_observer_that_overrides_nothing_changes_nothing() -> None:
     events = {event: getattr(observed, event) for event in EVENTS}
     with watched_by(Observer()):
         assert {event: getattr(observed, event) for event in EVENTS} == events
+
+
+def test_a_whole_index_is_a_view_whether_or_not_calls_are_observed() -> None:
+    x = mg.Var([[1.0, 2.0]], device="reference") * 1.0
+    plain = [x[...], x[:], x[:, ...]]
+    observer = Counter()
+    attach(observer)
+    try:
+        watched = [x[...], x[:], x[:, ...]]
+    finally:
+        detach(observer)
+    assert all(y is not x and y.op is not None and y.op.op.name == "index" for y in [*plain, *watched])

@@ -91,6 +91,7 @@ class Members:
             changes.count += self.training != value
         elif isinstance(value, (list, tuple, dict)) and not self._warn_of_hidden(name, value):
             d.setdefault(PLAIN, {})[name] = True  # modules may be put into it later
+        changes.count += d.get(name) is not value
         object.__setattr__(self, name, value)
 
     def __delattr__(self, name: str) -> None:

@@ -21,7 +21,7 @@ from minigrad.errors import DeviceError, GradientError, ShapeError, StorageError
 from minigrad.ops.casting import cast, clone
 from minigrad.ops.creation import tensor
 from minigrad.ops.indexing.gathering import index_copy
-from minigrad.ops.indexing.masks import count_true, fill_masked, mask_over, positions_of
+from minigrad.ops.indexing.masks import fill_masked, mask_over, positions_of
 from minigrad.ops.indexing.positions import Gathers, as_one, order_back, side_by_side
 from minigrad.ops.indexing.subscript import INDEX, entries_of, plain_view, read_index
 from minigrad.ops.pointwise.compare import where
@@ -106,7 +106,8 @@ def fill_where(y: Tensor, dim: int, mask: Tensor, value: Any, x: Tensor) -> None
     """Write value, of one element, into y's memory where a mask holds."""
     check_writable("index", x, tensors_of("index", value))
     check_writable("index", y)
-    expect_fit(y, "index", x, value, (*y.shape[:dim], count_true(mask), *y.shape[dim + mask.ndim :]))
+    # One element fits however many are chosen, so they are not counted, which would read the mask.
+    expect_fit(y, "index", x, value, (*y.shape[:dim], mask.numel(), *y.shape[dim + mask.ndim :]))
     fill_masked(y, dim, mask, as_source(value, x))
 
 

@@ -62,8 +62,8 @@ def get_item(x: Tensor, index: Any) -> Tensor:
             seen: Tensor = transform.call(INDEX, (x,), {"index": full})
             return seen
     y, gathers = read_index(x, index)
-    if not gathers:
-        return y
+    if not gathers:  # a view also of the whole, as without an observer
+        return basic_index(x, index=Entries((WHOLE,) * x.ndim)) if y is x else y
     dim, positions = gathers[0]
     if len(gathers) > 1:
         y, dim, count, positions = side_by_side(y, gathers)

@@ -9,6 +9,7 @@ from typing import Any
 
 from minigrad.errors import ArgumentError, DTypeError, warn
 from minigrad.optim.optimizer import Optimizer
+from minigrad.runtime.hosting import hosted
 from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor
 
@@ -62,6 +63,11 @@ class LRScheduler:
         optimizer.__dict__.setdefault("_opt_called", False)
         self._initial_step()
 
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        if "step" in cls.__dict__:
+            cls.step = hosted(cls.__dict__["step"])  # type: ignore[method-assign]
+
     def _initial_step(self) -> None:
         """Begin: write the first rates."""
         self._step_count = 0
@@ -79,6 +85,7 @@ class LRScheduler:
         """Return the rates that were written last, one per group."""
         return self._last_lr
 
+    @hosted
     def step(self, epoch: int | None = None) -> None:
         """Write the rates of the next epoch; call it after the optimizer's `step`.
 

@@ -63,7 +63,7 @@ class ReduceLROnPlateau(LRScheduler):
         """Forget what was measured."""
         self.best, self.cooldown_counter, self.num_bad_epochs = self.mode_worse, 0, 0
 
-    def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]
+    def step(self, metrics: Any, epoch: int | None = None) -> None:
         """Take note of a measured value.
 
         Parameters

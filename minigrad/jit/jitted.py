@@ -1,0 +1,220 @@
+"""`jit`: the functions that users call, and which program fits a call."""
+
+from __future__ import annotations
+
+import functools
+import os
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from minigrad.core.device import default_device
+from minigrad.core.dtype import default_float
+from minigrad.errors import ArgumentError, warn
+from minigrad.func.trees import flatten
+from minigrad.jit.entry import Entry
+from minigrad.jit.outside import PLAIN
+from minigrad.jit.program import recording
+from minigrad.runtime import casting
+from minigrad.runtime.many import epoch
+from minigrad.runtime.observers import observed
+from minigrad.runtime.recording import mode
+from minigrad.runtime.tensor import CONCRETE, Tensor, describe
+from minigrad.runtime.tracers import stack
+from minigrad.runtime.var import Var
+
+MANY = 8  # programs of one function, after which a warning names the argument that changes
+LIMIT = 64  # programs that are kept; past it the older half goes
+_lock = threading.RLock()  # programs are recorded and run one at a time: their tables of addresses are shared
+
+
+def _after_fork_in_child() -> None:
+    global _lock
+    _lock = threading.RLock()  # the old one may be held by a thread that does not exist here
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)
+
+
+class Jitted:
+    """A function whose calls run as recorded programs.
+
+    The first call with arguments of a kind runs eagerly, the second is recorded, and all later ones run the program.
+
+    programs: for each kind of arguments the entries that have been recorded, the newest last.  last: the one that ran
+    last.  modes: what the programs depend on besides.  methods: for an object whose method it is, its own.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        functools.update_wrapper(self, function, updated=())
+        self.function = function
+        self.programs: dict[Any, list[Entry]] = {}
+        self.last: Entry | None = None
+        self.modes: tuple[Any, ...] = ()
+        self.epoch = epoch[0]
+        self.methods: dict[int, tuple[Any, Jitted]] = {}
+        self.warned = False
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the function: as a program where one fits, otherwise eagerly."""
+        if recording.program is not None or stack.transforms or not plainly_called():
+            return self.function(*args, **kwargs)  # inside a recording, a transform or an observed block
+        last = self.last
+        if last is not None and last.count == len(args) and not kwargs and last.matches(*args):
+            tensors = args if len(last.tensors) == len(args) else [args[k] for k in last.tensors]
+            if self.modes == (bool(mode.enabled), default_float(), default_device(), epoch[0]):
+                with _lock:
+                    if last.outside.unchanged() and last.fits(*tensors):
+                        return last.call(*tensors)
+        return self.look_up(args, kwargs)
+
+    def look_up(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run the program for the kind of the arguments, or record it; the first call of a kind runs eagerly."""
+        leaves, tree = flatten((args, kwargs))
+        tensors = [x for x in leaves if isinstance(x, Tensor)]
+        for x in tensors:
+            if x.__class__ not in CONCRETE or (x.requires_grad and not x.is_variable):
+                return self.function(*args, **kwargs)
+        with _lock:
+            modes = bool(mode.enabled), default_float(), default_device(), epoch[0]
+            if self.modes != modes:
+                self.last, self.modes = None, modes
+                if self.epoch != epoch[0]:
+                    self.programs.clear()
+                    self.epoch = epoch[0]
+            key = key_of(leaves, repr(tree), modes)
+            entries = self.programs.get(key)
+            if entries is not None:
+                entry = next((e for e in reversed(entries) if e.outside.unchanged() and e.fits(*tensors)), None)
+                if entry is None:
+                    entry = Entry(self.function, args, kwargs)
+                    entries[:] = [*entries[1 - MANY :], entry]
+                self.last = entry
+                return entry.call(*tensors)
+            self.first(key)
+        return self.function(*args, **kwargs)
+
+    def first(self, key: Any) -> None:
+        """Note the first call with arguments of a kind."""
+        if len(self.programs) >= LIMIT:
+            for old in list(self.programs)[: LIMIT // 2]:
+                del self.programs[old]
+        self.programs[key] = []
+        if len(self.programs) > MANY and not self.warned:
+            self.warned = True
+            keys = list(self.programs)
+            changing = [part for part, other in zip(keys[-1], keys[-2]) if part != other] or ["their number"]
+            warn(
+                f"jit: {self.__name__} has been called with {len(keys)} kinds of arguments, and each needs a program; "  # type: ignore[attr-defined]
+                f"the last two differ in {changing[0]!r}. Pass numbers that change as 0-d tensors, and tensors in "
+                f"few shapes"
+            )
+
+    def __get__(self, owner: Any, kind: Any = None) -> Any:
+        """Return the function for an object whose method it is, with programs of its own."""
+        if owner is None:
+            return self
+        held = self.methods.get(id(owner))
+        if held is None or held[0] is not owner:
+            if len(self.methods) >= LIMIT:
+                self.methods.clear()
+            held = self.methods[id(owner)] = owner, Jitted(self.function.__get__(owner, kind))
+        return held[1]
+
+    def __repr__(self) -> str:
+        count = sum(map(len, self.programs.values()))
+        return f"<jit {getattr(self, '__name__', 'function')}: {count} program{'s' * (count != 1)}>"
+
+
+def plainly_called() -> bool:
+    """Return whether nothing watches or changes calls: outside of debug mode, the stepper and autocast."""
+    return not observed.calling and not observed.called and casting.current() is None
+
+
+def key_of(leaves: list[Any], tree: str, modes: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the kind of some arguments: how they are nested, the layouts and dtypes of tensors, and other values.
+
+    The offset of a tensor does not count, unless it shares memory with another argument.
+    """
+    parts: list[Any] = [tree, *modes]
+    storages = [x.storage for x in leaves if isinstance(x, Tensor)]
+    for x in leaves:
+        if isinstance(x, Tensor):
+            layout = x.layout
+            first = storages.index(x.storage)
+            sole = storages.count(x.storage) == 1
+            held = x.grad if isinstance(x, Var) else None
+            grad = None if held is None else held.layout
+            parts.append((
+                layout.shape, None if layout.is_contiguous else layout.strides, x.dtype, x.device, x.__class__,
+                None if sole else (first, layout.offset), grad,
+            ))  # fmt: skip
+        elif isinstance(x, PLAIN):
+            parts.append((type(x), x))
+        elif isinstance(x, (np.ndarray, np.generic)):
+            raise ArgumentError(
+                f"jit: expected tensors, numbers and objects as arguments, got {describe(x)}, whose values a program "
+                f"would not read again; pass mg.from_numpy(array)"
+            )
+        else:
+            parts.append((type(x), id(x)))
+    return tuple(parts)
+
+
+def jit(function: Callable[..., Any]) -> Any:
+    """Record a function once, and run it from then on as a list of launches, without Python between them.
+
+    The first call with arguments of a kind runs eagerly, the second is recorded, later ones run the program.  Arguments
+    are of one kind if shapes, strides, dtypes and devices of tensors and the values of all others are equal.  Each
+    result has the bits of eager mode.
+
+    Parameters
+    ----------
+    function : callable
+        A function, a method or a module; `@mg.jit` decorates one.  It may compute gradients, write tensors in place,
+        draw random numbers, and call steps of optimizers and schedules.
+
+    Returns
+    -------
+    Jitted
+        A function of the same arguments.
+
+    Raises
+    ------
+    ArgumentError
+        If `function` cannot be called, or an argument is a NumPy array.
+    RecordingError
+        At the second call, if a program could not repeat what the function does: it reads the value of a tensor,
+        changes a number or a list, uses a tensor that cannot be found, or returns one with a graph.
+
+    Notes
+    -----
+    A tensor that is not an argument is found through the variables, attributes and containers that the function names.
+    If another tensor or number is there later, the function is recorded again; values that were written count at once.
+    Other effects, such as `print`, happen while recording only.  In a transform, in another jitted function, in
+    autocast or debug mode, the function itself runs.
+
+    Gradient: compute it in the function.  A call with an argument that has a graph runs eagerly.
+
+    Examples
+    --------
+    >>> w = mg.Var([1.0, 2.0])
+    >>> @mg.jit
+    ... def step(x):
+    ...     w.grad = None
+    ...     loss = (w * x).sum()
+    ...     loss.backward()
+    ...     with mg.no_grad():
+    ...         w.sub_(w.grad * 0.5)
+    ...     return loss
+    >>> [step(mg.tensor([1.0, 1.0])).item() for _ in range(4)]
+    [3.0, 2.0, 1.0, 0.0]
+    """
+    if isinstance(function, Jitted):
+        return function
+    if not callable(function):
+        raise ArgumentError(f"jit: expected a function, got {describe(function)}")
+    return Jitted(function)

@@ -1,0 +1,245 @@
+"""Find the tensors and numbers that a function reads besides its arguments: closures, globals, attributes, modules.
+
+`Outside` walks from a function to every tensor that its code can reach by name, and keeps every object on the way.
+A later call compares: as long as the same objects are found, a program that was recorded fits.  Values that are written
+into the tensors do not matter, since a program reads their memory at each call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from operator import is_
+from types import CodeType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from minigrad.errors import RecordingError
+from minigrad.nn.modules.module import Module
+from minigrad.optim.optimizer import Optimizer
+from minigrad.runtime.changes import changes
+from minigrad.runtime.tensor import Tensor
+
+PLAIN = (bool, int, float, complex, str, bytes, type(None))
+DEPTH = 8  # containers and attributes between the function and a tensor
+MISSING = object()
+
+
+class Part:
+    """Something that was walked through.
+
+    way: to it.  read: returns the objects that it holds now.  held: those that it held.  names: theirs, as suffixes.
+    """
+
+    __slots__ = ("held", "names", "read", "way")
+
+    def __init__(self, way: str, read: Callable[[], list[Any]], names: Sequence[str] = ()) -> None:
+        self.way, self.read, self.held, self.names = way, read, read(), names
+
+    def change(self) -> str | None:
+        """Return what holds something else now, with the values of numbers; None if nothing does."""
+        now = self.read()
+        for k, (a, b) in enumerate(zip(self.held, now)):
+            if not same(a, b):
+                name = f"{self.way}{self.names[k] if k < len(self.names) else ''}"
+                return f"{name} from {a!r} to {b!r}" if isinstance(a, PLAIN) and isinstance(b, PLAIN) else name
+        return (
+            f"{self.way}, which holds {len(now)} objects instead of {len(self.held)}"
+            if len(now) != len(self.held)
+            else None
+        )
+
+    def unchanged(self) -> bool:
+        """Return whether it holds the same objects, or equal numbers."""
+        now = self.read()
+        if len(now) != len(self.held):
+            return False
+        if all(map(is_, now, self.held)):
+            return True
+        if not all(map(same, now, self.held)):
+            return False
+        self.held = now
+        return True
+
+
+def same(a: Any, b: Any) -> bool:
+    """Return whether two values are one object, or equal plain values of one class."""
+    return a is b or (type(a) is type(b) and isinstance(a, PLAIN) and (a == b or (a != a and b != b)))
+
+
+class Outside:
+    """The tensors that a function reaches, each with the way to it, and what must stay for this to be so.
+
+    tensors: by the way, such as "model.weight".  cells, names: variables of closures and of modules, with their values.
+    parts: other containers and objects.  modules: those of networks; `changes` counts what is done to their members.
+    """
+
+    def __init__(self, function: Callable[..., Any], more: tuple[Any, ...] = ()) -> None:
+        self.tensors: dict[str, Tensor] = {}
+        self.cells: list[tuple[Any, Any]] = []
+        self.names: list[tuple[dict[str, Any], str, Any]] = []
+        self.parts: list[Part] = []
+        self.modules: list[Part] = []
+        self.seen: set[int] = set()
+        self.visit(function, getattr(function, "__name__", "function"), 0)
+        for k, each in enumerate(more):
+            self.visit(each, f"argument {k}", 0)
+        self.count = changes.count
+
+    # ---- the walk
+
+    def visit(self, x: Any, way: str, depth: int) -> None:
+        """Walk on from an object."""
+        if isinstance(x, Tensor):
+            self.tensors.setdefault(way, x)
+            base = x.base
+            if isinstance(base, Tensor):
+                self.tensors.setdefault(f"{way}.base", base)
+        elif (
+            not isinstance(x, (*PLAIN, np.ndarray, np.generic, ModuleType))
+            and depth <= DEPTH
+            and id(x) not in self.seen
+        ):
+            self.seen.add(id(x))
+            for name, value in self.children(x, way):
+                self.visit(value, way + name, depth if isinstance(x, Module) else depth + 1)
+
+    def children(self, x: Any, way: str) -> Iterator[tuple[str, Any]]:
+        """Yield what an object holds, and note what has to stay."""
+        if isinstance(x, (list, tuple)):
+            yield from self.items(x, way)
+        elif isinstance(x, dict):
+            self.parts.append(Part(way, lambda: [*x, *x.values()]))
+            yield from [(f"[{key!r}]", value) for key, value in x.items()]
+        elif isinstance(x, MethodType):
+            self.visit(x.__self__, "self", 0)
+            yield "", x.__func__
+        elif isinstance(x, FunctionType):
+            yield from self.variables(x, way)
+        elif isinstance(x, Module):
+            yield from self.members(x, way)
+        elif isinstance(x, Optimizer):
+            yield from [("", group["params"]) for group in x.param_groups]
+        elif isinstance(x, type):
+            yield from self.attributes(x, way) if of_user(x) else ()
+        elif hasattr(x, "__wrapped__") and callable(x):
+            yield "", x.__wrapped__
+        elif of_user(type(x)):
+            yield from self.attributes(x, way)
+            yield "", type(x)
+
+    def items(self, x: Any, way: str) -> Iterator[tuple[str, Any]]:
+        """Yield the items of a list or tuple."""
+        if isinstance(x, list):
+            self.parts.append(Part(way, lambda: list(x)))
+        yield from [(f"[{k}]", value) for k, value in enumerate(x)]
+
+    def attributes(self, x: Any, way: str) -> Iterator[tuple[str, Any]]:
+        """Yield the attributes of an object, or of a class that a user wrote."""
+        values = getattr(x, "__dict__", None)
+        if values is not None:
+            self.parts.append(Part(way, lambda: list(vars(x).values()), [f".{name}" for name in values]))
+            yield from [(f".{name}", value) for name, value in values.items() if not name.startswith("__")]
+        for kind in type(x).__mro__ if not isinstance(x, type) else ():
+            slots = kind.__dict__.get("__slots__", ())
+            slots = [name for name in ((slots,) if isinstance(slots, str) else slots) if not name.startswith("__")]
+            if slots:
+                self.parts.append(Part(way, partial(attributes_of, x, slots)))
+                yield from [(f".{name}", getattr(x, name, None)) for name in slots]
+
+    def variables(self, x: FunctionType, way: str) -> Iterator[tuple[str, Any]]:
+        """Yield the variables that a function reads, of those around it and of its module, and its defaults."""
+        if (x.__module__ or "").partition(".")[0] == "minigrad":
+            return
+        for name, cell in zip(x.__code__.co_freevars, x.__closure__ or ()):
+            value = content(cell)
+            self.cells.append((cell, value))
+            yield name, value
+        scope = x.__globals__
+        for name in sorted(names_of(x.__code__) & scope.keys()):
+            self.names.append((scope, name, scope[name]))
+            yield name, scope[name]
+        if x.__defaults__ or x.__kwdefaults__:
+            self.parts.append(Part(way, lambda: [x.__defaults__, *(x.__kwdefaults__ or {}).values()]))
+            yield from [("", each) for each in (*(x.__defaults__ or ()), *(x.__kwdefaults__ or {}).values())]
+        if hasattr(x, "__wrapped__"):
+            yield "", x.__wrapped__
+
+    def members(self, x: Module, way: str) -> Iterator[tuple[str, Any]]:
+        """Yield the attributes of a module and its methods; one count says whether any module has changed."""
+        self.modules.append(Part(way, lambda: list(vars(x).values()), [f".{name}" for name in vars(x)]))
+        for name, value in vars(x).items():
+            if isinstance(value, (Tensor, Module)) or not name.startswith("_"):
+                yield f".{name}", value
+        for name, hooks in vars(x).items():
+            if name.startswith("_") and isinstance(hooks, dict):
+                yield f".{name}", hooks
+        for kind in type(x).__mro__:
+            if of_user(kind):
+                yield "", kind
+
+    # ---- the comparison
+
+    def check(self) -> None:
+        """Raise if the function itself has changed an object: a program would not change it again."""
+        changed = [
+            f"{name} from {value!r}" for scope, name, value in self.names if not same(scope.get(name, MISSING), value)
+        ]
+        changed += [part.change() for part in [*self.parts, *self.modules] if part.change()]  # type: ignore[misc]
+        changed += [
+            "a variable of an enclosing function" for cell, value in self.cells if not same(content(cell), value)
+        ]
+        if changed:
+            raise RecordingError(
+                f"jit: the function changes {changed[0]}, which a program would not do again; keep a number that "
+                f"changes as a 0-d tensor and write it in place, return tensors, or do it outside of the function"
+            )
+
+    def unchanged(self) -> bool:
+        """Return whether the same objects are found as then."""
+        if not all(same(content(cell), value) for cell, value in self.cells):
+            return False
+        if not all(same(scope.get(name, MISSING), value) for scope, name, value in self.names):
+            return False
+        if not all(part.unchanged() for part in self.parts):
+            return False
+        if self.count != changes.count:
+            if not all(part.unchanged() for part in self.modules):
+                return False
+            self.count = changes.count
+        return True
+
+
+def attributes_of(x: Any, names: Sequence[str]) -> list[Any]:
+    """Return some attributes of an object, None for those that it does not have."""
+    return [getattr(x, name, None) for name in names]
+
+
+def content(cell: Any) -> Any:
+    """Return the value of a variable of an enclosing function, which may have none."""
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return MISSING
+
+
+def names_of(code: CodeType) -> set[str]:
+    """Return the names that code reads, and the functions that are defined in it."""
+    names = set(code.co_names)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            names |= names_of(constant)
+    return names
+
+
+def of_user(kind: type) -> bool:
+    """Return whether a class is neither Python's nor a library's whose objects hold no tensors of the user."""
+    return kind.__module__.partition(".")[0] not in {
+        "builtins",
+        "minigrad",
+        "numpy",
+        "collections",
+        "functools",
+        "typing",
+    }

@@ -1,0 +1,206 @@
+"""A recorded program: launches on memory that does not exist yet, and the backend that writes them down.
+
+While a function is recorded, its tensors live on a *twin* of their device: a `Device` of the same name and another
+identity.  Call plans are stored by device, so those of the twin are its own, and eager calls pay nothing.  The backend
+of the twin lets the real backend prepare each launch, and records it instead of running it.
+
+The buffer of a storage on the twin is a `Slot`: a number.  Nothing else is known of it, so code that reads a value
+raises `RecordingError`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minigrad.backends import registry
+from minigrad.backends.base import Backend
+from minigrad.backends.launch import Launch
+from minigrad.core.device import CPU, Device
+from minigrad.core.dtype import DType
+from minigrad.core.layout import Layout
+from minigrad.core.op import Spec
+from minigrad.core.requests import Copy, Request
+from minigrad.core.storage import Storage
+from minigrad.errors import RecordingError
+from minigrad.runtime.recording import user_line
+
+numbers = itertools.count()
+
+
+class Slot:
+    """The buffer of a storage on a twin.  number: unique in the process.  value: of a constant its elements."""
+
+    __slots__ = ("dtype", "nbytes", "number", "size", "value")
+
+    def __init__(self, numel: int, dtype: DType, value: NDArray[Any] | None = None) -> None:
+        self.number = next(numbers)
+        self.size, self.dtype, self.value = numel, dtype, value
+        self.nbytes = numel * dtype.itemsize
+
+
+class Memory(NamedTuple):
+    """The description of a slot.
+
+    kind: "temporary" (allocated while the function ran), "argument", "outside" (of the function), "constant" or
+    "drawn" (the state of a generator).  value: the elements of a constant.  device: the real one.
+    """
+
+    numel: int
+    dtype: DType
+    kind: str
+    value: Any
+    device: Device
+
+    @property
+    def nbytes(self) -> int:
+        return self.numel * self.dtype.itemsize
+
+
+class Item(NamedTuple):
+    """One launch, the numbers of its slots and the user's line."""
+
+    launch: Launch
+    slots: tuple[int, ...]
+    line: str
+
+
+class HostCall(NamedTuple):
+    """A function that each call runs between two launches: a step of an optimizer or of a schedule.
+
+    gradients: those that it may read, as `Recording.gradients` returns them.
+    """
+
+    function: Callable[[], Any]
+    line: str
+    gradients: tuple[Any, ...] = ()
+
+
+class Program:
+    """A list of launches and host calls in the order in which they ran.
+
+    memory: what is known of each slot, by its number.  draws: the generators that were used, each with the number of
+    the slot of its state and the blocks drawn before.  taken: for each generator how many blocks a call draws.
+    """
+
+    def __init__(self) -> None:
+        self.items: list[Item | HostCall] = []
+        self.memory: dict[int, Memory] = {}
+        self.draws: list[tuple[Any, int, int]] = []
+        self.taken: dict[Any, int] = {}
+
+    def new(self, numel: int, dtype: DType, kind: str, device: Device = CPU) -> Slot:
+        """Return a new slot."""
+        slot = Slot(numel, dtype)
+        self.memory[slot.number] = Memory(max(1, numel), dtype, kind, None, device)
+        return slot
+
+    def add(self, launch: Launch, buffers: tuple[Any, ...]) -> bool:
+        """Record a launch on some slots.  Returns False: no index is known to be out of range."""
+        self.items.append(Item(launch, tuple([self.number(slot) for slot in buffers]), user_line() or ""))
+        return False
+
+    def number(self, slot: Any) -> int:
+        """Return the number of a slot of this program.  Raises RecordingError for any other buffer."""
+        if slot.__class__ is not Slot:
+            raise RecordingError(f"{user_line()}: jit: a tensor of another device was written while recording")
+        if slot.number not in self.memory:
+            if slot.value is None:
+                raise RecordingError(
+                    f"{user_line()}: jit: a tensor from an earlier recording was used; it has no values, so return "
+                    f"tensors from the function instead of storing them elsewhere"
+                )
+            self.memory[slot.number] = Memory(max(1, slot.size), slot.dtype, "constant", slot.value, CPU)
+        return int(slot.number)
+
+
+class _Recording(threading.local):
+    program: Program | None = None
+
+
+recording = _Recording()  # of this thread
+
+
+def current() -> Program:
+    """Return the program that this thread records.  Raises RecordingError if there is none."""
+    program = recording.program
+    if program is None:
+        raise RecordingError(
+            f"{user_line()}: jit: a tensor of a recorded function was used after the recording; it has no values, so "
+            f"return it from the function instead of storing it elsewhere"
+        )
+    return program
+
+
+class NoAllocator:
+    """Stands for the allocator of slots: the engine adds gradients in place where a storage has an allocator."""
+
+    def free(self, buffer: Any) -> None:
+        """Do nothing."""
+
+
+NO_ALLOCATOR: Any = NoAllocator()
+
+
+class RecordingBackend(Backend):
+    """The backend of a twin.  real: the backend whose launches are recorded.  device: of which it is the twin."""
+
+    def __init__(self, real: Backend, device: Device) -> None:
+        self.real, self.device = real, device
+
+    @property
+    def preparer(self) -> Backend:
+        return self.real
+
+    def allocate(self, numel: int, dtype: DType, device: Device) -> Storage:
+        return Storage(current().new(numel, dtype, "temporary", self.device), dtype, device, NO_ALLOCATOR, numel)
+
+    def from_host(self, values: NDArray[Any], dtype: DType, device: Device) -> Storage:
+        """Return memory that each call fills: eager mode allocates it in each call, and may write into it."""
+        constant = self.constant(values, dtype, device)
+        storage = self.allocate(values.size, dtype, device)
+        layout = Layout.contiguous((values.size,))
+        launch = self.real.prepare(Copy(), Spec(layout, dtype), Spec(layout, dtype))  # two Specs: two pieces of memory
+        current().add(launch, (constant.buffer, storage.buffer))
+        return storage
+
+    def constant(self, values: NDArray[Any], dtype: DType, device: Device) -> Storage:
+        return Storage(Slot(values.size, dtype, np.array(values)), dtype, device, NO_ALLOCATOR, values.size)
+
+    def to_host(self, storage: Storage) -> NDArray[Any]:
+        raise RecordingError(
+            f"{user_line()}: jit: the value of a tensor was asked for while the function is recorded (item(), float(), "
+            f"bool(), print, numpy(), a mask as an index), and it does not exist then; return the tensor, or use "
+            f"mg.where instead of a branch"
+        )
+
+    def prepare(self, request: Request, outs: Spec | tuple[Spec, ...], *operands: Spec) -> Launch:
+        launch = self.real.prepare(request, outs, *operands)
+        recorded = launch.within(launch.limits)
+        recorded.call = self.function(launch)
+        return recorded
+
+    def function(self, launch: Launch) -> Callable[..., Any]:
+        return lambda *slots: current().add(launch, slots)
+
+    def fast(self, launch: Launch) -> tuple[Any, Any]:
+        return None, None
+
+
+_twins: dict[Device, tuple[Device, RecordingBackend]] = {}
+
+
+def twin_of(device: Device) -> Device:
+    """Return the twin of a device, which records for the backend that serves the device now."""
+    real = registry.backend_of(device)
+    twin, backend = _twins.get(device, (None, None))
+    if twin is None or backend is None or backend.real is not real:
+        twin, backend = twin or Device(device.kind, device.index), RecordingBackend(real, device)
+        _twins[device] = twin, backend
+    registry.serve_device(twin, backend)
+    return twin

@@ -1,0 +1,300 @@
+"""Recording: run a function once on tensors that have no values, and return its program and its results.
+
+The tensors that the function can reach, its arguments among them, are moved to the twin of their device for as long as
+it runs; afterwards they are as they were.  Programs are recorded and run one at a time, so no other program sees that.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from minigrad.core.device import CPU, REFERENCE, Device, replaced
+from minigrad.core.dtype import DType, int64
+from minigrad.core.layout import Layout
+from minigrad.core.op import Op
+from minigrad.core.storage import Storage
+from minigrad.errors import RecordingError
+from minigrad.func.trees import flatten
+from minigrad.jit.outside import Outside
+from minigrad.jit.program import NO_ALLOCATOR, HostCall, Program, Slot, recording, twin_of
+from minigrad.ops import random
+from minigrad.runtime.hosting import host
+from minigrad.runtime.observers import Observer, attach, detach
+from minigrad.runtime.recording import user_line
+from minigrad.runtime.tensor import Tensor, describe
+from minigrad.runtime.tracers import Tracer
+from minigrad.runtime.var import Var
+
+DEVICES = (CPU, REFERENCE)  # on which programs run
+ATOMIC = 1000.0  # seconds for which this thread keeps the GIL, unless it waits
+
+
+class Draws:
+    """The generators of a recording: each replaces one, and counts the blocks that a call draws."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.streams: dict[int, Stream] = {}
+
+    def stream(self, generator: Any, source: Any) -> Any:
+        """Return the generator to draw from."""
+        if id(generator) not in self.streams:
+            self.streams[id(generator)] = Stream(generator, source, self.program)
+        return self.streams[id(generator)]
+
+    def check(self) -> None:
+        """Raise if a stream was started again."""
+        for stream in self.streams.values():
+            if stream.seed != stream.first_seed or stream.offset != self.program.taken[stream.generator]:
+                raise RecordingError(
+                    "jit: a generator was seeded, or its state was set, while the function was recorded, and a program "
+                    "would not do it again; do it before the call"
+                )
+
+
+class Stream(random.Generator):
+    """A generator whose numbers are drawn when a program runs.
+
+    offset: counted from the beginning of a call.  counted: whether a call draws the blocks from the generator.
+    """
+
+    def __init__(self, generator: Any, source: Any, program: Program, counted: bool = True) -> None:
+        super().__init__(source.seed)
+        self.generator, self.first_seed, self.program, self.counted = generator, source.seed, program, counted
+        if counted:
+            program.taken[generator] = 0
+
+    def at(self, seed: int, offset: int) -> Stream:
+        twin = Stream(self.generator, self, self.program, counted=False)
+        twin.offset = offset
+        return twin
+
+    def state(self, blocks: int, device: Device) -> Storage:
+        first = self.take(blocks)
+        slot = self.program.new(2, int64, "drawn")
+        self.program.draws.append((self.generator, slot.number, first))
+        if self.counted:
+            self.program.taken[self.generator] = self.offset
+        return Storage(slot, int64, device, NO_ALLOCATOR, 2)
+
+
+class Watch(Observer):
+    """Refuses calls on tensors that were not found: they would run once, and not in the program."""
+
+    def calling(self, op: Op, operands: tuple[Any, ...]) -> tuple[Any, ...]:
+        if recording.program is not None:
+            for x in operands:
+                for each in x if isinstance(x, (list, tuple)) else (x,):
+                    if isinstance(each, Tensor) and not isinstance(each, Tracer):
+                        expect_recorded(op.label, each)
+        return operands
+
+    def writing(self, name: str, storage: Storage) -> None:
+        if recording.program is not None and storage.buffer.__class__ is not Slot:
+            raise unreachable(name, f"a tensor of {storage.dtype} with {storage.numel} elements")
+
+
+def expect_recorded(label: str, x: Tensor) -> None:
+    """Raise for a tensor that is not a part of the recording."""
+    storage = getattr(x, "storage", None)
+    if isinstance(storage, Storage) and storage.buffer.__class__ is not Slot:
+        raise unreachable(label, describe(x))
+
+
+def unreachable(label: str, what: str) -> RecordingError:
+    """Return the error for a tensor that the walk did not reach."""
+    return RecordingError(
+        f"{user_line()}: jit: {label} uses {what}, which is neither an argument nor found in the variables, attributes "
+        f"and containers that the function names; pass it as an argument"
+    )
+
+
+class Made(NamedTuple):
+    """A tensor that each call makes, on the memory of a slot."""
+
+    slot: int
+    layout: Layout
+    dtype: DType
+
+
+class Moved:
+    """A tensor that is on a twin for the length of a recording, and how it was before.
+
+    grad: the gradient of a Var before, now: the one that stands for it.
+    """
+
+    __slots__ = ("base", "device", "grad", "layout", "now", "op", "storage", "x")
+
+    def __init__(self, x: Tensor) -> None:
+        self.x, self.storage, self.device, self.layout, self.op, self.base = (
+            x,
+            x.storage,
+            x.device,
+            x.layout,
+            x.op,
+            x.base,
+        )
+        self.grad: Tensor | None = x._grad if isinstance(x, Var) else None
+        self.now: Tensor | None = None
+
+    def back(self) -> None:
+        """Let the tensor be as it was before."""
+        x: Any = self.x
+        x.storage, x.device, x.layout, x.op, x.base = self.storage, self.device, self.layout, self.op, self.base
+        if isinstance(x, Var):
+            x._grad = self.grad
+
+
+class Recording:
+    """A program with all that a call has to know about memory.
+
+    arguments: the tensors among them.  argument_slots: for each its slot, and whether the offset may be another one in
+    each call, since no other tensor shares the memory.  own: the storages of arguments that nothing outside shares.
+    outside: the walk.  moved: the tensors that were moved, by id.  storages: the twin of each real storage.
+    holders: for each slot outside a tensor that has the memory, and "grad" if its gradient has it.
+    tree, leaves, results: the results, how they are nested and what each call makes.
+    final: the Vars whose gradient changes.  versions: how often the launches write memory that exists, by slot.
+    """
+
+    def __init__(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.program = Program()
+        self.twins = {device: twin_of(device) for device in DEVICES}
+        self.arguments = [x for x in flatten((args, kwargs))[0] if isinstance(x, Tensor)]
+        self.outside = Outside(function, tuple(x for x in flatten((args, kwargs))[0] if not isinstance(x, Tensor)))
+        self.storages: dict[Storage, Storage] = {}
+        self.holders: dict[int, tuple[Tensor, str]] = {}  # of memory outside, by slot: a tensor, and "" or "grad"
+        self.argument_slots: list[tuple[int, bool]] = []
+        self.own: set[Storage] = set()
+        self.moved: dict[int, Moved] = {}
+        draws = Draws(self.program)
+        self.counted: dict[Storage, int] = {}  # writes that host calls count themselves
+        interval = sys.getswitchinterval()
+        try:
+            sys.setswitchinterval(ATOMIC)  # another thread may use the tensors that are moved
+            self.move()
+            with self.recorded(draws):
+                result = function(*args, **kwargs)
+            draws.check()
+            self.outside.check()
+            self.leaves, self.tree = flatten(result)
+            self.results = [self.result_of(x) for x in self.leaves]
+            self.final = self.gradients()
+            counts = {twin: twin.version - real.version for real, twin in self.storages.items()}
+            self.versions = {
+                twin.buffer.number: count - self.counted.get(twin, 0)
+                for twin, count in counts.items() if count > self.counted.get(twin, 0)
+            }  # fmt: skip
+        finally:
+            for each in self.moved.values():
+                each.back()
+            sys.setswitchinterval(interval)
+
+    @contextmanager
+    def recorded(self, draws: Draws) -> Iterator[None]:
+        """Open the block in which the function runs."""
+        token = replaced.set(self.twins)
+        watch = Watch()
+        attach(watch)
+        recording.program, host.defer = self.program, self.defer
+        try:
+            with random.drawn_from(draws):
+                yield
+        finally:
+            recording.program = host.defer = None
+            detach(watch)
+            replaced.reset(token)
+
+    def defer(self, function: Callable[[], Any], written: Iterable[Tensor]) -> None:
+        """Let each call of the program run a Python function here."""
+        for x in written:
+            if x.storage.buffer.__class__ is Slot:
+                x.storage.version += 1
+                self.counted[x.storage] = self.counted.get(x.storage, 0) + 1
+        self.program.items.append(HostCall(function, user_line() or "", self.gradients()))
+
+    # ---- before
+
+    def move(self) -> None:
+        """Move the arguments and the tensors outside to twins."""
+        arguments = {id(x) for x in self.arguments}
+        outside = {x.storage for x in self.outside.tensors.values()}
+        others = {id(x): x for x in self.outside.tensors.values() if id(x) not in arguments}
+        uses = [x.storage for x in self.arguments]
+        for x, real in zip(self.arguments, uses):
+            own = uses.count(real) == 1 and real not in outside
+            kind = "outside" if real in outside else "argument"
+            twin = self.twin_of(real, x, kind)
+            self.argument_slots.append((twin.buffer.number, own))
+            self.replace(x, twin, Layout.make(x.layout.shape, x.layout.strides) if own else x.layout)
+            if own:
+                x.base = None
+            if kind == "argument":
+                self.own.add(real)
+        for x in others.values():
+            self.replace(x, self.twin_of(x.storage, x, "outside"), x.layout)
+
+    def twin_of(self, real: Storage, holder: Tensor, kind: str, part: str = "") -> Storage:
+        """Return the storage that stands for a real one."""
+        twin = self.storages.get(real)
+        if twin is None:
+            if real.device not in self.twins:
+                raise RecordingError(
+                    f"jit: programs run on {' and '.join(map(str, DEVICES))}, got a tensor on {real.device}"
+                )
+            slot = self.program.new(real.numel, real.dtype, kind, real.device)
+            allocator = NO_ALLOCATOR if real.allocator is not None else None
+            twin = self.storages[real] = Storage(slot, real.dtype, self.twins[real.device], allocator)
+            twin.version, twin.tracked = real.version, real.tracked
+            if kind == "outside":
+                self.holders[slot.number] = holder, part
+        return twin
+
+    def replace(self, x: Any, twin: Storage, layout: Layout) -> None:
+        """Let a tensor live on a twin."""
+        if id(x) in self.moved:
+            return
+        moved = self.moved[id(x)] = Moved(x)
+        x.storage, x.device, x.layout = twin, twin.device, layout
+        if moved.grad is not None:
+            g = moved.grad
+            x._grad = moved.now = Tensor(self.twin_of(g.storage, x, "outside", "grad"), g.layout)
+
+    # ---- after
+
+    def gradients(self) -> tuple[tuple[Var, Any], ...]:
+        """Return the Vars whose gradient is another one than before, each with None or the slot and layout of it."""
+        result = []
+        for moved in self.moved.values():
+            x = moved.x
+            if isinstance(x, Var) and x._grad is not moved.now:
+                g = x._grad
+                if g is not None:
+                    expect_recorded("grad", g)
+                result.append((x, None if g is None else Made(g.storage.buffer.number, g.layout, g.dtype)))
+        return tuple(result)
+
+    def result_of(self, x: Any) -> Any:
+        """Return a leaf of the result as a call makes it: an object, or the slot, layout and dtype of a tensor."""
+        if not isinstance(x, Tensor):
+            return x
+        if id(x) in self.moved:
+            return self.moved[id(x)].x
+        if x.__class__ is not Tensor or x.storage.buffer.__class__ is not Slot:
+            raise unreachable("the result", describe(x))
+        if x.op is not None and walkable(x):
+            raise RecordingError(
+                f"jit: a result, {describe(x)}, has a graph that no backward pass has used, and a program has no "
+                f"graphs; compute the gradient inside, return x.detach(), or use mg.no_grad()"
+            )
+        return Made(self.program.number(x.storage.buffer), x.layout, x.dtype)
+
+
+def walkable(x: Tensor) -> bool:
+    """Return whether a backward pass from a tensor could still run: its graph has its saved values."""
+    from minigrad.autodiff.checks import node_of
+    from minigrad.autodiff.engine import reachable
+
+    return all(node.saved is not None for node in reachable([node_of(x)])[0])

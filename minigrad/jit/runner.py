@@ -1,0 +1,235 @@
+"""The runner: one compiled function that runs the kernels of any program.
+
+Every kernel is `kernel(first, last, table)` (`kernels/calling.py`), so a row of a program is three words: the code, its
+table of addresses, and whether threads share its tasks.  A call passes the arrays of its arguments; a patch says in
+which table the address of which array goes, and how many bytes after its beginning.  Nothing is compiled for a program.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minigrad.errors import KernelError
+from minigrad.kernels import objects
+from minigrad.kernels.calling import METH_FASTCALL, OBJECT, Method, check_layout, maker, team
+from minigrad.kernels.store import of_llvm
+
+NO_MEMORY = -1  # what the runner returns where a kernel had no memory for its work
+
+# TYPE_AT and DATA_AT are offsets in an array object.  The head of a program: its rows, where they are, the patches,
+# where they are, where the flag is, the code of the team (0: one thread), whether the GIL is held.
+RUNNER = """
+@ARRAY = external global i8
+@TYPE_ERROR = external global i8
+@words = private constant [46 x i8] c"a program takes NumPy arrays and nothing else\\00"
+declare void @PyErr_SetString(ptr, ptr)
+declare i64 @PyLong_AsLongLong(ptr)
+declare ptr @PyLong_FromLongLong(i64)
+declare ptr @PyEval_SaveThread()
+declare void @PyEval_RestoreThread(ptr)
+
+define ptr @run_program(ptr %self, ptr %args, i64 %n) {
+entry:
+  %result = alloca ptr
+  %error = alloca ptr
+  %where = call i64 @PyLong_AsLongLong(ptr %self)
+  %p = inttoptr i64 %where to ptr
+  %rows = load i64, ptr %p
+  %p1 = getelementptr i64, ptr %p, i64 1
+  %rows_at = load ptr, ptr %p1
+  %p2 = getelementptr i64, ptr %p, i64 2
+  %patches = load i64, ptr %p2
+  %p3 = getelementptr i64, ptr %p, i64 3
+  %patches_at = load ptr, ptr %p3
+  %p4 = getelementptr i64, ptr %p, i64 4
+  %flag = load ptr, ptr %p4
+  %p5 = getelementptr i64, ptr %p, i64 5
+  %team = load ptr, ptr %p5
+  %p6 = getelementptr i64, ptr %p, i64 6
+  %brief = load i64, ptr %p6
+  %has_team = icmp ne ptr %team, null
+  store i64 0, ptr %flag
+  br label %check
+check:
+  %a = phi i64 [ 0, %entry ], [ %a1, %good ]
+  %more_args = icmp slt i64 %a, %n
+  br i1 %more_args, label %look, label %patch
+look:
+  %arg_at = getelementptr ptr, ptr %args, i64 %a
+  %arg = load ptr, ptr %arg_at
+  %type_at = getelementptr i8, ptr %arg, i64 TYPE_AT
+  %type = load ptr, ptr %type_at
+  %fits = icmp eq ptr %type, @ARRAY
+  br i1 %fits, label %good, label %refuse
+good:
+  %a1 = add i64 %a, 1
+  br label %check
+refuse:
+  call void @PyErr_SetString(ptr @TYPE_ERROR, ptr @words)
+  ret ptr null
+patch:
+  %k = phi i64 [ 0, %check ], [ %k1, %write ]
+  %more = icmp slt i64 %k, %patches
+  br i1 %more, label %write, label %start
+write:
+  %k3 = mul i64 %k, 3
+  %q = getelementptr i64, ptr %patches_at, i64 %k3
+  %which = load i64, ptr %q
+  %q1 = getelementptr i64, ptr %q, i64 1
+  %add_at = load ptr, ptr %q1
+  %add = load i64, ptr %add_at
+  %q2 = getelementptr i64, ptr %q, i64 2
+  %goal = load ptr, ptr %q2
+  %from_at = getelementptr ptr, ptr %args, i64 %which
+  %from = load ptr, ptr %from_at
+  %data_at = getelementptr i8, ptr %from, i64 DATA_AT
+  %data = load i64, ptr %data_at
+  %address = add i64 %data, %add
+  store i64 %address, ptr %goal
+  %k1 = add i64 %k, 1
+  br label %patch
+start:
+  %held = icmp ne i64 %brief, 0
+  br i1 %held, label %ready, label %release
+release:
+  %released = call ptr @PyEval_SaveThread()
+  br label %ready
+ready:
+  %state = phi ptr [ null, %start ], [ %released, %release ]
+  br label %row
+row:
+  %r = phi i64 [ 0, %ready ], [ %r1, %asked ]
+  %more_rows = icmp slt i64 %r, %rows
+  br i1 %more_rows, label %run, label %done
+run:
+  %r3 = mul i64 %r, 3
+  %w = getelementptr i64, ptr %rows_at, i64 %r3
+  %kernel = load ptr, ptr %w
+  %code = ptrtoint ptr %kernel to i64
+  %w1 = getelementptr i64, ptr %w, i64 1
+  %table = load i64, ptr %w1
+  %w2 = getelementptr i64, ptr %w, i64 2
+  %shared = load i64, ptr %w2
+  %t = inttoptr i64 %table to ptr
+  %t1 = getelementptr i64, ptr %t, i64 1
+  %numbers = load ptr, ptr %t1
+  %tasks = load i64, ptr %numbers
+  %ends_at = getelementptr i64, ptr %numbers, i64 1
+  %ends = load i64, ptr %ends_at
+  %wanted = icmp ne i64 %shared, 0
+  %is_shared = and i1 %wanted, %has_team
+  br i1 %is_shared, label %together, label %alone
+together:
+  %s0 = call i32 %team(ptr %result, ptr %error, i64 %code, i64 %tasks, i64 %table)
+  br label %ran
+alone:
+  %s1 = call i32 %kernel(ptr %result, ptr %error, i64 0, i64 %tasks, i64 %table)
+  br label %ran
+ran:
+  %s = phi i32 [ %s0, %together ], [ %s1, %alone ]
+  %failed = icmp ne i32 %s, 0
+  br i1 %failed, label %empty, label %worked
+worked:
+  %has_end = icmp ne i64 %ends, 0
+  br i1 %has_end, label %last, label %asked
+last:
+  %s2 = call i32 %kernel(ptr %result, ptr %error, i64 %tasks, i64 %tasks, i64 %table)
+  %failed_last = icmp ne i32 %s2, 0
+  br i1 %failed_last, label %empty, label %asked
+asked:
+  %raised = load i64, ptr %flag
+  %stop = icmp ne i64 %raised, 0
+  %r1 = add i64 %r, 1
+  br i1 %stop, label %flagged, label %row
+flagged:
+  %no_room = icmp eq i64 %raised, -1
+  br i1 %no_room, label %empty, label %done
+empty:
+  br label %done
+done:
+  %answer = phi i64 [ 0, %row ], [ %r1, %flagged ], [ -1, %empty ]
+  %was_released = icmp ne ptr %state, null
+  br i1 %was_released, label %restore, label %tell
+restore:
+  call void @PyEval_RestoreThread(ptr %state)
+  br label %tell
+tell:
+  %told = call ptr @PyLong_FromLongLong(i64 %answer)
+  ret ptr %told
+}
+"""
+
+
+@cache
+def runner() -> Method:
+    """Return the compiled runner as CPython describes a function; made once per process."""
+    check_layout()
+    positions = {"ARRAY": id(np.ndarray), "TYPE_ERROR": id(TypeError)}
+    for name in re.findall(r"^declare .*@(Py\w+)", RUNNER, re.MULTILINE):
+        positions[name] = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0
+    text = RUNNER.replace("TYPE_AT", str(OBJECT - ctypes.sizeof(ctypes.c_void_p))).replace("DATA_AT", str(OBJECT))
+    symbols = ("run_program",)
+    try:
+        addresses = objects.link(of_llvm("runner", text, symbols), **positions)
+    except KernelError:  # what was kept is complete and of no use
+        addresses = objects.link(objects.assembled(text, symbols), **positions)
+    return Method(b"run_program", addresses["run_program"], METH_FASTCALL, b"")
+
+
+class Row(NamedTuple):
+    """A kernel of a program.
+
+    address: of its code.  kind: as `kernels.calling.function` has it.  numbers: their array.  buffers: for each buffer
+    the position of an array in the call and the array of one number with the bytes after its beginning, or an array.
+    """
+
+    address: int
+    kind: str
+    numbers: Any
+    buffers: Sequence[Any]
+
+
+class Table:
+    """The rows of a program in memory, and the functions that run them.
+
+    call: takes the arrays of a call.  Returns 0, the number of a row, from 1, whose kernel has found an index that is
+    out of range, or NO_MEMORY.  serial: the same on one thread.
+    """
+
+    def __init__(self, rows: Sequence[Row]) -> None:
+        self.flag = np.zeros(8, np.int64)
+        self.kept: list[Any] = [self.flag]
+        words: list[int] = []
+        patches: list[int] = []
+        for row in rows:
+            table = np.zeros(2 + len(row.buffers), np.int64)
+            table[0], table[1] = self.flag.ctypes.data, row.numbers.ctypes.data
+            for k, buffer in enumerate(row.buffers):
+                if isinstance(buffer, np.ndarray):
+                    table[k + 2] = buffer.ctypes.data
+                else:
+                    position, after = buffer
+                    patches += [position, after.ctypes.data, table.ctypes.data + 8 * (k + 2)]
+            words += [row.address, table.ctypes.data, int(row.kind == "shared")]
+            self.kept += [table, row.numbers, row.buffers]
+        self.rows, self.patches = np.array(words, np.int64), np.array(patches, np.int64)
+        self.parallel = any(row.kind == "shared" for row in rows)
+        holds_gil = all(row.kind == "brief" for row in rows)
+        self.serial = self.function(len(rows), 0, holds_gil)
+        self.call = self.function(len(rows), team().address, False) if self.parallel else self.serial
+
+    def function(self, rows: int, team_code: int, holds_gil: bool) -> Callable[..., int]:
+        """Return a function that runs the rows."""
+        head = np.array(
+            [rows, self.rows.ctypes.data, len(self.patches) // 3, self.patches.ctypes.data, self.flag.ctypes.data,
+             team_code, holds_gil], np.int64,
+        )  # fmt: skip
+        self.kept.append(head)
+        made: Callable[..., int] = maker()(ctypes.addressof(runner()), head.ctypes.data, None)
+        return made

@@ -1,0 +1,43 @@
+"""Functions of Python that a recorded program calls again: steps of optimizers and of schedules.
+
+They read and write numbers, such as a learning rate or a count of steps, which launches do not contain.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from minigrad.errors import RecordingError
+
+
+class _Host(threading.local):
+    """defer: in a thread that records, receives a function and the tensors that it writes; otherwise None."""
+
+    defer: Callable[[Callable[[], Any], Iterable[Any]], None] | None = None
+
+
+host = _Host()
+
+
+def hosted(step: Callable[..., Any], written: Callable[[Any], Iterable[Any]] = lambda owner: ()) -> Callable[..., Any]:
+    """Return a method that a recorded program calls again, instead of recording what it does.
+
+    written: returns the tensors that the method writes.
+    """
+
+    @functools.wraps(step)
+    def run(self: Any, *args: Any, **kwargs: Any) -> Any:
+        defer = host.defer
+        if defer is None:
+            return step(self, *args, **kwargs)
+        if args or kwargs:
+            raise RecordingError(
+                f"jit: {type(self).__name__}.{step.__name__} takes no arguments in a function that is recorded; call "
+                f"it outside"
+            )
+        return defer(lambda: step(self), written(self))
+
+    return run

@@ -1,0 +1,316 @@
+"""What a training step may contain: each idiom is made twice from one seed, and gives the same bits with `mg.jit`.
+
+Each runs four times: the first call is eager, the second records, the others run the program.  On `reference` all
+launches run as Python functions; those that are not only there run as kernels in one table, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad.nn import functional as F
+
+RNG = np.random.default_rng(0)
+Idiom = tuple[Callable[..., Any], list[Any], list[Any]]  # a function, its arguments, and tensors that it changes
+
+
+def normal(*shape: int) -> np.ndarray:
+    """Normal numbers."""
+    return RNG.standard_normal(shape).astype(np.float32)
+
+
+A, W, X, TABLE, WEIGHT = normal(4), normal(4, 4), normal(8, 4), normal(6, 4), normal(3, 2, 3, 3)
+IMAGES, CLASSES, ROWS = normal(2, 2, 8, 8), RNG.integers(0, 4, 8), RNG.integers(0, 6, 8)
+
+
+def backward_and_update() -> Idiom:
+    w = mg.Var(W)
+
+    def step(x):
+        loss = ((x @ w) ** 2).mean()
+        w.grad = None
+        loss.backward()
+        with mg.no_grad():
+            w.sub_(w.grad * 0.1)
+        return loss
+
+    return step, [mg.tensor(X)], [w]
+
+
+def gradients_add_up() -> Idiom:
+    w = mg.Var(W)
+    w.grad = mg.zeros(4, 4)
+
+    def step(x):
+        loss = ((x @ w) ** 2).mean()
+        loss.backward()
+        return loss
+
+    return step, [mg.tensor(X)], [w, lambda: w.grad]
+
+
+def gradient_set_to_zero() -> Idiom:
+    w = mg.Var(W)
+    w.grad = mg.zeros(4, 4)
+
+    def step(x):
+        w.grad.zero_()
+        loss = ((x @ w) ** 2).mean()
+        loss.backward()
+        with mg.no_grad():
+            w.sub_(w.grad * 0.1)
+        return loss
+
+    return step, [mg.tensor(X)], [w]
+
+
+def set_a_var() -> Idiom:
+    w = mg.Var(W)
+
+    def step(x):
+        g = mg.grad(((x @ w) ** 2).mean(), w)
+        w.set(w.detach() - 0.1 * g)
+        return g
+
+    return step, [mg.tensor(X)], [w]
+
+
+def dropout() -> Idiom:
+    w = mg.Var(W)
+
+    def step(x):
+        y = mg.where(mg.rand(8, 4) < 0.8, x @ w, 0.0) / 0.8
+        noise = mg.randn(8, 4)
+        return (y * noise).sum().detach(), mg.grad((y * noise).sum(), w), mg.randperm(6)
+
+    return step, [mg.tensor(X)], []
+
+
+def views() -> Idiom:
+    w = mg.Var(W)
+
+    def step(x):
+        y = x.T[1:3].flip(0).reshape(-1)[::2].unsqueeze(0).expand(3, 8)
+        z = (w.T @ x.T)[:, 1].squeeze()
+        return (y * 2).sum() + z.sum().detach(), mg.grad((w.T * w[1]).sum() + z.sum(), w)
+
+    return step, [mg.tensor(X)], []
+
+
+def writes_through_views() -> Idiom:
+    w = mg.Var(W)
+
+    def step(x):
+        with mg.no_grad():
+            w[0].mul_(0.5)
+            w.T[1].add_(x[0])
+            w[1:3, ::2] = 0.25
+        return w.detach().sum()
+
+    return step, [mg.tensor(X)], [w]
+
+
+def item_assignment() -> Idiom:
+    buffer = mg.zeros(8, 4)
+
+    def step(x):
+        buffer[2] = x[0] * 2
+        buffer[mg.tensor([1, 3])] = x[:2]
+        y = mg.zeros(8, 4)
+        y[:, 1] = x[:, 0]
+        return y.sum() + buffer.sum()
+
+    return step, [mg.tensor(X)], [buffer]
+
+
+def recorded_assignment() -> Idiom:
+    w = mg.Var(W)
+
+    def step(x):
+        y = x @ w
+        y[0] = y[1] * 2
+        y.mul_(2)
+        return mg.grad((y * y).sum(), w)
+
+    return step, [mg.tensor(X)], []
+
+
+def masked_assignment() -> Idiom:
+    def step(x):
+        y = x * 1.0
+        y[y > 0] = 0.5
+        return y
+
+    return step, [mg.tensor(X)], []
+
+
+def indices() -> Idiom:
+    table = mg.Var(TABLE)
+
+    def step(i):
+        y = table[i]
+        return y.sum(0).detach(), mg.grad((y * y).sum(), table), mg.zeros(6).scatter_add(0, i, mg.ones(8))
+
+    return step, [mg.tensor(ROWS)], []
+
+
+def losses() -> Idiom:
+    w, b = mg.Var(W), mg.Var(A)
+
+    def step(x, t):
+        loss = F.cross_entropy(F.layer_norm(F.gelu(F.linear(x, w, b)), (4,)), t)
+        return loss.detach(), *mg.grad(loss, [w, b])
+
+    return step, [mg.tensor(X), mg.tensor(CLASSES)], []
+
+
+def moments_by_hand() -> Idiom:
+    w, m, v, t = mg.Var(W), mg.zeros(4, 4), mg.zeros(4, 4), mg.tensor(0.0)
+
+    def step(x):
+        g = mg.grad(((x @ w) ** 2).mean(), w)
+        with mg.no_grad():
+            t.add_(1.0)
+            m.mul_(0.9).add_(g * 0.1)
+            v.mul_(0.999).add_(g * g * 0.001)
+            w.sub_(0.01 * (m / (1 - 0.9**t)) / ((v / (1 - 0.999**t)).sqrt() + 1e-8))
+        return t * 1.0
+
+    return step, [mg.tensor(X)], [w, m, v, t]
+
+
+def second_order() -> Idiom:
+    def step(x):
+        g = mg.grad((x.tanh() ** 3).sum(), x, create_graph=True)
+        return mg.grad((g * g).sum(), x)
+
+    return step, [mg.Var(X)], []
+
+
+def transforms() -> Idiom:
+    w = mg.Var(W)
+
+    def step(x):
+        of_rows = mg.func.vmap(mg.func.grad(lambda row: ((row @ w) ** 2).sum()))(x)
+        return of_rows.detach(), mg.func.jvp(lambda x: x.sin(), (x,), (x,))[1]
+
+    return step, [mg.tensor(X)], []
+
+
+def checkpoints() -> Idiom:
+    w = mg.Var(W)
+
+    def step(x):
+        y = mg.checkpoint(lambda x: F.dropout((x @ w).tanh(), 0.5), x)
+        return mg.grad(y.sum(), w)
+
+    return step, [mg.tensor(X)], []
+
+
+def convolution() -> Idiom:
+    w, b = mg.Var(WEIGHT), mg.Var(A[:3])
+
+    def step(x):
+        y = F.max_pool2d(mg.relu(F.conv2d(x, w, b, padding=1)), 2)
+        return y.mean().detach(), *mg.grad(y.mean(), [w, b])
+
+    return step, [mg.tensor(IMAGES)], []
+
+
+def order_and_scans() -> Idiom:
+    def step(x):
+        return x.sort(1)[0], x.cumsum(0), x.max(1)[0], x.argmax(1), mg.topk(x, 2, 1)[0], x.amax(0)
+
+    return step, [mg.tensor(X)], []
+
+
+def one_tensor_twice() -> Idiom:
+    def step(a, b):
+        a.add_(1.0)
+        return a + b
+
+    x = mg.tensor(X)
+    return step, [x, x], [x]
+
+
+def arguments_returned() -> Idiom:
+    def step(a):
+        return a, a.T, a[1:]
+
+    return step, [mg.tensor(X)[2:]], []
+
+
+def a_literal_is_written() -> Idiom:
+    def step(x):
+        y = mg.tensor([1.0, 2.0, 3.0, 4.0])
+        y.add_(x[0])
+        return y, {"nested": [x.sum(), None, 3]}
+
+    return step, [mg.tensor(X)], []
+
+
+def optimizer_schedule_and_clipping() -> Idiom:
+    model = mg.nn.Sequential(mg.nn.Linear(4, 8), mg.nn.BatchNorm1d(8), mg.nn.Dropout(0.25), mg.nn.Linear(8, 4))
+    optimizer = mg.optim.AdamW(model.parameters(), lr=0.1)
+    schedule = mg.optim.lr_scheduler.StepLR(optimizer, 1, 0.5)
+
+    def step(x, t):
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), t)
+        loss.backward()
+        norm = mg.nn.utils.clip_grad_norm_(model.parameters(), 0.1)
+        optimizer.step()
+        schedule.step()
+        return loss, norm
+
+    states = [*model.parameters(), *model.buffers(), lambda: mg.tensor(optimizer.param_groups[0]["lr"])]
+    return step, [mg.tensor(X), mg.tensor(CLASSES)], states
+
+
+IDIOMS = [
+    backward_and_update, gradients_add_up, gradient_set_to_zero, set_a_var, dropout, views, writes_through_views,
+    item_assignment, recorded_assignment, masked_assignment, indices, losses, moments_by_hand, second_order, transforms,
+    checkpoints, convolution, order_and_scans, one_tensor_twice, arguments_returned, a_literal_is_written,
+    optimizer_schedule_and_clipping,
+]  # fmt: skip
+KERNELS = [
+    backward_and_update, gradients_add_up, views, indices, one_tensor_twice, a_literal_is_written,
+    optimizer_schedule_and_clipping,
+]  # fmt: skip
+CASES = [(make, "reference") for make in IDIOMS] + [(make, "cpu") for make in KERNELS]
+
+
+@pytest.mark.parametrize(("make", "device"), CASES, ids=lambda x: x if isinstance(x, str) else x.__name__)
+def test_a_program_gives_the_bits_of_eager_mode(make: Callable[[], Idiom], device: str) -> None:
+    before = mg.default_device()
+    mg.set_default_device(device)
+    try:
+        eager, (jitted, function) = outcomes(make, None), outcomes(make, mg.jit)
+    finally:
+        mg.set_default_device(before)
+    assert [len(each) for each in function.programs.values()] == [1], "recorded once"
+    assert len(eager[0]) == len(jitted)
+    for k, (a, b) in enumerate(zip(eager[0], jitted, strict=True)):
+        assert a.tobytes() == b.tobytes(), f"value {k}: {a} and {b}"
+
+
+def outcomes(make: Callable[[], Idiom], jit: Any) -> tuple[list[np.ndarray], Any]:
+    """The results and changed tensors of four calls, and the function that was called."""
+    mg.manual_seed(3)
+    step, args, changed = make()
+    function = step if jit is None else jit(step)
+    found: list[np.ndarray] = []
+    for _ in range(4):
+        found += [*values(function(*args)), *[value for x in changed for value in values(x() if callable(x) else x)]]
+    return found, function
+
+
+def values(x: Any) -> Iterator[np.ndarray]:
+    """The elements of all tensors in a result."""
+    for leaf in mg.func.trees.flatten(x)[0]:
+        yield np.array(leaf.detach().numpy() if isinstance(leaf, mg.Tensor) else 0 if leaf is None else leaf)

@@ -1,0 +1,342 @@
+"""What surprises users of other tracing compilers, with the outcome that one would expect here."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad.runtime.observers import Observer, attach, detach
+
+pytestmark = pytest.mark.usefixtures("reference")
+
+
+def t(*values: float) -> mg.Tensor:
+    """A tensor of some numbers."""
+    return mg.tensor([float(v) for v in values])
+
+
+def calls(function: Any, *tensors: Any) -> list[float]:
+    """The results of calls with one tensor each."""
+    return [function(x).item() for x in tensors]
+
+
+def test_a_result_is_not_overwritten_by_later_calls() -> None:
+    f = mg.jit(lambda x: x.sum())
+    results = [f(t(k, k)) for k in range(4)]
+    assert [y.item() for y in results] == [0, 2, 4, 6]
+
+
+def test_a_result_may_be_the_next_argument() -> None:
+    f = mg.jit(lambda x: x + 1.0)
+    x = t(10)
+    for _ in range(5):
+        x = f(x)
+    assert x.item() == 15
+
+
+def test_a_number_of_an_enclosing_function_may_change() -> None:
+    scale = 1.0
+
+    @mg.jit
+    def f(x):
+        return x * scale
+
+    results = []
+    for k in [1, 1, 2, 2, 1]:
+        scale = float(k)
+        results.append(f(t(10)).item())
+    assert results == [10, 10, 20, 20, 10]
+
+
+def test_a_tensor_of_an_enclosing_function_may_be_another_one() -> None:
+    w = t(1)
+
+    @mg.jit
+    def f(x):
+        return x * w
+
+    before = calls(f, t(10), t(10), t(10))
+    w = t(2)
+    assert before + calls(f, t(10), t(10)) == [10, 10, 10, 20, 20]
+
+
+def test_a_list_of_tensors_may_grow() -> None:
+    ws = [t(1)]
+
+    @mg.jit
+    def f(x):
+        for w in ws:
+            x = x + w
+        return x
+
+    before = calls(f, t(10), t(10))
+    ws.append(t(5))
+    assert before + calls(f, t(10), t(10)) == [11, 11, 16, 16]
+
+
+def test_a_branch_may_depend_on_an_argument() -> None:
+    f = mg.jit(lambda x, square: x * x if square else x * 2)
+    assert [f(t(3), square).item() for square in [True, False] * 3] == [9, 6] * 3
+
+
+def test_a_method_has_programs_for_each_object() -> None:
+    class Model:
+        def __init__(self, scale: float) -> None:
+            self.scale = t(scale)
+
+        @mg.jit
+        def forward(self, x: mg.Tensor) -> mg.Tensor:
+            return x * self.scale
+
+    a, b = Model(2), Model(3)
+    assert [model.forward(t(5)).item() for model in [a, b] * 3] == [10, 15] * 3
+
+
+def test_one_tensor_twice_is_not_two_tensors() -> None:
+    @mg.jit
+    def f(a, b):
+        a.add_(1.0)
+        return a + b
+
+    x = t(1)
+    results = [f(x, x).item(), f(t(1), t(1)).item(), f(x, x).item(), f(t(1), t(1)).item(), f(x, x).item()]
+    assert results == [4, 3, 6, 3, 8]
+
+
+def test_an_argument_may_be_a_tensor_that_the_function_reads_anyway() -> None:
+    w = t(1)
+
+    @mg.jit
+    def f(x):
+        w.add_(1.0)
+        return x + w
+
+    assert calls(f, t(1), w, t(1), w, t(1)) == [3, 6, 5, 10, 7]
+
+
+def test_an_argument_may_be_written() -> None:
+    @mg.jit
+    def f(x):
+        x.add_(1.0)
+        return x * 1.0
+
+    x = t(0)
+    for _ in range(5):
+        f(x)
+    assert x.item() == 5 and x.storage.version == 5
+
+
+def test_slices_of_one_tensor_share_a_program() -> None:
+    data = mg.arange(32, dtype="f32").reshape(8, 4)
+    f = mg.jit(lambda x: (x.sum(), x.T))
+    for k in range(0, 8, 2):
+        total, turned = f(data[k : k + 2])
+        assert total.item() == data[k : k + 2].sum().item()
+        assert turned.tolist() == data[k : k + 2].T.tolist()
+    assert [len(entries) for entries in f.programs.values()] == [1]
+
+
+def test_random_numbers_go_on() -> None:
+    mg.manual_seed(0)
+    eager = [mg.rand(2).tolist() for _ in range(5)]
+    f = mg.jit(lambda x: x + mg.rand(2))
+    mg.manual_seed(0)
+    assert [f(t(0, 0)).tolist() for _ in range(5)] == eager
+
+
+def test_a_graph_that_saved_a_written_tensor_is_stale() -> None:
+    w = mg.Var([1.0, 2.0])
+
+    @mg.jit
+    def f(g):
+        with mg.no_grad():
+            w.sub_(g)
+        return w.detach().sum()
+
+    f(t(1, 1))
+    y = (w * w).sum()
+    f(t(1, 1))
+    with pytest.raises(mg.StorageError, match="changed"):
+        y.backward()
+
+
+def test_an_index_out_of_range_raises_the_sentence_of_eager_mode() -> None:
+    w = t(1, 2, 3)
+
+    def f(i):
+        return w[i] * 1.0
+
+    g = mg.jit(f)
+    assert calls(g, mg.tensor([2]), mg.tensor([1]), mg.tensor([0])) == [3, 2, 1]
+    with pytest.raises(mg.IndexOutOfRange) as eager:
+        f(mg.tensor([7]))
+    with pytest.raises(mg.IndexOutOfRange) as jitted:
+        g(mg.tensor([7]))
+    assert str(jitted.value) == str(eager.value)
+    assert calls(g, mg.tensor([2])) == [3], "the program still runs"
+
+
+def test_a_jitted_function_may_call_another() -> None:
+    inner = mg.jit(lambda x: x + 1.0)
+    outer = mg.jit(lambda x: inner(x) * 3.0)
+    assert calls(outer, t(1), t(2), t(3)) == [6, 9, 12]
+
+
+def test_a_jitted_function_may_be_transformed() -> None:
+    f = mg.jit(lambda x: (x * x).sum())
+    for _ in range(3):
+        f(t(1, 2))
+    assert mg.func.grad(f)(t(1, 2)).tolist() == [2, 4]
+    assert mg.func.vmap(f)(mg.ones(2, 2)).tolist() == [2, 2]
+
+
+def test_gradients_flow_through_a_call_whose_argument_has_a_graph() -> None:
+    f = mg.jit(lambda x: (x * x).sum())
+    w = mg.Var([1.0, 2.0])
+    for _ in range(3):
+        assert mg.grad(f(w * 2.0), w).tolist() == [8, 16]
+
+
+def test_programs_follow_the_mode_of_a_module() -> None:
+    model = mg.nn.Dropout(0.5)
+    f = mg.jit(lambda x: model(x))
+    x = mg.ones(64)
+    assert all(f(x).tolist() != x.tolist() for _ in range(3))
+    model.eval()
+    assert all(f(x).tolist() == x.tolist() for _ in range(3))
+    model.train()
+    model.p = 0.0
+    assert f(x).tolist() == x.tolist(), "an attribute of a module is read again"
+
+
+def test_an_observer_sees_every_call() -> None:
+    f = mg.jit(lambda x: x * 2)
+    for _ in range(3):
+        f(t(1))
+    seen = []
+
+    class Names(Observer):
+        def called(self, op: Any, operands: Any, result: Any, seconds: float) -> None:
+            seen.append(op.name)
+
+    observer = Names()
+    attach(observer)
+    try:
+        f(t(1))
+    finally:
+        detach(observer)
+    assert seen == ["mul"]
+
+
+def test_threads_may_share_a_function() -> None:
+    w = t(3)
+    f = mg.jit(lambda x: (x * w + 1.0).sum())
+    wrong: list[float] = []
+
+    def work(k: int) -> None:
+        for j in range(50):
+            y = f(t(k, j)).item()
+            if y != 3 * k + 3 * j + 2:
+                wrong.append(y)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+# ---- errors ---------------------------------------------------------------------------------------------------------
+
+
+def refused(function: Any, *args: Any) -> str:
+    """The sentence with which the second call is refused."""
+    f = mg.jit(function)
+    f(*args)
+    with pytest.raises(mg.RecordingError) as error:
+        f(*args)
+    return str(error.value)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [lambda x: x * x.sum().item(), lambda x: x * 2 if x.sum() > 0 else x, lambda x: x[x > 0], lambda x: np.array(x)],
+    ids=["item", "bool", "mask", "numpy"],
+)
+def test_a_value_does_not_exist_while_recording(function: Any) -> None:
+    sentence = refused(function, t(1, 2))
+    assert "test_surprises.py" in sentence and "return the tensor" in sentence and "mg.where" in sentence
+
+
+def test_a_tensor_that_is_hidden_is_named() -> None:
+    hidden = iter([t(1)] * 9)
+    assert "neither an argument nor found" in refused(lambda x: x + next(hidden), t(1))
+
+
+def test_a_tensor_that_outlives_the_recording_is_refused() -> None:
+    kept: deque[mg.Tensor] = deque()
+
+    def f(x):
+        kept.append(x * 2)
+        return x + 1.0
+
+    g = mg.jit(f)
+    g(t(1))
+    g(t(1))
+    with pytest.raises(mg.RecordingError, match="after the recording"):
+        kept[-1] + 1.0
+
+
+def test_a_number_that_the_function_changes_is_refused() -> None:
+    class Counter:
+        def __init__(self) -> None:
+            self.count, self.w = 0, t(1)
+
+        def step(self, g: mg.Tensor) -> mg.Tensor:
+            self.count += 1
+            self.w.sub_(g * (0.1 / self.count))
+            return self.w * 1.0
+
+    assert "self.count from 1 to 2" in refused(Counter().step, t(1))
+
+
+def test_a_list_that_the_function_extends_is_refused() -> None:
+    losses: list[mg.Tensor] = []
+    assert "losses, which holds 2 objects" in refused(lambda x: losses.append(x.sum()), t(1))
+
+
+def test_a_result_with_a_graph_is_refused() -> None:
+    w = mg.Var([1.0])
+    sentence = refused(lambda x: (x * w).sum(), t(2))
+    assert "x.detach()" in sentence and "mg.no_grad()" in sentence
+    with mg.no_grad():
+        f = mg.jit(lambda x: (x * w).sum())
+        assert calls(f, t(2), t(3), t(4)) == [2, 3, 4]
+
+
+def test_everything_is_as_before_after_an_error() -> None:
+    w = mg.Var([1.0, 2.0])
+    w.grad = t(5, 6)
+    refused(lambda x: (w * x).sum().item(), t(1, 2))
+    assert w.tolist() == [1, 2] and w.grad.tolist() == [5, 6] and w.device is mg.default_device()
+    assert (w * t(1, 2)).tolist() == [1, 4]
+
+
+def test_arrays_are_refused_as_arguments() -> None:
+    with pytest.raises(mg.ArgumentError, match="from_numpy"):
+        mg.jit(lambda x: mg.tensor(x))(np.ones(2))
+
+
+def test_many_kinds_of_arguments_are_reported_once() -> None:
+    f = mg.jit(lambda x, rate: x * rate)
+    with pytest.warns(UserWarning, match="kinds of arguments.*0-d tensors") as warned:
+        for k in range(20):
+            f(t(1), k / 7)
+    assert len(warned) == 1
+    assert f(t(1), 0.5).item() == 0.5
