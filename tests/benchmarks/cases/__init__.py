@@ -8,6 +8,7 @@ from tests.benchmarks.cases import (
     functions,
     graphs,
     indexing,
+    jit,
     matmul,
     modules,
     networks,
@@ -44,6 +45,7 @@ CASES = [
         transforms,
         parts,
         networks,
+        jit,
     )
     for case in module.TABLE.cases
 ]
