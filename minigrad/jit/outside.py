@@ -85,7 +85,7 @@ class Outside:
         self.visit(function, getattr(function, "__name__", "function"), 0)
         for k, each in enumerate(more):
             self.visit(each, f"argument {k}", 0)
-        self.count = changes.count
+        self.count, self.hooks = changes.count, changes.hooks
 
     # ---- the walk
 
@@ -183,6 +183,7 @@ class Outside:
 
     def check(self) -> None:
         """Raise if the function itself has changed an object: a program would not change it again."""
+        self.hooks = changes.hooks
         changed = [
             f"{name} from {value!r}" for scope, name, value in self.names if not same(scope.get(name, MISSING), value)
         ]
@@ -197,7 +198,9 @@ class Outside:
             )
 
     def unchanged(self) -> bool:
-        """Return whether the same objects are found as then."""
+        """Return whether the same objects are found as then, and no hook has come or gone."""
+        if self.hooks != changes.hooks:
+            return False
         if not all(same(content(cell), value) for cell, value in self.cells):
             return False
         if not all(same(scope.get(name, MISSING), value) for scope, name, value in self.names):

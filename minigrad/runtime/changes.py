@@ -8,9 +8,11 @@ class Changes:
 
     A compiled step compares one number: as long as it is the same, no module has changed since.  Values that are
     written into parameters and buffers do not count.
+    hooks: how often a hook of anything was registered or removed.
     """
 
     count = 0
+    hooks = 0
 
 
 changes = Changes()

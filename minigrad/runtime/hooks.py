@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from minigrad.errors import ArgumentError
+from minigrad.runtime.changes import changes
 
 Hook = Callable[..., Any]
 BEFORE, AFTER = "before", "after"
@@ -40,10 +41,12 @@ class HookHandle:
     def __init__(self, hooks: dict[int, Hook], hook: Hook) -> None:
         self._hooks, self._number = hooks, next(_numbers)
         hooks[self._number] = hook
+        changes.hooks += 1
 
     def remove(self) -> None:
         """Remove the hook; a second call has no effect."""
         self._hooks.pop(self._number, None)
+        changes.hooks += 1
 
 
 class Retained:

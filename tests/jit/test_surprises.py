@@ -214,6 +214,55 @@ def test_programs_follow_the_mode_of_a_module() -> None:
     assert f(x).tolist() == x.tolist(), "an attribute of a module is read again"
 
 
+def test_a_hook_that_comes_later_is_called() -> None:
+    w = mg.Var([1.0, 2.0])
+
+    @mg.jit
+    def step(x):
+        w.grad = None
+        (w * x).sum().backward()
+        return w.grad * 1.0
+
+    assert [step(t(3, 4)).tolist() for _ in range(3)] == [[3, 4]] * 3
+    handle = w.register_hook(lambda g: g * 2)
+    assert [step(t(3, 4)).tolist() for _ in range(3)] == [[6, 8]] * 3
+    handle.remove()
+    assert step(t(3, 4)).tolist() == [3, 4]
+
+
+def test_a_parameter_that_is_frozen_has_no_gradient() -> None:
+    w, v = mg.Var([1.0]), mg.Var([1.0])
+
+    @mg.jit
+    def step(x):
+        w.grad = v.grad = None
+        (w * v * x).sum().backward()
+        return x * 1.0
+
+    for _ in range(3):
+        step(t(2))
+    v.requires_grad_(False)
+    for _ in range(3):
+        step(t(2))
+        assert w.grad is not None and v.grad is None
+
+
+def test_a_gradient_that_somebody_holds_is_not_added_to() -> None:
+    w = mg.Var([1.0])
+
+    @mg.jit
+    def step(x):
+        (w * x).sum().backward()
+        return x * 1.0
+
+    held = []
+    for _ in range(5):
+        step(t(2))
+        held.append(w.grad)
+    assert [g.item() for g in held] == [2, 4, 6, 8, 10]
+    assert sum(map(len, step.programs.values())) <= 2
+
+
 def test_an_observer_sees_every_call() -> None:
     f = mg.jit(lambda x: x * 2)
     for _ in range(3):
