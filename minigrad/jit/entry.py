@@ -13,6 +13,7 @@ from minigrad.backends.registry import backend_of
 from minigrad.core.device import CPU
 from minigrad.core.dtype import uint8
 from minigrad.core.layout import Layout
+from minigrad.errors import quantity
 from minigrad.jit.outside import PLAIN
 from minigrad.jit.program import HostCall
 from minigrad.jit.recorder import Made, Moved, Recording
@@ -192,6 +193,18 @@ class Entry:
             self.bound["build"] = made.tree.build
             yield f"return build(iter([{', '.join(names)}]))"
 
+    def report(self) -> str:
+        """Return the size of the program as text."""
+        tape, items = self.tape, self.program.items
+        rows = sum(len(table.rows) // 3 for table in tape.tables)
+        calls = sum(isinstance(item, HostCall) for item in items)
+        python = sum(callable(step) for step in tape.steps) - len(tape.tables)
+        parts = [f"{quantity(rows, 'kernel')} in {quantity(len(tape.tables), 'table')}"]
+        parts += [f"{quantity(python, 'launch')} of Python".replace("launchs", "launches")] if python else []
+        parts += [f"{quantity(calls, 'call')} of an optimizer or a schedule"] if calls else []
+        apart = sum(tape.size(slot) for slot in tape.offsets)
+        return f"{', '.join(parts)}; temporaries in {tape.arena} bytes, {apart} without sharing"
+
     # ---- the guard
 
     def write_guard(self) -> None:
@@ -238,7 +251,7 @@ class Entry:
 
     def tests_of(self, moved: Moved, name: str) -> Iterator[str]:
         """Yield what must hold of one tensor, and of its gradient if it is a Var."""
-        x, made = moved.x, self.recording
+        x = moved.x
         shown = self.holder(x, name)
         if shown == name:
             self.bound |= {f"{name}_layout": moved.layout, f"{name}_dtype": moved.storage.dtype}

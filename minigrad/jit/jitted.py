@@ -124,6 +124,14 @@ class Jitted:
             held = self.methods[id(owner)] = owner, Jitted(self.function.__get__(owner, kind))
         return held[1]
 
+    def report(self) -> str:
+        """Return one line per program: its arguments, its kernels and its memory."""
+        lines = []
+        for entry in [entry for entries in self.programs.values() for entry in entries]:
+            shown = ", ".join([f"{x.dtype}{tuple(x.shape)}" for x in entry.recording.arguments])
+            lines.append(f"({shown}): {entry.report()}")
+        return "\n".join(lines) or "no program yet: the second call with arguments of a kind is recorded"
+
     def __repr__(self) -> str:
         count = sum(map(len, self.programs.values()))
         return f"<jit {getattr(self, '__name__', 'function')}: {count} program{'s' * (count != 1)}>"

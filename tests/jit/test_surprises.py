@@ -301,6 +301,28 @@ def test_threads_may_share_a_function() -> None:
     assert wrong == []
 
 
+def test_a_report_counts_kernels_and_memory() -> None:
+    w = mg.Var(np.ones(4), dtype="float32", device="cpu")
+    optimizer = mg.optim.SGD([w], lr=0.5)
+
+    @mg.jit
+    def step(x):
+        optimizer.zero_grad()
+        (w * x).sum().backward()
+        optimizer.step()
+        return x * 2.0
+
+    x = mg.ones(4, device="cpu")
+    assert "no program yet" in step.report()
+    for _ in range(3):
+        step(x)
+    report = step.report()
+    assert report.startswith("(float32(4,)): ") and "2 tables" in report
+    assert "1 call of an optimizer or a schedule" in report
+    small, large = map(int, report.partition("temporaries in ")[2].replace(" without sharing", "").split(" bytes, "))
+    assert small > 0 and large <= 16 * 8 and step(x).tolist() == [2.0] * 4
+
+
 # ---- errors ---------------------------------------------------------------------------------------------------------
 
 
