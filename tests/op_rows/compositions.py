@@ -160,9 +160,10 @@ def _gru(x: np.ndarray, hidden: np.ndarray, h: np.ndarray) -> np.ndarray:
 
 NETWORKS = [
     _row("normalize", lambda x: F.normalize(x, 2.0, -1), lambda x: x / _length(x)[:, None], REAL),
-    _row("group_norm", lambda x, w, b: F.group_norm(x, 2, w, b), lambda x, w, b: _grouped(x, w, b, 2), X, LINE, LINE),
+    _row("group_norm", lambda x, w, b: F.group_norm(x, 2, w, b), lambda x, w, b: _grouped(x, w, b, 2), X, LINE, LINE,
+         ops=("normalized_groups",)),
     _row("instance_norm", lambda x, w, b: F.instance_norm(x, None, None, w, b), lambda x, w, b: _grouped(x, w, b, 4),
-         X, LINE, LINE),
+         X, LINE, LINE, ops=("normalized_groups",)),
     _row("local_response_norm", lambda x: F.local_response_norm(x, 3, 0.5, 0.5), _neighbours, X),
     _row("bilinear", F.bilinear, lambda a, b, w, bias: np.einsum("ni,oij,nj->no", a, w, b) + bias,
          REAL, ("real", (2, 2)), ("real", (4, 3, 2)), LINE),

@@ -96,6 +96,11 @@ for shape in ((64, 32, 8, 8), (64, 64, 28, 28)):
         goal2=1.0,
     )
 
+for shape in ((64, 32, 8, 8), (8, 128, 16, 16)):
+    norm = lambda m, x, w, b: m.relu(m.nn.functional.instance_norm(x, None, None, w, b))
+    data = normal(shape, shape[1:2], shape[1:2])
+    TABLE.both(f"instance_norm {shape}, relu", data, norm, tracks=3, rtol=1e-3, goal=1.0, goal2=1.0)
+
 for times, batch, size in ((12, 16, 32), (35, 64, 128)):
     shapes = ((times, batch, size), (4 * size, size), (4 * size, size), (4 * size,), (4 * size,))
     data = lambda rng, shapes=shapes: [rng.standard_normal(s).astype(np.float32) * 0.1 for s in shapes]
