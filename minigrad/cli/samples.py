@@ -25,6 +25,7 @@ ROW = {"weight": "c", "bias": "c"}
 CELL = dict.fromkeys(("h", "c", "dh", "dc", "c_next"), "r1")
 SEQUENCE = {"sums": "nr4", "weight": "41", "h": "r1", "c": "r1", "dhs": "nr1", "dcs": "nr1", "hs": "nr1", "cs": "nr1",
             "activated": "nr4"}  # fmt: skip
+GRU = {"sums": "nr3", "weight": "31", "bias": "3", "activated": "nr3", "hidden": "nr3"}
 HEADS = {"g": "nrk", "query": "nrk", "key": "nck", "value": "nck", "mask": "nrc", "state": "2", "limits": "3"}
 # Shapes of operands, and parameters that are sizes.
 SHAPES: Mapping[str, Mapping[str, str]] = {
@@ -42,6 +43,7 @@ SHAPES: Mapping[str, Mapping[str, str]] = {
     "glu_backward": {"g": "hc", "input": "sc"},
     **dict.fromkeys(("gru_step", "gru_step_backward"), CELL | {"x": "r3", "hidden": "r3", "activated": "r3"}),
     **dict.fromkeys(("lstm_step", "lstm_step_backward"), CELL | {"x": "r4", "hidden": "r4", "activated": "r4"}),
+    **dict.fromkeys(("gru_sequence", "gru_sequence_backward"), SEQUENCE | GRU),
     **dict.fromkeys(("lstm_sequence", "lstm_sequence_backward"), SEQUENCE),
     "layer_norm": ROW,
     "layer_norm_backward": ROW,
