@@ -12,6 +12,7 @@ from nn.layer_cases import listed, wave
 
 import minigrad as mg
 from minigrad.nn.utils import rnn
+from minigrad.ops.nn.gru_sequence import gru_sequence
 
 nn = mg.nn
 HERE = {"device": "reference", "dtype": mg.float64}
@@ -166,3 +167,16 @@ def test_all_times_of_a_gru_in_one_op_give_what_its_steps_give(
     monkeypatch.setattr("minigrad.nn.modules.sequences.is_sequence", lambda *a: bool(calls.append(a)))
     close(values(), one)
     assert len(calls) == 4  # two layers, two directions
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_times_with_the_same_sequences_of_a_packed_batch_are_one_op(
+    backwards: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module, x = layer("GRU", bidirectional=backwards), rnn.pack_padded_sequence(real(5, 3, 3), [5, 5, 2])
+    seen: list[Any] = []
+    call = gru_sequence
+    monkeypatch.setattr("minigrad.nn.modules.sequences.gru_sequence", lambda *a: (seen.append(a[0].shape), call(*a))[1])
+    module(x)
+    there, back = [(2, 3, 6), (3, 2, 6)], [(3, 2, 6), (2, 3, 6)]
+    assert seen == [*there, *(back if backwards else [])] * 2  # layers

@@ -1,11 +1,12 @@
 """A layer of a recurrent network over time: the input's part of all sums at once, then a cell, time by time.
 
-All times of an LSTM or a GRU are one op where they can be.  Packed sequences run without their padding: at each time
-the sequences that have not ended are the first rows of the state.
+All times of an LSTM or a GRU are one op where they can be.  Packed sequences run without their padding: the sequences
+that have not ended are the first rows of the state, and times with the same number of them are a run.
 """
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import Any
 
 from minigrad.nn import functional as F
@@ -35,27 +36,27 @@ def over_packed(
 
     Forwards the rows of sequences that end leave the state; backwards those that begin enter it.
     """
-    inputs = F.linear(x, weights["weight_ih"], weights["bias_ih"]).split(sizes)
+    at_once = is_sequence(step, x, state, weights)
+    shapes = [(len(list(times)), n, -1) for n, times in groupby(sizes)]
+    rows = input_sums(step, weights, x, at_once).split([times * n for times, n, _ in shapes])
+    runs = [part.reshape(shape) for part, shape in zip(rows, shapes, strict=True)]
+    if backwards:
+        runs = [part.flip(0) for part in reversed(runs)]
+    first, state = state, tuple([h[: runs[0].shape[1]] for h in state])
     outputs: list[Any] = []
-    if not backwards:
-        ended: list[State] = []
-        for part in inputs:
-            n = len(part)
-            if n < len(state[0]):
-                ended.append(tuple([h[n:] for h in state]))
-                state = tuple([h[:n] for h in state])
-            state = step(part, state, weights)
-            outputs.append(state[0])
-        parts = [state, *reversed(ended)]
-        return cat(outputs), tuple([cat([part[k] for part in parts]) for k in range(len(state))])
-    first, state = state, tuple([h[: sizes[-1]] for h in state])
-    for part in reversed(inputs):
-        n = len(state[0])
-        if len(part) > n:
-            state = tuple([cat([h, begin[n : len(part)]]) for h, begin in zip(state, first, strict=True)])
-        state = step(part, state, weights)
-        outputs.append(state[0])
-    return cat(outputs[::-1]), state
+    ended: list[State] = []
+    for part in runs:
+        now, n = len(state[0]), part.shape[1]
+        if n < now:
+            ended.append(tuple([h[n:] for h in state]))
+            state = tuple([h[:n] for h in state])
+        elif n > now:
+            state = tuple([cat([h, begin[now:n]]) for h, begin in zip(state, first, strict=True)])
+        y, state = run(step, weights, part, state, at_once)
+        outputs.append((y.flip(0) if backwards else y).flatten(0, 1))
+    ends = [state, *reversed(ended)]
+    last = tuple([cat(each) for each in zip(*ends, strict=True)]) if ended else state
+    return cat(outputs[::-1] if backwards else outputs), last
 
 
 def is_sequence(step: Any, x: Any, state: State, weights: Weights) -> bool:
