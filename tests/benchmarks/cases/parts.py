@@ -45,6 +45,8 @@ LAYERS: dict[Any, Any] = {}
 for shape in ((32, 8, 8, 8), (32, 16, 4, 4), (64, 32, 32, 32)):
     pool = lambda m, x: m.nn.functional.max_pool2d(x, 2)
     TABLE.both(f"max_pool2d 2x2 of {shape}", normal(shape), pool, goal=1.0, goal2=1.0)
+    pool = lambda m, x: m.nn.functional.avg_pool2d(x, 2)
+    TABLE.both(f"avg_pool2d 2x2 of {shape}", normal(shape), pool, goal=1.0, goal2=1.0)
 
 for image, outs in (((64, 1, 8, 8), 32), ((64, 32, 8, 8), 64), ((64, 64, 4, 4), 64), ((32, 64, 28, 28), 64)):
     conv = lambda m, x, w, b: m.nn.functional.conv2d(x, w, b, padding=1)
