@@ -108,7 +108,7 @@ def at_once(
         return None
     if composed:
         head: Any = heads[0]
-        return by_definition(op, node.params, node.plan.outs[0], saved, head, asked)
+        return by_definition(op, node.params, node.plan.outs[0], saved[-len(op.operands) :], head, asked)
     values = {op.value_name(k): value for k, value in zip(op.saves[node.mask], saved)}
     if not rule.foreign and not values.keys() >= set(rule.saves):
         return None  # the operands that require a gradient have rules of their own that save less

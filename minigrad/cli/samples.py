@@ -25,6 +25,7 @@ ROW = {"weight": "c", "bias": "c"}
 CELL = dict.fromkeys(("h", "c", "dh", "dc", "c_next"), "r1")
 SEQUENCE = {"sums": "nr4", "weight": "41", "h": "r1", "c": "r1", "dhs": "nr1", "dcs": "nr1", "hs": "nr1", "cs": "nr1",
             "activated": "nr4"}  # fmt: skip
+GRU = {"sums": "nr3", "weight": "31", "bias": "3", "activated": "nr3", "hidden": "nr3"}
 HEADS = {"g": "nrk", "query": "nrk", "key": "nck", "value": "nck", "mask": "nrc", "state": "2", "limits": "3"}
 # Shapes of operands, and parameters that are sizes.
 SHAPES: Mapping[str, Mapping[str, str]] = {
@@ -38,9 +39,11 @@ SHAPES: Mapping[str, Mapping[str, str]] = {
     "cross_entropy": {"target": "r"},
     "cross_entropy_backward": {"target": "r", "g": "r"},
     "crossed": {"a": "r3", "b": "r3"},
+    "group_gradients": {"x": "nkss", "g": "nkss", "weight": "k"},
     "glu_backward": {"g": "hc", "input": "sc"},
     **dict.fromkeys(("gru_step", "gru_step_backward"), CELL | {"x": "r3", "hidden": "r3", "activated": "r3"}),
     **dict.fromkeys(("lstm_step", "lstm_step_backward"), CELL | {"x": "r4", "hidden": "r4", "activated": "r4"}),
+    **dict.fromkeys(("gru_sequence", "gru_sequence_backward"), SEQUENCE | GRU),
     **dict.fromkeys(("lstm_sequence", "lstm_sequence_backward"), SEQUENCE),
     "layer_norm": ROW,
     "layer_norm_backward": ROW,
@@ -53,6 +56,7 @@ SHAPES: Mapping[str, Mapping[str, str]] = {
     "max_pool_indices": {"x": "nkss", "size": "hh"},
     "max_pool_pick": {"h": "nkss", "x": "nkss", "size": "hh"},
     "normalized_channels": {"x": "nkss", "weight": "k", "bias": "k"},
+    "normalized_groups": {"x": "nkss", "weight": "k", "bias": "k"},
     "put": {"size": "rc", "stride": "c1"},
     "resample": {"index": "1r", "weight": "1r"},
     "rms_norm": ROW,
@@ -69,6 +73,8 @@ PARAMS: Mapping[str, Mapping[str, object]] = {
     **dict.fromkeys(("cross_entropy", "cross_entropy_backward"), CLASSES),
     **dict.fromkeys(("minus_named", "named_gradient"), NAMED),
     **dict.fromkeys(("windows_added", "windows_of"), WINDOWS),
+    "group_gradients": {"groups": 2},
+    "normalized_groups": {"groups": 2},
     "put": {"storage_offset": 0},
     "rolled": {"shifts": (1,)},
     "surrounded": {"counts": ((1, 1), (1, 1)), "mode": "reflect"},

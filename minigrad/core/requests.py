@@ -385,6 +385,24 @@ class PickBack(Request):
     reduction: str
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class NormalizeGroups(Request):
+    """out = x, less the mean of its group, over the root of the group's variance + eps, times the weight of its channel
+    plus its bias.  Operands: x (images, channels, ...), weight and bias (channels,); a group is some channels of an
+    image, one of `groups` equal parts.  out is dense."""
+
+    groups: int
+    eps: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GroupGradients(Request):
+    """Three results, dense: the gradients of the operands of `NormalizeGroups`.  Operands: x, incoming g, weight."""
+
+    groups: int
+    eps: float
+
+
 # ---- pooling --------------------------------------------------------------------------------------------------------
 
 

@@ -12,6 +12,7 @@ from nn.layer_cases import listed, wave
 
 import minigrad as mg
 from minigrad.nn.utils import rnn
+from minigrad.ops.nn.gru_sequence import gru_sequence
 
 nn = mg.nn
 HERE = {"device": "reference", "dtype": mg.float64}
@@ -119,22 +120,24 @@ def test_narrow_modules_have_narrow_results_and_gradients(network: Any, dtype: A
 
 
 @pytest.mark.parametrize("bidirectional", [False, True])
-def test_a_long_sequence_of_an_lstm_is_several_launches_that_follow_each_other(
-    bidirectional: bool, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("name", ["LSTM", "GRU"])
+def test_a_long_sequence_is_several_launches_that_follow_each_other(
+    name: str, bidirectional: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    module, x = layer("LSTM", bidirectional=bidirectional), real(7, 2, 3)
+    module, x = layer(name, bidirectional=bidirectional), real(7, 2, 3)
 
     def values() -> list[Any]:
-        y, last = module(x)
-        return [y, *last, *mg.grad((y * y).sum() + last[1].sum(), list(module.parameters()))]
+        y, *last = listed(module(x))
+        return [y, *last, *mg.grad((y * y).sum() + last[-1].sum(), list(module.parameters()))]
 
     whole = values()
-    monkeypatch.setattr("minigrad.nn.modules.recurrent.LONGEST", 3)
+    monkeypatch.setattr("minigrad.nn.modules.sequences.LONGEST", 3)
     close(values(), whole)
 
 
-def test_an_lstm_under_autocast_has_results_and_gradients_of_its_own_dtype() -> None:
-    module = layer("LSTM").float()
+@pytest.mark.parametrize("name", ["LSTM", "GRU"])
+def test_a_layer_under_autocast_has_results_and_gradients_of_its_own_dtype(name: str) -> None:
+    module = layer(name).float()
     x = mg.Var(real(5, 2, 3).detach().numpy().astype(np.float32), device="reference")
     whole, _ = module(x)
     with mg.autocast("cpu", dtype=mg.bfloat16), mg.autocast("reference", dtype=mg.bfloat16):
@@ -142,3 +145,38 @@ def test_an_lstm_under_autocast_has_results_and_gradients_of_its_own_dtype() -> 
     assert y.dtype is mg.float32 and 0 < (y - whole).abs().max().item() < 0.02
     y.sum().backward()
     assert x.grad.dtype is mg.float32
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("frozen", ["", "weight_hh", "weight_ih"])
+def test_all_times_of_a_gru_in_one_op_give_what_its_steps_give(
+    frozen: str, bias: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module, x, first = layer("GRU", bias=bias, bidirectional=True), real(4, 2, 3), real(4, 2, 2, k=1)
+    for name, p in module.named_parameters():
+        p.requires_grad_(not frozen or frozen not in name)
+    asked = [mg.Var(x), mg.Var(first), *[p for p in module.parameters() if p.requires_grad]]
+
+    def values() -> list[Any]:
+        y, last = module(asked[0], asked[1])
+        found = mg.grad((y * y).sum() + (last * last * last).sum(), asked, create_graph=True)
+        return [y, last, *found, *mg.grad(sum((g * g).sum() for g in found), asked)]
+
+    one = values()
+    calls: list[Any] = []
+    monkeypatch.setattr("minigrad.nn.modules.sequences.is_sequence", lambda *a: bool(calls.append(a)))
+    close(values(), one)
+    assert len(calls) == 4  # two layers, two directions
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_times_with_the_same_sequences_of_a_packed_batch_are_one_op(
+    backwards: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module, x = layer("GRU", bidirectional=backwards), rnn.pack_padded_sequence(real(5, 3, 3), [5, 5, 2])
+    seen: list[Any] = []
+    call = gru_sequence
+    monkeypatch.setattr("minigrad.nn.modules.sequences.gru_sequence", lambda *a: (seen.append(a[0].shape), call(*a))[1])
+    module(x)
+    there, back = [(2, 3, 6), (3, 2, 6)], [(3, 2, 6), (2, 3, 6)]
+    assert seen == [*there, *(back if backwards else [])] * 2  # layers

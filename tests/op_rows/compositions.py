@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 import minigrad as mg
 from minigrad.ops.linalg.distances import distance_of
+from minigrad.ops.nn.gru_sequence import gru_sequence
 from minigrad.ops.nn.likelihood import poisson
 from minigrad.ops.nn.recurrence import gru_step, lstm_step
 from minigrad.ops.nn.sequences import lstm_sequence
@@ -158,11 +160,25 @@ def _gru(x: np.ndarray, hidden: np.ndarray, h: np.ndarray) -> np.ndarray:
     return (1 - z) * n + z * h
 
 
+GRU_SEQUENCE = ("real", (3, 2, 6)), ("real", (6, 2)), ("real", (6,)), ("unit", (2, 2))
+
+
+def _gru_times(sums: np.ndarray, weight: np.ndarray, bias: np.ndarray, h: np.ndarray) -> Iterator[tuple[Any, ...]]:
+    """h, the gates and the sums of the state of all times."""
+    for x in sums:
+        hidden, n = h @ weight.T + bias, h.shape[1]
+        first = 1 / (1 + np.exp(-(x + hidden)[:, : 2 * n]))
+        last = np.tanh(x[:, 2 * n :] + first[:, :n] * hidden[:, 2 * n :])
+        h = (1 - first[:, n:]) * last + first[:, n:] * h
+        yield h, np.concatenate([first, last], -1), hidden
+
+
 NETWORKS = [
     _row("normalize", lambda x: F.normalize(x, 2.0, -1), lambda x: x / _length(x)[:, None], REAL),
-    _row("group_norm", lambda x, w, b: F.group_norm(x, 2, w, b), lambda x, w, b: _grouped(x, w, b, 2), X, LINE, LINE),
+    _row("group_norm", lambda x, w, b: F.group_norm(x, 2, w, b), lambda x, w, b: _grouped(x, w, b, 2), X, LINE, LINE,
+         ops=("normalized_groups",)),
     _row("instance_norm", lambda x, w, b: F.instance_norm(x, None, None, w, b), lambda x, w, b: _grouped(x, w, b, 4),
-         X, LINE, LINE),
+         X, LINE, LINE, ops=("normalized_groups",)),
     _row("local_response_norm", lambda x: F.local_response_norm(x, 3, 0.5, 0.5), _neighbours, X),
     _row("bilinear", F.bilinear, lambda a, b, w, bias: np.einsum("ni,oij,nj->no", a, w, b) + bias,
          REAL, ("real", (2, 2)), ("real", (4, 3, 2)), LINE),
@@ -181,6 +197,13 @@ NETWORKS = [
          _sequence, *SEQUENCE, ops=("lstm_sequence", "lstm_sequence_backward")),
     _row("lstm_sequence-gates", lambda x, w, h, c: lstm_sequence(x, w, h, c).gates[0],
          lambda x, w, h, c: _gates(x[0] + h @ w.T), *SEQUENCE, ops=("lstm_sequence",)),
+    _row("gru_sequence", lambda *of: (lambda hs: hs[0] + hs[1] * 2.0 + hs[2] * 3.0)(gru_sequence(*of).hs),
+         lambda *of: sum((k + 1) * h for k, (h, *_) in enumerate(_gru_times(*of))), *GRU_SEQUENCE,
+         ops=("gru_sequence", "gru_sequence_backward")),
+    _row("gru_sequence-gates", lambda *of: gru_sequence(*of).gates[1:],
+         lambda *of: np.stack([gates for _, gates, _ in _gru_times(*of)])[1:], *GRU_SEQUENCE, ops=("gru_sequence",)),
+    _row("gru_sequence-hidden", lambda *of: gru_sequence(*of).hidden[1:],
+         lambda *of: np.stack([hidden for *_, hidden in _gru_times(*of)])[1:], *GRU_SEQUENCE, ops=("gru_sequence",)),
     _row("gru_step-gates", lambda x, hidden, h: (lambda y: y.gates * y.gates + y.h_next.sum())(gru_step(x, hidden, h)),
          lambda x, hidden, h: _gru_gates(x, hidden) ** 2 + _gru(x, hidden, h).sum(), ("real", (2, 9)),
          ("real", (2, 9)), R_STATE, ops=("gru_step",)),

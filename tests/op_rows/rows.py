@@ -44,6 +44,13 @@ def bias_sums(dy: np.ndarray) -> np.ndarray:
     return dy.sum(tuple(range(dy.ndim - 1)))
 
 
+def group_gradients(x: np.ndarray, g: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """The gradients of group_norm with two groups."""
+    values, slopes = (v.reshape(2, 2, 6) for v in (x, g * weight[:, None]))
+    unit = normal(values)[0].reshape(x.shape)
+    return _lines(norm_backward(slopes, values, np.ones(6)), (g * unit).sum((0, 2)), g.sum((0, 2)))
+
+
 def glu_backward(g: np.ndarray, x: np.ndarray) -> np.ndarray:
     a, b = np.split(x, 2, 1)
     s = 1 / (1 + np.exp(-b))
@@ -95,5 +102,6 @@ ROWS = [
     _slope("rms_norm_sums", lambda g, x: weight_sums(g, x, False), S, S, eps=EPS),
     _slope("rms_norm_gradients", lambda g, x, w: _lines(norm_backward(g, x, w, False), weight_sums(g, x, False)),
            S, S, L, eps=EPS),
+    _slope("group_gradients", group_gradients, (2, 4, 3), (2, 4, 3), L, groups=2, eps=EPS),
     _slope("glu_backward", glu_backward, (2, 3, 4), (2, 6, 4), dim=1),
 ]  # fmt: skip

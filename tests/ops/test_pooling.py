@@ -158,3 +158,16 @@ def test_small_planes_that_are_searched_together_get_their_own_gradients(channel
     assert mg.equal(gradient(x, g), alone)
     turned = x.permute(3, 1, 0, 2).contiguous().permute(2, 1, 3, 0)
     assert mg.equal(gradient(turned, g), alone)
+
+
+@pytest.mark.parametrize("pool", [F.max_pool2d, F.avg_pool2d])
+def test_narrow_planes_give_the_bits_of_wide_ones(pool):
+    x = mg.Var(mg.randn(2, 3, 6, 9, generator=mg.Generator(0)))
+    wide = mg.cat([x] * 8, 3)  # more columns than a narrow plane has
+    for window, stride, n in (((2, 3), None, 3), ((3, 3), (1, 3), 3), ((2, 1), None, 9)):
+        y, z = pool(x, window, stride), pool(wide, window, stride)
+        assert y.shape[3] == n and z.shape[3] == 8 * n
+        for k in range(8):
+            np.testing.assert_array_equal(y.detach().numpy(), z[..., k * n : (k + 1) * n].detach().numpy())
+        g, h = mg.grad((y * y * y).sum(), [x])[0], mg.grad((z * z * z).sum(), [x])[0]
+        np.testing.assert_allclose(8 * g.numpy(), h.numpy(), rtol=1e-12)

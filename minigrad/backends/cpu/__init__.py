@@ -10,6 +10,7 @@ from minigrad.backends.cpu.conv import Conv
 from minigrad.backends.cpu.elementwise import Elementwise
 from minigrad.backends.cpu.factors import Factors
 from minigrad.backends.cpu.filling import Filling
+from minigrad.backends.cpu.groups import Groups
 from minigrad.backends.cpu.indexing import Indexing
 from minigrad.backends.cpu.joining import Joining
 from minigrad.backends.cpu.many import ManyTensors
@@ -25,7 +26,7 @@ from minigrad.backends.cpu.sorting import Sorting
 
 
 class CpuBackend(
-    Conv, Elementwise, Factors, Filling, Indexing, Joining, ManyTensors, Masks, Matmul, Pool, Reduction, Resampling,
-    Rotations, Rows, Scan, Sorting,
+    Conv, Elementwise, Factors, Filling, Groups, Indexing, Joining, ManyTensors, Masks, Matmul, Pool, Reduction,
+    Resampling, Rotations, Rows, Scan, Sorting,
 ):  # fmt: skip
     """Everything that `Backend` asks for, on the host's threads."""

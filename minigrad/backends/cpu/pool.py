@@ -1,11 +1,11 @@
-"""Pooling on the CPU: the numbers that the loops of `kernels/cpu/pool.py` read, and a kernel for each use of a window.
+"""Pooling on the CPU: the numbers that the loops of `kernels/cpu/pool.py` and `maxima.py` read.
 
 Everything is made 3-d by dims of size 1 in front, as for convolution.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from math import prod
 from typing import Any
 
@@ -21,7 +21,7 @@ from minigrad.core.dtype import DType, as_dtype, int64
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 from minigrad.core.shape import window_counts
-from minigrad.kernels.cpu import pool
+from minigrad.kernels.cpu import maxima, pool
 from minigrad.kernels.pasting import expression_macro
 from minigrad.kernels.specialize import load_text, neutral_text, write_kernel
 from minigrad.kernels.store import load
@@ -30,11 +30,14 @@ from minigrad.kernels.store import load
 LARGEST = ("{1} if ({1} > {0}) | ({1} != {1}) else {0}", "{0}")
 MEAN = ("{0} + {1}", "T({0} * T({1} * {2}))")
 TEMPLATES: dict[str, Callable[..., Any]] = {
-    "positions": pool.max_pool_indices, "pick": pool.max_pool_pick, "back": pool.max_pool_back,
+    "positions": maxima.max_pool_indices, "pick": maxima.max_pool_pick, "back": maxima.max_pool_back,
 }  # fmt: skip
+HELPERS = (pool.starts, maxima.search, maxima.corner)
 TASK = 4096  # elements of the image that a task reads, about
 COST = 2  # additions that one of them is worth
-TOGETHER = 64  # outputs that the search for maxima compares at a time, if planes are smaller
+TOGETHER = 64  # outputs that are made at a time, if planes are smaller
+NARROW = 16  # columns of outputs that are about a vector
+SMALL = 1024  # outputs of a plane, so that they stay in the nearest cache
 ONES = {"window", "stride", "dilation"}  # what is 1 along a dim that is not pooled; the padding is 0
 
 
@@ -49,7 +52,7 @@ class Pool(Family):
         reads = part in ("pick", "back")
         outputs = before[0] if part == "back" else out
         steps = Steps(self, (out,) if reads else (out, *before), others if reads else (x,))
-        if reads and len(windows["window"]) < 3:
+        if len(windows["window"]) < 3 and (reads or not before):
             count = planes_together(outputs.shape)
             x, out, outputs, *before = (together(spec, count) for spec in (x, out, outputs, *before))
             windows = {name: (int(name in ONES), *sizes) for name, sizes in windows.items()}
@@ -72,6 +75,9 @@ class Pool(Family):
             return NO_STEPS
         back = part == "back"
         means, image = (a, out) if back else (out, a)
+        if not back and len(windows["window"]) < 3:
+            a, out = (together(spec, planes_together(means.shape)) for spec in (a, out))
+            means, image, windows = out, a, {name: (int(name in ONES), *sizes) for name, sizes in windows.items()}
         counts = reciprocals(means.shape, image.shape, **windows, pad_counts=pad_counts, divisor=divisor)
         ones = (1,) * len(windows["window"])
         numbers = numbers_of(means, image, a, out, not back, **windows, dilation=ones)
@@ -85,7 +91,7 @@ class Pool(Family):
 
 
 def planes_together(outputs: Ints) -> int:
-    """How many small planes one search takes: a divisor of the number of channels."""
+    """How many small planes are taken as one: a divisor of the number of channels."""
     most = max(1, TOGETHER // prod(outputs[2:]))
     return max(count for count in range(1, min(most, outputs[1]) + 1) if outputs[1] % count == 0)
 
@@ -115,14 +121,29 @@ def numbers_of(
     wide = values["size2"] * max(1, values["stride1"])
     values["offsets"] = 2 * sum(sizes["window"]) + sum(sizes["out"])  # where they begin in the tables
     values["rows"] = max(1, min(values["out1"], TASK // max(1, wide)))
+    values["narrow"] = is_narrow(values)
+    rows = rows and not values["narrow"]
     parts = values["out0"] * -(-values["out1"] // values["rows"]) if rows else 1
     return headed(x.shape[0] * x.shape[1] * parts, pool.POOL.pack(**values))
+
+
+def is_narrow(values: Mapping[str, int]) -> bool:
+    """Whether all outputs of a plane are made at once, since its rows are too short for loops of their own.
+
+    With padding that would read memory outside of the image.
+    """
+    ends = [
+        (values[f"out{d}"] - 1) * values[f"stride{d}"] + (values[f"window{d}"] - 1) * values[f"dilation{d}"]
+        for d in range(3)
+    ]
+    inside = all(values[f"pad{d}"] == 0 and end < values[f"size{d}"] for d, end in enumerate(ends))
+    return inside and values["out2"] <= NARROW and values["out0"] * values["out1"] * values["out2"] <= SMALL
 
 
 def tables_of(
     outputs: Ints, image: Ints, window: Ints, stride: Ints, padding: Ints, dilation: Ints
 ) -> NDArray[np.int64]:
-    """Return what the docstring of the templates describes, for three dims."""
+    """Return what the docstring of `maxima.py` describes, for three dims."""
     missing = 3 - len(window)
     dims = [(1, 1, 1, 1, 0, 1)] * missing
     dims += zip(outputs[2:], image[2:], window, stride, padding, dilation, strict=True)
@@ -182,7 +203,7 @@ def write(template: Callable[..., Any], operands: tuple[DType, ...], out: DType,
         },
         constants={"LOWEST": lowest, "START": "T(0)" if mean else lowest, "MEAN": str(int(mean)), "ROUND": "16"},
         arrays=(*operands, out, *more),
-        helpers=(pool.search, pool.corner) if "search" in template.__code__.co_names else (),
+        helpers=[each for each in HELPERS if each.__name__ in template.__code__.co_names],
         results="out, counts" if mean else "out",
     )
     return load("_".join(["pool", name, *(d.short for d in (*operands, out))]), text)

@@ -7,10 +7,21 @@ ends at four kinds, `Elementwise`, `Reduce`, `Gather` and `ScatterAdd`: a device
 requests, as in `core/requests.py`.
 """
 
-from minigrad.backends.lowering import along, elements, factors, indexing, pooling, products, random, rotations, rows
+from minigrad.backends.lowering import (
+    along,
+    elements,
+    factors,
+    groups,
+    indexing,
+    pooling,
+    products,
+    random,
+    rotations,
+    rows,
+)
 from minigrad.backends.steps import Steps, Value, lowerings, lowers
 
 __all__ = [
-    "Steps", "Value", "along", "elements", "factors", "indexing", "lowerings", "lowers", "pooling", "products",
-    "random", "rotations", "rows",
+    "Steps", "Value", "along", "elements", "factors", "groups", "indexing", "lowerings", "lowers", "pooling",
+    "products", "random", "rotations", "rows",
 ]  # fmt: skip

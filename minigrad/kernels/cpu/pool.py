@@ -1,21 +1,18 @@
 """Pooling: the largest element or the mean of each window, over up to three dims of any strides.
 
 Values go row by row: the rows of a window are joined first, in parallel in registers, then the taps along a row.
-Positions of maxima are searched tap by tap, in row-major order, so that ties go to the first.  A gradient is
-computed plane by plane, where windows may overlap, and stored once.
+Rows that are shorter than a vector leave its lanes empty, so in narrow planes all outputs of a tap are read at once.
+A gradient is computed plane by plane, where windows may overlap, and stored once.  The loops that
+read or give the positions of maxima are in `maxima.py`.
 
-Free names: `LOAD_0`, `STORE`, `T`, `LOAD_X` for the operand of the windows, `LOWEST` for the maximum of nothing, and
-`ROUND`, which all numbers of lanes divide; in
-`pooled` `JOIN` of two values, its neutral element `START`, and `FINISH`.  A task is `rows` rows of outputs if that is
-set, otherwise a plane.
+Free names: `LOAD_0`, `STORE`, `T`; in `pooled` `JOIN` of two values, its neutral element `START`, and `FINISH`, and
+`MEAN`, whether that takes counts.  A task is `rows` rows of outputs of a `pooled` plane that is not narrow, otherwise a
+plane.
 
 Numbers of three dims end in 0, 1 and 2: those of the output, of the image (size), of windows, strides, paddings and
 dilations.  x: offset and strides of the image; y: those of a second operand; to: the offset of out, which is dense.
-rows: rows of outputs of a task, along the middle dim.
+rows: rows of outputs of a task, along the middle dim.  narrow: no window reaches over the edge, and rows are short.
 `counts` are the reciprocals of the counts of a mean, one for each output along each dim.
-`tables` have for each tap along each dim the first of the outputs that have it inside the image, and the one after the
-last; for each output along each dim the first tap inside the image, or -1; and from `offsets` on how far each tap of a
-window lies behind its first one in a dense plane.
 """
 
 # ruff: noqa: F821
@@ -25,7 +22,7 @@ from minigrad.kernels.fields import Fields
 
 POOL = Fields(
     "channels out0 out1 out2 size0 size1 size2 window0 window1 window2 stride0 stride1 stride2 pad0 pad1 pad2 "
-    "dilation0 dilation1 dilation2 x x_image x_channel x0 x1 x2 y y_image y_channel y0 y1 y2 to rows offsets"
+    "dilation0 dilation1 dilation2 x x_image x_channel x0 x1 x2 y y_image y_channel y0 y1 y2 to rows offsets narrow"
 )
 
 
@@ -38,6 +35,41 @@ def pooled(x, out, N):  # type: ignore[no-untyped-def]
     S2 = N.size2
     step = N.stride2
     pad = N.pad2
+    if N.narrow:
+        # The same order as below: the rows of a window first, then its columns.
+        whole = O0 * O1 * O2
+        joined = workspace(whole, T)
+        best = workspace(whole, T)
+        where = workspace(whole, np.int64)
+        starts(N, where)
+        for plane in range(first, last):
+            at = N.x + plane // N.channels * N.x_image + plane % N.channels * N.x_channel
+            for c in range(N.window2):
+                for o in range(whole):
+                    joined[o] = START
+                for a in range(N.window0):
+                    for b in range(N.window1):
+                        q = at + a * N.dilation0 * N.x0 + b * N.dilation1 * N.x1 + c * N.dilation2 * N.x2
+                        for o in range(whole):
+                            v = LOAD_0(x[np.uint64(q + where[o])])
+                            joined[o] = JOIN(joined[o], v)
+                if c == 0:
+                    for o in range(whole):
+                        best[o] = joined[o]
+                else:
+                    for o in range(whole):
+                        best[o] = JOIN(best[o], joined[o])
+            if MEAN:
+                scale = T(counts[0] * counts[O0])
+                every = counts[O0 + O1]
+            to = N.to + plane * whole
+            dense = out[to : to + whole]
+            for o in range(whole):
+                dense[o] = STORE(FINISH(best[o], scale, every))
+        leave(where)
+        leave(best)
+        leave(joined)
+        return
     rows = N.rows
     parts = (O1 + rows - 1) // rows
     size = max(S2 + pad, (O2 - 1) * step + (N.window2 - 1) * N.dilation2 + 1)
@@ -91,154 +123,14 @@ def pooled(x, out, N):  # type: ignore[no-untyped-def]
     leave(line)
 
 
-def search(x, N, at, tables, line, best, taps):  # type: ignore[no-untyped-def]
-    """For each output of the plane at x[at], the largest element of its window, and the first tap that has it, counted
-    row by row; -1 for a window of padding.
-
-    The elements of all windows at a tap lie side by side in `line`, so whole vectors are compared, without a branch
-    that nobody could predict.  Up to `ROUND` outputs more are compared than there are, so no vector is incomplete.
-    """
-    O1 = N.out1
-    O2 = N.out2
-    M0 = N.window0
-    M1 = N.window1
-    M2 = N.window2
-    step = N.stride2 * N.x2
-    outputs = N.out0 * O1 * O2
-    whole = (outputs + ROUND - 1) // ROUND * ROUND
-    for o in range(whole):
-        best[o] = LOWEST
-        taps[o] = 0
-    if N.pad0 + N.pad1 + N.pad2 > 0:
-        # The first tap inside the image is the maximum until a larger element comes, even if it is the lowest number.
-        inside = 2 * (M0 + M1 + M2)
-        for row in range(N.out0 * O1):
-            a = tables[inside + row // O1]
-            b = tables[inside + N.out0 + row % O1]
-            for j in range(O2):
-                c = tables[inside + N.out0 + O1 + j]
-                taps[row * O2 + j] = np.int32(-1 if min(a, b, c) < 0 else (a * M1 + b) * M2 + c)
-    corner = at - N.pad0 * N.x0 - N.pad1 * N.x1 - N.pad2 * N.x2
-    tap = 0
-    for a in range(M0):
-        for b in range(M1):
-            for c in range(M2):
-                first0 = tables[2 * a]
-                last0 = tables[2 * a + 1]
-                first1 = tables[2 * (M0 + b)]
-                last1 = tables[2 * (M0 + b) + 1]
-                first2 = tables[2 * (M0 + M1 + c)]
-                n = tables[2 * (M0 + M1 + c) + 1] - first2
-                if (last0 - first0) * (last1 - first1) * n < outputs:
-                    for o in range(whole):
-                        line[o] = LOWEST
-                start = corner + a * N.dilation0 * N.x0 + b * N.dilation1 * N.x1 + c * N.dilation2 * N.x2
-                for o0 in range(first0, last0):
-                    for o1 in range(first1, last1):
-                        to = (o0 * O1 + o1) * O2 + first2
-                        row = line[to : to + n]
-                        q = start + o0 * N.stride0 * N.x0 + o1 * N.stride1 * N.x1 + first2 * step
-                        for j in range(n):
-                            row[j] = LOAD_X(x[np.uint64(q + j * step)])
-                for o in range(whole):
-                    v = line[o]
-                    u = best[o]
-                    more = (v > u) | ((v != v) & (u == u))
-                    best[o] = v if more else u
-                    taps[o] = np.int32(tap) if more else taps[o]
-                tap += 1
-
-
-def corner(N, row):  # type: ignore[no-untyped-def]
-    """Where the first window of a row of outputs begins in a dense plane."""
-    i0 = row // N.out1 * N.stride0 - N.pad0
-    i1 = row % N.out1 * N.stride1 - N.pad1
-    return (i0 * N.size1 + i1) * N.size2 - N.pad2
-
-
-def max_pool_indices(x, out, positions, tables, N):  # type: ignore[no-untyped-def]
-    """out[n, c, o] = the largest element of the window; positions = where in its plane, counted row by row, the first
-    such element is."""
-    O2 = N.out2
-    whole = N.out0 * N.out1 * O2
-    offsets = tables[N.offsets : N.offsets + N.window0 * N.window1 * N.window2]
-    line = workspace(whole + ROUND, T)
-    best = workspace(whole + ROUND, T)
-    taps = workspace(whole + ROUND, np.int32)
-    for plane in range(first, last):
-        at = N.x + plane // N.channels * N.x_image + plane % N.channels * N.x_channel
-        search(x, N, at, tables, line, best, taps)
-        to = N.to + plane * whole
-        for row in range(N.out0 * N.out1):
-            p = corner(N, row)
-            for o in range(row * O2, row * O2 + O2):
-                out[to + o] = STORE(best[o])
-                positions[to + o] = p + offsets[taps[o]] if taps[o] >= 0 else 0
-                p += N.stride2
-    leave(taps)
-    leave(best)
-    leave(line)
-
-
-def max_pool_pick(h, x, out, tables, N):  # type: ignore[no-untyped-def]
-    """out[n, c, o] = the element of h where x has the first largest of the window; 0 for a window of padding."""
-    O2 = N.out2
-    whole = N.out0 * N.out1 * O2
-    offsets = tables[N.offsets : N.offsets + N.window0 * N.window1 * N.window2]
-    line = workspace(whole + ROUND, T)
-    best = workspace(whole + ROUND, T)
-    taps = workspace(whole + ROUND, np.int32)
-    for plane in range(first, last):
-        n = plane // N.channels
-        c = plane % N.channels
-        search(x, N, N.x + n * N.x_image + c * N.x_channel, tables, line, best, taps)
-        ph = N.y + n * N.y_image + c * N.y_channel
-        for o in range(whole):
-            v = T(0)
-            if taps[o] >= 0:
-                p = corner(N, o // O2) + o % O2 * N.stride2 + offsets[taps[o]]
-                i2 = p % N.size2
-                i1 = p // N.size2 % N.size1
-                i0 = p // N.size2 // N.size1
-                v = LOAD_0(h[ph + i0 * N.y0 + i1 * N.y1 + i2 * N.y2])
-            out[N.to + plane * whole + o] = STORE(v)
-    leave(taps)
-    leave(best)
-    leave(line)
-
-
-def max_pool_back(g, x, out, tables, N):  # type: ignore[no-untyped-def]
-    """out = 0, then each g[n, c, o] is added where x has the first largest element of the window."""
-    O2 = N.out2
-    outputs = N.out0 * N.out1 * O2
-    whole = N.size0 * N.size1 * N.size2
-    offsets = tables[N.offsets : N.offsets + N.window0 * N.window1 * N.window2]
-    line = workspace(outputs + ROUND, T)
-    best = workspace(outputs + ROUND, T)
-    taps = workspace(outputs + ROUND, np.int32)
-    sums = workspace(whole, T)
-    for plane in range(first, last):
-        n = plane // N.channels
-        c = plane % N.channels
-        search(x, N, N.x + n * N.x_image + c * N.x_channel, tables, line, best, taps)
-        pg = N.y + n * N.y_image + c * N.y_channel
-        for j in range(whole):
-            sums[j] = T(0)
-        for row in range(N.out0 * N.out1):
-            p = corner(N, row)
-            q = pg + row // N.out1 * N.y0 + row % N.out1 * N.y1
-            for o in range(row * O2, row * O2 + O2):
-                if taps[o] >= 0:
-                    sums[np.uint64(p + offsets[np.uint64(taps[o])])] += LOAD_0(g[np.uint64(q)])
-                p += N.stride2
-                q += N.y2
-        dense = out[N.to + plane * whole : N.to + (plane + 1) * whole]
-        for j in range(whole):
-            dense[j] = STORE(sums[j])
-    leave(sums)
-    leave(taps)
-    leave(best)
-    leave(line)
+def starts(N, where):  # type: ignore[no-untyped-def]
+    """How far the window of each output of a plane begins behind that of the first, where none is in the padding."""
+    o = 0
+    for o0 in range(N.out0):
+        for o1 in range(N.out1):
+            for o2 in range(N.out2):
+                where[o] = o0 * N.stride0 * N.x0 + o1 * N.stride1 * N.x1 + o2 * N.stride2 * N.x2
+                o += 1
 
 
 def avg_pool_back(g, out, counts, N):  # type: ignore[no-untyped-def]

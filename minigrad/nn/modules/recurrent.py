@@ -1,8 +1,7 @@
 """Recurrent networks: RNN, LSTM and GRU over sequences, and their cells.
 
 A layer multiplies the whole input by its weights at once, then runs a cell over time, which needs the product with the
-previous state only.  The functions of the cells are in `cells.py`.  Packed sequences run without their padding: at each
-time the sequences that have not ended are the first rows of the state.
+previous state only: see `sequences.py`.  The functions of the cells are in `cells.py`.
 """
 
 from __future__ import annotations
@@ -14,18 +13,16 @@ from typing import Any
 from minigrad.errors import ArgumentError, ShapeError, warn
 from minigrad.nn import functional as F
 from minigrad.nn.init import uniform_
-from minigrad.nn.modules.cells import GATES, STEPS, State, in_one, states_of
+from minigrad.nn.modules.cells import GATES, STEPS, State, states_of
 from minigrad.nn.modules.module import Module
+from minigrad.nn.modules.sequences import over_packed, over_time
 from minigrad.nn.parameter import Parameter
 from minigrad.nn.utils.rnn import PackedSequence, as_lengths
 from minigrad.ops.creation import empty, zeros
-from minigrad.ops.nn.sequences import lstm_sequence
 from minigrad.ops.shape.joining import cat, stack
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
 __all__ = ["GRU", "LSTM", "RNN", "RNNBase"]
-
-LONGEST = 128  # times that one launch has; it is written out, so it takes a while to prepare for long sequences
 
 
 class RNNBase(Module):
@@ -172,70 +169,6 @@ class RNNBase(Module):
                 last.append(state)
             x = results[0] if len(results) == 1 else cat(results, -1)
         return x, last
-
-
-def over_time(step: Any, weights: dict[str, Any], x: Any, state: State, backwards: bool) -> tuple[Tensor, State]:
-    """Run a cell over (time, batch, size); return the outputs and the last state."""
-    if step is STEPS["LSTM"] and x.numel() and is_sequence(x, state, weights):
-        return lstm_over_time(weights, x, state, backwards)
-    inputs = F.linear(x, weights["weight_ih"], weights["bias_ih"]).unbind(0)
-    outputs = []
-    for part in reversed(inputs) if backwards else inputs:
-        state = step(part, state, weights)
-        outputs.append(state[0])
-    if not outputs:
-        return x.new_zeros(0, x.shape[1], state[0].shape[-1]), state
-    return stack(outputs[::-1] if backwards else outputs), state
-
-
-def is_sequence(x: Any, state: State, weights: dict[str, Any]) -> bool:
-    """Return whether all times of an LSTM are one op: without a projection, of tensors as `in_one` wants them."""
-    return weights["weight_hr"] is None and state[0].numel() > 0 and in_one(
-        x, *state, *[w for w in weights.values() if w is not None]
-    )  # fmt: skip
-
-
-def lstm_over_time(weights: dict[str, Any], x: Any, state: State, backwards: bool) -> tuple[Tensor, State]:
-    """Run an LSTM over (time, batch, size), `LONGEST` times with one op; return the outputs and the last state."""
-    bias = None if weights["bias_ih"] is None else weights["bias_ih"] + weights["bias_hh"]
-    sums = F.linear(x.flip(0) if backwards else x, weights["weight_ih"], bias).to(x.dtype)  # another one under autocast
-    outputs = []
-    for part in sums.split(LONGEST) if len(x) > LONGEST else (sums,):
-        hs, cs, _ = lstm_sequence(part, weights["weight_hh"], *state)
-        state = (hs[-1], cs[-1])
-        outputs.append(hs)
-    y = outputs[0] if len(outputs) == 1 else cat(outputs)
-    return (y.flip(0) if backwards else y), state
-
-
-def over_packed(
-    step: Any, weights: dict[str, Any], x: Any, state: State, backwards: bool, sizes: list[int]
-) -> tuple[Tensor, State]:
-    """Run a cell over packed sequences, of which `sizes` are running at each time.
-
-    Forwards the rows of sequences that end leave the state; backwards those that begin enter it.
-    """
-    inputs = F.linear(x, weights["weight_ih"], weights["bias_ih"]).split(sizes)
-    outputs: list[Any] = []
-    if not backwards:
-        ended: list[State] = []
-        for part in inputs:
-            n = len(part)
-            if n < len(state[0]):
-                ended.append(tuple([h[n:] for h in state]))
-                state = tuple([h[:n] for h in state])
-            state = step(part, state, weights)
-            outputs.append(state[0])
-        parts = [state, *reversed(ended)]
-        return cat(outputs), tuple([cat([part[k] for part in parts]) for k in range(len(state))])
-    first, state = state, tuple([h[: sizes[-1]] for h in state])
-    for part in reversed(inputs):
-        n = len(state[0])
-        if len(part) > n:
-            state = tuple([cat([h, begin[n : len(part)]]) for h, begin in zip(state, first, strict=True)])
-        state = step(part, state, weights)
-        outputs.append(state[0])
-    return cat(outputs[::-1]), state
 
 
 class RNN(RNNBase):

@@ -9,8 +9,8 @@ from minigrad.core.roles import Flag, Scalar, Size
 from minigrad.declare.decorators import composed
 from minigrad.declare.forms import apart
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
-from minigrad.ops.nn.batch_norm import batch_norm, move_statistics
-from minigrad.ops.nn.normalization import layer_norm
+from minigrad.ops.nn.batch_norm import batch_norm, channel_line, move_statistics
+from minigrad.ops.nn.groups import normalized_groups
 from minigrad.ops.nn.pooling import avg_pool2d
 from minigrad.ops.pointwise.clamping import clamp
 from minigrad.ops.reduction.norms import norm
@@ -47,8 +47,9 @@ def group_norm(
     size = channels // num_groups * prod(sizes)
     if n * size == 1:
         raise ShapeError(f"group_norm: expected more than 1 value per group, got {describe(input)}", op="group_norm")
-    y = layer_norm(reshape(wide(input), (n, num_groups, size)), size, eps=eps)
-    return scaled(reshape(y, input.shape), weight, bias).to(input.dtype)
+    x = wide(input)
+    lines = channel_line(weight, 1.0, x), channel_line(bias, 0.0, x)
+    return normalized_groups(x, *lines, groups=num_groups, eps=eps).to(input.dtype)
 
 
 @composed(method=False, out=False, writes=("running_mean", "running_var"))
@@ -107,10 +108,3 @@ def expect_channels(name: str, x: Tensor, *params: Tensor | None) -> None:
     for p in params:
         if p is not None and p.shape != (x.shape[1],):
             raise ShapeError(f"{name}: {describe(p)} must have an element for each channel of {describe(x)}", op=name)
-
-
-def scaled(x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
-    """x times a weight plus a bias, one of each for a channel."""
-    shape = (x.shape[1], *(1,) * (x.ndim - 2))
-    x = x if weight is None else x * reshape(wide(weight), shape)
-    return x if bias is None else x + reshape(wide(bias), shape)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -14,7 +14,7 @@ from minigrad.declare.names import FUNCTIONAL, MG
 from minigrad.errors import ArgumentError, ShapeError
 from minigrad.ops.composed import power
 from minigrad.ops.nn.activation import relu
-from minigrad.ops.nn.convolution import IntOrInts, per_dim
+from minigrad.ops.nn.convolution import IntOrInts, Ints, per_dim
 from minigrad.ops.nn.windows import avg_pool, max_pool, max_pool_indices
 from minigrad.ops.pointwise.arithmetic import sign
 from minigrad.runtime.tensor import Tensor, describe
@@ -127,26 +127,42 @@ def norms_of_windows(name: str, dims: int, x: Tensor, p: float, window: Any, str
 
 
 def _check(
-    name: str, dims: int, x: Tensor, window: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
-) -> Window:
+    name: str, dims: int, x: Tensor, window: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool,
+    pad_counts: bool = True, divisor: int | None = None,
+) -> Window:  # fmt: skip
     """Return the windows of a pooling op, checked."""
     taps = per_dim(name, "kernel_size", window, dims, 1)
     steps = taps if stride is None or stride in ((), []) else per_dim(name, "stride", stride, dims, 1)
     pads, spread = per_dim(name, "padding", padding, dims, 0), per_dim(name, "dilation", dilation, dims, 1)
-    if x.ndim not in (dims + 1, dims + 2) or 0 in x.shape[-dims:]:
+    sizes = x.shape[-dims:]
+    if x.ndim not in (dims + 1, dims + 2) or 0 in sizes:
         raise ShapeError(
             f"{name}: expected {dims + 1} or {dims + 2} dims and no spatial size of 0, got {describe(x)}", op=name
         )
-    reach = tuple(d * (k - 1) + 1 for d, k in zip(spread, taps, strict=True))
-    if any(2 * p > r for p, r in zip(pads, reach, strict=True)):
+    windows, reach, wide = _laid(sizes, taps, steps, pads, spread, bool(ceil_mode), pad_counts, divisor)
+    if wide:
         raise ArgumentError(
             f"{name}: padding {pads} must be at most half of the window, which reaches over {reach}", op=name
         )
-    parts = zip(x.shape[-dims:], taps, steps, pads, spread, strict=True)
-    size = tuple(pooled_size(*part, bool(ceil_mode)) for part in parts)
-    if any(n < 1 for n in size):
+    if min(windows.size) < 1:
         raise ShapeError(f"{name}: a window that reaches over {reach} does not fit into {describe(x)}", op=name)
-    return Window(size, taps, steps, pads, spread)
+    return windows
+
+
+@lru_cache(1024)
+def _laid(
+    sizes: Ints, taps: Ints, steps: Ints, pads: Ints, spread: Ints, ceil_mode: bool, pad_counts: bool,
+    divisor: int | None,
+) -> tuple[Window, Ints, bool]:  # fmt: skip
+    """Return windows, over how much each reaches, and whether the padding is more than half of that.
+
+    Calls with equal arguments have one Window, which the look-up of their plan finds by identity.
+    """
+    reach = tuple(d * (k - 1) + 1 for d, k in zip(spread, taps, strict=True))
+    wide = any(2 * p > r for p, r in zip(pads, reach, strict=True))
+    parts = zip(sizes, taps, steps, pads, spread, strict=True)
+    size = tuple(pooled_size(*part, ceil_mode) for part in parts)
+    return Window(size, taps, steps, pads, spread, pad_counts=pad_counts, divisor=divisor), reach, wide
 
 
 def max_pooled(
@@ -169,10 +185,10 @@ def avg_pooled(
     divisor: int | None,
 ) -> Tensor:  # fmt: skip
     """Return the means of windows."""
-    windows = _check(name, dims, x, window, stride, padding, 1, ceil_mode)
     if divisor is not None and (not hasattr(divisor, "__index__") or divisor == 0):
         raise ArgumentError(f"{name}: divisor_override must be an int other than 0, got {describe(divisor)}", op=name)
+    divided = None if divisor is None else int(divisor)
+    windows = _check(name, dims, x, window, stride, padding, 1, ceil_mode, bool(pad_counts), divided)
     image = x if x.ndim == dims + 2 else x.unsqueeze(0)
-    windows = replace(windows, pad_counts=bool(pad_counts), divisor=None if divisor is None else int(divisor))
     y = avg_pool(image, windows)
     return y if x.ndim == dims + 2 else y.squeeze(0)

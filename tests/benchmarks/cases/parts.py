@@ -26,13 +26,18 @@ def sequence(m: Any, z: Any, w: Any) -> Any:
     return h
 
 
-def lstm(m: Any, x: Any, *weights: Any) -> Any:
-    """An LSTM layer with given weights, those of `nn.LSTM` in its order."""
-    layer = LAYERS.get((m.__name__, x.shape, weights[1].shape))
-    if layer is None:
-        layer = LAYERS[m.__name__, x.shape, weights[1].shape] = m.nn.LSTM(x.shape[2], weights[1].shape[1])
-    names = [name for name, _ in layer.named_parameters()]
-    return m.func.functional_call(layer, dict(zip(names, weights, strict=True)), (x,))[0]
+def recurrent(name: str) -> Callable[..., Any]:
+    """A recurrent layer with given weights, those of the modules in their order."""
+
+    def outputs(m: Any, x: Any, *weights: Any) -> Any:
+        key = (name, m.__name__, x.shape, weights[1].shape)
+        layer = LAYERS.get(key)
+        if layer is None:
+            layer = LAYERS[key] = getattr(m.nn, name)(x.shape[2], weights[1].shape[1])
+        names = [each for each, _ in layer.named_parameters()]
+        return m.func.functional_call(layer, dict(zip(names, weights, strict=True)), (x,))[0]
+
+    return outputs
 
 
 LAYERS: dict[Any, Any] = {}
@@ -40,6 +45,8 @@ LAYERS: dict[Any, Any] = {}
 for shape in ((32, 8, 8, 8), (32, 16, 4, 4), (64, 32, 32, 32)):
     pool = lambda m, x: m.nn.functional.max_pool2d(x, 2)
     TABLE.both(f"max_pool2d 2x2 of {shape}", normal(shape), pool, goal=1.0, goal2=1.0)
+    pool = lambda m, x: m.nn.functional.avg_pool2d(x, 2)
+    TABLE.both(f"avg_pool2d 2x2 of {shape}", normal(shape), pool, goal=1.0, goal2=1.0)
 
 for image, outs in (((64, 1, 8, 8), 32), ((64, 32, 8, 8), 64), ((64, 64, 4, 4), 64), ((32, 64, 28, 28), 64)):
     conv = lambda m, x, w, b: m.nn.functional.conv2d(x, w, b, padding=1)
@@ -96,10 +103,18 @@ for shape in ((64, 32, 8, 8), (64, 64, 28, 28)):
         goal2=1.0,
     )
 
-for times, batch, size in ((12, 16, 32), (35, 64, 128)):
-    shapes = ((times, batch, size), (4 * size, size), (4 * size, size), (4 * size,), (4 * size,))
-    data = lambda rng, shapes=shapes: [rng.standard_normal(s).astype(np.float32) * 0.1 for s in shapes]
-    TABLE.both(f"LSTM ({times}, {batch}, {size})", data, lstm, tracks=5, rtol=1e-3, goal=1.0, goal2=1.0)
+for shape in ((64, 32, 8, 8), (8, 128, 16, 16)):
+    norm = lambda m, x, w, b: m.relu(m.nn.functional.instance_norm(x, None, None, w, b))
+    data = normal(shape, shape[1:2], shape[1:2])
+    TABLE.both(f"instance_norm {shape}, relu", data, norm, tracks=3, rtol=1e-3, goal=1.0, goal2=1.0)
+
+for name, count in (("LSTM", 4), ("GRU", 3)):
+    for times, batch, size in ((12, 16, 32), (35, 64, 128)):
+        gates = count * size
+        shapes = ((times, batch, size), (gates, size), (gates, size), (gates,), (gates,))
+        data = lambda rng, shapes=shapes: [rng.standard_normal(s).astype(np.float32) * 0.1 for s in shapes]
+        title = f"{name} ({times}, {batch}, {size})"
+        TABLE.both(title, data, recurrent(name), tracks=5, rtol=1e-3, goal=1.0, goal2=1.0)
 
 for shape in ((32, 64, 64), (32, 512, 512)):
     TABLE.add(f"softmax {shape} with -inf", with_minus_infinity(*shape), lambda m, x: m.softmax(x, -1), goal=1.0)

@@ -1,0 +1,120 @@
+"""Groups of channels, each minus its mean, over its deviation: group_norm and instance_norm.
+
+A row is a group of an image: some channels, each of which is a run of memory with a weight and a bias of its own.  A
+row is read from memory once and stays in the nearest caches.  The gradients of a channel's weight and bias are two sums
+over its run; the gradient of a row is made of these sums, too:
+
+    dx = scale * (weight * g - mean(weight * g) - unit * mean(weight * g * unit)),  unit = (x - middle) * scale
+
+`work` has the two sums of each run, which the end adds over the images.  The compiler may re-order the additions of a
+sum, in the same order for any number of threads.
+"""
+
+# ruff: noqa: F821
+import math
+
+import numpy as np
+
+from minigrad.kernels.fields import Fields
+
+# A task is a chunk of rows.  groups: of an image; channels: of a group; size: of a run; eps: as bits.  x, g, to,
+# weight, bias, to_weight, to_bias: offsets; weight_step, bias_step: from a channel to the next.
+GROUPS = Fields("rows chunk chunks groups channels size eps x g to weight weight_step bias bias_step to_weight to_bias")
+
+
+def mean(x, at, n):  # type: ignore[no-untyped-def]
+    """The mean of n neighbours."""
+    total = T(0)
+    for j in range(n):
+        total += LOAD_0(x[np.uint64(at + j)])
+    return T(total / T(n))
+
+
+def squares(x, at, n, middle):  # type: ignore[no-untyped-def]
+    """The sum of the squared deviations of n neighbours."""
+    total = T(0)
+    for j in range(n):
+        d = T(LOAD_0(x[np.uint64(at + j)]) - middle)
+        total += d * d
+    return total
+
+
+def products(x, g, at, start, n, middle):  # type: ignore[no-untyped-def]
+    """`squares`, the sum of n elements of g, and that of their products with the deviations."""
+    total = T(0)
+    plain = T(0)
+    along = T(0)
+    for j in range(n):
+        d = T(LOAD_0(x[np.uint64(at + j)]) - middle)
+        v = LOAD_1(g[np.uint64(start + j)])
+        total += d * d
+        plain += v
+        along += v * d
+    return total, plain, along
+
+
+def normalized(x, weight, bias, out, N):  # type: ignore[no-untyped-def]
+    """out = (x - middle) * (scale * weight) + bias."""
+    size = N.size
+    width = N.channels * size
+    eps = np.int64(N.eps).view(np.float64)
+    for task in range(first, last):
+        for row in range(task * N.chunk, min(N.rows, (task + 1) * N.chunk)):
+            middle = mean(x, N.x + row * width, width)
+            total = squares(x, N.x + row * width, width, middle)
+            scale = T(T(1) / T(math.sqrt(T(total / T(width) + T(eps)))))
+            channel = row % N.groups * N.channels
+            for c in range(N.channels):
+                factor = T(scale * LOAD_1(weight[N.weight + (channel + c) * N.weight_step]))
+                shift = LOAD_2(bias[N.bias + (channel + c) * N.bias_step])
+                at = N.x + row * width + c * size
+                to = N.to + row * width + c * size
+                for j in range(size):
+                    out[np.uint64(to + j)] = STORE(T(T(LOAD_0(x[np.uint64(at + j)]) - middle) * factor + shift))
+
+
+def gradients(x, g, weight, work, dx, dweight, dbias, N):  # type: ignore[no-untyped-def]
+    """The gradients of `normalized`."""
+    size = N.size
+    channels = N.channels
+    width = channels * size
+    eps = np.int64(N.eps).view(np.float64)
+    for task in range(first, last):
+        for row in range(task * N.chunk, min(N.rows, (task + 1) * N.chunk)):
+            middle = mean(x, N.x + row * width, width)
+            channel = N.weight + row % N.groups * channels * N.weight_step
+            total = T(0)
+            plain = T(0)
+            along = T(0)
+            for c in range(channels):
+                at = row * width + c * size
+                parts, of_bias, of_weight = products(x, g, N.x + at, N.g + at, size, middle)
+                total += parts
+                w = LOAD_2(weight[channel + c * N.weight_step])
+                plain += w * of_bias
+                along += w * of_weight
+                work[2 * (row * channels + c)] = of_bias
+                work[2 * (row * channels + c) + 1] = of_weight
+            scale = T(T(1) / T(math.sqrt(T(total / T(width) + T(eps)))))
+            plain = T(scale * T(plain / T(width)))
+            along = T(T(scale * scale) * T(scale * T(along / T(width))))
+            for c in range(channels):
+                factor = T(scale * LOAD_2(weight[channel + c * N.weight_step]))
+                work[2 * (row * channels + c) + 1] *= scale
+                at = row * width + c * size
+                values = x[N.x + at : N.x + at + size]
+                head = g[N.g + at : N.g + at + size]
+                z = dx[N.to + at : N.to + at + size]
+                for j in range(size):
+                    d = T(LOAD_0(values[j]) - middle)
+                    z[j] = STORE(T(T(factor * LOAD_1(head[j]) - plain) - d * along))
+    if first == last or N.chunks == 1:
+        count = N.groups * channels
+        for c in range(count):
+            of_bias = np.float64(0)
+            of_weight = np.float64(0)
+            for run in range(c, N.rows * channels, count):
+                of_bias += work[2 * run]
+                of_weight += work[2 * run + 1]
+            dbias[N.to_bias + c] = STORE(T(of_bias))
+            dweight[N.to_weight + c] = STORE(T(of_weight))
