@@ -1208,6 +1208,9 @@ def set_printoptions(precision: builtins.int | None = ..., threshold: builtins.f
 def set_rng_state(new_state: Tensor) -> None:
     """Set the default generator to a state of `get_rng_state`."""
 settings: Any
+
+def sgn(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
+    """Return -1, 0 or 1; nan stays nan.  Gradient: 0."""
 short: DType
 
 def sigmoid(input: Tensor, *, out: Tensor | None = ...) -> Tensor:

@@ -41,7 +41,8 @@ from minigrad.runtime.tensor import Tensor
 # The other names of functions in PyTorch: `mg.multiply` is `mg.mul`.
 SECOND = (
     "absolute", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "divide", "fix", "ger",
-    "greater", "greater_equal", "less", "less_equal", "multiply", "negative", "not_equal", "subtract", "true_divide",
+    "greater", "greater_equal", "less", "less_equal", "multiply", "negative", "not_equal", "sgn", "subtract",
+    "true_divide",
 )  # fmt: skip
 globals().update({name: namespaces[MG][ALIASES[name]] for name in SECOND})
 newaxis = None

@@ -1829,6 +1829,12 @@ class Attached:
     def selu_(self) -> Tensor:
         """Apply `selu` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
+    def sgn(self, *, out: Tensor | None = ...) -> Tensor:
+        """Return -1, 0 or 1; nan stays nan.  Gradient: 0."""
+
+    def sgn_(self) -> Tensor:
+        """Apply `sign` in place, and record it.  Raises GradientError for a Var outside no_grad."""
+
     def share_memory_(self) -> Tensor:
         """Return x itself: processes share gradients through `mg.dist`, and loaders through memory of their own."""
 
