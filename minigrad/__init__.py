@@ -128,10 +128,10 @@ LATER = {
     **dict.fromkeys((
         "BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "HalfTensor",
         "IntTensor", "LongTensor", "ShortTensor", "Size", "absolute", "arccos", "arccosh", "arcsin", "arcsinh",
-        "arctan", "arctan2", "arctanh", "are_deterministic_algorithms_enabled", "clip", "concat", "concatenate",
-        "divide", "dtype", "e", "fix", "ger", "get_default_dtype", "get_float32_matmul_precision", "greater",
-        "greater_equal", "inf", "less", "less_equal", "multiply", "nan", "negative", "newaxis", "not_equal", "pi",
-        "promote_types", "result_type", "set_default_dtype", "set_default_tensor_type",
+        "arctan", "arctan2", "arctanh", "are_deterministic_algorithms_enabled", "can_cast", "clip", "concat",
+        "concatenate", "divide", "dtype", "e", "fix", "ger", "get_default_dtype", "get_float32_matmul_precision",
+        "greater", "greater_equal", "inf", "less", "less_equal", "multiply", "nan", "negative", "newaxis", "not_equal",
+        "pi", "promote_types", "result_type", "sgn", "set_default_dtype", "set_default_tensor_type",
         "set_float32_matmul_precision", "subtract", "true_divide", "use_deterministic_algorithms",
     ), "api.legacy"),
 }  # fmt: skip

@@ -268,6 +268,9 @@ def broadcast_to(input: Tensor, size: builtins.int | Sequence[builtins.int]) -> 
 def bucketize(input: Tensor | builtins.float, boundaries: Tensor, *, out_int32: builtins.bool = ..., right: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
     """Return the interval between the boundaries, one sorted row, of each element: see `searchsorted`."""
 
+def can_cast(from_: Any, to: Any) -> builtins.bool:
+    """Return whether the kind of a dtype allows a cast to another: bool to integers to floats, and never back."""
+
 def cartesian_prod(*tensors: Tensor) -> Tensor:
     """Return every choice of one element of each vector, as rows of a matrix; a single vector is unchanged."""
 
@@ -464,7 +467,7 @@ e: Any
 def einsum(equation: builtins.str, *operands: Tensor) -> Tensor:
     """Return the sum of products that an equation states, such as "ij,jk->ik" (Einstein summation)."""
 
-def elementwise(*, dtype: Any, vjp: Any = ..., linear: Any = ..., jvp: Any = ..., batch: Any = ..., outputs: builtins.tuple[builtins.str, ...] = ..., zeros: builtins.bool = ..., namespace: Any = ..., method: builtins.bool = ..., name: builtins.str = ..., front: builtins.str = ..., otherwise: Any = ..., fuse: builtins.bool | None = ..., label: builtins.str = ...) -> Any:
+def elementwise(*, dtype: Any, vjp: Any = ..., linear: Any = ..., jvp: Any = ..., batch: Any = ..., outputs: builtins.tuple[builtins.str, ...] = ..., zeros: builtins.bool = ..., namespace: Any = ..., method: builtins.bool = ..., name: builtins.str = ..., front: builtins.str = ..., otherwise: Any = ..., sole: Any = ..., checks: Any = ..., fuse: builtins.bool | None = ..., label: builtins.str = ...) -> Any:
     """Declare an elementwise op over any number of operands; the body is its scalar function."""
 
 def elu(input: Tensor, alpha: Tensor | builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
@@ -1114,11 +1117,11 @@ def repeat(input: Tensor, *repeats: builtins.int | Sequence[builtins.int]) -> Te
 def repeat_interleave(input: Tensor, repeats: Tensor | builtins.int, dim: builtins.int | None = ..., *, output_size: builtins.int | None = ...) -> Tensor:
     """Repeat each element several times, one after the other, along `dim`, or of all as a row."""
 
-def reshape(input: Tensor, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
+def reshape(input: Tensor, *sizes: builtins.int | Sequence[builtins.int], shape: Sequence[builtins.int] | None = ...) -> Tensor:
     """Return x in another shape of the same size (one -1 is inferred): a view if the strides allow it, or a copy."""
 
 def result_type(tensor1: Any, tensor2: Any) -> DType:
-    """Return the dtype of an op between two tensors, or a tensor and a number, which is weak."""
+    """Return the dtype of an op between two tensors or numbers; a number is weak next to a tensor."""
 
 def roll(input: Tensor, shifts: builtins.int | Sequence[builtins.int], dims: builtins.int | Sequence[builtins.int] = ...) -> Tensor:
     """Shift the elements by `shifts` along `dims`; elements beyond one end come in at the other."""
@@ -1205,6 +1208,9 @@ def set_printoptions(precision: builtins.int | None = ..., threshold: builtins.f
 def set_rng_state(new_state: Tensor) -> None:
     """Set the default generator to a state of `get_rng_state`."""
 settings: Any
+
+def sgn(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
+    """Return -1, 0 or 1; nan stays nan.  Gradient: 0."""
 short: DType
 
 def sigmoid(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
@@ -1437,7 +1443,7 @@ def var_mean(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = 
 def vdot(input: Tensor, other: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the inner product of two vectors of one length: `dot`, for there are no complex numbers."""
 
-def view(x: Tensor, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
+def view(x: Tensor, *shape: builtins.int | Sequence[builtins.int], size: Sequence[builtins.int] | None = ...) -> Tensor:
     """Return x in another shape over the same memory; raises ShapeError where only a copy could (use reshape)."""
 
 def view_copy(input: Tensor, size: builtins.int | Sequence[builtins.int], *, out: Tensor | None = ...) -> Tensor:
@@ -1449,7 +1455,7 @@ def vsplit(input: Tensor, sections: builtins.int | Sequence[builtins.int] | Tens
 def vstack(tensors: Sequence[Tensor], *, out: Tensor | None = ...) -> Tensor:
     """Join tensors along the first dim; a vector of n counts as (1, n)."""
 
-def where(condition: Tensor | builtins.float, input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
+def where(condition: Tensor, input: Tensor | builtins.float = ..., other: Tensor | builtins.float = ..., *, out: Tensor | None = ...) -> Tensor:
     """Return input where the condition is True, otherwise other; the condition must be bool.  All three broadcast."""
 
 def where_cond(condition: Tensor, a: Any, b: Any) -> Tensor:

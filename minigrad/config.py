@@ -4,60 +4,20 @@ Every value starts from an environment variable `MINIGRAD_<NAME>`, so that a tes
 without touching code.  `settings` is the one instance; `override` changes it for the length of a `with` block.
 Blocks may end in any order, as those of threads, tasks and generators do: the newest that has not ended counts.
 `debug` belongs to the thread or task that opened its block; all other settings belong to the process, since call plans,
-which all threads share, are made from them.  Nothing else in the package reads the environment.
+which all threads share, are made from them.  `environment.py` has the kinds of settings and reads the variables.
 """
 
-from __future__ import annotations
-
-import os
 import sysconfig
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from textwrap import fill
+from typing import Annotated, Any, get_origin
 
-from minigrad.errors import ArgumentError
-
-# ---- the environment ------------------------------------------------------------------------------------------------
-
-FLAGS = {"": False, "0": False, "false": False, "no": False, "off": False,
-         "1": True, "true": True, "yes": True, "on": True}  # fmt: skip
-
-
-def from_environment(name: str, default: str, read: Callable[[str], Any], expected: str) -> Any:
-    """Return the value of an environment variable.  Raises ArgumentError, with its name, for an unreadable text."""
-    text = os.environ.get(name, default)
-    try:
-        return read(text)
-    except (ValueError, KeyError):
-        raise ArgumentError(f"{name}: expected {expected}, got {text!r}; set it, or unset it for {default!r}") from None
-
-
-def flag(name: str, default: str) -> bool:
-    """Return an environment variable that is on or off."""
-    result: bool = from_environment(name, default, lambda text: FLAGS[text.strip().lower()], "0 or 1")
-    return result
-
-
-def count(name: str, default: str, least: int) -> int:
-    """Return an environment variable that is an int of at least `least`."""
-
-    def read(text: str) -> int:
-        if int(text) < least:
-            raise ValueError(text)
-        return int(text)
-
-    result: int = from_environment(name, default, read, f"an int of at least {least}")
-    return result
-
-
-def runner(name: str, default: str) -> str:
-    """Return an environment variable that names what runs the kernels of CUDA devices."""
-    modes = {mode: mode for mode in ("auto", "real", "simulator")} | {"": "auto"}
-    result: str = from_environment(name, default, modes.__getitem__, "auto, real or simulator")
-    return result
+from minigrad.environment import CacheFolder, Choice, Count, Setting, Switch
 
 
 def refuse_free_threading(unlocked: bool) -> None:
@@ -70,13 +30,6 @@ def refuse_free_threading(unlocked: bool) -> None:
 
 
 refuse_free_threading(bool(sysconfig.get_config_var("Py_GIL_DISABLED")))
-
-
-def _default_cache() -> Path:
-    base = os.environ.get("MINIGRAD_CACHE_DIR") or os.path.join(
-        os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache"), "minigrad"
-    )
-    return Path(base)
 
 
 # ---- blocks ---------------------------------------------------------------------------------------------------------
@@ -155,54 +108,59 @@ class OfContext(OfProcess):
 # ---- settings -------------------------------------------------------------------------------------------------------
 
 
+@dataclass(slots=True, init=False, repr=False, eq=False)  # for the slots, which are read faster than a dict
 class Settings:
-    """The switches of this process.
+    """The settings of this process; `print(mg.settings)` shows each with its value and its meaning.
 
-    parallel_threshold: additions from which a kernel runs on all threads (0: always); an op that calls `exp` counts
-        each element as several.
-    compile_ahead: while a kernel is compiled, a helper process on another core compiles those that will be wanted next.
-    cache_dir: folder of the generated kernel modules and of Numba's machine code for them.
-    cuda: what runs the kernels of CUDA devices: a "real" device, the "simulator", or "auto" for a real one.
-    cublas: whether cuBLAS, where it is installed, multiplies matrices on a CUDA device, not this package's kernels.
-    deterministic: whether a CUDA device adds floats by index in the same order at each call, not as they come.
-    plan_limit: call plans kept per op; the oldest half goes when it is reached.
-    debug: record the user's source line with every op, and report a stale saved value where it goes stale.
-    short_errors: in a notebook, an error of this package shows the user's lines and the one that raised, not the way.
-    winograd: whether a CPU makes float32 convolutions by 3x3 taps with a quarter of the products and, typically, 3 to 5
-        times the rounding error.
+    An annotation declares one: its type, its default as a text of the environment, what it may be, and its meaning.
+
     watchers: how many blocks want to see what is recorded.  debugging: whether any thread or task has debug on.
     noting: whether anybody wants to see what is recorded; calls look at this plain slot before they look at more.
     """
 
-    NAMES = (
-        "cache_dir", "compile_ahead", "cublas", "cuda", "debug", "deterministic", "parallel_threshold", "plan_limit",
-        "short_errors", "winograd",
-    )  # fmt: skip
+    cache_dir: Annotated[Path, CacheFolder("", "folder of the generated kernel modules and of Numba's machine code")]
+    compile_ahead: Annotated[bool, Switch("1", "while a kernel is compiled, a helper process on another core compiles "
+                                               "those that will be needed next")]  # fmt: skip
+    cublas: Annotated[bool, Switch("1", "cuBLAS, where it is installed, multiplies matrices on a CUDA device instead "
+                                        "of this package's kernels")]  # fmt: skip
+    cuda: Annotated[str, Choice("auto", 'what runs the kernels of CUDA devices: a "real" device, the "simulator", or '
+                                        '"auto" for a real one', choices=("auto", "real", "simulator"))]  # fmt: skip
+    deterministic: Annotated[bool, Switch("1", "a CUDA device adds floats by index in the same order at each call, "
+                                               "which takes longer")]  # fmt: skip
+    parallel_threshold: Annotated[int, Count("65536", "additions from which a kernel runs on all threads (0: always); "
+                                             "an op that calls `exp` counts each element as several")]  # fmt: skip
+    plan_limit: Annotated[int, Count("4096", "call plans stored per op; the oldest half is dropped at the limit",
+                                     least=1)]  # fmt: skip
+    short_errors: Annotated[bool, Switch("1", "in a notebook, an error of this package shows the user's lines and the "
+                                              "line that raised it, and no lines between them")]  # fmt: skip
+    winograd: Annotated[bool, Switch("1", "a CPU computes float32 convolutions by 3x3 taps with a quarter of the "
+                                          "products and, typically, 3 to 5 times the rounding error")]  # fmt: skip
     debugging: bool
     noting: bool
-    __slots__ = (
-        "_choices", "_debug_blocks", "cache_dir", "compile_ahead", "cublas", "cuda", "debugging", "deterministic",
-        "noting", "parallel_threshold", "plan_limit", "short_errors", "watchers", "winograd",
-    )  # fmt: skip
+    watchers: int
+    _choices: dict[str, OfProcess]
+    _debug_blocks: tuple[Block, ...]
 
     def __init__(self) -> None:
-        debug = OfContext(flag("MINIGRAD_DEBUG", "0"))
-        self._choices: dict[str, OfProcess] = {"debug": debug}
-        self._debug_blocks: tuple[Block, ...] = ()
+        debug = OfContext(DECLARED["debug"].from_environment("debug"))
+        self._choices = {"debug": debug}
+        self._debug_blocks = ()
         self.watchers = 0
-        self.parallel_threshold = count("MINIGRAD_PARALLEL_THRESHOLD", "65536", 0)
-        self.compile_ahead = flag("MINIGRAD_COMPILE_AHEAD", "1")
-        self.cache_dir = _default_cache()
-        self.cuda = runner("MINIGRAD_CUDA", "auto")
-        self.cublas = flag("MINIGRAD_CUBLAS", "1")
-        self.deterministic = flag("MINIGRAD_DETERMINISTIC", "1")
-        self.plan_limit = count("MINIGRAD_PLAN_LIMIT", "4096", 1)
-        self.short_errors = flag("MINIGRAD_SHORT_ERRORS", "1")
-        self.winograd = flag("MINIGRAD_WINOGRAD", "1")
+        for name, kind in DECLARED.items():
+            if name != "debug":
+                setattr(self, name, kind.from_environment(name))
         self._debug_changed()
 
+    def __repr__(self) -> str:
+        lines = ["mg.settings.NAME = value, with mg.override(NAME=value): and MINIGRAD_NAME=value set one of these."]
+        for name, kind in DECLARED.items():
+            meaning = fill(kind.meaning, 100, initial_indent="    ", subsequent_indent="    ")
+            lines += [f"{name} = {kind.shown(getattr(self, name))}", meaning]
+        return "\n".join(lines)
+
     @property
-    def debug(self) -> bool:
+    def debug(self) -> Annotated[bool, Switch("0", "record the user's source line with every op, and report a stale "
+                                                   "saved value where it goes stale")]:  # fmt: skip
         """Whether debug is on in this thread or task."""
         return bool(self._choices["debug"].value)
 
@@ -220,8 +178,13 @@ class Settings:
                 follow()
 
     def __setattr__(self, name: str, value: Any) -> None:
+        kind = DECLARED.get(name)
+        if kind is not None:
+            value = kind.accept(name, value)
+        elif name not in HINTS:
+            raise AttributeError(f"settings: there is no setting {name!r}; there are {', '.join(DECLARED)}")
         before = getattr(self, name, value)
-        choice = None if name == "debug" or name not in self.NAMES else self._choices.get(name)
+        choice = None if name == "debug" or kind is None else self._choices.get(name)
         if choice is not None:
             choice.assign(value)
         object.__setattr__(self, name, value)
@@ -235,6 +198,7 @@ class Settings:
 
     def begin(self, name: str, value: Any) -> Block:
         """Begin a block in which a setting has this value."""
+        value = DECLARED[name].accept(name, value)
         if name != "debug" and name not in self._choices:
             self._choices[name] = OfProcess(getattr(self, name))
         block = self._choices[name].begin(value)
@@ -257,6 +221,12 @@ class Settings:
             setattr(self, name, self._choices[name].value)
 
 
+# This file evaluates its annotations: to evaluate texts later would double the time that its import takes.
+HINTS: dict[str, Any] = {**Settings.__annotations__, "debug": vars(Settings)["debug"].fget.__annotations__["return"]}
+DECLARED: dict[str, Setting] = {
+    name: hint.__metadata__[0] for name, hint in sorted(HINTS.items()) if get_origin(hint) is Annotated
+}
+
 # Called when something changes that call plans were made from; `plans.py` forgets its plans then.
 listeners: list[Callable[[], None]] = []
 # Called with the kind of a device for which another backend serves from now on, the setting before and the new one.
@@ -275,11 +245,11 @@ settings = Settings()
 
 
 @contextmanager
-def override(**values: Any) -> Iterator[Settings]:
+def override(**values: Any) -> "Iterator[Settings]":
     """Change settings inside a `with` block; an unknown name raises AttributeError, and nothing has changed."""
     for name in values:
-        if name not in Settings.NAMES:
-            raise AttributeError(f"override: there is no setting {name!r}; there are {', '.join(Settings.NAMES)}")
+        if name not in DECLARED:
+            raise AttributeError(f"override: there is no setting {name!r}; there are {', '.join(DECLARED)}")
     begun: list[tuple[str, Block]] = []
     try:
         for name, value in values.items():

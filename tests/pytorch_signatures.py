@@ -48,7 +48,9 @@ def positional(mine: Any, overload: Signature) -> list[str]:
     names = [p.name for p in mine.values() if p.kind is not p.KEYWORD_ONLY and p.name not in ABSENT]
     theirs = [p for p in overload if p[1] != "keyword" and p[0] not in ABSENT]
     if [p[1] for p in theirs] == ["many"] or many:
-        return [] if many and theirs and names[: len(theirs)] == [p[0] for p in theirs] else [f"takes *{many}"]
+        leading = [p[0] for p in theirs[:-1]]  # the last one is *sizes, or the keyword for all of them
+        same = bool(many and theirs) and names[: len(leading)] == leading and theirs[-1][0] in mine
+        return [] if same else [f"takes *{many}"]
     wrong = [
         f"parameter {k} is {names[k] if k < len(names) else 'absent'}, not {name}"
         for k, (name, _, _) in enumerate(theirs) if k >= len(names) or names[k] != name

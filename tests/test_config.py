@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 
 import minigrad as mg
 from minigrad.backends.reference import ReferenceBackend
 from minigrad.backends.registry import backend_of
+from minigrad.config import DECLARED
 from minigrad.core.device import as_device
 from minigrad.declare.record import schema
 from minigrad.kernels.store import watch
@@ -64,6 +69,51 @@ def test_a_backend_that_is_registered_again_runs_the_next_call() -> None:
     finally:
         mg.register_backend("reference", ReferenceBackend)
     assert calls == ["mul"]
+
+
+WRONG: dict[str, tuple[list[Any], str]] = {
+    "winograd": (["abc", "1", None, 2, 0.5], "True or False"),
+    "debug": (["yes", [True]], "True or False"),
+    "parallel_threshold": ([-1, 2.5, "65536", True], "an int of at least 0"),
+    "plan_limit": ([0, None], "an int of at least 1"),
+    "cuda": (["gpu", "", 0], "auto, real or simulator"),
+    "cache_dir": ([None, 3], "a path"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_setting_refuses_another_value_with_a_sentence_and_stays(name: str) -> None:
+    values, expected = WRONG[name]
+    before = getattr(mg.settings, name)
+    for value in values:
+        sentence = (
+            rf"settings\.{name}: expected {expected}, got {re.escape(repr(value))}; the default is mg\.settings\."
+        )
+        with pytest.raises(mg.ArgumentError, match=sentence):
+            setattr(mg.settings, name, value)
+        with pytest.raises(mg.ArgumentError, match=sentence), mg.override(short_errors=False, **{name: value}):
+            pass
+        assert getattr(mg.settings, name) is before and mg.settings.short_errors is True
+
+
+def test_a_setting_has_its_own_type_whatever_stands_for_the_value(tmp_path: Path) -> None:
+    with mg.override(winograd=np.False_, deterministic=0, plan_limit=np.int64(7), cache_dir=str(tmp_path)):
+        assert mg.settings.winograd is False is mg.settings.deterministic
+        assert mg.settings.plan_limit == 7 and type(mg.settings.plan_limit) is int
+        assert mg.settings.cache_dir == tmp_path
+
+
+def test_the_settings_show_each_name_value_and_meaning() -> None:
+    with mg.override(winograd=False, cuda="simulator"):
+        shown = repr(mg.settings)
+    assert re.search(r"^winograd = False\n    a CPU computes float32 convolutions", shown, re.MULTILINE)
+    assert "cuda = 'simulator'\n" in shown and f"cache_dir = {str(mg.settings.cache_dir)!r}\n" in shown
+    assert re.findall(r"^(\w+) = ", shown, re.MULTILINE) == sorted(DECLARED)
+
+
+def test_a_misspelt_setting_is_refused_with_those_that_are_there() -> None:
+    with pytest.raises(AttributeError, match=r"there is no setting 'wingorad'; there are cache_dir, .*winograd"):
+        mg.settings.wingorad = False  # type: ignore[attr-defined]
 
 
 def test_an_unknown_setting_is_refused_and_the_others_stay() -> None:

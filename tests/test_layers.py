@@ -14,7 +14,7 @@ import pytest
 PACKAGE = Path(__file__).resolve().parent.parent / "minigrad"
 
 LAYERS = (
-    ("errors", "config"),
+    ("errors", "environment", "config"),
     ("core",),
     ("kernels",),
     ("backends",),

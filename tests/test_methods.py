@@ -32,6 +32,38 @@ def test_every_method_is_a_function_of_the_same_name_or_a_method_only(name: str)
         assert (getattr(mg, name, None) or getattr(mg.nn.functional, name)) is method
 
 
+@pytest.mark.usefixtures("reference")
+def test_methods_take_the_keywords_of_pytorch() -> None:
+    x = matrix()
+    parts = [[[1.0, 2.0], [4.0, 5.0]], [[3.0], [6.0]]]
+    for split in (
+        x.split(split_size=2, dim=1),
+        x.split([2, 1], axis=1),
+        x.split(2, 1),
+        mg.split(x, split_size_or_sections=2, dim=1),
+        mg.split(tensor=x, split_size_or_sections=[2, 1], axis=1),
+    ):
+        assert [part.tolist() for part in split] == parts  # fmt: skip
+    rows = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
+    for shaped in (
+        x.reshape(shape=(3, 2)),
+        x.reshape(shape=[3, -1]),
+        mg.reshape(x, shape=(3, 2)),
+        x.view(size=(3, 2)),
+        mg.reshape(input=x, shape=x.mT.shape),
+    ):
+        assert shaped.tolist() == rows  # fmt: skip
+    assert mg.tensor(2.0).reshape(shape=()).shape == mg.ones(1).view(size=()).shape == ()
+
+
+@pytest.mark.parametrize(("method", "keyword"), [("reshape", "shape"), ("view", "size")])
+def test_a_shape_is_given_once_and_as_a_sequence(method: str, keyword: str) -> None:
+    function = getattr(mg.ones(6, device="reference"), method)
+    for sizes, given in (((2, 3), (2, 3)), ((), 6), (((6,),), (6,))):
+        with pytest.raises(mg.ArgumentError, match=rf"{method}: expected sizes, or {keyword}= with a tuple .*write"):
+            function(*sizes, **{keyword: given})
+
+
 @pytest.mark.parametrize("alias", sorted(ALIASES))
 def test_an_alias_is_the_same_object_and_is_documented(alias: str) -> None:
     assert inspect.getattr_static(mg.Tensor, alias) is inspect.getattr_static(mg.Tensor, ALIASES[alias])

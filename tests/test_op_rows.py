@@ -45,6 +45,15 @@ def test_a_field_that_cannot_be_right_is_named(fields: dict[str, Any], sentence:
         Row(**{"name": "tanh", "fn": mg.tanh, "numpy": np.tanh, **fields})
 
 
+def test_a_field_that_is_not_there_is_named_with_those_that_are() -> None:
+    with pytest.raises(ValueError, match=r"Row 'tanh': there is no field 'grad'; there are name, fn, .*kernels"):
+        Row("tanh", mg.tanh, np.tanh, grad=False)  # type: ignore[call-arg]
+    with pytest.raises(ValueError, match=r"Row 'tanh': there is no field 'shape'; .* similar: shapes"):
+        Row(name="tanh", fn=mg.tanh, numpy=np.tanh, shape=((2,),))  # type: ignore[call-arg]
+    with pytest.raises(ValueError, match=r"Row without a name: there is no field 'operator'"):
+        Row(operator=mg.tanh)  # type: ignore[call-arg]
+
+
 def test_an_op_that_is_not_there_is_named() -> None:
     with pytest.raises(
         ValueError, match=r"Row 'a': there is no op 'tahn'; declare it, or correct ops=; similar: .*tan"

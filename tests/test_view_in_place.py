@@ -175,5 +175,14 @@ def test_dtypes_of_results() -> None:
     assert mg.result_type(mg.ones(2, dtype="float16"), 2.5) is mg.float16
     assert mg.result_type(3.5, mg.tensor([1])) is mg.float32 is mg.promote_types(mg.float32, mg.int64)
     assert mg.result_type(mg.ones(2), mg.tensor(1.0, dtype="float64")) is mg.float32
-    with pytest.raises(mg.DTypeError, match="expected at least one tensor"):
-        mg.result_type(1, 2)
+    assert [mg.result_type(*two) for two in ((True, False), (True, 2), (1, 2.0))] == [mg.bool, mg.int64, mg.float32]
+    with pytest.raises(mg.DTypeError, match="'a' is a str"):
+        mg.result_type(1, "a")
+
+
+def test_a_cast_is_possible_to_the_same_kind_and_to_a_wider_one() -> None:
+    ordered = (("bool",), ("uint8", "int8", "int64"), ("float16", "bfloat16", "float64"))
+    for k, kind in enumerate(ordered):
+        for j, other in enumerate(ordered):
+            assert all(mg.can_cast(mg.as_dtype(a), b) is (k <= j) for a in kind for b in other)
+    assert mg.can_cast(from_=mg.float64, to=mg.float16)

@@ -16,6 +16,7 @@ from minigrad.core.dtype import (
     as_dtype,
     bfloat16,
     bool_,
+    category,
     default_float,
     float16,
     float32,
@@ -40,7 +41,8 @@ from minigrad.runtime.tensor import Tensor
 # The other names of functions in PyTorch: `mg.multiply` is `mg.mul`.
 SECOND = (
     "absolute", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "divide", "fix", "ger",
-    "greater", "greater_equal", "less", "less_equal", "multiply", "negative", "not_equal", "subtract", "true_divide",
+    "greater", "greater_equal", "less", "less_equal", "multiply", "negative", "not_equal", "sgn", "subtract",
+    "true_divide",
 )  # fmt: skip
 globals().update({name: namespaces[MG][ALIASES[name]] for name in SECOND})
 newaxis = None
@@ -106,21 +108,33 @@ def as_kind(obj: Any) -> tuple[DType, str | None]:
     return as_dtype(obj), None
 
 
+def can_cast(from_: Any, to: Any) -> bool:
+    """Return whether the kind of a dtype allows a cast to another: bool to integers to floats, and never back.
+
+    Within a kind every cast is allowed, also one that loses values.
+
+    Examples
+    --------
+    >>> can_cast("int64", "float16"), can_cast("float64", "float16"), can_cast("float32", "int64")
+    (True, True, False)
+    """
+    return category(as_dtype(from_)) <= category(as_dtype(to))
+
+
 def result_type(tensor1: Any, tensor2: Any) -> DType:
-    """Return the dtype of an op between two tensors, or a tensor and a number, which is weak.
+    """Return the dtype of an op between two tensors or numbers; a number is weak next to a tensor.
 
     Examples
     --------
     >>> import minigrad as mg
-    >>> result_type(mg.ones(2, dtype="float16"), 2.5), result_type(mg.tensor([1]), mg.tensor(1.0))
-    (mg.float16, mg.float32)
+    >>> result_type(mg.ones(2, dtype="float16"), 2.5), result_type(mg.tensor([1]), mg.tensor(1.0)), result_type(True, 2)
+    (mg.float16, mg.float32, mg.int64)
     """
     if isinstance(tensor1, Tensor) and isinstance(tensor2, Tensor):
         return promote_all([(x.dtype, x.ndim) for x in (tensor1, tensor2)])
     x, value = (tensor1, tensor2) if isinstance(tensor1, Tensor) else (tensor2, tensor1)
-    if not isinstance(x, Tensor):
-        raise DTypeError(f"result_type: expected at least one tensor, got {tensor1!r} and {tensor2!r}")
-    return promote_number(x.dtype, value)
+    first = x.dtype if isinstance(x, Tensor) else promote_number(bool_, x)
+    return promote_number(first, value)
 
 
 def are_deterministic_algorithms_enabled() -> bool:

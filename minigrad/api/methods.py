@@ -39,7 +39,7 @@ from minigrad.ops import casting, composed
 from minigrad.ops.indexing import assignment, subscript
 from minigrad.ops.linalg import products as linalg
 from minigrad.ops.pointwise import arithmetic, bits, compare, gamma, powers
-from minigrad.ops.shape import views
+from minigrad.ops.shape import joining, views
 from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.var import Var
 
@@ -57,8 +57,13 @@ COMPARISONS = {"__lt__": compare.lt, "__le__": compare.le, "__gt__": compare.gt,
 
 
 @public(namespace=names.MG)
-def view(x: Tensor, *shape: int | Sequence[int]) -> Tensor:
-    """Return x in another shape over the same memory; raises ShapeError where only a copy could (use reshape)."""
+def view(x: Tensor, *shape: int | Sequence[int], size: Sequence[int] | None = None) -> Tensor:
+    """Return x in another shape over the same memory; raises ShapeError where only a copy could (use reshape).
+
+    size: the shape as a keyword, as in PyTorch.
+    """
+    if size is not None:
+        shape = views.named_shape("view", shape, "size", size)
     if len(shape) == 1 and isinstance(shape[0], tuple):
         shape = shape[0]
     result = views.seen(x, shape)
@@ -69,6 +74,11 @@ def view(x: Tensor, *shape: int | Sequence[int]) -> Tensor:
             "view: reinterpreting bytes as another dtype is not offered; .to(dtype) converts", op="view"
         )
     return views.remembered(x, shape, as_shape(shape, "view", hole=True))
+
+
+def split(x: Tensor, split_size: int | Sequence[int], dim: int = 0, *, axis: int | None = None) -> tuple[Tensor, ...]:
+    """Return views of parts along `dim`, or `axis`: `mg.split`, whose second parameter has another name in PyTorch."""
+    return joining.split(x, split_size, dim if axis is None else axis)
 
 
 def where(x: Tensor, condition: Tensor, other: Any) -> Tensor:
@@ -132,7 +142,7 @@ def attach() -> None:
         setattr(Tensor, name, function)
     for name, function in names.in_place.items():
         setattr(Tensor, f"{name}_", in_place(function))
-    methods: list[Any] = [view, where, polygamma, item, tolist, fill_, zero_, copy_, *drawing.FUNCTIONS]
+    methods: list[Any] = [view, split, where, polygamma, item, tolist, fill_, zero_, copy_, *drawing.FUNCTIONS]
     parts = (leaves, gradients, pytorch, kinds, view_in_place)
     for function in (*methods, *[each for part in parts for each in part.FUNCTIONS]):
         setattr(Tensor, function.__name__, function)

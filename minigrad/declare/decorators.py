@@ -75,7 +75,8 @@ def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | str | None = None, line
                 jvp: Callable[..., Any] | None = None, batch: BatchRule = None,
                 outputs: tuple[str, ...] = ("y",), zeros: bool = False, namespace: Namespace = None,
                 method: bool = True, name: str = "", front: str = "",
-                otherwise: Callable[..., Any] | None = None,
+                otherwise: Callable[..., Any] | None = None, sole: Callable[..., Any] | None = None,
+                checks: Callable[..., Any] | None = None,
                 fuse: bool | None = None, label: str = "") -> Callable[..., Function]:  # fmt: skip
     """Declare an elementwise op over any number of operands; the body is its scalar function.
 
@@ -91,6 +92,8 @@ def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | str | None = None, line
     namespace, method: where users find it, and whether Tensor has it as a method, which also has an in-place form.
     front: parameters after the operands, such as "*, alpha=1".  For other values of these the call goes to `otherwise`,
     a function of the operands, these parameters and `out`, in terms of other calls.
+    sole: the function that answers a call with only the first operand.  checks: a function of two operands, which may
+    refuse a call whose second one is a number: a dtype rule receives no values.
     fuse: compile each derivative rule of several ops into one kernel.  It promises that a rule is a straight line of
     elementwise ops on its arguments: no branch, no side effect, no value from outside that changes later, because the
     rule is called once, with symbols.  The default is True in this package and False elsewhere.
@@ -116,8 +119,10 @@ def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | str | None = None, line
         op.fuse = op.result is None and (ours if fuse is None else fuse)
         claim(op, linear, jvp, batch)
         defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
+        defaults |= dict.fromkeys(operands[1:]) if sole is not None else {}
         in_place = method and op.result is None
-        return publish(op, function, fast_function(op, defaults, front, otherwise), namespace, method, in_place)
+        quick = fast_function(op, defaults, front, otherwise, sole, checks)
+        return publish(op, function, quick, namespace, method, in_place)
 
     return declare
 
@@ -134,9 +139,9 @@ def leave_body(op: Op, function: FunctionType, later: bool) -> None:
         read(op)
 
 
-def fast_function(op: Op, defaults: Mapping[str, Any], front: str, otherwise: Any) -> Function:
+def fast_function(op: Op, defaults: Mapping[str, Any], *front: Any) -> Function:
     """Return the function that calls an elementwise op, with the types of its parameters."""
-    function = fast_path(op, defaults, front, otherwise)
+    function = fast_path(op, defaults, *front)
     given = inspect.signature(function)
     function.__signature__ = fast_signature(given, defaults, parameter_names(op))  # type: ignore[attr-defined]
     return function

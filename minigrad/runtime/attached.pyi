@@ -1756,7 +1756,7 @@ class Attached:
     def requires_grad_(self, requires_grad: builtins.bool = ...) -> Tensor:
         """Make x a leaf that gradients flow to, or with False a constant again; return x."""
 
-    def reshape(self, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
+    def reshape(self, *sizes: builtins.int | Sequence[builtins.int], shape: Sequence[builtins.int] | None = ...) -> Tensor:
         """Return x in another shape of the same size (one -1 is inferred): a view if the strides allow it, or a copy."""
 
     def reshape_as(self, other: Tensor) -> Tensor:
@@ -1828,6 +1828,12 @@ class Attached:
 
     def selu_(self) -> Tensor:
         """Apply `selu` in place, and record it.  Raises GradientError for a Var outside no_grad."""
+
+    def sgn(self, *, out: Tensor | None = ...) -> Tensor:
+        """Return -1, 0 or 1; nan stays nan.  Gradient: 0."""
+
+    def sgn_(self) -> Tensor:
+        """Apply `sign` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def share_memory_(self) -> Tensor:
         """Return x itself: processes share gradients through `mg.dist`, and loaders through memory of their own."""
@@ -1913,8 +1919,8 @@ class Attached:
     def sort(self, dim: builtins.int = ..., descending: builtins.bool = ..., stable: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
         """Return the sorted elements along `dim` and their original positions: (values, indices)."""
 
-    def split(self, split_size_or_sections: builtins.int | Sequence[builtins.int], dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
-        """Return views of parts along `dim`: of a given size (the last may be smaller), or of the given sizes."""
+    def split(self, split_size: builtins.int | Sequence[builtins.int], dim: builtins.int = ..., *, axis: builtins.int | None = ...) -> builtins.tuple[Tensor, ...]:
+        """Return views of parts along `dim`, or `axis`: `mg.split`, whose second parameter has another name in PyTorch."""
 
     def split_with_sizes(self, split_sizes: Sequence[builtins.int], dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
         """Return `split` by a sequence of sizes."""
@@ -2156,7 +2162,7 @@ class Attached:
     def vdot(self, other: Tensor, *, out: Tensor | None = ...) -> Tensor:
         """Return the inner product of two vectors of one length: `dot`, for there are no complex numbers."""
 
-    def view(self, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
+    def view(self, *shape: builtins.int | Sequence[builtins.int], size: Sequence[builtins.int] | None = ...) -> Tensor:
         """Return x in another shape over the same memory; raises ShapeError where only a copy could (use reshape)."""
 
     def view_as(self, other: Tensor) -> Tensor:

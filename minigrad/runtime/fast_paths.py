@@ -43,7 +43,7 @@ if not ({plain}):
         return apply(op, ({xs},), NO_PARAMS, out)"""
 READ_TWO = """\
 if {1}.__class__ not in PLAIN:
-        if {1}.__class__ not in NUMBERS or {0}.__class__ not in PLAIN:
+        {check}if {1}.__class__ not in NUMBERS or {0}.__class__ not in PLAIN:
             return apply(op, ({0}, {1}), NO_PARAMS, out)
         {1} = weak_number(op, {1}, {0}.dtype, {0})
     elif {0}.__class__ not in PLAIN:
@@ -137,15 +137,17 @@ def apart(template: str, names: tuple[str, ...], new: Mapping[str, str]) -> str:
     return OWN.sub(lambda match: new.get(match[0], match[0]), template)
 
 
-def write(template: str, names: tuple[str, ...], parameters: str, front: str, numbers: bool) -> str:
+def write(template: str, names: tuple[str, ...], parameters: str, front: str, numbers: bool, checked: bool) -> str:
     """Return the source of a template for operands of these names.
 
     parameters: of the function, as they are spelled.  front: its first lines.
-    numbers: an operand may be a Python number.
+    numbers: an operand may be a Python number.  checked: a second operand of this kind is checked by the op.
     """
     xs, new = ", ".join(names), others(template, names)
     plain = " and ".join(f"{x}.__class__ in {new.get('PLAIN', 'PLAIN')}" for x in names)
-    read = apart(READ_TWO if len(names) == 2 and numbers else READ, names, new).format(*names, xs=xs, plain=plain)
+    check = f"{HIDDEN}checks({xs})\n        " if checked else ""
+    text = apart(READ_TWO if len(names) == 2 and numbers else READ, names, new)
+    read = text.format(*names, xs=xs, plain=plain, check=check)
     return apart(template, names, new).format(
         *names, xs=xs, front=front, read=read, keys=", ".join(f"{x}.layout, {x}.dtype, {x}.device" for x in names),
         parameters=parameters,
@@ -153,41 +155,44 @@ def write(template: str, names: tuple[str, ...], parameters: str, front: str, nu
 
 
 @cache
-def compiled(template: str, operands: tuple[str, ...], parameters: str, front: str, numbers: bool) -> CodeType:
+def compiled(template: str, operands: tuple[str, ...], *form: Any) -> CodeType:
     """Return the code that defines the function that a template makes for some operands."""
-    return code_of(write(template, operands, parameters, front, numbers), f"call({', '.join(operands)})")
+    return code_of(write(template, operands, *form), f"call({', '.join(operands)})")
 
 
-def build(
-    template: str, operands: tuple[str, ...], names: dict[str, Any], parameters: str, front: str, numbers: bool
-) -> Callable[..., Any]:  # fmt: skip
-    """Return the function that a template makes for some operands, in a module's names."""
+def build(template: str, operands: tuple[str, ...], names: dict[str, Any], *form: Any) -> Callable[..., Any]:
+    """Return the function that a template makes for some operands, in a module's names.  form: as `write` takes it."""
     there = vars(builtins) | names
     new = others(template, operands)
     names |= {other: there[name] for name, other in new.items() if name in there}
-    exec(compiled(template, operands, parameters, front, numbers), names)
+    exec(compiled(template, operands, *form), names)
     function: Callable[..., Any] = names[new.get("call", "call")]
     return function
 
 
 def fast_path(
-    op: Any, names: dict[str, Any], defaults: Mapping[str, Any] = NOTHING, front: str = "", otherwise: Any = None
-) -> Callable[..., Any]:
+    op: Any, names: dict[str, Any], defaults: Mapping[str, Any] = NOTHING, front: str = "", otherwise: Any = None,
+    sole: Any = None, checks: Any = None,
+) -> Callable[..., Any]:  # fmt: skip
     """Return the public function of an elementwise op; `names` are those of `dispatch.py`.
 
     defaults: of operands, by name.  front: parameters that follow the operands, such as "*, alpha=1"; a call that gives
     one another value is answered by `otherwise`, which takes the operands, these parameters and `out`.
+    sole: answers a call of the first operand and nothing else; the other operands have the default None then.
+    checks: a check of both operands of a call whose second one is not a plain tensor.
     """
     operands = parameter_names(op)
     parameters, lines, more = with_front(operands, defaults, front)
-    more[f"{HIDDEN}otherwise"] = otherwise
+    if sole is not None:
+        lines = f"if {' is '.join(operands[1:])} is out is None:\n        return {HIDDEN}sole({operands[0]})"
+    more |= {f"{HIDDEN}otherwise": otherwise, f"{HIDDEN}sole": sole, f"{HIDDEN}checks": checks}
     own = {**names, **more, "op": op, "plans": op.plans}
     numbers = op.kind == "elementwise"
 
     def write() -> Callable[..., Any]:
         template = call_template(names["run_single"], len(operands)) if op.result is None else CALL_SEVERAL
         own["record"] = written_out(names["record"], len(operands), names)
-        return build(template, operands, own, parameters, lines, numbers)
+        return build(template, operands, own, parameters, lines, numbers, checks is not None)
 
     function = at_first_call("call", own, write)
     function.__signature__ = inspect.signature(eval(f"lambda {parameters}: None", more))

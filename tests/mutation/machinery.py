@@ -34,8 +34,9 @@ HOOKS = ("tests.autodiff.test_hooks",)
 WRITES = ("tests.autodiff.test_writes", "tests.autodiff.test_writes_under_no_grad", "tests.autodiff.test_leaves",
           "tests.autodiff.test_writes_alive", "tests.autodiff.test_saved_hooks",
           "tests.autodiff.test_written_gradients")  # fmt: skip
-FORWARD = ("tests.autodiff.test_forward", "tests.func.test_nesting", "tests.autodiff.test_function_calls",
-           "tests.func.test_functions")  # fmt: skip
+# The last of these runs every row, which takes the longest.
+FORWARD = ("tests.func.test_nesting", "tests.autodiff.test_function_calls", "tests.func.test_functions",
+           "tests.autodiff.test_forward")  # fmt: skip
 CALLS = ("tests.autodiff.test_function", "tests.autodiff.test_function_calls", "tests.autodiff.test_custom_vjp",
          "tests.func.test_functions")  # fmt: skip
 AT_IMPORT = ("Sealed.__init__",)  # has run before anything is broken

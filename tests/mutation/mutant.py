@@ -15,7 +15,7 @@ from minigrad.runtime.plans import forget_plans
 from tests.mutation.trees import code_of
 
 Broken = Callable[[], AbstractContextManager[Any]]
-LIMIT = 20.0  # seconds of a check's own work, however busy the machine is
+LIMIT = 20.0  # seconds of a short check's own work, however busy the machine is
 
 
 @dataclass(frozen=True)
@@ -92,21 +92,21 @@ def rewritten(fn: Any, tree: ast.AST) -> Iterator[None]:
         fn.__code__ = before
 
 
-def noticed(mutant: Mutant) -> str:
-    """How the suite notices: wrong "numbers", an "error" of another kind, "killed" if it has no end, "" if not at all.
+def noticed(mutant: Mutant, limit: float = LIMIT) -> str:
+    """How the suite notices: wrong "numbers", an "error" of another kind, "killed" past the limit, "" if not at all.
 
     Plans are made anew: what is broken may matter to the first of some calls only, and must not serve later ones.
     """
     forget_plans()
     try:
         with mutant.broken():
-            return outcome(mutant.check)
+            return outcome(mutant.check, limit)
     finally:
         forget_plans()
 
 
 class Endless(BaseException):
-    """A check that took longer than any other: the loop of a mutant does not end."""
+    """A check that took far longer than it should: the loop of a mutant does not end."""
 
 
 @contextmanager
@@ -125,10 +125,10 @@ def limited(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGPROF, before)
 
 
-def outcome(check: Callable[[], None]) -> str:
-    """What comes of a check."""
+def outcome(check: Callable[[], None], limit: float) -> str:
+    """What comes of a check within so many seconds of processor time."""
     try:
-        with limited(LIMIT):
+        with limited(limit):
             check()
     except Endless:
         return "killed"

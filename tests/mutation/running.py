@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import sys
+import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -12,11 +13,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.mutation import functions, machinery, reverse, transforms
-from tests.mutation.mutant import Mutant, noticed, outcome
+from tests.mutation.mutant import LIMIT, Mutant, noticed, outcome
 from tests.mutation.survivors import unknown
 
 CODES = {"": 10, "numbers": 11, "error": 12, "killed": 13}
 MEANS = {code: what for what, code in CODES.items()}
+LONGEST = 600.0  # seconds of processor time that a check may take while nothing is broken
+SLOWER = 4  # a check may take so many times as long while something is broken: its plans are made anew
+takes: dict[Any, float] = {}  # seconds that each check took while nothing was broken; those of all rows grow with them
 
 
 @dataclass(frozen=True)
@@ -42,8 +46,13 @@ def everything() -> list[Mutant]:
 
 def sound(mutants: Sequence[Mutant]) -> list[str]:
     """The checks that fail although nothing is broken: there should be none, for they would notice everything."""
-    checks = {key(m.check): m for m in mutants}
-    return [f"{m.kind} {m.of}" for m in checks.values() if outcome(m.check)]
+    failing = []
+    for check, mutant in {key(m.check): m for m in mutants}.items():
+        began = time.process_time()
+        if outcome(mutant.check, LONGEST):
+            failing.append(f"{mutant.kind} {mutant.of}")
+        takes[check] = time.process_time() - began
+    return failing
 
 
 def key(check: Callable[[], None]) -> Any:
@@ -74,6 +83,6 @@ def child(mutant: Mutant) -> int:
     code = 1
     try:
         warnings.simplefilter("ignore")
-        code = CODES[noticed(mutant)]
+        code = CODES[noticed(mutant, max(LIMIT, SLOWER * takes.get(key(mutant.check), 0.0)))]
     finally:
         os._exit(code)

@@ -78,6 +78,18 @@ class Row:
     slope: bool = False
     kernels: bool = True
 
+    def __new__(cls, *given: Any, **fields: Any) -> Row:
+        """Raise ValueError for a field that is not there; the constructor's own error names none that is."""
+        known = list(cls.__dataclass_fields__)
+        for field in set(fields) - set(known):
+            name = given[0] if given else fields.get("name")
+            near = ", ".join(get_close_matches(field, known)) or "none that is similar"
+            raise ValueError(
+                f"{'Row without a name' if name is None else f'Row {name!r}'}: there is no field {field!r}; there are "
+                f"{', '.join(known)}; similar: {near}"
+            )
+        return super().__new__(cls)
+
     def __post_init__(self) -> None:
         unknown = [domain for domain in self.domains if domain not in DOMAINS]
         if unknown:

@@ -39,6 +39,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "cat": {"tensors": [X, X]}, "stack": {"tensors": [X, X]},
     "logsumexp": {"input": X, "dim": 1},
     "nonzero": {"input": X}, "masked_select": {"input": X, "mask": MASK},
+    "where": {"condition": MASK, "input": X, "other": X},
     "lerp": {"input": X, "end": X, "weight": X},
     "slice_scatter": {"input": X, "src": (1, 3), "start": 1},
     "topk": {"input": X, "k": 2}, "kthvalue": {"input": X, "k": 2}, "median": {"input": X, "dim": 1},

@@ -49,6 +49,17 @@ def test_fused_and_composed_agree_to_the_second_order(shape: tuple[int, ...], re
         np.testing.assert_allclose(fused, composed, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+def test_the_rows_of_a_large_image_are_read_in_runs_that_tasks_cut(reduction: str) -> None:
+    rng = np.random.default_rng(2)
+    values, classes = rng.standard_normal((3, 60, 4, 70)), rng.integers(0, 4, (3, 60, 70))  # 12,600 rows: two tasks
+    x, target = mg.tensor(values).movedim(2, 1), mg.tensor(np.repeat(classes, 2, 1))[:, ::2]
+    losses = np.where(classes == 1, 0.0, -np.take_along_axis(values, classes[:, :, None], 2)[:, :, 0])
+    expected = {"none": losses, "sum": losses.sum(), "mean": losses.sum() / (classes != 1).sum()}[reduction]
+    found = F.nll_loss(x, target, ignore_index=1, reduction=reduction)
+    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-12)
+
+
 def test_class_numbers_of_a_dtype_that_cannot_hold_the_ignored_one() -> None:
     x, narrow, wide = mg.randn(2, 200), mg.tensor([3, 156], dtype="uint8"), mg.tensor([3, 156])  # -100 wraps to 156
     for given in ({"weight": mg.ones(200)}, {"label_smoothing": 0.1}):

@@ -25,6 +25,19 @@ def test_a_mask_chooses_in_row_major_order_of_any_layout(device: str) -> None:
     assert mask.mT.nonzero().tolist() == [[0, 0], [0, 2], [1, 1], [1, 2]]
 
 
+def test_where_with_a_condition_alone_finds_what_is_not_zero() -> None:
+    x = mg.tensor([[0.0, 2.0], [3.0, 0.0]], device="reference")
+    for found in (mg.where(x), mg.where(x > 0), mg.where(condition=x.mT.contiguous().mT)):
+        assert [column.tolist() for column in found] == [[0, 1], [1, 0]]
+    (index,) = mg.where(mg.tensor(3, device="reference"))
+    assert index.tolist() == [0] and mg.where(x)[0].dtype is mg.int64
+    assert mg.where(x > 0, input=x, other=-1.0).tolist() == [[-1.0, 2.0], [3.0, -1.0]]
+    with pytest.raises(DTypeError, match=r"where: .*None"):
+        mg.where(x > 0, x)
+    with pytest.raises(DTypeError, match=r"where: .*None"):
+        mg.where(x > 0, out=x)
+
+
 def test_a_mask_of_nothing_and_one_of_everything() -> None:
     x = mg.Var(np.arange(6.0).reshape(2, 3))
     none, every = x.detach() < 0, x.detach() >= 0

@@ -57,6 +57,22 @@ KINKS: dict[str, tuple[Any, list[float], list[float], list[float]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.usefixtures("reference")
+def test_an_integer_has_no_power_of_a_negative_int() -> None:
+    x, flags = mg.tensor([1, 2], dtype="uint8"), mg.tensor([True])
+    calls = [lambda: x**-1, lambda: x**-2, lambda: mg.pow(x, -1), lambda: x.pow(-1), lambda: x.pow_(-1),
+             lambda: mg.pow(x, -1, out=mg.zeros(2)), lambda: flags**-1, lambda: mg.zeros(0, dtype="int64") ** -1,
+             lambda: x ** np.int64(-3), lambda: mg.func.vmap(lambda row: row**-1)(x)]  # fmt: skip
+    for call in calls:
+        with pytest.raises(DTypeError, match=r"integers to negative integer powers are not allowed, .*\.float\(\)"):
+            call()
+    assert x.tolist() == [1, 2]
+    assert (x**-1.0).tolist() == (x.float() ** -1).tolist() == [1.0, 0.5]
+    assert (x ** mg.tensor([-1, -1])).tolist() == [1, 0] and (2 ** mg.tensor([-1, 1])).tolist() == [0, 2]
+    assert ((-2) ** mg.tensor([1, 2])).tolist() == [-2, 4] and (x**3).tolist() == [1, 8]
+    assert mg.tensor([2.0], dtype="float16").pow(-2).tolist() == [0.25]
+
+
 @pytest.mark.parametrize("name", KINKS)
 def test_values_and_gradients_at_kinks_and_ends(name: str) -> None:
     function, at, values, gradients = KINKS[name]

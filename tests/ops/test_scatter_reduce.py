@@ -101,6 +101,9 @@ def test_a_scalar_an_empty_index_and_a_longer_source() -> None:
     x, none = tensor([1.0, 2.0]), mg.zeros(0, dtype="int64", device="reference")
     for reduce in ("sum", "prod", "mean", "amax"):
         assert mg.scatter_reduce(x, 0, none, tensor([5.0]), reduce, include_self=False).tolist() == [1.0, 2.0]
+    a, nothing = (mg.Var(values, "float64", "reference") for values in ([1.0, 2.0], []))
+    grads = mg.scatter_reduce(a, 0, none, nothing, "prod").sum().backward()
+    assert grads[a].tolist() == [1.0, 1.0] and grads[nothing].shape == (0,)
     assert mg.scatter_reduce(x, 0, tensor([-1], "int64"), tensor([5.0, 9.0]), "amax").tolist() == [1.0, 5.0]
 
 

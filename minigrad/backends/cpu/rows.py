@@ -105,7 +105,7 @@ class Rows(Family):
         )
         steps = Steps(self, (out,), (x, target))
         apart = tasks > 1 and reduction != "none"
-        work = steps.work((losses.numel + tasks,), float64) if apart else steps.outs[0]
+        work = steps.work((2 * tasks,), float64) if apart else steps.outs[0]
         table = headed(tasks, numbers, end=apart)
         steps.then(kernel, *steps.operands, work, *steps.outs, numbers=table)
         return steps.launch

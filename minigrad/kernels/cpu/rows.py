@@ -180,8 +180,8 @@ def pick(in_K, out, N):  # type: ignore[no-untyped-def]
     """Minus the result at the element of each row that in_1 names; 0 where it names `ignore`.
 
     A kernel stores each of them, or their sum, or their mean over the rows that count.  Several tasks store in work the
-    values that the end joins: the losses of all rows, then the count of rows of each task.  If no total is needed,
-    nothing else of a row is read.
+    values that the end joins: the sum of each, then the count of each.  If no total is needed, nothing else of a row is
+    read.
     """
     n = N.n
     rank = N.rank
@@ -190,49 +190,53 @@ def pick(in_K, out, N):  # type: ignore[no-untyped-def]
     only = N.chunks == 1
     joined = np.float64(0)
     count = 0
+    line = N.shape[rank - 1] if rank > 0 else 1
+    move = N.strides[0][rank - 1]
+    move_K = N.strides[K + 1][rank - 1]
     for t in range(first, last):
-        counted = 0
-        for r in range(t * N.chunk, min(N.rows, (t + 1) * N.chunk)):
+        if not only:
+            joined = np.float64(0)
+            count = 0
+        r = t * N.chunk
+        stop = min(N.rows, r + N.chunk)
+        while r < stop:  # a run of rows at equal distances: no division per row
             rest = r
             to = N.offset[0]
             at_K = N.offset[K + 1]
-            if rank == 1:  # without a division per row
-                to += r * N.strides[0][0]
-                at_K += r * N.strides[K + 1][0]
-            else:
-                walk(rest, N.shape, to=N.strides[0], at_K=N.strides[K + 1])
-            chosen = np.int64(in_1[at_1])
-            if chosen != N.ignore and (chosen < 0 or chosen >= n):
-                flag[0] = 1
-                chosen = N.ignore
-            loss = T(0)
-            if chosen != N.ignore:
-                if TOTALLED:
-                    TAKE()
-                    TOTALS()
-                    loss = T(-F(x_0[chosen]))
-                else:
-                    loss = T(-F(LOAD_0(in_0[np.uint64(at_0 + chosen * N.step[1])])))
-                counted += 1
-            if EACH:
-                out[to] = STORE(loss)
-            if JOINED:
-                if only:
+            walk(rest, N.shape, to=N.strides[0], at_K=N.strides[K + 1])
+            run = min(line - r % line, stop - r)
+            r += run
+            for _ in range(run):
+                chosen = np.int64(in_1[np.uint64(at_1)])
+                if chosen != N.ignore and (chosen < 0 or chosen >= n):
+                    flag[0] = 1
+                    chosen = N.ignore
+                loss = T(0)
+                if chosen != N.ignore:
+                    if TOTALLED:
+                        TAKE()
+                        TOTALS()
+                        loss = T(-F(x_0[chosen]))
+                    else:
+                        loss = T(-F(LOAD_0(in_0[np.uint64(at_0 + chosen * N.step[1])])))
+                    count += 1
+                if EACH:
+                    out[np.uint64(to)] = STORE(loss)
+                if JOINED:
                     joined += loss
-                else:
-                    work[r] = loss
+                to += move
+                at_K += move_K
         if JOINED:
-            count += counted
             if not only:
-                work[N.rows + t] = counted
+                work[t] = joined
+                work[N.chunks + t] = count
     if SCRATCH:
         leave(scratch)
     if JOINED:
         if first == last:
-            for r in range(N.rows):
-                joined += work[r]
             for t in range(N.chunks):
-                count += np.int64(work[N.rows + t])
+                joined += work[t]
+                count += np.int64(work[N.chunks + t])
         if only or first == last:
             if MEAN:
                 joined /= count

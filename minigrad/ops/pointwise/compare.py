@@ -6,6 +6,7 @@ The result of a comparison is bool and has no gradient. nan is equal to nothing,
 from __future__ import annotations
 
 from minigrad.declare.decorators import elementwise
+from minigrad.declare.record import schema
 from minigrad.declare.rules import compare, integer, joint, logical_values, select
 
 
@@ -114,10 +115,12 @@ def bitwise_xor(input, other):
     ),
     linear=joint("input", "other"),
     method=False,
+    sole=lambda condition: schema["nonzero"].public(condition, as_tuple=True),  # type: ignore[misc]
 )
 def where(condition, input, other):
     """Return input where the condition is True, otherwise other; the condition must be bool.  All three broadcast.
 
+    Of the condition alone, the indices of its nonzero elements, as `nonzero(condition, as_tuple=True)`.
     Gradient: g to the operand that was chosen, 0 to the other.
     """
     return input if condition else other

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
 
 from minigrad.core.dtype import float64
 from minigrad.core.op import Op, Spec
 from minigrad.declare.decorators import elementwise
 from minigrad.declare.rules import Pair, number, to_float
+from minigrad.errors import DTypeError
+from minigrad.runtime.tensor import Tensor, describe
 
 
 @elementwise(dtype=to_float, vjp=(lambda g, y: -(g * y * y),))
@@ -44,8 +49,20 @@ def hypot(input, other):
     return math.hypot(input, other)
 
 
+def expect_no_fraction(input: Any, exponent: Any) -> None:
+    """Raise DTypeError for integers to the power of a negative integer of Python or NumPy: an integer would be 0."""
+    below = (exponent.__class__ is int or isinstance(exponent, np.integer)) and exponent < 0
+    if below and isinstance(input, Tensor) and not input.dtype.is_float:
+        raise DTypeError(
+            f"pow: integers to negative integer powers are not allowed, got {describe(input)} to the power of "
+            f"{exponent}; convert with .float(), or write {exponent}.0",
+            op="pow",
+        )
+
+
 @elementwise(
     dtype=number,
+    checks=expect_no_fraction,
     vjp=(
         lambda g, input, exponent: pow_base_rule(g, input, exponent),
         lambda g, input, exponent, y: pow_exponent_rule(g, input, exponent, y),
@@ -54,7 +71,8 @@ def hypot(input, other):
 def pow(input, exponent):
     """Return input**exponent; negative bases with integer exponents work.  Integers stay integers and wrap.
 
-    An integer base to a negative integer exponent is 0, except for the bases 1 and -1.
+    In a tensor, a negative integer exponent of an integer base gives 0, except for the bases 1 and -1; as a Python int
+    it raises DTypeError.
 
     Gradient: with a the input and b the exponent, g*b*a**(b-1) for a (0 where b is 0), and g*a**b*log(a) for b (0
     where a is 0 and b >= 0; nan where a < 0).

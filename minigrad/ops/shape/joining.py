@@ -96,7 +96,7 @@ def stack(backend, out, tensors: Sequence[Tensor], dim: NewDim = 0):
     return backend.prepare(Join(dim), out, *[Spec(x.layout.unsqueeze(dim), x.dtype) for x in tensors])
 
 
-@composed(out=False)
+@composed(method=False, out=False)
 def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: Along = 0) -> tuple[Tensor, ...]:
     """Return views of parts along `dim`: of a given size (the last may be smaller), or of the given sizes."""
     x, d = tensor, normalize_dim(dim, tensor.ndim, "split", tensor)

@@ -28,7 +28,7 @@ from minigrad.core.roles import (
 from minigrad.core.shape import as_int, as_shape, normalize_dim, numel
 from minigrad.declare.decorators import composed, kernel, public, view
 from minigrad.declare.forms import handed_on
-from minigrad.errors import GradientError, ShapeError, StorageError
+from minigrad.errors import ArgumentError, GradientError, ShapeError, StorageError
 from minigrad.ops.casting import clone, same_dtype
 from minigrad.runtime.dispatch import apply, run_view
 from minigrad.runtime.planning import with_dtypes
@@ -274,16 +274,20 @@ def as_strided(input: Layout, size, stride, storage_offset=0):
 # ---- reshape: a view if it can be, a copy if not --------------------------------------------------------------------
 
 
-def reshape(input: Tensor, *shape: int | Sequence[int]) -> Tensor:
-    """Return x in another shape of the same size (one -1 is inferred): a view if the strides allow it, or a copy."""
+def reshape(input: Tensor, *sizes: int | Sequence[int], shape: Sequence[int] | None = None) -> Tensor:
+    """Return x in another shape of the same size (one -1 is inferred): a view if the strides allow it, or a copy.
+
+    shape: the sizes as one sequence.
+    """
     x = input
     expect_tensors("reshape", x)
-    if len(shape) == 1 and isinstance(shape[0], tuple):
-        shape = shape[0]
-    result = seen(x, shape)
+    lengths: Any = sizes if shape is None else named_shape("reshape", sizes, "shape", shape)
+    if len(lengths) == 1 and isinstance(lengths[0], tuple):
+        lengths = lengths[0]
+    result = seen(x, lengths)
     if result is not None:
         return x if result.layout is x.layout else result  # a `view` of that shape is a tensor of its own
-    wanted = as_shape(shape, "reshape", hole=True)
+    wanted = as_shape(lengths, "reshape", hole=True)
     try:
         layout = x.layout.reshape(wanted)
     except ShapeError as error:
@@ -292,10 +296,20 @@ def reshape(input: Tensor, *shape: int | Sequence[int]) -> Tensor:
         return x
     if layout is None:
         return as_view(clone(x), shape=wanted)
-    return remembered(x, shape, wanted)
+    return remembered(x, lengths, wanted)
 
 
 public(method=True)(reshape)  # not as a decorator, which hides its type from the rules above
+
+
+def named_shape(name: str, sizes: tuple[Any, ...], keyword: str, value: Any) -> tuple[int, ...]:
+    """Return the shape that a keyword gives.  Raises ArgumentError if there are sizes too, or it is not a sequence."""
+    if sizes or not isinstance(value, (tuple, list)):
+        raise ArgumentError(
+            f"{name}: expected sizes, or {keyword}= with a tuple of them, got {(*sizes, value)}; write "
+            f"{keyword}=(2, 3), for example", op=name,
+        )  # fmt: skip
+    return tuple(value)
 
 
 def seen(x: Tensor, shape: tuple[Any, ...]) -> Tensor | None:

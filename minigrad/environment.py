@@ -1,0 +1,133 @@
+"""Kinds of settings: the values of each, and how its environment variable `MINIGRAD_<NAME>` is read.
+
+`config.py` declares each setting with one of these.  An assignment of another value raises ArgumentError, and so does
+a variable with another text.  Nothing else in the package reads the environment.
+"""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from operator import index
+from pathlib import Path
+from typing import Any
+
+from minigrad.errors import ArgumentError
+
+FLAGS = {"": False, "0": False, "false": False, "no": False, "off": False,
+         "1": True, "true": True, "yes": True, "on": True}  # fmt: skip
+
+
+class Setting(ABC):
+    """One setting.  default: the text of its variable where that is not set.  meaning: in words."""
+
+    def __init__(self, default: str, meaning: str) -> None:
+        self.default, self.meaning = default, meaning
+
+    @property
+    @abstractmethod
+    def expected(self) -> str:
+        """The values that there are, in words."""
+
+    @property
+    def texts(self) -> str:
+        """The texts that the variable may have, in words."""
+        return self.expected
+
+    @abstractmethod
+    def read(self, text: str) -> Any:
+        """Return the value for a text.  Raises ValueError or KeyError if there is none."""
+
+    @abstractmethod
+    def convert(self, value: Any) -> Any:
+        """Return an assigned value in the setting's type.  Raises TypeError, ValueError or KeyError for another."""
+
+    def shown(self, value: Any) -> str:
+        """Return a value as Python writes it."""
+        return repr(value)
+
+    def from_environment(self, name: str) -> Any:
+        """Return the value at the start.  Raises ArgumentError, with the name, for an unreadable variable."""
+        variable = f"MINIGRAD_{name.upper()}"
+        text = os.environ.get(variable, self.default)
+        try:
+            return self.read(text)
+        except (ValueError, KeyError):
+            advice = f"set it, or unset it for {self.default!r}"
+            raise ArgumentError(f"{variable}: expected {self.texts}, got {text!r}; {advice}") from None
+
+    def accept(self, name: str, value: Any) -> Any:
+        """Return an assigned value in the setting's type.  Raises ArgumentError for another value."""
+        try:
+            return self.convert(value)
+        except (TypeError, ValueError, KeyError):
+            raise ArgumentError(
+                f"settings.{name}: expected {self.expected}, got {value!r}; the default is "
+                f"mg.settings.{name} = {self.shown(self.read(self.default))}"
+            ) from None
+
+
+class Switch(Setting):
+    """On or off."""
+
+    expected, texts = "True or False", "0 or 1"
+
+    def read(self, text: str) -> bool:
+        return FLAGS[text.strip().lower()]
+
+    def convert(self, value: Any) -> bool:
+        return {0: False, 1: True}[value]  # NumPy's are equal to these, and no text is
+
+
+class Count(Setting):
+    """An int that is not below `least`."""
+
+    def __init__(self, default: str, meaning: str, least: int = 0) -> None:
+        super().__init__(default, meaning)
+        self.least = least
+
+    @property
+    def expected(self) -> str:
+        return f"an int of at least {self.least}"
+
+    def read(self, text: str) -> int:
+        return self.convert(int(text))
+
+    def convert(self, value: Any) -> int:
+        if isinstance(value, bool) or index(value) < self.least:
+            raise ValueError(value)
+        return index(value)
+
+
+class Choice(Setting):
+    """One of some words; an empty variable is the default."""
+
+    def __init__(self, default: str, meaning: str, choices: tuple[str, ...]) -> None:
+        super().__init__(default, meaning)
+        self.choices = choices
+
+    @property
+    def expected(self) -> str:
+        return f"{', '.join(self.choices[:-1])} or {self.choices[-1]}"
+
+    def read(self, text: str) -> str:
+        return self.convert(text or self.default)
+
+    def convert(self, value: Any) -> str:
+        return {word: word for word in self.choices}[value]
+
+
+class CacheFolder(Setting):
+    """A path; an empty variable is the user's folder for caches."""
+
+    expected = "a path"
+
+    def read(self, text: str) -> Path:
+        base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+        return Path(text or os.path.join(base, "minigrad"))
+
+    def convert(self, value: Any) -> Path:
+        return Path(value)
+
+    def shown(self, value: Any) -> str:
+        return repr(str(value))
