@@ -109,7 +109,7 @@ if TYPE_CHECKING:
     from minigrad.autodiff.custom import custom_vjp
     from minigrad.autodiff.function import Function
     from minigrad.diagnostics import tape
-    from minigrad.jit import jit
+    from minigrad.jitting import jit
     from minigrad.viz.explain import explain
 
 # Modules and helpers that this file has, and no user needs.
@@ -122,7 +122,7 @@ LATER = {
     "array_api": "api.array_api", "autocast": "amp",
     "checkpoint": "autodiff.checkpoint",
     "custom_vjp": "autodiff.custom",
-    "detect_anomaly": "autodiff.anomaly", "explain": "viz.explain", "jit": "jit", "load": "api.files",
+    "detect_anomaly": "autodiff.anomaly", "explain": "viz.explain", "jit": "jitting", "load": "api.files",
     "save": "api.files", "tape": "diagnostics",
     **dict.fromkeys(("default_generator", "get_rng_state", "initial_seed", "seed", "set_rng_state"), "random"),
     **dict.fromkeys((

@@ -33,7 +33,7 @@ LAYERS = (
         "distributed",
         "distributions",
         "func",
-        "jit",
+        "jitting",
         "linalg",
         "nn",
         "optim",

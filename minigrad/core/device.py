@@ -15,7 +15,7 @@ from minigrad.errors import DeviceError
 _FORM = re.compile(r"([a-z_]+)(?::([0-9]+))?")
 _SINGLE = frozenset({"cpu", "reference"})
 _known: dict[object, Device] = {}
-# In a thread or task that records a program, the devices that replace others: see `minigrad.jit`.
+# In a thread or task that records a program, the devices that replace others: see `minigrad.jitting`.
 replaced: ContextVar[dict[Device, Device] | None] = ContextVar("replaced", default=None)
 
 

@@ -14,8 +14,8 @@ import numpy as np
 
 from minigrad.backends.launch import Constant, Launch
 from minigrad.backends.parallel import guarded_program
-from minigrad.jit.program import HostCall, Item, Program
-from minigrad.jit.runner import NO_MEMORY, Row, Table
+from minigrad.jitting.program import HostCall, Item, Program
+from minigrad.jitting.runner import NO_MEMORY, Row, Table
 
 ALIGN = 64  # bytes, of a temporary in the arena
 

@@ -14,9 +14,9 @@ from minigrad.core.device import default_device
 from minigrad.core.dtype import default_float
 from minigrad.errors import ArgumentError, warn
 from minigrad.func.trees import flatten
-from minigrad.jit.entry import Entry
-from minigrad.jit.outside import PLAIN
-from minigrad.jit.program import recording
+from minigrad.jitting.entry import Entry
+from minigrad.jitting.outside import PLAIN
+from minigrad.jitting.program import recording
 from minigrad.runtime import casting
 from minigrad.runtime.many import epoch
 from minigrad.runtime.observers import observed

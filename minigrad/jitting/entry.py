@@ -14,10 +14,10 @@ from minigrad.core.device import CPU
 from minigrad.core.dtype import uint8
 from minigrad.core.layout import Layout
 from minigrad.errors import quantity
-from minigrad.jit.outside import PLAIN
-from minigrad.jit.program import HostCall
-from minigrad.jit.recorder import Made, Moved, Recording
-from minigrad.jit.tape import Tape
+from minigrad.jitting.outside import PLAIN
+from minigrad.jitting.program import HostCall
+from minigrad.jitting.recorder import Made, Moved, Recording
+from minigrad.jitting.tape import Tape
 from minigrad.runtime.graph import ids
 from minigrad.runtime.tensor import Tensor
 from minigrad.runtime.var import Var

@@ -18,8 +18,8 @@ from minigrad.core.op import Op
 from minigrad.core.storage import Storage
 from minigrad.errors import RecordingError
 from minigrad.func.trees import flatten
-from minigrad.jit.outside import Outside
-from minigrad.jit.program import NO_ALLOCATOR, HostCall, Program, Slot, recording, twin_of
+from minigrad.jitting.outside import Outside
+from minigrad.jitting.program import NO_ALLOCATOR, HostCall, Program, Slot, recording, twin_of
 from minigrad.ops import random
 from minigrad.runtime.hosting import host
 from minigrad.runtime.observers import Observer, attach, detach
