@@ -301,7 +301,7 @@ check("10.3", largest_in_parts)
 # %% [markdown]
 # **10.4** Return the least time that a kernel can take on a machine, in seconds. `flops` is its number of operations
 # and `size` the number of bytes that it moves; `peak` is the machine's operations per second, and `bandwidth` its bytes
-# per second. All are numbers above 0, or 0 for `flops` or `size`.
+# per second. All four are positive numbers.
 
 
 # %%
