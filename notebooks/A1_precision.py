@@ -72,8 +72,7 @@ for dtype, (exponent, fraction) in WIDTHS.items():
 # %% [markdown]
 # (* with full precision. Smaller numbers have fewer digits, down to 0.) So the numbers of a dtype are dense near 0 and
 # sparse far from it: with each power of two, the gaps double. The important quantity is the gap *relative* to the
-# number. It is between half an eps and one eps for all numbers
-# with full precision:
+# number. It is between half an eps and one eps for all numbers with full precision:
 
 # %%
 x = np.logspace(-8, 4.8, 1000)
