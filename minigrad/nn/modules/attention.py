@@ -47,7 +47,7 @@ class MultiheadAttention(Module):
     batch_first : bool, default False
         Whether tensors are (batch, length, size) instead of (length, batch, size).
     device, dtype : optional
-        Of the parameters.
+        Device and dtype of the parameters.
 
     References
     ----------

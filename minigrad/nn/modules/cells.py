@@ -91,7 +91,7 @@ class RNNCellBase(Module):
     num_chunks : int
         Rows of the weights per element of the state.
     device, dtype : optional
-        Of the parameters.
+        Device and dtype of the parameters.
     """
 
     def __init__(
@@ -172,7 +172,7 @@ class LSTMCell(RNNCellBase):
     bias : bool, default True
         Whether the sums have biases.
     device, dtype : optional
-        Of the parameters.
+        Device and dtype of the parameters.
     """
 
     def __init__(
