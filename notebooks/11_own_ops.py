@@ -276,7 +276,7 @@ print("first order:", bool(mg.testing.gradcheck(lambda x: Leak.apply(x, 0.5).sin
 print("second order:", bool(mg.testing.gradgradcheck(lambda x: Leak.apply(x, 0.5).sin(), rows)))
 
 # %% [markdown]
-# An op of minigrad itself needs one more entry: a row in the table from which the tests of the ops are generated.
+# An op inside minigrad needs one more entry: a row in the table from which the tests of the ops are generated.
 # [add_an_op.md](../docs/add_an_op.md) describes the steps. The decorators are in
 # [decorators.py](../minigrad/declare/decorators.py).
 #

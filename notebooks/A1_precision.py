@@ -313,7 +313,7 @@ check("A1.1", gap)
 
 # %% [markdown]
 # **A1.2** Compute $1 - \cos x$ for each element of a float tensor `x` of any shape, with all digits of its dtype, also
-# near 0. The function must be differentiable, so use ops of minigrad. (A formula from school:
+# near 0. The function must be differentiable, so use minigrad's ops. (A formula from school:
 # $\cos 2a = 1 - 2 \sin^2 a$.)
 
 

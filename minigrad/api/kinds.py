@@ -18,7 +18,7 @@ from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
 @public(namespace=MG)
 def is_complex(input: Tensor) -> bool:
-    """Return False: there are no complex numbers."""
+    """Return False, since complex dtypes are not supported."""
     return False
 
 

@@ -99,7 +99,7 @@ def joined(arrays: list[Any]) -> Any:
 
 
 def default_convert(data: Any) -> Any:
-    """Convert arrays and NumPy's numbers in a sample to tensors; everything else stays.
+    """Convert NumPy arrays and scalars in a sample to tensors; other values stay unchanged.
 
     Parameters
     ----------

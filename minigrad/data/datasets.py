@@ -188,7 +188,7 @@ class Subset(Dataset[Any]):
 
 
 class ConcatDataset(Dataset[Any]):
-    """Datasets one behind the other."""
+    """Concatenation of several datasets."""
 
     def __init__(self, datasets: Iterable[Any]) -> None:
         self.datasets = list(datasets)
@@ -210,7 +210,7 @@ class ConcatDataset(Dataset[Any]):
 
 
 class ChainDataset(IterableDataset[Any]):
-    """Streams one behind the other."""
+    """Concatenation of several iterable datasets."""
 
     def __init__(self, datasets: Iterable[Any]) -> None:
         self.datasets = datasets
@@ -226,7 +226,7 @@ class ChainDataset(IterableDataset[Any]):
 
 
 class StackDataset(Dataset[Any]):
-    """Datasets side by side: a sample is a tuple, or with keyword arguments a dict, of their samples."""
+    """Several datasets in parallel: a sample is a tuple, or with keyword arguments a dict, of their samples."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if bool(args) == bool(kwargs):

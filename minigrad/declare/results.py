@@ -8,7 +8,7 @@ BLOCK = "Context manager for a `with` block."
 DROPPED = "New tensor with the shape of `input`; `input` itself if `training` is False or `p` is 0."
 SAMPLED = "New tensor with one value for each channel and each position of the grid."
 WAITING = "None; with `async_op=True` a handle whose `wait()` waits for the end."
-IN_PLACE = "The same tensor, after the write."
+WRITTEN = "The same tensor, after the write."
 PICTURE = "Picture that Jupyter shows; `save(path)` writes it to a file."
 
 RESULTS = {
@@ -60,6 +60,7 @@ RESULTS = {
     "memory": "Plot that Jupyter shows, with the bytes after each op in `forward` and `backward`.",
     "multinomial": "New int64 tensor (num_samples,), or (rows, num_samples) for a matrix.",
     "no_grad": "Context manager and decorator.",
+    "one_set": WRITTEN,
     "override": BLOCK,
     "precision": "Graph and table of the errors; Jupyter shows it, and `print` shows the table.",
     "printoptions": BLOCK,
@@ -78,6 +79,7 @@ RESULTS = {
     "scope": BLOCK,
     "seed": "The seed.",
     "set_grad_enabled": "Context manager and decorator.",
+    "slice_set": WRITTEN,
     "stack": "New tensor with one dim more, in the promoted dtype.",
     "step": "Trace of the backward pass that Jupyter shows step by step; `print` shows text.",
     "strided_view": "View that shares the memory of `x`.",
@@ -91,6 +93,6 @@ RESULTS = {
 
 
 def result_of(module: str, name: str) -> str:
-    """Return the description of the result of a function, or ""; names that end in "_" are those of in-place methods."""
-    found = RESULTS.get(f"{module.rpartition('.')[2]}.{name}") or RESULTS.get(name)
-    return found or (IN_PLACE if name.endswith("_") else "")
+    """Return the description of the result of a function, or ""; a name that ends in "_" writes in place."""
+    text = RESULTS.get(f"{module.rpartition('.')[2]}.{name}") or RESULTS.get(name)
+    return text or (WRITTEN if name.endswith("_") else "")

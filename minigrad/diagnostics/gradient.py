@@ -189,8 +189,8 @@ def followed(x: Tensor, y: Tensor, name: str) -> Explanation:
     shown = path if len(path) <= MOST else [*path[: MOST // 2], f"{len(path) - MOST} more", *path[-MOST // 2 :]]
     zeros = elements.size - np.count_nonzero(elements)
     spread = f"|g| is {low:.3g}" if low == high else f"|g| ranges from {low:.3g} to {high:.3g}"
-    count = f"{zeros} of {quantity(elements.size, 'element')} are 0, " if zeros else ""
-    what = f"{name} exists: {count}{spread}"
+    part = f"{zeros} of {quantity(elements.size, 'element')} are 0, " if zeros else ""
+    what = f"{name} exists: {part}{spread}"
     return Explanation("flows", what, tuple(f"through {step}" for step in shown))
 
 

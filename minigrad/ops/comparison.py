@@ -42,7 +42,7 @@ def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e
 
 @public(method=True)
 def equal(input: Tensor, other: Tensor) -> bool:
-    """Return whether two tensors have one shape and equal elements; nan is equal to nothing."""
+    """Return whether two tensors have the same shape and equal elements; nan is not equal to nan."""
     expect_tensors("equal", input, other)
     if input.shape != other.shape:
         return False

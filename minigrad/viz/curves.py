@@ -47,7 +47,10 @@ class Curve:
 
 
 class Curves(Picture):
-    """The picture, and its numbers.  values: for each curve by name the points and the heights, two float64 arrays."""
+    """Plot, with the plotted values as attributes.
+
+    values: for each curve by name the points and the heights, two float64 arrays.
+    """
 
     def __init__(self, chart: Chart, curves: Sequence[Curve]) -> None:
         self.values = {curve.name: (curve.x, curve.y) for curve in curves}

@@ -163,7 +163,7 @@ class RNNCell(RNNCellBase):
 
 
 class LSTMCell(RNNCellBase):
-    """One time of `LSTM`: from an input and (h, c) to the next (h, c).
+    """One time step of `LSTM`: compute the next (h, c) from an input and (h, c).
 
     Parameters
     ----------
@@ -185,7 +185,7 @@ class LSTMCell(RNNCellBase):
 
 
 class GRUCell(RNNCellBase):
-    """One time of `GRU`: from an input and h to the next h.
+    """One time step of `GRU`: compute the next h from an input and h.
 
     Parameters
     ----------
