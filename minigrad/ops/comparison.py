@@ -21,7 +21,7 @@ def isclose(
 ) -> Tensor:
     """Return whether |input - other| <= atol + rtol*|other|, or both are equal; with equal_nan two nan are equal."""
     if input.dtype is not other.dtype:
-        raise DTypeError(f"isclose: {describe(input)} and {describe(other)} must have one dtype", op="isclose")
+        raise DTypeError(f"isclose: {describe(input)} and {describe(other)} must have the same dtype", op="isclose")
     if rtol < 0 or atol < 0:
         raise ArgumentError(f"isclose: rtol and atol must not be negative, got {rtol} and {atol}", op="isclose")
     a, b = input.detach(), other.detach()

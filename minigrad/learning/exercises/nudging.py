@@ -102,7 +102,7 @@ EXERCISES = {
     "01.2": Exercise(
         "Richardson: two estimates with a known error combine to one without it.",
         (
-            "Two equations, with the derivative d and c unknown: central(f, x, h) = d + c*h*h, and central(f, x, h / 2) = "
+            "Two equations with the unknowns d and c: central(f, x, h) = d + c*h*h, and central(f, x, h / 2) = "
             "d + c*h*h/4.",
             "4 times the second minus the first does not contain c. How many times does it contain d?",
             "4 times the one with h/2, minus the one with h, and that divided by 3.",

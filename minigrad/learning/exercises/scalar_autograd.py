@@ -214,7 +214,7 @@ EXERCISES = {
         "The logistic function: its slope is y * (1 - y), so only its value must be saved.",
         (
             "Write y for the value, and differentiate: can you get rid of the exponential?",
-            "The slope is y * (1 - y). For a below 0, multiply numerator and denominator by exp(a): then nothing overflows.",
+            "The slope is y * (1 - y). For a below 0, multiply both parts of the fraction by exp(a).",
             "With e = math.exp(-abs(a)), y is 1 / (1 + e) for a >= 0, otherwise e / (1 + e).",
         ),
         grade_logistic, logistic,
@@ -236,7 +236,7 @@ EXERCISES = {
             "`walk` began with the table {y.id: 1.0}. With what does it begin now?",
             "With the weight of each y. If a y appears twice, its weights add up. The gradients that a y receives from "
             "the other results are added to its weight.",
-            "Fill the table with table[y.id] = table.get(y.id, 0.0) + w; go through all Values under any of the ys, the "
+            "Fill the table with table[y.id] = table.get(y.id, 0.0) + w; visit all Values under any of the ys, the "
             "newest id first; return [table.get(x.id, 0.0) for x in xs].",
         ),
         grade_gradients, gradients,

@@ -169,7 +169,7 @@ class MultiheadAttention(Module):
             batch is not None and len({x.shape[batch] for x in inputs}) > 1
         ):
             raise ShapeError(
-                f"MultiheadAttention: expected keys and values of one length, and one size of the batch; got "
+                f"MultiheadAttention: expected keys and values of the same length, and one size of the batch; got "
                 f"{', '.join(map(describe, inputs))}"
             )
 
