@@ -78,7 +78,7 @@ def _stack_shape(op: Op, *specs: Spec, dim: int) -> tuple[int, ...]:
     for spec in specs[1:]:
         if spec.shape != first:
             raise ShapeError(
-                f"stack: {specs[0]!r} and {spec!r} differ in shape, and all must have one",
+                f"stack: {specs[0]!r} and {spec!r} differ; all must have the same shape",
                 op="stack", lhs=first, rhs=spec.shape,
             )  # fmt: skip
     return (*first[:dim], len(specs), *first[dim:])
