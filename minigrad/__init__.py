@@ -1,4 +1,4 @@
-"""minigrad: an autograd framework to look into while it runs, with a core that can be read in an hour.
+"""minigrad: an autograd framework that you can inspect while it runs, with a core that you can read in an hour.
 
 `import minigrad as mg`; names and arguments follow PyTorch.  Importing it loads NumPy only: Numba comes with the
 first kernel, graphviz with the first picture.

@@ -246,7 +246,7 @@ def bitwise_right_shift(input: Tensor | builtins.float, other: Tensor | builtins
     """Return input / 2**other, rounded down; 0 or -1 where other is negative, or not below the number of bits."""
 
 def bitwise_xor(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """Return the bits in exactly one; for bool `!=`."""
+    """Return the bits that are set in exactly one operand; for bool, `!=`."""
 
 def block_diag(*tensors: Tensor) -> Tensor:
     """Return a matrix with matrices along its diagonal, and zeros; a row of n counts as (1, n)."""
@@ -290,7 +290,7 @@ def celu(input: Tensor, alpha: Tensor | builtins.float = ..., inplace: builtins.
     """Return input where it is positive, otherwise alpha * (exp(input/alpha) - 1). inplace: write into input."""
 
 def channel_shuffle(input: Tensor, groups: builtins.int) -> Tensor:
-    """Return images (N, C, ...) with channels in another order: the first of each group, the second, and so on."""
+    """Return images (N, C, ...) with permuted channels: the first of each group, the second, and so on."""
 channels_last: Any
 channels_last_3d: Any
 
@@ -489,7 +489,7 @@ def eq(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: T
     """Return input == other."""
 
 def equal(input: Tensor, other: Tensor) -> builtins.bool:
-    """Return whether two tensors have one shape and equal elements; nan is equal to nothing."""
+    """Return whether two tensors have the same shape and equal elements; nan is not equal to nan."""
 
 def erf(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the error function.  Gradient: g*2/sqrt(pi)*exp(-x**2)."""
@@ -565,10 +565,10 @@ def floor_divide(input: Tensor | builtins.float, other: Tensor | builtins.float,
     """Return the largest integer not above input/other, as Python's `//`; an integer over 0 is 0.  Gradient: 0."""
 
 def fmax(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """Return the larger of two; a number wins over nan.  Gradient: g to the larger, at ties to input."""
+    """Return the larger of two; the other one if one is nan.  Gradient: g to the larger, at ties to input."""
 
 def fmin(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """Return the smaller of two; a number wins over nan.  Gradient: g to the smaller, at ties to input."""
+    """Return the smaller of two; the other one if one is nan.  Gradient: g to the smaller, at ties to input."""
 
 def fmod(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """Return input - other*trunc(input/other), with the sign of input, as C's fmod; for integers 0 if other is 0."""
@@ -586,10 +586,10 @@ def from_numpy(ndarray: Any) -> Tensor:
     """Return a CPU tensor that shares the array's memory: a write to either is visible in both."""
 
 def full(size: builtins.int | Sequence[builtins.int], fill_value: builtins.float, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
-    """Return a tensor of one value; the dtype follows the value when omitted."""
+    """Return a tensor filled with one value; by default the dtype is that of the value."""
 
 def full_like(input: Tensor, fill_value: builtins.float, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: Any = ...) -> Tensor:
-    """Return one value with the shape, dtype and device of x."""
+    """Return a tensor filled with one value, with the shape, dtype and device of x."""
 
 def gather(input: Tensor, dim: builtins.int, index: Tensor, *, sparse_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
     """Return out[i, j, k] = input[i, index[i, j, k], k] for dim 1, and so on."""
@@ -714,7 +714,7 @@ def inverse(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return `mg.linalg.inv`: the inverses of square matrices."""
 
 def is_complex(input: Tensor) -> builtins.bool:
-    """Return False: there are no complex numbers."""
+    """Return False, since complex dtypes are not supported."""
 
 def is_floating_point(input: Tensor) -> builtins.bool:
     """Return whether the dtype is a float."""
@@ -723,7 +723,7 @@ def is_grad_enabled() -> builtins.bool:
     """Return whether ops are recorded now, in this thread or task."""
 
 def is_inference_mode_enabled() -> builtins.bool:
-    """Return whether this thread or task is in such a block."""
+    """Return whether this thread or task is inside an `inference_mode` block."""
 
 def is_nonzero(input: Tensor) -> builtins.bool:
     """Return whether the only element is not zero; raises ArgumentError for another number of elements."""
@@ -756,7 +756,7 @@ def isposinf(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return whether x is inf."""
 
 def isreal(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return True: there are no complex numbers."""
+    """Return True, since complex dtypes are not supported."""
 
 def jit(function: Any) -> Any:
     """Record a function once, and run it from then on as a list of launches, without Python between them."""
@@ -1328,7 +1328,7 @@ def tape(y: Tensor, timed: builtins.bool = ...) -> Any:
     """Return the recorded ops under y, the oldest first, with the bytes that each saved."""
 
 def tensor(data: Any, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
-    """Return a tensor that copies numbers, nested lists, an array or a tensor."""
+    """Return a new tensor with the elements of a number, nested lists, an array or a tensor."""
 
 def tensor_split(input: Tensor, sections: builtins.int | Sequence[builtins.int] | Tensor, dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
     """Return views of equal parts along `dim`, the first ones longer by 1 if needed; or parts that end at each index."""

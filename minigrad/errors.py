@@ -34,39 +34,39 @@ class MinigradError(Exception):
 
 
 class ShapeError(MinigradError, ValueError):
-    """Shapes do not go together, or a shape is impossible."""
+    """Raised for shapes that do not match, and for an invalid shape."""
 
 
 class DTypeError(MinigradError, TypeError):
-    """A dtype is unknown, not supported here, or cannot hold a number."""
+    """Raised for a dtype that is unknown, not supported by the op, or unable to represent a number."""
 
 
 class DeviceError(MinigradError, RuntimeError):
-    """A device is unknown, missing, or mixed with another."""
+    """Raised for a device that is unknown or missing, and for operands on different devices."""
 
 
 class IndexOutOfRange(MinigradError, IndexError):
-    """A dim or an index lies outside its range."""
+    """Raised for a dim or an index out of range."""
 
 
 class GradientError(MinigradError, RuntimeError):
-    """A gradient was asked for where there is none, or where it would be wrong."""
+    """Raised for a gradient that does not exist, or that would be wrong."""
 
 
 class DeclarationError(MinigradError, TypeError):
-    """An op or a module is declared in a way that cannot work."""
+    """Raised for an invalid declaration of an op or a module."""
 
 
 class KernelError(MinigradError, RuntimeError):
-    """A kernel could not be made, loaded or launched."""
+    """Raised if a kernel cannot be generated, loaded or launched."""
 
 
 class ArgumentError(MinigradError, ValueError):
-    """An argument has a value that makes no sense for the op."""
+    """Raised for an argument with an invalid value."""
 
 
 class FileError(MinigradError, ValueError):
-    """A file is damaged, cut off, or of another kind."""
+    """Raised for a file that is damaged, incomplete, or of another format."""
 
 
 class RecordingError(MinigradError, RuntimeError):
@@ -74,19 +74,19 @@ class RecordingError(MinigradError, RuntimeError):
 
 
 class StateError(MinigradError, RuntimeError):
-    """A saved state does not fit the object that it is loaded into."""
+    """Raised if a saved state does not match the object that loads it."""
 
 
 class GroupError(MinigradError, RuntimeError):
-    """A group of processes cannot be started, or its processes do not agree."""
+    """Raised if a group of processes cannot start, or if its processes make different calls."""
 
 
 class WorkerError(MinigradError, RuntimeError):
-    """A worker process of a loader has ended, or does not answer."""
+    """Raised if a worker process of a loader has ended or does not respond."""
 
 
 class StorageError(MinigradError, RuntimeError):
-    """Memory is used in a way that would produce wrong numbers: overlap, a stale version, a foreign buffer."""
+    """Raised for a use of memory that would produce wrong results: overlap, a stale version, a foreign buffer."""
 
 
 def check(condition: object, error_type: type[MinigradError], *parts: object, **facts: Any) -> None:

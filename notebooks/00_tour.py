@@ -14,13 +14,14 @@
 # %% [markdown]
 # # A tour of minigrad
 #
-# This notebook is for readers who learn how automatic differentiation works. The first ten minutes show the tools:
-# they answer what `backward` does, why a gradient is wrong, what is saved, where digits are lost, and whether another
-# library agrees. Then you compute one gradient by hand, open the code that the machine ran, and break a derivative to
-# see it caught. At the end a network learns to read handwritten digits. It takes about half an hour; change the cells.
+# This notebook is for readers who want to learn how automatic differentiation works. The first ten minutes show five
+# tools. They answer these questions: What does `backward` do? Why is a gradient wrong? Which values are saved? Where
+# are digits lost? Does another library agree? Then you compute one gradient by hand, read the code that the machine
+# ran, and see how a wrong derivative is found. At the end, a network learns to read handwritten digits. It takes about
+# half an hour. Change the cells and run them again.
 #
-# The tour shows much and explains little. If you would rather begin with school calculus and nothing else, open
-# [01_nudging](01_nudging.ipynb) now, and come back whenever you like. You can go on without understanding every line.
+# The tour shows much and explains little. If you prefer to start with school calculus only, open
+# [01_nudging](01_nudging.ipynb) now, and come back later. You can go on without understanding every line.
 
 # %%
 import math
@@ -30,9 +31,9 @@ import minigrad as mg
 # %% [markdown]
 # ## 1. The backward pass, step by step
 #
-# A `Var` is a tensor that gradients flow to. `mg.viz.step` runs the backward pass of $y = x^2 + 5x + 4$ and shows each
+# A `Var` is a tensor whose gradient you want. `mg.viz.step` runs the backward pass of $y = x^2 + 5x + 4$ and shows each
 # step: the incoming gradient $\bar y$, the derivative rule as a formula, and the outgoing gradients. Click through the
-# steps. `x` is used three times; watch its gradient grow at each of them, to $2x + 5$.
+# steps. `x` is used three times, and each use adds a part to its gradient; the sum is $2x + 5$.
 
 # %%
 x = mg.Var([3.0, 1.0, 4.0], name="x")
@@ -41,8 +42,8 @@ mg.viz.step(y)
 
 # %% [markdown]
 # **Why is this gradient `nan`?** The forward values below are fine: `where` takes the root only of positive numbers.
-# Yet the gradient at -1 is `nan`. `explain_grad` names the op that made it, the line, and a remedy. The block
-# `mg.debug()` records the lines.
+# Yet the gradient at -1 is `nan`. `explain_grad` names the op that produced the `nan`, the line, and a remedy. The
+# block `with mg.debug()` records the lines.
 
 # %%
 x = mg.Var([-1.0, 4.0], name="x")
@@ -51,7 +52,8 @@ with mg.debug():
 x.explain_grad(loss)
 
 # %% [markdown]
-# **What is saved for the backward pass?** `mg.tape` lists the ops of a graph, with the bytes that each one saves.
+# **Which values are saved for the backward pass?** `mg.tape` lists the ops of a graph, with the bytes that each op
+# saves. (Small tensors like these are also stored "for pictures", so that graphs can show their values.)
 
 # %%
 mg.tape(loss)
@@ -74,12 +76,13 @@ mg.testing.compare(lambda lib, x: lib.exp(x) / lib.sqrt(x * x + 1.0), "numpy", [
 # ## 2. One gradient, by hand
 #
 # Take $y = x^2 + 5x + 4$ at one point, as three steps: $u = x \cdot x$, $v = 5x$, $y = (u + v) + 4$. Write $\bar u$
-# for the derivative of $y$ with respect to $u$, which is called the *gradient* of $u$. Going back from $\bar y = 1$,
-# each step multiplies its incoming gradient by its own derivative, and passes the product to its operands:
+# for the derivative of $y$ with respect to $u$, which is called the *gradient* of $u$. Start with $\bar y = 1$ and go
+# through the steps in reverse order. Each step multiplies its incoming gradient by its own derivative, and passes the
+# product to its operands:
 #
-# * `add` passes it on unchanged: $\bar u = \bar v = \bar y$;
-# * $v = 5x$ gives $\bar x \mathrel{+}= 5\,\bar v$;
-# * $u = x \cdot x$ uses $x$ twice, and gives $\bar x \mathrel{+}= x\,\bar u$ each time.
+# * `add` passes its incoming gradient on unchanged: $\bar u = \bar v = \bar y$;
+# * $v = 5x$ adds $5\,\bar v$ to $\bar x$;
+# * $u = x \cdot x$ uses $x$ twice, and adds $x\,\bar u$ to $\bar x$ each time.
 
 # %%
 x = 3.0
@@ -91,9 +94,9 @@ print("dy/dx at 3 is", x_bar)
 # %% [markdown]
 # ## 3. The same by `backward`
 #
-# Each op on a `Var` runs at once and leaves a record: the `BackpropOp`, with its parents and the values that its
-# derivative rule needs. `backward` visits these records from the newest to the oldest. At each record it does what you
-# did above, for all elements at a time.
+# Each op on a `Var` runs at once and records a node: a `BackpropOp`, with its parents and the values that its
+# derivative rule needs. `backward` visits these nodes from the newest to the oldest. At each node it computes the
+# products and sums that you computed above, for all elements at a time.
 
 # %%
 x = mg.Var([3.0, 1.0, 4.0])
@@ -102,7 +105,7 @@ picture = mg.viz.graph(y)
 grads = y.backward()
 print("y     =", y.tolist())
 print("dy/dx =", grads[x].tolist(), "= 2x + 5")
-print("x.grad is the same, and would be added to by another backward:", x.grad.tolist())
+print("x.grad is the same; another backward pass would add to it:", x.grad.tolist())
 
 # %% [markdown]
 # ## 4. The picture
@@ -125,8 +128,9 @@ picture
 #     return input * other
 # ```
 #
-# There is one rule per operand, and `g` is the incoming gradient. The names of a rule's arguments *are* the list of
-# saved values: `other` for the gradient of `input`, and `input` for the gradient of `other`; `y` would be the output.
+# There is one rule per operand, and `g` is the incoming gradient. The names of a rule's arguments specify the saved
+# values: `other` for the gradient of `input`, and `input` for the gradient of `other`. The name `y` stands for the
+# output.
 # minigrad saves a value only if a requested gradient needs it. In `x * 5.0` only `x` requires a gradient. Its rule
 # needs 5.0, so minigrad saves 5.0 and not `x`.
 
@@ -134,8 +138,8 @@ picture
 x = mg.Var([3.0, 1.0, 4.0], name="x")
 for result in (x * 5.0, x * x, x.exp(), x + x):
     node = result.op
-    kept = [t.tolist() for t in node.saved]
-    print(f"{node.name:4} has {len(node.parents)} operands and saves {kept}")
+    saved = [t.tolist() for t in node.saved]
+    print(f"{node.name:4} has {len(node.parents)} operands and saves {saved}")
 
 # %% [markdown]
 # Since rules are ordinary tensor code, a gradient can be recorded too, and differentiated again. $y = x^3$ has the
@@ -159,9 +163,9 @@ print(a)
 mg.viz.layout(a.T)
 
 # %% [markdown]
-# Transposing, slicing and flipping change the layout and move nothing. A stride may be negative, and 0 where one row
-# is repeated. All of these share one storage, so a write through one view changes every view that contains this
-# element. All four contain the element at $(0, 0)$.
+# Transposing, slicing and flipping change the layout and do not move any element. A stride can be negative; it is 0 if
+# one row is repeated. The four views below share one storage, so a write through one view changes every view that
+# contains this element. All four contain the element at $(0, 0)$.
 
 # %%
 views = {"a.T": a.T, "a[:, ::2]": a[:, ::2], "a.flip(1)": a.flip(1), "a[0].expand(4, 3)": a[0].expand(4, 3)}
@@ -176,8 +180,8 @@ print(a)
 # ## 7. The code that ran
 #
 # The expression `input * other` is the body of a real loop. minigrad writes the loop as a Python file, and Numba
-# compiles it. Here is the file for one `mul` of dense operands; a transposed operand would get another loop nest around
-# the same line.
+# compiles it. Here is the file for one `mul` of contiguous operands; for a transposed operand, minigrad writes other
+# loops around the same line.
 
 # %%
 (path,) = mg.viz.kernels(x * x)
@@ -186,8 +190,8 @@ print(path.read_text())
 # %% [markdown]
 # ## 8. An op of your own
 #
-# The same decorator is yours. A Gaussian bump needs a scalar function and a rule; from these come the loops for every
-# dtype (the kind of number) and layout, broadcasting, `out=`, and gradients of every order.
+# You can use the same decorator. A Gaussian bump needs a scalar function and a rule. From these, minigrad derives the
+# loops for every dtype (the type of the elements) and layout, broadcasting, `out=`, and gradients of every order.
 
 
 # %%
@@ -202,16 +206,18 @@ print(bump(mg.tensor([[-1.0, 0.0], [0.5, 2.0]]).T))
 # %% [markdown]
 # ## 9. Is the derivative right?
 #
-# `gradcheck` compares every element of the gradient with a difference quotient, in float64 and with a random incoming
-# gradient. Its last line says how far they were apart; notebook 04 explains the others, and builds such a checker.
+# `gradcheck` compares every element of the gradient with a finite difference, in float64 and with a random incoming
+# gradient. Its last line reports the largest difference; notebook 04 explains the other lines, and builds such a
+# checker.
 
 # %%
 point = mg.Var([[-1.0, 0.3], [0.5, 2.0]], dtype=mg.float64)
 print(mg.testing.gradcheck(bump, point))
 
 # %% [markdown]
-# And if it is wrong? Here the 2 has been forgotten. The error names the argument, the element that is worst, both
-# values, and their ratio where it is the same at all elements: that tells you what to look for.
+# If the rule is wrong, `gradcheck` raises an error. Here the factor 2 is missing. The error names the argument, the
+# worst element and both values. If the ratio of the two values is the same at all elements, it reports this ratio,
+# which is a hint at the mistake.
 
 
 # %%
@@ -227,8 +233,8 @@ except mg.testing.GradcheckError as error:
     print(error)
 
 # %% [markdown]
-# A mistake of another kind: a value that backward needs is overwritten. minigrad counts the writes to each storage, so
-# it says so instead of giving a wrong gradient.
+# Another kind of mistake: the program overwrites a value that the backward pass needs. minigrad counts the writes to
+# each storage, so it raises an error instead of returning a wrong gradient.
 
 # %%
 x = mg.Var([1.0, 2.0])
@@ -244,7 +250,7 @@ except mg.MinigradError as error:
 # %% [markdown]
 # ## 10. A network that reads digits
 #
-# 1442 images of 8x8 pixels, written by people, to learn from; 355 more to be tested on.
+# The training set has 1442 images of handwritten digits, with 8x8 pixels each; the test set has 355 more.
 
 # %%
 from minigrad.data import load_digits
@@ -256,8 +262,8 @@ for row in images[0].reshape(8, 8).tolist():
 print("label:", labels[0].item())
 
 # %% [markdown]
-# Two layers of weights with a `relu` between them. The loss is the cross entropy: minus the logarithm of the
-# probability that the network gave to the right digit.
+# The network has two layers of weights with a `relu` between them. The loss is the *cross entropy*: minus the logarithm
+# of the probability that the network assigns to the right digit.
 
 # %%
 mg.manual_seed(0)
@@ -266,20 +272,20 @@ w2, b2 = mg.Var(mg.randn(64, 10) * 0.2, name="w2"), mg.Var(mg.zeros(10), name="b
 
 
 def logits(pixels):
-    """Ten scores for each image; the largest is the guess."""
+    """Return ten scores for each image; the largest is the prediction."""
     return (pixels @ w1 + b1).relu() @ w2 + b2
 
 
 def loss_of(pixels, truth):
-    """The mean cross entropy."""
+    """Return the mean cross entropy."""
     return -logits(pixels).log_softmax(1).gather(1, truth.unsqueeze(1)).mean()
 
 
 mg.viz.graph(loss_of(images[:32], labels[:32]))
 
 # %% [markdown]
-# Each step goes against the gradient of the loss on 48 images, and keeps nine tenths of the direction of the steps
-# before it. The steps get shorter, so that the end is calm.
+# Each step goes against the gradient of the loss on 48 images. It adds nine tenths of the previous direction
+# (*momentum*). The steps become shorter, so that the weights settle at the end.
 
 # %%
 epochs = 8
@@ -302,15 +308,16 @@ for epoch in range(epochs):
 # %% [markdown]
 # ## Where to go from here
 #
-# * [01_nudging](01_nudging.ipynb) and the chapters after it build all this from nothing, with exercises that grade
-#   themselves; [10_kernels](10_kernels.ipynb), [11_own_ops](11_own_ops.ipynb) and [12_cuda](12_cuda.ipynb) go on from
-#   sections 7 and 8.
+# * [01_nudging](01_nudging.ipynb) and the following chapters build all of this step by step, with exercises that are
+#   graded in the notebook; [10_kernels](10_kernels.ipynb), [11_own_ops](11_own_ops.ipynb) and
+#   [12_cuda](12_cuda.ipynb) continue sections 7 and 8.
 # * [13_training](13_training.ipynb) trains a network with `mg.nn` and `mg.optim`. The next chapter,
 #   [14_cnn_and_gpt](14_cnn_and_gpt.ipynb), builds a convolutional network and a small GPT.
 # * [A1_precision](A1_precision.ipynb) and [A2_stability](A2_stability.ipynb) are appendices: where digits are
 #   lost, and where numbers become `inf` or `nan`.
-# * `docs/tour.md` is the reading order of the source: an hour for one call and one backward, then the rest.
+# * `docs/tour.md` guides you through the source: one hour for one call and one backward pass, then the rest.
 # * `docs/add_an_op.md` adds an op to minigrad itself.
-# * `examples/` has the same steps as scripts, and `python -m minigrad doctor` says what your machine offers.
+# * `examples/` contains the same steps as scripts, and `python -m minigrad doctor` reports the features of your
+#   machine.
 #
-# Try this: give `bump` a second operand, its width. Write both rules, and let `gradcheck` tell you whether they hold.
+# Try this: give `bump` a second operand, its width. Write both rules, and check them with `gradcheck`.

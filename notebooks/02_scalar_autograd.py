@@ -14,13 +14,13 @@
 # %% [markdown]
 # # 02 · A scalar autograd in a hundred lines
 #
-# Nudging needs two runs of the program for every input. This notebook builds numbers that remember the operation and
-# the operands that they were computed from. With them, one run forward and one backward pass produce all derivatives of
-# a program. You write this code, break it in three ways, fix it three times, and find the same three answers in
-# minigrad. It takes twenty-five minutes.
+# Nudging needs two runs of the program for every input. This notebook builds numbers that store the operands from which
+# they were computed. With them, one *forward pass* (running the program) and one *backward pass* (from the result to
+# the inputs) compute all derivatives of a program. You write this code, meet three bugs, fix each of them, and find the
+# same three fixes in minigrad. It takes twenty-five minutes.
 #
-# **One idea:** write down each step and its slope; then walk back. **Three bugs:** `=` where paths meet, no order, and
-# a second walk that adds up. **One check:** nudging, from chapter 01.
+# **One idea:** record each step with its slope, then go through the steps in reverse order. **Three bugs:** `=` where
+# paths meet, a wrong order, and a second backward pass that adds to the first. **One check:** nudging, from chapter 01.
 
 # %%
 import itertools
@@ -34,15 +34,15 @@ import minigrad as mg
 # ## 1. Two facts
 #
 # *In a chain, slopes multiply.* Take $u = x^2$ and $y = 5u$ at $x = 3$. The first step makes a nudge of $x$ 6 times as
-# large, and the second makes it another 5 times as large: 30 times in all.
+# large, and the second makes it 5 times as large again: 30 times in total.
 #
-# *Where paths meet, slopes add.* Take $y = x^2 + 7x$. The nudge takes both paths: it becomes 6 times as large on one
-# and 7 times as large on the other. At the end the two add up: 13.
+# *Where paths meet, slopes add.* Take $y = x^2 + 7x$, again at $x = 3$. The nudge takes both paths: it becomes 6 times
+# as large on one and 7 times as large on the other. At the end the two add up: 13.
 
 
 # %%
 def nudged(f, x, h=1e-6):
-    """The derivative of f at x, by nudging both ways: notebook 01."""
+    """Return the derivative of f at x, by a central difference as in notebook 01."""
     return (f(x + h) - f(x - h)) / (2 * h)
 
 
@@ -50,12 +50,12 @@ print("a chain      ", round(nudged(lambda x: 5 * x**2, 3.0), 6))
 print("paths meeting", round(nudged(lambda x: x**2 + 7 * x, 3.0), 6))
 
 # %% [markdown]
-# That is the chain rule, all of it. The rest is bookkeeping, and bookkeeping is where the bugs are.
+# These two facts are the *chain rule*. The rest is bookkeeping, and bookkeeping is where the bugs are.
 #
 # ## 2. A number that remembers
 #
-# A `Value` holds a number. If it is a result, it also holds its *parents*, which are the Values that it was computed
-# from, and one *slope* for each parent: how many times larger a nudge of that parent comes out.
+# A `Value` stores a number. If it is a result, it also stores its *parents*, which are the Values that it was computed
+# from, and one *slope* for each parent: the derivative of the result with respect to that parent.
 #
 # For `a + b` both slopes are 1. For `a * b` the slope with respect to `a` is `b`, and the slope with respect to `b` is
 # `a`. Both are known while the program runs, so the program stores them at once.
@@ -65,12 +65,12 @@ counter = itertools.count()
 
 
 class Value:
-    """A number, and how it was computed."""
+    """A number with the Values that it was computed from."""
 
     def __init__(self, data, parents=(), slopes=()):
         self.data, self.parents, self.slopes = data, parents, slopes
-        self.id = next(counter)  # the first Value is number 0: we shall need it
-        self.grad = 0.0  # how many times larger a nudge of this Value comes out at the end
+        self.id = next(counter)  # 0 for the first Value; section 5 needs it
+        self.grad = 0.0  # the derivative of the final result with respect to this Value
 
     def __add__(self, other):
         return Value(self.data + other.data, (self, other), (1.0, 1.0))
@@ -84,21 +84,21 @@ class Value:
 
 a, b, c = Value(2.0), Value(3.0), Value(4.0)
 y = a * b + c
-print(y, "came of", y.parents, "with slopes", y.slopes)
-print(y.parents[0], "came of", y.parents[0].parents, "with slopes", y.parents[0].slopes)
+print(y, "has the parents", y.parents, "with slopes", y.slopes)
+print(y.parents[0], "has the parents", y.parents[0].parents, "with slopes", y.parents[0].slopes)
 
 # %% [markdown]
-# Nobody asked for a graph, and there is one: the program ran, and left it behind.
+# The Values and their parents form a *graph*. We did not write code that builds it: running the program recorded it.
 #
-# ## 3. Walk back
+# ## 3. The backward pass
 #
-# A nudge of `y` changes `y` by the same amount, so `y.grad = 1`. Each Value passes its `grad`, multiplied by the slope,
-# to its parents.
+# A nudge of `y` changes `y` by the same amount, so `y.grad = 1`. Each Value multiplies its `grad` by the slope of each
+# parent and passes the product to that parent. The `grad` of a Value is called its *gradient*.
 
 
 # %%
 def backward(y):
-    """From y to everything that it was computed from."""
+    """Pass gradients from y to all Values that it was computed from."""
     y.grad = 1.0
     todo = [y]
     while todo:
@@ -118,12 +118,12 @@ print("gradients of a, b, c:", a.grad, b.grad, c.grad)
 
 # %%
 def check_at(f, x):
-    """Compare the walk back with nudging."""
+    """Compare the backward pass with nudging."""
     start = Value(x)
     backward(f(start))
     want = nudged(lambda x: f(Value(x)).data, x)
     verdict = "right" if abs(start.grad - want) < 1e-6 * max(1.0, abs(want)) else "WRONG"
-    print(f"{verdict}: backward says {start.grad:g}, nudging says {want:.6g}")
+    print(f"{verdict}: the backward pass returns {start.grad:g}, nudging {want:.6g}")
 
 
 def chain(x):
@@ -147,19 +147,19 @@ def square(x):
 check_at(square, 3.0)
 
 # %% [markdown]
-# Both parents of `x * x` are `x`. The walk visits `x` twice, and the second visit overwrote the gradient of the first.
-# Where paths meet, slopes *add*. One character:
+# Both parents of `x * x` are `x`. `backward` sets `x.grad` twice, and the second assignment overwrites the first. Where
+# paths meet, slopes *add*. The fix is one character:
 
 
 # %%
 def backward(y):
-    """From y to everything that it was computed from."""
+    """Pass gradients from y to all Values that it was computed from."""
     y.grad = 1.0
     todo = [y]
     while todo:
         v = todo.pop()
         for parent, slope in zip(v.parents, v.slopes):
-            parent.grad += slope * v.grad  # += where there was =
+            parent.grad += slope * v.grad  # += instead of =
             todo.append(parent)
 
 
@@ -167,9 +167,9 @@ check_at(chain, 2.0)
 check_at(square, 3.0)
 
 # %% [markdown]
-# ## 5. The second bug: no order
+# ## 5. The second bug: a wrong order
 #
-# Now a step in the middle is used twice: $u = x^2$, $v = u + x$, $y = uv$.
+# Now an intermediate value is used twice: $u = x^2$, $v = u + x$, $y = uv$.
 
 
 # %%
@@ -182,8 +182,8 @@ def twice(x):
 check_at(twice, 2.0)
 
 # %% [markdown]
-# Look at the picture. minigrad draws it from the same function; only `x` is another kind of number. (A `mg.Var` is
-# minigrad's number that remembers.) The first `mul` is $u$, `add` is $v$, and the last `mul` is $y$. The next notebook
+# Look at the picture. minigrad draws it from the same function; only `x` has another type. (A `mg.Var` is minigrad's
+# counterpart of an input `Value`.) The first `mul` is $u$, `add` is $v$, and the last `mul` is $y$. The next notebook
 # explains the other lines in the boxes.
 
 # %%
@@ -191,7 +191,8 @@ x = mg.Var(2.0, dtype=mg.float64)
 mg.viz.graph(twice(x))
 
 # %% [markdown]
-# $u$ gets gradient from two sides: from $y$ at once, and from $v$ a step later. Print what each visit sees:
+# $u$ receives a gradient on two paths: directly from $y$, and from $v$ one step later. Print the gradient of each node
+# at each visit:
 
 # %%
 start = Value(2.0)
@@ -203,22 +204,22 @@ names = {start.id: "x", u.id: "u", v.id: "v", y.id: "y"}
 y.grad, todo = 1.0, [y]
 while todo:
     node = todo.pop()
-    print(f"at {names[node.id]}, which has {node.grad:g}")
+    print(f"visit {names[node.id]}, gradient {node.grad:g}")
     for parent, slope in zip(node.parents, node.slopes):
         parent.grad += slope * node.grad
         todo.append(parent)
 
 # %% [markdown]
-# `u` was visited twice, and passed on its whole sum each time: 10, and 10 again, although it received 10 in all. A node
-# may pass on its gradient only *once*, and only after *all* of its incoming gradients have arrived.
+# `u` was visited twice, and passed on its whole sum each time: 10, and 10 again, although it received 10 in total. A
+# node may pass on its gradient only *once*, and only after it has received *all* of its incoming gradients.
 #
-# Passing each path by itself would be right, and hopeless. A chain of $k$ steps `u + u` has $2^k$
-# paths, and a walk along each of them makes $2^{k+1} - 1$ visits:
+# Following each path separately would be correct, but far too slow. A chain of $k$ steps `u + u` has $2^k$ paths.
+# Following each of them takes $2^{k+1} - 1$ visits:
 
 
 # %%
 def visits(y):
-    """How many visits the walk by paths makes."""
+    """Return the number of visits if each path is followed separately."""
     todo, count = [y], 0
     while todo:
         todo.extend(todo.pop().parents)
@@ -233,14 +234,14 @@ for k in (2, 4, 8, 16):
     print(f"{k:2} steps, {visits(u):6} visits")
 
 # %% [markdown]
-# The fix is an order in which each Value comes before its parents. This order has a long name, *topological order*, and
-# here it is free: a result is always made after its operands. So number the Values as they are made (`id` does this),
-# collect the Values under `y`, each of them once, and take the newest first.
+# The fix is an order in which each Value comes before its parents. It is called a *(reverse) topological order*, and
+# here it costs no extra work: a result is always created after its operands. So number the Values as they are created
+# (`id` does this), collect `y` and all Values that it was computed from, each of them once, and take the newest first.
 
 
 # %%
 def under(y):
-    """Every Value that y was computed from, and y: the youngest first."""
+    """Return y and every Value that it was computed from, the newest first."""
     found, todo = {}, [y]
     while todo:
         v = todo.pop()
@@ -251,7 +252,7 @@ def under(y):
 
 
 def backward(y):
-    """From y to everything that it was computed from."""
+    """Pass gradients from y to all Values that it was computed from."""
     y.grad = 1.0
     for v in under(y):
         for parent, slope in zip(v.parents, v.slopes):
@@ -262,28 +263,29 @@ for f in (chain, square, twice):
     check_at(f, 2.0)
 
 # %% [markdown]
-# ## 6. The third bug: a second walk adds up
+# ## 6. The third bug: a second backward pass
 #
-# Walk back twice from the same `y`. Somebody logs a gradient, and somebody else asks for it again.
+# Run the backward pass twice from the same `y`: for example, one part of a program logs a gradient, and another part
+# computes it again.
 
 # %%
 x = Value(2.0)
 y = twice(x)
 backward(y)
-print("first", x.grad)
+print("first pass ", x.grad)
 backward(y)
-print("then ", x.grad)
+print("second pass", x.grad)
 
 # %% [markdown]
-# 148 is neither 44 nor 2 · 44. The intermediate Values still stored their sums from the first backward pass, added to
-# them, and passed them on again. The gradients of intermediate Values belong to one backward pass only, so keep them in
-# a table and discard it at the end. Store the result only in the *leaves*, the Values that were not computed from
-# others. Leaves accumulate on purpose: two backward passes give twice the gradient.
+# 148 is neither 44 nor 2 · 44. The intermediate Values still stored their sums from the first backward pass. The second
+# pass added to these sums and passed them on again. The gradients of intermediate Values belong to one backward pass
+# only, so keep them in a table and discard it at the end. Store the result only in the *leaves*, the Values that were
+# not computed from others. Leaves accumulate on purpose: two backward passes give twice the gradient.
 
 
 # %%
 def walk(y):
-    """The gradient of y in everything under it, by id."""
+    """Return the gradients of y with respect to each Value under it, by id."""
     table = {y.id: 1.0}
     for v in under(y):
         for parent, slope in zip(v.parents, v.slopes):
@@ -292,7 +294,7 @@ def walk(y):
 
 
 def backward(y):
-    """Add the gradients of y to the `grad` of the leaves."""
+    """Add the gradient of y with respect to each leaf to its `grad`."""
     table = walk(y)
     for v in under(y):
         if not v.parents:
@@ -306,18 +308,18 @@ x = Value(2.0)
 y = twice(x)
 backward(y)
 backward(y)
-print("after two walks", x.grad, "and the step in the middle keeps", y.parents[0].grad)
+print("after two passes: x.grad is", x.grad, "and u.grad is", y.parents[0].grad)
 
 # %% [markdown]
 # ## 7. More operations
 #
-# An operation is a function of numbers that returns its value and a slope for each operand. `op` makes an operation for
-# Values from it, and converts plain numbers among the operands to Values.
+# To add an operation, write a function of numbers that returns its value and a slope for each operand. `op` converts
+# this function to an operation on Values; plain numbers among the operands become Values too.
 
 
 # %%
 def op(rule):
-    """An operation on Values, from one on numbers that gives (value, slopes)."""
+    """Return an operation on Values; rule: a function of numbers that returns (value, slopes)."""
 
     def call(*operands):
         parents = [x if isinstance(x, Value) else Value(x) for x in operands]
@@ -342,7 +344,7 @@ Value.tanh = op(tanh)
 
 
 def tangle(x):
-    """Everything at once."""
+    """Use all operations in one function."""
     u = (2.0 * x - 1.0).tanh()
     v = u * x - u * u
     return (1.0 - v).exp() * u + v
@@ -365,21 +367,22 @@ print("theirs", theirs.grad.item())
 assert math.isclose(ours.grad, theirs.grad.item(), rel_tol=1e-12)
 
 # %% [markdown]
-# Open [engine.py](../minigrad/autodiff/engine.py) beside this page. You know your way about it:
+# Open [engine.py](../minigrad/autodiff/engine.py) next to this page. You will recognize its parts:
 #
 # * `reachable` is our `under`: a stack, a dictionary by id, and `sorted(nodes, reverse=True)`;
-# * `walk` has our `table`, so the steps in the middle keep nothing;
+# * `walk` has our `table`, so intermediate nodes store no gradients;
 # * `accumulate` is our `+=`;
-# * `backward` adds to `.grad` of the leaves, and only of them.
+# * `backward` adds to `.grad` of the leaves, and only of the leaves.
 #
-# There is one difference. A minigrad number is a whole array, so its slope is not a number but a *rule*: a function
-# that takes the incoming gradient and returns the outgoing one. A rule runs during the backward pass, on operands that
-# were saved for it: the "keeps" in the picture.
+# There is one difference. A minigrad value is a whole array, so its slope is not a number. Instead, each op has a
+# *VJP rule*: a function that takes the incoming gradient and returns the outgoing one. A rule runs during the backward
+# pass, on operands that were saved for it. The picture lists them after "saves".
 #
 # ## 9. Enough to learn
 #
-# We fit a sine with the sum of three tanh curves. Each curve has a position, a width and a height, so `parameters` are
-# nine Values. The loss is the mean square of the error, and each round takes a small step against the gradient.
+# We fit a sine with the sum of three tanh curves. Each curve has a height, a width and a position, so `parameters` are
+# nine Values. The loss is the mean of the squared errors, and each round takes a small step against the gradient
+# (*gradient descent*).
 
 # %%
 points = [k / 2 for k in range(-6, 7)]
@@ -387,17 +390,17 @@ parameters = [Value(w) for w in (0.6, 1.0, -0.5, -0.8, 1.2, 0.4, 0.3, -0.7, 0.9)
 
 
 def curve(x):
-    """Three times height * tanh(width * x + place)."""
+    """Return the sum of three curves height * tanh(width * x + position)."""
     a, b, c, d, e, f, g, h, i = parameters
     return a * (b * x + c).tanh() + d * (e * x + f).tanh() + g * (h * x + i).tanh()
 
 
 losses = []
 for _ in range(400):
-    misses = [curve(x) - math.sin(x) for x in points]
-    loss = sum(m * m for m in misses) * (1 / len(points))
+    errors = [curve(x) - math.sin(x) for x in points]
+    loss = sum(e * e for e in errors) * (1 / len(points))
     for p in parameters:
-        p.grad = 0.0  # or this round's gradient comes on top of all before it
+        p.grad = 0.0  # otherwise this round's gradient is added to all earlier ones
     backward(loss)
     for p in parameters:
         p.data -= 0.3 * p.grad
@@ -415,62 +418,65 @@ right.legend()
 plt.show()
 
 # %% [markdown]
-# One walk back gave nine derivatives. With a million parameters it would still be one walk: that is why networks can be
-# trained at all.
+# Each backward pass computed nine derivatives. With a million parameters it would still be one pass per round. This is
+# the reason why large networks can be trained.
 #
 # ## Exercises
 #
-# Write, run, and let the cell tell you. `hint("02.1")` gives a hint, and asked again a larger one.
+# Write your answer and run the cell: `check` prints the result. `hint("02.1")` prints a hint; a second call prints a
+# larger one.
 #
-# **02.1** Division, as a rule for `op`: numbers in, value and slopes out. (When it is right, try
-# `Value.__truediv__ = op(divide)` and `check_at(lambda x: (x * x) / (x + 1.0), 0.7)`.)
+# **02.1** Division, as a rule for `op`. The arguments are the numbers $a$ and $b \ne 0$. Return $a / b$ and a tuple of
+# its two slopes. (When it is right, try `Value.__truediv__ = op(divide)` and
+# `check_at(lambda x: (x * x) / (x + 1.0), 0.7)`.)
 
 # %%
 from minigrad.learning.grading import check, hint
 
 
 def divide(a, b):
-    """(value, (slope in a, slope in b))"""
+    """Return (value, (slope with respect to a, slope with respect to b))."""
     return ...  # write it here
 
 
 check("02.1", divide)
 
 # %% [markdown]
-# **02.2** The logistic function $1 / (1 + e^{-a})$, as a rule. Its slope can be had from its value. It must not
-# overflow at `a = -1000` or `a = 1000`.
+# **02.2** The logistic function $1 / (1 + e^{-a})$, as a rule for `op`. Return its value and a tuple with its slope,
+# which you can compute from the value. The function must not overflow at `a = -1000` or `a = 1000`.
 
 
 # %%
 def logistic(a):
-    """(value, (slope,))"""
+    """Return (value, (slope,))."""
     return ...  # write it here
 
 
 check("02.2", logistic)
 
 # %% [markdown]
-# **02.3** An order without ids. Return a list of `y` and all Values under it, each of them once, and each before its
-# parents. Use only `parents`: the Values of the grader have no `id`.
+# **02.3** An order without ids. Return a list of `y` and all Values that it was computed from, each of them once, and
+# each before its parents. Use only `parents`: the Values of the grader have no `id`.
 
 
 # %%
 def order(y):
-    """A list of Values, from y to the leaves."""
+    """Return a list of Values, from y to the leaves."""
     return ...  # write it here
 
 
 check("02.3", order)
 
 # %% [markdown]
-# **02.4** Several results. Given results `ys` and a weight for each, find the gradient of $w_1 y_1 + w_2 y_2 + \dots$
-# with respect to each of `xs`. Do not make new Values: the backward pass begins with the weights. One of the `ys` may
-# have been computed from another, or appear twice.
+# **02.4** Several results. `ys` is a list of results, `weights` a list of numbers, one for each result, and `xs` a list
+# of Values. Return a list of numbers: the gradient of $w_1 y_1 + w_2 y_2 + \dots$ with respect to each of `xs`. Do not
+# create new Values: start the backward pass with the weights. One of the `ys` may have been computed from another, or
+# appear twice.
 
 
 # %%
 def gradients(ys, weights, xs):
-    """A list of numbers, one for each of xs."""
+    """Return a list of numbers, one for each of xs."""
     return ...  # write it here
 
 

@@ -14,9 +14,9 @@
 # %% [markdown]
 # # 03 · Seeing the graph
 #
-# Your program ran, and left a graph behind. In notebook 02 you built one; here you inspect minigrad's graph. You see it
-# as a picture, as a backward pass step by step, as a list of saved values, and as an answer to "why is my gradient
-# `None`?". It takes twenty minutes.
+# A program that computes with Vars records a graph. In notebook 02 you built one; here you inspect minigrad's graph.
+# You see it as a picture, as a backward pass step by step, as a list of saved values, and as an answer to "why is my
+# gradient `None`?". It takes twenty minutes.
 #
 # **One idea:** a wrong gradient goes wrong at one op, and the graph tells you which. **One bug:** a connection in the
 # graph that was cut without an error message. **One check:** after the fix, the gradient exists and agrees with finite
@@ -32,9 +32,9 @@ from minigrad import f64
 # %% [markdown]
 # ## 1. Read a picture
 #
-# The example has three points, a line bent by tanh, and the sum of the squared errors. `w` and `shift` are Vars:
-# numbers whose gradient you want. The data are plain tensors: arrays of numbers, as in NumPy. `f64` is the kind of
-# number, or *dtype*: float64, as in Python.
+# The example has three points, a curve $\tanh(w x + \text{shift})$, and the sum of the squared errors. `w` and `shift`
+# are *Vars*: tensors whose gradient you want. The data are plain tensors: arrays of numbers, as in NumPy. `f64` is the
+# *dtype* (the type of the elements): float64, as in Python's `float`.
 
 # %%
 w = mg.Var(0.5, dtype=f64, name="w")
@@ -44,10 +44,10 @@ target = mg.tensor([0.0, 1.0, 1.0], dtype=f64)
 
 
 def loss_of(w, shift):
-    """How far the curve is from the targets."""
+    """Return the sum of the squared differences between the curve and the targets."""
     h = (w * x + shift).tanh()
-    miss = h - target
-    return (miss * miss).sum()
+    error = h - target
+    return (error * error).sum()
 
 
 loss = loss_of(w, shift)
@@ -56,45 +56,50 @@ mg.viz.graph(loss)
 # %% [markdown]
 # An arrow goes from an operand to the result. Vars are yellow, constants (here the data) are grey and dashed,
 # operations are blue, and the result is green. A box shows the operation, and the dtype and shape of its result:
-# `float64(3,)` are three numbers, `float64()` is a single one. After "keeps" follow the values that are saved for the
-# backward pass. `mul` saves the operands that its slopes need; `add` and `sub` save nothing, since their slopes are 1
-# and -1. The small words at the arrows are names of operands: the first `mul` saves its `other`, which is `x`.
+# `float64(3,)` is an array of three numbers, `float64()` is a single number. After "saves", the box lists the values
+# that are saved for the backward pass. `mul` saves the operands that its derivatives need; `add` and `sub` save
+# nothing, since their derivatives are 1 and -1. The small words at the arrows are names of operands: the first `mul`
+# saves its `other`, which is `x`.
 #
-# The picture is drawn from objects that you can hold. A result has an `op`; its `parents` are the ops of its operands,
-# or a Var, or `None` for a constant; `saved` is what it keeps. In notebook 02 these were `parents` and `slopes`.
+# The picture is drawn from objects that your program can read. A result has an `op`, which is its node in the graph.
+# The `parents` of a node are the nodes of its operands, or a Var, or `None` for a constant; `saved` contains the saved
+# values. In notebook 02 these were `parents` and `slopes`.
 
 # %%
 node = loss.op
 while node is not None:
-    print(f"{node.name:5} keeps {len(node.saved)} tensors, and came of {[getattr(p, 'name', p) for p in node.parents]}")
+    parents = [getattr(p, "name", p) for p in node.parents]
+    print(f"{node.name:5} saves {len(node.saved)} tensors; its parents: {parents}")
     node = node.parents[0] if isinstance(node.parents[0], mg.BackpropOp) else None
 
 # %% [markdown]
 # ## 2. The backward pass, step by step
 #
-# `mg.viz.step` runs the backward pass as `backward` does, and records each step. Use the buttons, or click into it and
-# use the arrow keys; the space bar plays the steps. Look for three things:
+# `mg.viz.step` runs the backward pass as `backward` does, and records each step. Use the buttons, or click into the
+# picture and use the arrow keys; the space bar plays the steps. Look for three things:
 #
-# * the *incoming gradient* of a node, written with a bar: $\bar y$ is the gradient of its result $y$;
-# * the *rule*: the gradient of each operand, as a formula;
-# * a place where *paths meet*: `miss` is both operands of `mul`, so its gradient comes in two parts.
+# * the *incoming gradient* of a node, written with a bar: $\bar y$ is the gradient of the loss with respect to the
+#   node's result $y$;
+# * the *rule*: the gradient of the loss with respect to each operand, as a formula;
+# * a node where *paths meet*: both operands of the last `mul` are `error`, so the gradient of `error` has two parts.
 
 # %%
 mg.viz.step(loss)
 
 # %% [markdown]
-# `print` shows the steps as text. Compare the two lines of step 2 with notebook 02: "1 of 2" and "2 of 2" are the `+=`.
+# `print` shows the steps as text. Compare the two lines of step 2 with notebook 02: "sum of 1 of 2" and "sum of 2 of 2"
+# are the `+=`.
 
 # %%
 print(mg.viz.step(loss))
 
 # %% [markdown]
-# `shift` is one number, and was added to three. Its last line says `sum(ȳ, to=())`: it was used three times, so three
-# gradients meet in it and add up. You will see that again wherever a small tensor meets a large one, which is called
-# *broadcasting*. Step 1 is the other way round: `spread` gives the one gradient of a sum to each of its terms.
+# `shift` is one number that was added to three numbers; this is called *broadcasting*. So `shift` was used three times,
+# and its gradient is the sum of three gradients: `sum(ȳ, to=())`. The same happens wherever a small tensor is combined
+# with a larger one. Step 1 is the opposite case: `spread` passes the gradient of a sum to each of its terms.
 #
-# The stepper changes nothing: no `.grad` has been written, and the graph is still complete. Now run `backward` itself.
-# The gradients are those that the stepper showed:
+# The stepper does not change the program: no `.grad` has been written, and the graph is still complete. Now run
+# `backward` itself. The gradients equal those of the stepper:
 
 # %%
 print(loss.backward())
@@ -102,18 +107,20 @@ print(loss.backward())
 # %% [markdown]
 # ## 3. Saved values, and when they are freed
 #
-# A graph costs memory: its saved values live until a backward pass uses them. `mg.tape` lists them. Memory is allocated
-# in pieces of 64 bytes, so three float64 numbers count as one piece, and so would eight. The last `mul` saves `miss`
-# for both of its operands, but stores it once. (The empty columns are filled under `mg.debug()`, see section 4.
-# Checkpointing, in the last line, computes values again instead of saving them; chapter 07 explains it.)
+# A graph needs memory: its saved values exist until a backward pass uses them. `mg.tape` lists them. Memory is
+# allocated in blocks of 64 bytes, so three float64 numbers need one block, and so would eight. The last `mul` saves
+# `error` for both of its operands, but stores it once. The summary lists further memory "for pictures": ops of at most
+# six elements also store their operands, so that graphs can show values. (Under `mg.debug()`, section 4, the empty
+# columns contain times. *Checkpointing*, in the last line, computes values again instead of saving them; chapter 07
+# explains it.)
 
 # %%
 loss = loss_of(w, shift)
 mg.tape(loss)
 
 # %% [markdown]
-# `backward` frees each saved value as soon as it has been used. So the picture afterwards shows "freed", and a second
-# backward pass has no values to use:
+# `backward` frees each saved value as soon as it has been used. After that, the picture shows "freed", and a second
+# backward pass raises an error:
 
 # %%
 loss.backward()
@@ -126,9 +133,9 @@ except mg.GradientError as error:
     print(error)
 
 # %% [markdown]
-# The error names the remedy. `retain_graph=True` keeps the values for one more backward pass, and their memory too.
-# `.grad` adds up over backward passes, as at the end of notebook 02, so the cell sets it to `None` first. The result is
-# exactly twice the gradient:
+# The error names the remedy. With `retain_graph=True`, the values and their memory remain for one more backward pass.
+# `.grad` accumulates over backward passes, as in section 6 of notebook 02, so the cell sets it to `None` first. The
+# result is exactly twice the gradient:
 
 # %%
 w.grad = shift.grad = None
@@ -139,11 +146,11 @@ loss.backward()
 print("once", once, " twice", w.grad.item(), " ratio", w.grad.item() / once)
 
 # %% [markdown]
-# ## 4. Five ways to None
+# ## 4. Five causes of None
 #
-# A gradient is `None` if the graph has no path to the Var. Under `mg.debug()`, minigrad keeps a journal of all calls
-# with their lines, including calls that left no trace in a graph. `x.explain_grad(y)` reads this journal. Each of these
-# functions loses its `x` in a different way:
+# A gradient is `None` if the graph has no path to the Var. Under `mg.debug()`, minigrad records all calls with their
+# lines in a journal, including calls that are not part of a graph. `x.explain_grad(y)` reads this journal. Each of
+# these functions loses the path to `x` for a different reason:
 
 
 # %%
@@ -157,11 +164,11 @@ def not_recorded(x):
     return h.sum()
 
 
-def a_place(x):
+def an_index(x):
     return x.argmax().to(f64) * 2.0
 
 
-def a_number_that_left(x):
+def python_numbers(x):
     return mg.tensor([2.0 * x[0].item(), 2.0 * x[1].item()], dtype=f64).sum()
 
 
@@ -170,20 +177,20 @@ def not_used(x):
 
 
 def explain(function, values):
-    """Run it under debug, and tell what became of the gradient."""
+    """Run a function under debug, and print the explanation of its gradient."""
     with mg.debug():
         x = mg.Var(values, dtype=f64, name="x")
         found = x.explain_grad(function(x))
     print(f"{function.__name__}: {found}\n")
 
 
-for function in (detached, not_recorded, a_place, a_number_that_left, not_used):
+for function in (detached, not_recorded, an_index, python_numbers, not_used):
     explain(function, [1.0, 4.0])
 
 # %% [markdown]
-# `In[11]:2` means line 2 of the cell that ran as number 11: there it was cut. The fourth is the quiet one. A number
-# that leaves by `item()` and comes back by `mg.tensor` is a new constant, and no operation links it to `x`. The last
-# was simply not used.
+# `In[11]:2` means line 2 of the cell that ran as number 11: there, the graph was cut. The fourth cause is the hardest
+# to notice. `item()` returns a Python number, and `mg.tensor` makes a new constant from it; no operation connects this
+# constant with `x`. In the last function, `x` was not used at all.
 #
 # ## 5. Zero and nan
 #
@@ -199,31 +206,31 @@ def steps(x):
     return (x.round() * 3.0).sum()
 
 
-def root_of_what_is_positive(x):
+def root_of_positive(x):
     return mg.where(x > 0.0, x.sqrt(), 0.0).sum()
 
 
-for function in (dead, steps, root_of_what_is_positive):
+for function in (dead, steps, root_of_positive):
     explain(function, [0.0, 4.0])
 
 # %% [markdown]
-# The last one is worth a second look, since everybody meets it once. The value is right: `where` took 0 instead of the
-# root. But both branches were computed, and the backward pass goes through both. The slope of a root at 0 is infinite,
-# the incoming gradient is 0, and $0 \cdot \infty$ is `nan`. The stepper shows the step where `nan` appears:
+# The last case is common in practice. The value is right: `where` took 0 instead of the root. But both branches were
+# computed, and the backward pass goes through both. The derivative of a root at 0 is infinite, the incoming gradient is
+# 0, and $0 \cdot \infty$ is `nan`. The stepper shows the step where `nan` appears:
 
 # %%
 x_bad = mg.Var([0.0, 4.0], dtype=f64, name="x")
-for frame in mg.viz.step(root_of_what_is_positive(x_bad)).frames:
+for frame in mg.viz.step(root_of_positive(x_bad)).frames:
     for share in frame.shares:
-        print(f"{frame.title:5} gives {share.name:5} {share.text} = {share.value['text']}")
+        print(f"{frame.title:5} passes to {share.name:5} {share.text} = {share.value['text']}")
 
 # %% [markdown]
 # The fix is a second `where` around the operand. It is your exercise 03.3.
 #
 # ## 6. The bug
 #
-# Here is a cloud of points. Along which direction is it widest? There is one parameter, an angle; follow the gradient
-# of the width upwards.
+# Here is a cloud of points. In which direction is it widest? There is one parameter, an angle; we increase the width by
+# small steps along its gradient.
 
 # %%
 rng = np.random.default_rng(0)
@@ -231,7 +238,7 @@ cloud = mg.from_numpy(rng.standard_normal((40, 2)) @ np.array([[2.0, 1.0], [-0.2
 
 
 def width(angle):
-    """The mean square of the points along a direction."""
+    """Return the mean of the squared coordinates of the points along a direction."""
     direction = mg.tensor([angle.cos().item(), angle.sin().item()], dtype=f64)
     along = (cloud * direction).sum(1)
     return (along * along).mean()
@@ -245,20 +252,20 @@ except mg.GradientError as error:
     print(error)
 
 # %% [markdown]
-# The value is right, but there is no graph for the backward pass. Often it is worse: another parameter keeps the graph
-# alive, `backward` raises no error, and only `angle.grad` remains `None`. Call `explain_grad`:
+# The value is right, but there is no graph for the backward pass. In larger programs there is often a graph, because of
+# other parameters. Then `backward` raises no error, and only `angle.grad` remains `None`. Call `explain_grad`:
 
 # %%
 explain(width, -0.6)
 
 # %% [markdown]
-# The numbers left the graph in the line that builds `direction`: `mg.tensor` makes constants of them. `mg.stack` joins
-# several tensors into one *and* records it:
+# The values left the graph in the line that builds `direction`: `mg.tensor` makes constants. `mg.stack` also joins
+# several tensors into one, but as an op that is recorded:
 
 
 # %%
 def width(angle):
-    """The mean square of the points along a direction."""
+    """Return the mean of the squared coordinates of the points along a direction."""
     direction = mg.stack([angle.cos(), angle.sin()])  # recorded
     along = (cloud * direction).sum(1)
     return (along * along).mean()
@@ -268,7 +275,7 @@ explain(width, -0.6)
 print(mg.testing.gradcheck(width, angle))
 
 # %% [markdown]
-# The gradient flows, and finite differences agree. Now follow it upwards; `set` gives a Var its next value:
+# The gradient exists, and finite differences agree. Now take steps along it; `set` assigns a new value to a Var:
 
 # %%
 for _ in range(40):
@@ -284,10 +291,10 @@ plt.title(f"widest at {np.degrees(a):.0f} degrees")
 plt.show()
 
 # %% [markdown]
-# ## 7. Half a cut
+# ## 7. A cut in one of two paths
 #
-# `None` is a harmless bug, because you see it. If there are two paths and one of them is cut, the gradient exists and
-# is wrong. Scale a vector to length 1, and take the length as a number:
+# `None` is a harmless bug, because you notice it. If there are two paths and one of them is cut, the gradient exists
+# and is wrong. This function scales a vector to length 1, but converts the length to a Python number:
 
 
 # %%
@@ -303,33 +310,34 @@ except mg.testing.GradcheckError as error:
     print(error)
 
 # %% [markdown]
-# The graph reports "flows", and it is right: the other path is open. Only finite differences show that one of the two
-# paths is missing. (The numbers differ from those above, since the checker weighs the results at random. The next
-# notebook explains the reason, and how to nudge well.) The steps of `mg.viz.step` are made in
-# [film.py](../minigrad/viz/film.py), and the answers of `explain_grad` in
+# `explain_grad` reports that the gradient exists, and this is true: the other path is intact. Only finite differences
+# show that one of the two paths is missing. (The numbers differ from those above, since the checker multiplies the
+# results by random weights. The next notebook explains the reason, and how to choose a good step.) The code of
+# `mg.viz.step` is in [film.py](../minigrad/viz/film.py), and the code of `explain_grad` in
 # [gradient.py](../minigrad/diagnostics/gradient.py).
 #
 # ## Exercises
 #
-# `hint("03.1")` gives a hint, and asked again a larger one.
+# `hint("03.1")` prints a hint; a second call prints a larger one.
 #
-# **03.1** Read a graph yourself. Which Vars would a backward pass from `y` reach? Return their names as a set. `y.op`
-# is `None` for a Var; a parent is a `BackpropOp`, a Var, or `None`.
+# **03.1** Read a graph yourself. `y` is a tensor that was computed from Vars, or a Var. Which Vars would a backward
+# pass from `y` reach? Return their names as a set. `y.op` is `None` for a Var; a parent is a `BackpropOp`, a Var, or
+# `None`.
 
 # %%
 from minigrad.learning.grading import check, hint
 
 
 def reached(y):
-    """The names of the Vars under y."""
+    """Return the set of the names of the Vars that y was computed from."""
     return ...  # write it here
 
 
 check("03.1", reached)
 
 # %% [markdown]
-# **03.2** This function scales values to the range from 0 to 1. Its graph is cut twice. Fix the function. (Tensors have
-# `amin()` and `amax()`.)
+# **03.2** This function scales the elements of a tensor `x` of one dimension to the range from 0 to 1. Its graph is cut
+# twice. Fix the function. (Tensors have `amin()` and `amax()`.)
 #
 # ```python
 # def scaled(x):
@@ -340,7 +348,7 @@ check("03.1", reached)
 
 # %%
 def scaled(x):
-    """x, moved and scaled to lie from 0 to 1."""
+    """Return x, shifted and scaled to the range from 0 to 1."""
     return ...  # write it here
 
 
@@ -353,7 +361,7 @@ check("03.2", scaled)
 
 # %%
 def safe_root(x):
-    """sqrt(x) where x > 0, else 0."""
+    """Return sqrt(x) where x > 0, otherwise 0."""
     return ...  # write it here
 
 
@@ -367,7 +375,7 @@ check("03.3", safe_root)
 
 # %%
 def separate(a, b, x):
-    """The gradients of a and of b with respect to x."""
+    """Return the gradients of a and of b with respect to x."""
     return ...  # write it here
 
 

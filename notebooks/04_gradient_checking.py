@@ -16,11 +16,12 @@
 #
 # From here on you will write rules for gradients, and some will be wrong. A wrong rule does not crash: the network
 # learns a little worse. So you need a checker, and you need to know its limits: which errors it finds, which errors it
-# misses, and which correct rules it rejects. You build one, and then hunt nine wrong rules among fourteen. Twenty-five
-# minutes.
+# misses, and which correct rules it rejects. You build one, and then find nine wrong rules among fourteen functions. It
+# takes twenty-five minutes.
 #
-# **One idea:** a rule and a nudge compute the same number in two ways, and the pattern of the differences shows their
-# cause. **One bug:** a checker that accepts wrong rules. **One check:** plant mistakes, and count how many are caught.
+# **One idea:** a rule and a *finite difference* (nudging) compute the same number in two ways, and the pattern of their
+# differences shows the cause. **One bug:** a checker that accepts wrong rules. **One check:** plant mistakes, and count
+# how many are caught.
 
 # %%
 import matplotlib.pyplot as plt
@@ -32,14 +33,15 @@ from minigrad import f64
 rng = np.random.default_rng(0)
 
 # %% [markdown]
-# ## 1. Two ways to one number
+# ## 1. One number, computed in two ways
 #
-# A function of arrays has many results, and many slopes. To get one number, give each result a weight and add up:
-# $\langle g, f(x) \rangle = \sum_i g_i f_i(x)$. The weights $g$ are the *incoming gradient* (in JAX: the *cotangent*),
-# the weights of exercise 02.4. A *rule* takes them and returns the gradient of that number with respect to $x$.
+# A function of arrays has many results, and a derivative of each result with respect to each input. To get one number,
+# give each result a weight and add: $\langle g, f(x) \rangle = \sum_i g_i f_i(x)$. The weights $g$ are the *incoming
+# gradient* (in JAX: the *cotangent*), as in exercise 02.4. A *rule* (in full: *VJP rule*) takes $g$ and $x$ and returns
+# the gradient of that number with respect to $x$.
 #
-# Softmax turns any numbers into positive numbers with the sum 1: the larger a number, the larger its part. Somebody
-# claims that the next cell has its rule. Its derivation does not matter here; the question is whether it is right.
+# Softmax converts any numbers to positive numbers with the sum 1: the larger a number, the larger its share. Suppose
+# that somebody sends you the rule in the next cell. You need no derivation here; the question is whether it is right.
 
 
 # %%
@@ -54,9 +56,9 @@ def softmax_rule(g, x):
 
 
 def numeric(f, g, x, h=1e-6):
-    """The gradient of <g, f(x)>, by nudging each element of x both ways."""
+    """Return the gradient of <g, f(x)>, by a central difference for each element of x."""
     result = np.zeros_like(x)
-    for i in np.ndindex(x.shape):  # every place in x
+    for i in np.ndindex(x.shape):  # every index of x
         step = np.zeros_like(x)
         step[i] = h
         result[i] = np.sum(g * (f(x + step) - f(x - step))) / (2 * h)
@@ -65,14 +67,14 @@ def numeric(f, g, x, h=1e-6):
 
 x = np.array([0.5, -1.0, 2.0])
 g = np.array([1.0, 0.0, 0.0])
-print("by the rule  ", softmax_rule(g, x))
-print("by nudging it", numeric(softmax, g, x))
+print("rule             ", softmax_rule(g, x))
+print("finite difference", numeric(softmax, g, x))
 
 # %% [markdown]
 # ## 2. The bug: all weights 1
 #
-# Which weights should a checker use? The simplest choice is 1 for every result: the sum. Many checkers do this. Let us
-# plant three mistakes in the rule, and see whether such a checker finds them.
+# Which weights should a checker use? The simplest choice is 1 for every result; then the number is the sum of the
+# results. Many checkers do this. Let us plant three mistakes in the rule, and see whether such a checker finds them.
 
 
 # %%
@@ -92,7 +94,7 @@ def without_y(g, x):
 
 
 def error_of(f, rule, x, g):
-    """The largest difference between the rule and nudging."""
+    """Return the largest difference between the rule and finite differences."""
     return np.abs(rule(g, x) - numeric(f, g, x)).max()
 
 
@@ -101,23 +103,25 @@ for rule in rules:
     print(f"{rule.__name__:16} error {error_of(softmax, rule, x, np.ones(3)):.1e}")
 
 # %% [markdown]
-# All four pass, and three are wrong! The reason is the checked number. The results of softmax have the sum 1 for every
-# $x$. So their sum has the gradient 0, and every rule that returns 0 for equal weights is right *for this number*. A
-# checker needs weights that do not fit a rule by accident. Draw them at random:
+# All four pass, although three are wrong. The reason is the number that we check. The results of softmax have the sum 1
+# for every $x$. So their sum has the gradient 0, and every rule that returns 0 for equal weights is right *for this
+# number*. A checker needs weights for which a wrong rule is not right by accident. Draw them at random:
 
 # %%
 for rule in rules:
     print(f"{rule.__name__:16} error {error_of(softmax, rule, x, rng.standard_normal(3)):.1e}")
 
 # %% [markdown]
-# Now only the right one passes. A rule is linear in $g$, so a wrong rule that is right for random weights would be a
-# great piece of luck. minigrad's checker draws them from a seed, so that a failure can be repeated.
+# Now only the right rule passes. Rules are linear in $g$, and so is the error of a wrong rule. A linear function that
+# is not 0 everywhere is 0 at a random $g$ only with probability 0. minigrad's checker draws the weights from a seed, so
+# that a failure can be reproduced.
 #
-# ## 3. How far apart is too far?
+# ## 3. The tolerance
 #
-# The errors are never 0. From notebook 01 you know both parts: cutting off, about $h^2$, and rounding off, about
-# $\varepsilon / h$ times the size of the rounded values. And you know the slope of each. Draw the error over $h$, for
-# the right rule, for one that is wrong by a factor 2, and for one that is wrong by a hundredth of a percent:
+# The errors are never 0. From notebook 01 you know both parts of the error of a central difference: the truncation
+# error, which is proportional to $h^2$, and the rounding error, about $\varepsilon / h$ times the size of the rounded
+# values. Plot the error against $h$ for the right rule, for a rule that is wrong by a factor of 2, and for a rule that
+# is wrong by a hundredth of a percent:
 
 
 # %%
@@ -130,17 +134,18 @@ g = rng.standard_normal(3)
 for rule in (softmax_rule, slightly_off, twice_too_large):
     errors = [np.abs(rule(g, x) - numeric(softmax, g, x, h)).max() for h in steps]
     plt.loglog(steps, errors, "o-", markersize=3, label=rule.__name__)
-plt.xlabel("the nudge h")
+plt.xlabel("step h")
 plt.ylabel("largest error")
 plt.legend()
 plt.show()
 
 # %% [markdown]
-# The curve of a right rule is a V. The curve of a wrong rule has a floor: no step makes the rule right. This is the
-# surest sign of a mistake, and minigrad's report of each failure has this curve, as a row of numbers.
+# The curve of a right rule has the shape of a V. The curve of a wrong rule becomes flat, because no step makes the
+# rule right. This is the clearest sign of a mistake, and minigrad's report of each failure contains this curve as a row
+# of numbers.
 #
-# So the tolerance belongs just above the V. A tolerance of 1 percent, which some checkers have, would pass
-# `slightly_off`, and with it rules that forgot a small term. Nor may it be one number for all functions:
+# So choose a tolerance just above the bottom of the V. A tolerance of 1 percent, which some checkers use, would accept
+# `slightly_off`, and also rules that lack a small term. The tolerance must also depend on the function:
 
 
 # %%
@@ -166,14 +171,14 @@ for f, rule in ((tiny, tiny_rule), (huge, huge_rule)):
     print(f"{rule.__name__}: error {error:.1e}, relative to the gradient {error / size:.1e}")
 
 # %% [markdown]
-# A fixed tolerance of `1e-6` accepts the wrong rule and rejects the right one. A tolerance works if it has two parts.
-# One part is relative to the gradient. The other part is for rounding, and grows with the values of the function: it is
-# $\varepsilon \langle |g|, |f(x)| \rangle / h$, ten times, to be on the safe side.
+# A fixed tolerance of `1e-6` accepts the wrong rule and rejects the right one. A good tolerance is the sum of two
+# parts. One part is relative to the gradient. The other part allows for rounding, and grows with the values of the
+# function: ten times $\varepsilon \langle |g|, |f(x)| \rangle / h$, where the factor of ten is a safety margin.
 
 
 # %%
 def tolerance(f, g, x, h=1e-6):
-    """By how much a right rule may differ from nudging."""
+    """Return the largest difference from finite differences that a right rule may have."""
     relative = 1e-5 * np.abs(numeric(f, g, x, h)).max()
     rounding = 10 * 2.0**-52 * np.sum(np.abs(g * f(x))) / h
     return relative + rounding
@@ -185,11 +190,11 @@ for f, rule in ((tiny, tiny_rule), (huge, huge_rule), (softmax, softmax_rule), (
     print(f"{rule.__name__:13} {'passes' if passes else 'is wrong'}")
 
 # %% [markdown]
-# ## 4. The shape of a difference
+# ## 4. The pattern of the differences
 #
-# "Wrong" is the smaller part of the report. *Where*, and *by which factor*, is the larger part. Here is an op of our
-# own as a `mg.Function`: `forward` computes, `backward` is the rule, and `ctx` carries the values that `forward` saves
-# for `backward`. The gradient with respect to `b` is wrong.
+# "Wrong" is the less useful part of a report. The more useful part is *where* the rule is wrong, and *by which factor*.
+# Here is our own op as a `mg.Function`: `forward` computes the result, `backward` is the rule, and `ctx` stores the
+# values that `forward` saves for `backward`. The gradient with respect to `b` is wrong.
 
 
 # %%
@@ -215,49 +220,50 @@ except mg.testing.GradcheckError as error:
     print(error)
 
 # %% [markdown]
-# The error names the argument, the worst element, both values, and a suspicion: the values are right, but at the
-# positions of the transpose. The report has more: each element in colour, and the curve over the steps, which is a
-# floor.
+# The error names the argument, the worst element, both values, and a possible cause: the values are right, but at the
+# positions of the transpose. The report contains more: each element in colour, and the curve over the steps, which is
+# flat.
 
 # %%
 report
 
 # %% [markdown]
-# If you have no such suggestion, use this table:
+# If the report suggests no cause, use this table. The ratio is the rule's value divided by the finite difference.
 #
-# | what you see | what it may be |
+# | observation | possible cause |
 # |---|---|
-# | one ratio at all elements: 2, 1/3 | a factor forgotten |
-# | the ratio -1 | a sign |
-# | the right numbers at wrong positions | a transpose, a reversal, operands swapped |
+# | the same ratio at all elements, such as 2 or 1/3 | a forgotten factor |
+# | the ratio -1 | a wrong sign |
+# | the right values at wrong positions | a transpose, a reversal, swapped operands |
 # | a wrong shape, or all elements too small | a missing sum over a broadcast dim |
-# | single rows or elements too small | `=` where `+=` belongs |
+# | some rows or elements too small | `=` instead of `+=` |
 # | the same offset at all elements | a forgotten path, such as the path through a mean |
-# | a ratio near 1, another at each element | a stale value: saved too early, or changed since |
-# | few elements, where x is special | a branch, or a kink |
+# | a ratio near 1 that differs between elements | a stale value: saved too early, or changed later |
+# | errors only where x has a special value, such as 0 | a branch, or a kink |
 #
-# ## 5. The innocent: kinks
+# ## 5. A false alarm: kinks
 #
-# `relu` has the slope 0 on the left of 0 and 1 on the right. A rule has to choose; minigrad's rule chooses 0. The
-# central difference at 0 is 0.5.
+# A *kink* is a point where a function has no derivative, but a slope on each side. `relu` has a kink at 0: its slope is
+# 0 on the left and 1 on the right. A rule has to choose one value; minigrad's rule chooses 0. The central difference at
+# 0 is 0.5.
 
 # %%
 kinked = np.array([-1.0, 0.0, 2.0])
-print("by the rule", (kinked > 0) * 1.0, " by nudging", numeric(lambda x: np.maximum(x, 0), np.ones(3), kinked))
+print("rule", (kinked > 0) * 1.0, " finite difference", numeric(lambda x: np.maximum(x, 0), np.ones(3), kinked))
 
 # %% [markdown]
-# Neither one-sided derivative agrees with 0.5, so the checker must not reject the rule. Compare the slopes from both
-# sides: if they differ, and still differ as the step shrinks, the point is a kink. minigrad's checker then moves the
-# point a little to the left and to the right, and compares on both sides. Its report mentions this, because nothing was
-# compared at the kink itself:
+# The rule is right, but 0.5 is neither of the two slopes. So a checker must not compare at a kink. It can detect one:
+# compute the slopes on both sides; if they differ, and still differ as the step shrinks, the point is a kink.
+# minigrad's checker then moves the point a little to the left and to the right, and compares on both sides. Its report
+# mentions this, because nothing was compared at the kink itself:
 
 # %%
 print(mg.testing.gradcheck(mg.relu, mg.Var(kinked, dtype=f64)))
 
 # %% [markdown]
-# ## 6. The innocent: float32
+# ## 6. A false alarm: float32
 #
-# Networks run in float32, which has 7 digits. Draw the V of the same right rule in both:
+# Most networks are computed in float32, which has about 7 digits. Plot the V of the same right rule in both dtypes:
 
 # %%
 for kind in (np.float64, np.float32):
@@ -265,16 +271,16 @@ for kind in (np.float64, np.float32):
     errors = [np.abs(softmax_rule(g, x) - numeric(softmax, weights, at, kind(h))).max() for h in steps]
     plt.loglog(steps, errors, "o-", markersize=3, label=kind.__name__)
 plt.axvline(1e-6, color="grey", linewidth=1)
-plt.xlabel("the nudge h")
+plt.xlabel("step h")
 plt.ylabel("largest error of a right rule")
 plt.legend()
 plt.show()
 
 # %% [markdown]
-# The grey line marks a good step for float64; in float32, hardly a digit of the quotient is left there. The V of
-# float32 has its bottom near $\varepsilon^{1/3} \approx 5 \cdot 10^{-3}$, with four or five digits. There are two
-# solutions: check the same function in float64, which is best, or use that step and a matching tolerance. `gradcheck`
-# chooses by the dtype:
+# The grey line marks a good step for float64. In float32, the finite difference has hardly one correct digit there. The
+# V of float32 has its bottom near $\varepsilon^{1/3} \approx 5 \cdot 10^{-3}$, with four or five correct digits. There
+# are two solutions: check the same function in float64, which is best, or use this larger step and a larger tolerance.
+# `gradcheck` chooses the step and the tolerance by the dtype:
 
 # %%
 for dtype in (f64, mg.f32):
@@ -283,15 +289,15 @@ for dtype in (f64, mg.f32):
 # %% [markdown]
 # ## 7. A check without a step: forward against reverse
 #
-# Nudge $x$ along a direction $v$, and the results move along $Jv$, where $J$ is the table of all slopes, a row for each
-# result. A rule goes in the other direction: from weights $u$ it returns $J^\mathsf{T} u$, with the rows and columns of
-# the same table exchanged. Both products must agree:
+# If $x$ moves in a direction $v$, the results move in the direction $Jv$. Here $J$ is the *Jacobian*: the matrix of all
+# derivatives, with one row per result and one column per input. A rule works in the other direction: from weights $u$
+# it computes $J^\mathsf{T} u$, with the transpose of the same matrix. Both products must agree:
 #
 # $$\langle u, J v \rangle = \langle J^\mathsf{T} u, v \rangle.$$
 #
-# There is no $h$ in it, so nothing is cut off. minigrad computes $Jv$ too, with rules of its own: that is forward mode,
-# and a later notebook is about it. `mg.func.vjp` returns the value and the rule at a point, as a function `pull`;
-# `mg.func.jvp` returns the value and $Jv$.
+# This identity contains no $h$, so it has no truncation error. minigrad also computes $Jv$, with separate rules (*JVP
+# rules*): this is *forward mode*, the subject of notebook 08. `mg.func.vjp` returns the value and a function `pull`
+# that computes $J^\mathsf{T} u$; `mg.func.jvp` returns the value and $Jv$.
 
 # %%
 point = mg.tensor(x, dtype=f64)
@@ -309,9 +315,9 @@ print("<u, Jv>  ", (u * pushed).sum().item())
 print("<J'u, v> ", (pulled * v).sum().item())
 
 # %% [markdown]
-# The two numbers agree in fifteen digits, for the price of three calls. That is why `gradcheck` begins with this line:
-# it is the first of its checks. But the identity shows only that the two rules agree, not that they are right: if both
-# contain the same wrong factor 2, they still agree. Only finite differences can decide.
+# The two numbers agree to about fifteen digits, and this took only three calls. `gradcheck` makes this comparison too.
+# But the identity shows only that the two rules agree, not that they are right: if both contain the same wrong factor
+# 2, they still agree. Only finite differences can decide.
 #
 # ## 8. The check: plant mistakes, and count
 #
@@ -324,50 +330,51 @@ known += [(tiny, tiny_rule, False), (huge, huge_rule, True)]
 
 
 def careless(f, rule, x):
-    """Weights 1, and one tolerance for all."""
+    """Use the weights 1 and the same tolerance for all functions."""
     return error_of(f, rule, x, np.ones(x.shape)) < 1e-6
 
 
 def careful(f, rule, x):
-    """Random weights, and a tolerance that knows the size of things."""
+    """Use random weights, and a tolerance that depends on the function."""
     g = np.random.default_rng(1).standard_normal(x.shape)
     return error_of(f, rule, x, g) <= tolerance(f, g, x)
 
 
 for checker in (careless, careful):
-    caught = sum(not checker(f, rule, x) for f, rule, right in known if not right)
-    accused = sum(not checker(f, rule, x) for f, rule, right in known if right)
-    print(f"{checker.__name__}: {caught} of 5 wrong rules caught, {accused} of 2 right ones accused")
+    found = sum(not checker(f, rule, x) for f, rule, right in known if not right)
+    rejected = sum(not checker(f, rule, x) for f, rule, right in known if right)
+    print(f"{checker.__name__}: {found} of 5 wrong rules found, {rejected} of 2 right rules rejected")
 
 # %% [markdown]
-# minigrad's own checker is tested like that: [gradcheck.py](../minigrad/testing/gradcheck.py) has the function that you
-# call, `quotients.py` in the same folder computes the finite differences, and `patterns.py` has the suspicions of
-# section 4.
+# minigrad's own checker is tested in the same way. [gradcheck.py](../minigrad/testing/gradcheck.py) contains the
+# function that you call, `quotients.py` in the same folder computes the finite differences, and `patterns.py` finds the
+# possible causes of section 4.
 #
 # ## Exercises
 #
-# `hint("04.1")` gives a hint, and asked again a larger one.
+# `hint("04.1")` prints a hint; a second call prints a larger one.
 #
-# **04.1** Your own checker: return `True` if the rule is right at x, and `False` otherwise. The grader plants mistakes.
-# Among them are rules that are right for equal weights only, wrong at one element, wrong by a hundredth of a percent,
-# or of the wrong shape, and one that returns `nan`. The grader also has right rules for large and small functions. No
-# point has a kink.
+# **04.1** Your own checker. `f` is a function of one float64 array, `rule(g, x)` its rule, and `x` the point, an array
+# of any shape. Return `True` if the rule is right at x, and `False` otherwise. The grader plants mistakes. Among them
+# are rules that are right for equal weights only, wrong at one element, wrong by a hundredth of a percent, or of the
+# wrong shape, and one that returns `nan`. The grader also has right rules for large and small functions. No point is at
+# a kink.
 
 # %%
 from minigrad.learning.grading import check, hint
 
 
 def holds(f, rule, x):
-    """Whether rule(g, x) is the gradient of <g, f(x)>."""
+    """Return whether rule(g, x) is the gradient of <g, f(x)> with respect to x."""
     return ...  # write it here
 
 
 check("04.1", holds)
 
 # %% [markdown]
-# **04.2** The hunt. `PATIENTS` has fourteen functions, each with a rule for each of its operands.
-# `PATIENTS["cube"].operand(0)` returns `f, rule, x` for its first operand, the arguments of your checker. Which
-# patients have a wrong rule? Assign their names to `wrong_ones`, as a list or set. (Mind the kinks.)
+# **04.2** Find the wrong rules. `PATIENTS` contains fourteen functions, each with one rule per operand.
+# `PATIENTS["cube"].operand(0)` returns `f, rule, x` for its first operand: the arguments of your checker. Which
+# patients have a wrong rule? Assign their names to `wrong_ones`, as a list or set. (Some points are at kinks.)
 
 # %%
 from minigrad.learning.exercises.patients import PATIENTS, show
@@ -382,10 +389,10 @@ wrong_ones = ...  # write it here
 check("04.2", wrong_ones)
 
 # %% [markdown]
-# **04.3** What is wrong with each rule? Look at the differences first, then at the code with `show(name)`. Give one
-# word for each wrong patient, as in `{"somebody": "sign"}`: factor, overwritten, path, reversed, sign, stale, sum,
-# swapped, transpose. Each word is needed once; *path* means a forgotten path, and *overwritten* means `=` where `+=`
-# belongs.
+# **04.3** What is wrong with each rule? Look at the differences first, then at the code with `show(name)`. Assign a
+# dict from the name of each wrong patient to one word, as in `{"somebody": "sign"}`. The words are factor, overwritten,
+# path, reversed, sign, stale, sum, swapped and transpose; use each of them once. *path* means a forgotten path, and
+# *overwritten* means `=` instead of `+=`.
 
 # %%
 diagnosis = ...  # write it here
@@ -393,8 +400,9 @@ diagnosis = ...  # write it here
 check("04.3", diagnosis)
 
 # %% [markdown]
-# **04.4** Fix three of them: write rules for any shape that the function takes. Each rule returns a tuple, with one
-# gradient for each operand. `pick` uses the indices `INDEX`, which are in `minigrad.learning.exercises.patients` too.
+# **04.4** Fix three of them. Each rule takes the incoming gradient `g`, with the shape of the result, and the operands.
+# It returns a tuple with one gradient per operand, of the operand's shape. It must work for all shapes that the
+# function accepts. `pick` uses the indices `INDEX`, which are in `minigrad.learning.exercises.patients` too.
 
 
 # %%
@@ -413,14 +421,15 @@ def pick_rule(g, x):
 check("04.4", {"centre": centre_rule, "add_bias": add_bias_rule, "pick": pick_rule})
 
 # %% [markdown]
-# **04.5** The check without a step. `push(v)` returns $Jv$, an array of shape `(m,)` from one of shape `(n,)`.
-# `pull(u)` should return $J^\mathsf{T} u$. Return whether they are transposes of each other, up to rounding. Compare a
-# difference with the numbers that were added; all numbers of a matrix may be small.
+# **04.5** The check without a step. `push(v)` takes an array of shape `(n,)` and returns $Jv$, of shape `(m,)`.
+# `pull(u)` takes an array of shape `(m,)` and should return $J^\mathsf{T} u$, of shape `(n,)`. Return whether they are
+# transposes of each other, up to rounding. Judge a difference relative to the size of the terms in the sums, because
+# all elements of a matrix may be small.
 
 
 # %%
 def transposed(push, pull, n, m):
-    """True or False."""
+    """Return whether pull is the transpose of push: True or False."""
     return ...  # write it here
 
 

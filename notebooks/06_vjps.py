@@ -115,7 +115,7 @@ print(check_rule(mg.exp, lambda g, y, x: [g * x], normal(2, 3)))
 def declared(y):
     """Print the VJP rules of the last op of y, as formulas."""
     for share in mg.viz.step(y).frames[0].shares:
-        print(f"{share.operand} gets {share.text}")
+        print(f"{share.operand} receives {share.text}")
 
 
 declared(mg.Var(normal(2, 3)).exp())

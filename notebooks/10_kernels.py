@@ -14,12 +14,12 @@
 # %% [markdown]
 # # 10 · Kernels with Numba
 #
-# Below the tensors are loops. In this notebook you write some loops with Numba, share one among threads and lose
-# numbers on the way, and read memory in a better order. Then you read the instructions that the processor received, for
-# your own loops and for one of minigrad's ops. It takes twenty-five minutes.
+# An op on tensors runs a loop, which is called a *kernel*. In this notebook you write some loops with Numba, divide one
+# among threads (and lose results), and read memory in a better order. Then you read the instructions that the processor
+# executes, for your own loops and for one of minigrad's ops. It takes twenty-five minutes.
 #
-# **One idea:** a kernel is a loop over positions in memory. **One bug:** two threads that add to one number. **One
-# check:** the same sum by NumPy.
+# **One idea:** a kernel is a loop over positions in memory. **One bug:** two threads that add to the same element.
+# **One check:** the same result by NumPy.
 
 # %%
 import re
@@ -41,7 +41,7 @@ import minigrad as mg
 # %%
 @numba.njit
 def scaled(buffer, offset, stride, n, factor):
-    """factor times each of n elements that lie `stride` apart."""
+    """Return factor times each of n elements; `stride` is the distance from one element to the next."""
     out = np.empty(n, buffer.dtype)
     at = offset
     for i in range(n):
@@ -51,18 +51,18 @@ def scaled(buffer, offset, stride, n, factor):
 
 
 buffer = np.arange(10, dtype=np.float32)
-print("from the front, all:     ", scaled(buffer, 0, 1, 10, 2.0))
+print("all, in order:           ", scaled(buffer, 0, 1, 10, 2.0))
 print("every third:             ", scaled(buffer, 0, 3, 4, 2.0))
 print("every second, backwards: ", scaled(buffer, 9, -2, 5, 2.0))
 
 # %% [markdown]
-# `njit` makes machine code of the function at its first call, for the types that come. That takes a while; what is
-# compiled is fast.
+# At the first call, `njit` compiles the function to machine code for the types of its arguments. This takes a moment;
+# later calls are fast.
 
 
 # %%
 def seconds(function, *args, repeat=5):
-    """The shortest of some calls."""
+    """Return the shortest time of several calls."""
     times = []
     for _ in range(repeat):
         start = time.perf_counter()
@@ -79,9 +79,9 @@ print(f"as Python {plain * 1e3:.1f} ms, compiled {compiled * 1e3:.3f} ms: {plain
 # %% [markdown]
 # ## 2. The bug: a race
 #
-# With `parallel=True`, the rounds of a `prange` loop are shared among threads. Here they count how often each of four
-# values occurs. Each thread reads a count, adds 1, writes it back; and if two do so at once, both read the same number,
-# and one of the two is lost.
+# With `parallel=True`, the iterations of a `prange` loop are divided among threads. Here they count how often each of
+# four values occurs. Each thread reads a count, adds 1, and writes the result back. If two threads do this at the same
+# time, both read the same count, and one of the two additions is lost. This is called a *race*.
 
 
 # %%
@@ -100,10 +100,10 @@ print("right:", right)
 print("found:", found, " lost:", (right - found).sum(), "of", len(values), "on", numba.get_num_threads(), "threads")
 
 # %% [markdown]
-# Nothing was raised, and each run may lose others (on a single thread, none). Such a bug can hide for years. The cure
-# is that no two threads write to one element. Cut the work into parts, give each part a row of its own, and add the
-# rows at the end, in order. The same is done by minigrad's sums, so their results do not depend on the number of
-# threads.
+# No error was raised, and each run may lose a different number of counts (with a single thread, none). Such a bug can
+# remain unnoticed for years. The fix: no two threads write to the same element. Divide the work into parts, give each
+# part its own row of counts, and add the rows at the end, in a fixed order. minigrad's sums work in the same way, so
+# their results do not depend on the number of threads.
 
 
 # %%
@@ -121,21 +121,21 @@ print("in parts:", counts_in_parts(values, 4, 16), "equal:", (counts_in_parts(va
 # %% [markdown]
 # ## 3. The order of memory
 #
-# Memory comes in lines of 64 bytes: 16 floats. A loop that uses one float of each line wastes the other fifteen. To
-# turn a matrix, one side must be walked across its lines; in *tiles*, small squares, the lines stay near until all of
-# them has been used.
+# The processor reads memory in *cache lines* of 64 bytes, which is 16 floats. A loop that uses one float of each line
+# wastes the other fifteen. A transpose must read or write one of the two matrices with a large stride. If it works in
+# *tiles* (small squares), each line stays in the cache until all of its elements have been used.
 
 
 # %%
 @numba.njit
-def turned(x, out):
+def transposed(x, out):
     for i in range(x.shape[0]):
         for j in range(x.shape[1]):
             out[j, i] = x[i, j]
 
 
 @numba.njit
-def turned_in_tiles(x, out, tile):
+def transposed_in_tiles(x, out, tile):
     for top in range(0, x.shape[0], tile):
         for left in range(0, x.shape[1], tile):
             for i in range(top, min(top + tile, x.shape[0])):
@@ -145,13 +145,13 @@ def turned_in_tiles(x, out, tile):
 
 x = np.random.default_rng(0).random((2048, 2048), np.float32)
 out = np.empty_like(x)
-turned(x, out)
-turned_in_tiles(x, out, 32)
+transposed(x, out)
+transposed_in_tiles(x, out, 32)
 assert (out == x.T).all()
 tiles = [4, 8, 16, 32, 64, 128, 512]
-times = [seconds(turned_in_tiles, x, out, tile, repeat=3) for tile in tiles]
+times = [seconds(transposed_in_tiles, x, out, tile, repeat=3) for tile in tiles]
 plt.plot(tiles, [1e3 * t for t in times], "o-", label="in tiles")
-plt.axhline(1e3 * seconds(turned, x, out, repeat=3), color="gray", label="row by row")
+plt.axhline(1e3 * seconds(transposed, x, out, repeat=3), color="gray", label="row by row")
 plt.xscale("log", base=2)
 plt.xlabel("side of a tile")
 plt.ylabel("ms for 2048 x 2048")
@@ -161,8 +161,9 @@ plt.show()
 # %% [markdown]
 # ## 4. The instructions of the processor
 #
-# A processor has instructions that add 4, 8 or 16 floats at once. Whether the compiler uses them can be read in the
-# assembly: on x86 `vaddps` is *packed*, several at once, `vaddss` is a *single* one. First a map, then a sum:
+# A processor has instructions that add 4, 8 or 16 floats at once (*SIMD*). The assembly shows whether the compiler uses
+# them: on x86, `vaddps` adds several floats (*packed*), and `vaddss` adds a *single* float. Compare an elementwise
+# addition with a sum:
 
 
 # %%
@@ -180,7 +181,7 @@ def sum_of(x):
 
 
 def additions(function):
-    """How many packed and single additions of floats its assembly has, on x86."""
+    """Return the numbers of packed and of single float additions in the assembly of a function, on x86."""
     (text,) = function.inspect_asm().values()
     return len(re.findall(r"\bv?addps\b", text)), len(re.findall(r"\bv?addss\b", text))
 
@@ -193,14 +194,14 @@ for name, function in (("map", add), ("sum, in order", strict), ("sum, any order
     print(f"{name:15} packed {packed:3}   single {single:3}")
 
 # %% [markdown]
-# The sum has no packed addition: floats are rounded at each step, so another order gives another result, and the
-# compiler may not change yours. `fastmath=True` gives it leave. minigrad gives leave for sums alone, and says how large
-# the error can be.
+# The sum has no packed addition. Floats are rounded at each step, so a different order of the additions has a different
+# result, and the compiler must not change the order. `fastmath=True` permits it. minigrad permits it only for the
+# additions of sums, and documents how large the error can be.
 #
 # ## 5. One of minigrad's kernels
 #
-# `mg.viz.kernel` shows what an op runs, from the function of one element to the assembly, forward and backward side by
-# side. Open the parts below. The rule of `tanh`, `g * (1 - y * y)`, has become one loop too.
+# `mg.viz.kernel` shows the code that an op runs, from the function of one element to the assembly, forward and backward
+# side by side. Open the parts below. The VJP rule of `tanh`, `g * (1 - y * y)`, is compiled to one loop too.
 
 # %%
 v = mg.Var(mg.linspace(-3, 3, 1000))
@@ -208,20 +209,21 @@ mg.viz.kernel(v.tanh())
 
 # %% [markdown]
 # The files were written by [specialize.py](../minigrad/kernels/specialize.py): it pastes the function of one element
-# into a loop nest of [elementwise.py](../minigrad/kernels/cpu/elementwise.py), with the dtypes and steps of your
-# operands. Another layout gets another loop:
+# into nested loops of [elementwise.py](../minigrad/kernels/cpu/elementwise.py), with the dtypes and strides of your
+# operands. A different layout needs a different loop:
 
 # %%
-for name, operand in (("dense", v), ("every second", v[::2]), ("a matrix, turned", v.reshape(10, 100).T)):
+for name, operand in (("contiguous", v), ("every second", v[::2]), ("transposed matrix", v.reshape(10, 100).T)):
     (path,) = mg.viz.kernels(operand.exp())
-    print(f"{name:17} {path.name}")
+    print(f"{name:18} {path.name}")
 
 # %% [markdown]
 # ## 6. How fast could it be? The roofline
 #
-# A kernel has to fetch its bytes and do its arithmetic. The machine moves so many bytes a second and does so many
-# operations a second; the larger of the two times is the least that a kernel can take. Measure the machine by a copy
-# and a product of matrices, then draw some ops under this roof.
+# A kernel has to move its bytes and compute its arithmetic. The machine can move a limited number of bytes per second,
+# and compute a limited number of operations per second. The larger of the two times is a lower bound for the time of
+# the kernel. Measure both limits with an addition of large arrays and a matrix product, then plot some ops under this
+# *roofline*.
 
 # %%
 n = 4_000_000
@@ -229,7 +231,7 @@ source, target = mg.ones(n), mg.empty(n)
 bandwidth = 8 * n / seconds(lambda: mg.add(source, 0.0, out=target))
 square = mg.ones(512, 512)
 peak = 2 * 512**3 / seconds(lambda: square @ square)
-print(f"moves {bandwidth / 1e9:.0f} GB/s, multiplies and adds {peak / 1e9:.0f} GFLOP/s")
+print(f"memory {bandwidth / 1e9:.0f} GB/s, arithmetic {peak / 1e9:.0f} GFLOP/s")
 
 ops = {
     "add": (lambda: mg.add(source, source, out=target), n, 12 * n),
@@ -239,64 +241,72 @@ ops = {
     "matmul 512": (lambda: square @ square, 2 * 512**3, 12 * 512**2),
 }
 intensity = np.logspace(-2, 3, 50)
-plt.loglog(intensity, np.minimum(peak, bandwidth * intensity) / 1e9, color="gray", label="the roof")
+plt.loglog(intensity, np.minimum(peak, bandwidth * intensity) / 1e9, color="gray", label="roofline")
 for name, (run, flops, size) in ops.items():
     plt.plot(flops / size, flops / seconds(run) / 1e9, "o", label=name)
-plt.xlabel("operations for each byte")
+plt.xlabel("operations per byte")
 plt.ylabel("GFLOP/s")
 plt.legend()
 plt.show()
 
 # %% [markdown]
-# `add` and `sum` are at the slope: they wait only for memory, so faster arithmetic would not help. (Small tensors are
-# in a cache, which is faster than memory, so their points may be above the slope.) `matmul` is under the flat part.
-# That is why tiles and registers matter in its kernel.
+# `add` and `sum` are near the sloped part of the line: their time is the time of memory, so faster arithmetic would not
+# help. (Small tensors are in a cache, which is faster than memory, so their points may be above the line.) `matmul` is
+# under the flat part: its time is the time of arithmetic. For this reason, its kernel uses tiles and registers.
 #
 # ## Exercises
+#
+# **10.1** Return the position in the buffer of the element at `index`, an integer. `index` and `strides` are tuples
+# with one integer per dim, and `offset` is an integer.
 
 # %%
 from minigrad.learning.grading import check, hint
 
 
 def position(index, strides, offset):
-    """Where the element of an index lies in the buffer; both tuples have one entry a dim."""
+    """Return the position of an element in the buffer."""
     return ...  # write it here
 
 
 check("10.1", position)
 
 # %% [markdown]
-# **10.2** Sum a matrix that lies anyhow in a buffer: a loop over positions, no NumPy views.
+# **10.2** Sum a matrix with arbitrary strides. `buffer` is a NumPy array of one dim; `shape` and `strides` are tuples
+# of two integers, and `offset` is an integer. Return the sum as a number. Use a loop over positions; NumPy views are
+# forbidden.
 
 
 # %%
 def strided_sum(buffer, shape, strides, offset):
-    """The sum of the elements of a matrix of two dims."""
+    """Return the sum of the elements of a matrix."""
     return ...  # write it here
 
 
 check("10.2", strided_sum)
 
 # %% [markdown]
-# **10.3** The largest element of each part, so that threads need not share one number. Part `p` of `parts` has the
-# elements from `p * n // parts` up to `(p + 1) * n // parts`; an empty part gives minus infinity.
+# **10.3** The largest element of each part, so that threads do not write to the same element. `values` is a float array
+# of `n` elements. Part `p` of `parts` contains the elements from index `p * n // parts` up to, but not including,
+# `(p + 1) * n // parts`. Return an array of `parts` floats; for an empty part, minus infinity.
 
 
 # %%
 def largest_in_parts(values, parts):
-    """An array with one number for each part."""
+    """Return an array with the largest element of each part."""
     return ...  # write it here
 
 
 check("10.3", largest_in_parts)
 
 # %% [markdown]
-# **10.4** The least time that a kernel can take on a machine, in seconds.
+# **10.4** Return the least time that a kernel can take on a machine, in seconds. `flops` is its number of operations
+# and `size` the number of bytes that it moves; `peak` is the machine's operations per second, and `bandwidth` its bytes
+# per second. All four are positive numbers.
 
 
 # %%
 def least_time(flops, size, peak, bandwidth):
-    """flops: operations; size: bytes; peak: operations a second; bandwidth: bytes a second."""
+    """Return a time in seconds."""
     return ...  # write it here
 
 

@@ -12,14 +12,14 @@
 # ---
 
 # %% [markdown]
-# # 11 · Writing your own op, and proving it
+# # 11 · Writing and testing your own op
 #
 # This notebook shows four ways to extend minigrad: a function of one element, a reduction, a `Function` with your own
 # backward, and a Numba loop inside a `Function`. Each takes a few lines, and each is checked by finite differences
 # (chapters 01 and 04). It takes twenty-five minutes.
 #
-# **One idea:** an op is a function and a rule for its gradient; all else follows. **One bug:** a rule that has lost a
-# term. **One check:** `gradcheck`, in both modes and to the second order.
+# **One idea:** an op is a function with a rule for its gradient; minigrad derives everything else. **One bug:** a rule
+# that lacks a term. **One check:** `gradcheck`, in reverse and forward mode, and for second derivatives.
 
 # %%
 import math
@@ -31,35 +31,35 @@ import minigrad as mg
 # %% [markdown]
 # ## 1. A function of one element
 #
-# The *bent identity* is $b(x) = \frac{\sqrt{x^2 + 1} - 1}{2} + x$: nearly $x/2$ far to the left, nearly $3x/2$ far to
-# the right. Its slope is $\frac{x}{2\sqrt{x^2+1}} + 1$. You say the function, the rule, and in which dtype it
-# computes:
+# The *bent identity* is $b(x) = \frac{\sqrt{x^2 + 1} - 1}{2} + x$. Its derivative is $\frac{x}{2\sqrt{x^2+1}} + 1$,
+# which is close to $\tfrac12$ far to the left and close to $\tfrac32$ far to the right. You specify the function, the
+# VJP rule, and the dtype of the result (`to_float`: integers become floats):
 
 
 # %%
 def bent_rule(g, x):
-    """The incoming gradient times the slope."""
+    """Return the incoming gradient times the derivative."""
     return g * (x / (2.0 * (x * x + 1.0).sqrt()) + 1.0)
 
 
 @mg.elementwise(dtype=mg.rules.to_float, vjp=(bent_rule,), fuse=True)
 def bent(x):
-    """(sqrt(x*x + 1) - 1)/2 + x.  Gradient: x / (2*sqrt(x*x + 1)) + 1."""
+    """Return (sqrt(x*x + 1) - 1)/2 + x.  Gradient: g * (x / (2*sqrt(x*x + 1)) + 1)."""
     return (math.sqrt(x * x + 1) - 1) / 2 + x
 
 
 x = mg.linspace(-4, 4, 101)
-slope = mg.func.vmap(mg.func.grad(bent))(x)
+derivative = mg.func.vmap(mg.func.grad(bent))(x)
 plt.plot(x, bent(x), label="bent(x)")
-plt.plot(x, slope, label="its slope")
+plt.plot(x, derivative, label="derivative")
 plt.legend()
 plt.show()
 
 # %% [markdown]
-# The body is a loop body now. It was compiled for these operands, and will be compiled for others. Broadcasting,
-# strides, float16 and bfloat16, batches and forward mode work without another line. `fuse=True` compiles the rule into
-# one loop as well. It promises that the rule only applies elementwise ops to its arguments; without it, the rule runs
-# op by op:
+# minigrad pastes the body of your function into a loop, and compiles this loop for each combination of dtypes and
+# layouts at its first use. Broadcasting, strides, float16 and bfloat16, `vmap` and forward mode need no further code.
+# `fuse=True` compiles the rule into one loop as well. It promises that the rule applies only elementwise ops to its
+# arguments; without it, the rule runs op by op:
 
 # %%
 print("every second, backwards:", bent(mg.arange(6.0)[::2].flip(0)).tolist())
@@ -68,18 +68,18 @@ value, change = mg.func.jvp(bent, (mg.tensor(1.0),), (mg.tensor(1.0),))
 print("forward mode:", value.item(), change.item())
 
 # %% [markdown]
-# `mg.viz.kernel` shows the op down to the machine: the function, the loop around it, and how wide its arithmetic is. In
-# a notebook you can open LLVM's text and the assembly below. The backward pass is shown in the same way; `fuse=True`
-# made one loop of its rule.
+# `mg.viz.kernel` shows the code of the op at every level: the function, the loop around it, and the number of elements
+# that one instruction processes. In a notebook you can open LLVM's code and the assembly. The page shows the kernel of
+# the rule in the same way; because of `fuse=True`, it is one loop.
 
 # %%
 mg.viz.kernel(bent(mg.Var(x)))
 
 # %% [markdown]
-# ## 2. The proof
+# ## 2. The check
 #
-# `gradcheck` holds the rule to difference quotients, and forward mode to the rule. `gradgradcheck` does the same for
-# the gradient, which is a function as good as any: its rule follows from the ops in `bent_rule`.
+# `gradcheck` compares the rule with finite differences, and forward mode with the rule. `gradgradcheck` does the same
+# for the gradient, because the gradient is a function too: its derivative follows from the ops in `bent_rule`.
 
 # %%
 point = mg.Var([-2.0, -0.5, 0.0, 3.0], dtype=mg.float64)
@@ -89,13 +89,14 @@ print("second order:", bool(mg.testing.gradgradcheck(bent, point)))
 # %% [markdown]
 # ## 3. The bug
 #
-# Somebody copies the rule and loses its last term. The function is fine, it even trains a little.
+# Suppose that somebody copies the rule and forgets its last term. The values are right, and a network with this op may
+# even train a little.
 
 
 # %%
 @mg.elementwise(dtype=mg.rules.to_float, vjp=(lambda g, x: g * x / (2.0 * (x * x + 1.0).sqrt()),))
 def careless(x):
-    """The bent identity, with a rule that has lost the 1."""
+    """Return the bent identity; its rule lacks the 1."""
     return (math.sqrt(x * x + 1) - 1) / 2 + x
 
 
@@ -105,36 +106,37 @@ except mg.testing.GradcheckError as error:
     print(error)
 
 # %% [markdown]
-# The worst element is the third, where $x$ is 0: the rule says 0, the nudge does not. No factor makes one of the other,
-# so a *term* is missing. (The number is not 1 because the incoming gradient is drawn at random; a gradient of ones can
-# hide mistakes.) You can also read the two rules as formulas:
+# The worst element is the third, where $x$ is 0: the rule returns 0, the finite difference is not 0. No factor converts
+# one to the other, so a *term* is missing. (The finite difference is not 1 because the incoming gradient is random; a
+# gradient of ones can hide mistakes.) You can also read the two rules as formulas:
 
 # %%
 for op in (bent, careless):
-    print(op.op.name, "gives x", mg.viz.step(op(mg.Var(1.0))).frames[0].shares[0].text)
+    print(f"{op.op.name}: x receives", mg.viz.step(op(mg.Var(1.0))).frames[0].shares[0].text)
 
 # %% [markdown]
 # ## 4. The saved values
 #
-# The names of a rule's arguments say what is kept until backward: an operand by its name, the result as `y`. If the
-# slope can be said by the result, the operand need not be kept. $e^x$ is its own slope:
+# The names of a rule's arguments specify which values are saved for the backward pass: an operand by its name, the
+# result as `y`. If the derivative can be computed from the result, the operand need not be saved. The derivative of
+# $e^x$ is the result itself:
 
 
 # %%
 @mg.elementwise(dtype=mg.rules.to_float, vjp=(lambda g, y: g * y,))
 def grow(x):
-    """exp(x).  Gradient: g*y."""
+    """Return exp(x).  Gradient: g * y."""
     return math.exp(x)
 
 
 v = mg.Var([0.0, 1.0])
 for result in (bent(v), grow(v)):
-    (kept,) = result.op.saved
-    print(f"{result.op.name} keeps", "its operand" if kept.tolist() == v.tolist() else "its result", kept.tolist())
+    (saved,) = result.op.saved
+    print(f"{result.op.name} saves", "its operand" if saved.tolist() == v.tolist() else "its result", saved.tolist())
 
 # %% [markdown]
-# Two operands need two rules, and broadcasting needs none: what was stretched on the way forward is summed on the way
-# back by the engine.
+# Two operands need two rules. Broadcasting needs no code in the rules: if an operand was broadcast in the forward pass,
+# the engine sums its gradient over the broadcast dims in the backward pass.
 
 
 # %%
@@ -143,20 +145,21 @@ for result in (bent(v), grow(v)):
     vjp=(lambda g, x, centre: 2.0 * g * (x - centre), lambda g, x, centre: -2.0 * g * (x - centre)),
 )
 def squared_distance(x, centre):
-    """(x - centre)**2."""
+    """Return (x - centre)**2."""
     return (x - centre) * (x - centre)
 
 
 points, centre = mg.Var([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]), mg.Var([2.0, 2.0])
 grads = squared_distance(points, centre).sum().backward()
-print("to the points:", grads[points].tolist())
-print("to the centre:", grads[centre].tolist(), "which is the sum over three rows")
+print("with respect to the points:", grads[points].tolist())
+print("with respect to the centre:", grads[centre].tolist(), "which is the sum over three rows")
 
 # %% [markdown]
-# ## 5. A fold
+# ## 5. A reduction
 #
-# A reduction is a function of an accumulator and an element, with the number that it starts from. Threads and vector
-# registers make partial results, so it also says how two of them become one: here by adding, since each is a sum.
+# A reduction is declared by a function of an accumulator and an element, and by an initial value (`identity`). Threads
+# and vector registers compute partial results, so the declaration also has a function that combines two of them. Here
+# it adds, because each partial result is a sum.
 
 
 # %%
@@ -168,33 +171,33 @@ def total(a, b):
     dtype=mg.rules.widen,
     identity="zero",
     combine=total,
-    vjp=(lambda g, x, *, in_shape, dims: 2.0 * x * mg.ones(in_shape, dtype=x.dtype) * unfolded(g, dims, in_shape),),
+    vjp=(lambda g, x, *, in_shape, dims: 2.0 * x * with_dims(g, dims, in_shape),),
 )
 def energy(acc, x):
-    """The sum of squares.  Gradient: 2*g*x."""
+    """Return the sum of squares.  Gradient: 2 * g * x."""
     return acc + x * x
 
 
-def unfolded(g, dims, shape):
-    """g, whose folded dims are gone, with dims of size 1 in their place."""
+def with_dims(g, dims, shape):
+    """Return g with a dim of size 1 for each reduced dim."""
     return g.reshape([1 if d in dims else n for d, n in enumerate(shape)])
 
 
 matrix = mg.Var([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], dtype=mg.float64)
 print("all:", energy(matrix).item(), " by rows:", energy(matrix, 1).tolist())
-print("proved over rows:", bool(mg.testing.gradcheck(lambda m: energy(m, 1), matrix)))
+print("gradcheck by rows:", bool(mg.testing.gradcheck(lambda m: energy(m, 1), matrix)))
 
 # %% [markdown]
-# ## 6. A Function: the backward is yours
+# ## 6. A Function with your own backward
 #
 # Sometimes the gradient that you want is *not* the derivative. The derivative of rounding is 0 wherever it exists. To
-# train through it, you pass the gradient as if rounding were the identity: the *straight-through estimator*. In a
-# `mg.Function` you write both directions.
+# train through it, you pass the gradient on as if rounding were the identity. This is the *straight-through estimator*.
+# In a `mg.Function` you write both the forward and the backward pass.
 
 
 # %%
 class RoundThrough(mg.Function):
-    """Rounds; the gradient passes."""
+    """Round to integers; pass the gradient on unchanged."""
 
     @staticmethod
     def forward(x):
@@ -218,7 +221,8 @@ for _ in range(100):
 print("after training:", w, "which rounds to", w.round().tolist())
 
 # %% [markdown]
-# With `round` alone, `w` would not have moved at all. The check rejects the rule, as it should: it is not a derivative.
+# With `round` alone, `w` would not have changed at all. `gradcheck` rejects the rule, as it should, because the rule is
+# not the derivative.
 
 # %%
 try:
@@ -229,9 +233,10 @@ except mg.testing.GradcheckError as error:
 # %% [markdown]
 # ## 7. A loop in Numba
 #
-# $y_i = r\,y_{i-1} + x_i$: each element needs the one before, which no function of one element can say. Write the loop
-# in Numba, and wrap it: [own_kernel.py](../examples/own_kernel.py) is the whole story, in sixty lines. Its backward is
-# the same loop from the other end, because the transpose of "each needs those before" is "each needs those behind".
+# In $y_i = r\,y_{i-1} + x_i$, each element needs the previous result, so a function of one element cannot express it.
+# Write the loop in Numba, and wrap it in a `Function`; [own_kernel.py](../examples/own_kernel.py) is a complete example
+# in sixty lines. The backward pass is the same loop from the last element to the first. The reason: $y_i$ depends on
+# $x_i$ and all earlier elements, so $\bar x_i$ depends on $\bar y_i$ and all later elements.
 
 # %%
 import numba
@@ -250,7 +255,7 @@ def leak(x, r):
 
 
 class Leak(mg.Function):
-    """A leaky sum along rows."""
+    """Compute a leaky sum along rows."""
 
     @staticmethod
     def forward(x, r):
@@ -271,56 +276,61 @@ print("first order:", bool(mg.testing.gradcheck(lambda x: Leak.apply(x, 0.5).sin
 print("second order:", bool(mg.testing.gradgradcheck(lambda x: Leak.apply(x, 0.5).sin(), rows)))
 
 # %% [markdown]
-# Where an op belongs to minigrad itself, one more place knows it: a row in the table of ops, from which its tests come.
-# [add_an_op.md](../docs/add_an_op.md) says how, and [declare.py](../minigrad/declare/decorators.py) is what read your
-# declarations.
+# An op inside minigrad needs one more entry: a row in the table from which the tests of the ops are generated.
+# [add_an_op.md](../docs/add_an_op.md) describes the steps. The decorators are in
+# [decorators.py](../minigrad/declare/decorators.py).
 #
 # ## Exercises
+#
+# **11.1** The VJP rule of $\log(\cosh x)$. `g` and `x` are tensors of the same shape; return the gradient with respect
+# to `x`. It must be finite for large `x` too.
 
 # %%
 from minigrad.learning.grading import check, hint
 
 
 def log_cosh_rule(g, x):
-    """The rule of log(cosh(x))."""
+    """Return the gradient of log(cosh(x)) with respect to x."""
     return ...  # write it here
 
 
 check("11.1", log_cosh_rule)
 
 # %% [markdown]
-# **11.2** $f(x, w) = w\,x^2 + w^3$. Return both gradients, of `x` and of `w`.
+# **11.2** The VJP rules of $f(x, w) = w\,x^2 + w^3$, element by element. `g`, `x` and `w` are tensors of the same
+# shape. Return a pair: the gradient with respect to `x`, and the gradient with respect to `w`.
 
 
 # %%
 def weighted_rules(g, x, w):
-    """(gradient of x, gradient of w)."""
+    """Return (gradient with respect to x, gradient with respect to w)."""
     return ...  # write it here
 
 
 check("11.2", weighted_rules)
 
 # %% [markdown]
-# **11.3** The rule of $\lVert x \rVert = \sqrt{\sum x_i^2}$ over all elements, from `g`, `x` and the result `y`. At
-# $x = 0$ there is no slope; give 0, not nan.
+# **11.3** The VJP rule of $\lVert x \rVert = \sqrt{\sum x_i^2}$ over all elements. `g` and the result `y` are scalar
+# tensors, and `x` has any shape. Return the gradient with respect to `x`. At $x = 0$ there is no derivative; return 0
+# there, not `nan`.
 
 
 # %%
 def norm_rule(g, x, y):
-    """g is a scalar, x any shape."""
+    """Return the gradient of the norm with respect to x."""
     return ...  # write it here
 
 
 check("11.3", norm_rule)
 
 # %% [markdown]
-# **11.4** A `mg.Function` that gives its operand as it is, and lets no element of the gradient be larger than 1 or
-# smaller than -1.
+# **11.4** A `mg.Function` that returns its operand unchanged, and limits each element of the gradient to the range from
+# -1 to 1. Change `backward`: `g` is a tensor of any shape, and the result has the same shape.
 
 
 # %%
 class ClipGradient(mg.Function):
-    """The identity; the gradient is clipped."""
+    """Return the operand; clip the gradient."""
 
     @staticmethod
     def forward(x):

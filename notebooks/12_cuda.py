@@ -14,10 +14,11 @@
 # %% [markdown]
 # # 12 · Kernels for a GPU, without a GPU
 #
-# A GPU runs one function many times at once. This notebook writes such functions, from the smallest to a tiled matrix
-# product, and runs them in minigrad's simulator: Python that runs the very text a GPU would be given, thread by thread,
-# and raises an error for mistakes that a GPU makes in silence. It takes about half an hour; change the cells. With a
-# GPU, set `MINIGRAD_CUDA=real` before the start, and leave out the cells with mistakes.
+# A GPU runs one function in many threads at once. Such a function is called a *kernel*. In this notebook you write
+# kernels, from a simple one to a tiled matrix product, and run them in minigrad's simulator. The simulator is a Python
+# program that executes the same kernel text as a GPU, thread by thread. It raises an error for mistakes that a GPU does
+# not report. It takes about half an hour; change the cells. If you have a GPU, set `MINIGRAD_CUDA=real` before you
+# start Jupyter, and skip the cells with mistakes.
 
 # %%
 import os
@@ -29,11 +30,12 @@ if os.environ.get("MINIGRAD_CUDA") != "real":
 print("device:", mg.cuda.get_device_name())
 
 # %% [markdown]
-# ## 1. Map: a thread for each element
+# ## 1. Map: one thread per element
 #
-# Threads come in *blocks*, blocks in a *grid*. Each thread knows where it is: `cuda.threadIdx.x` in its block,
-# `cuda.blockIdx.x` for its block, `cuda.blockDim.x` for the size of blocks. From these it makes the number of the
-# element that it works on. Tensors arrive as pointers to their first elements, sizes as integers.
+# Threads are grouped into *blocks*, and blocks into a *grid*. In a kernel, `cuda.threadIdx.x` is the index of the
+# thread in its block, `cuda.blockIdx.x` the index of the block, and `cuda.blockDim.x` the number of threads per block.
+# From these, each thread computes the index of the element that it works on. The kernel receives tensors as pointers to
+# their first elements, and sizes as integers. `square[3, 4]` launches 3 blocks of 4 threads.
 
 
 # %%
@@ -50,8 +52,9 @@ square[3, 4](x, out, 10)
 print(out.tolist())
 
 # %% [markdown]
-# Three blocks of four threads are twelve, two more than there are elements: hence `if i < n`. A GPU would write beyond
-# the end, into whatever lies there. The simulator says who did it.
+# Three blocks of four threads are twelve threads, two more than there are elements. This is the reason for `if i < n`.
+# Without it, a GPU would write beyond the end of the tensor, into other memory. The simulator raises an error that
+# names the thread:
 
 
 # %%
@@ -69,9 +72,9 @@ except mg.KernelError as error:
 # %% [markdown]
 # ## 2. Grid-stride: any grid for any length
 #
-# A thread may do more than one element: it goes on in steps as long as the whole grid. Neighbouring threads then read
-# neighbouring elements at every step, which the memory of a GPU serves with one access for 32 threads. All of
-# minigrad's elementwise kernels are loops like this one.
+# A thread may process more than one element: after each element it moves ahead by the number of threads in the grid.
+# Neighbouring threads then read neighbouring elements at every step, and the GPU reads the memory for 32 threads with
+# few accesses. All of minigrad's elementwise kernels are loops like this one.
 
 
 # %%
@@ -91,56 +94,57 @@ for blocks, threads in ((1, 1), (2, 2), (5, 32)):
 # %% [markdown]
 # ## 3. Shared memory: threads of a block work together
 #
-# A sum needs more than one element at a time. Threads of a block have a little fast memory in common, and a barrier,
-# `cuda.syncthreads()`, at which each waits until all have come. Here a block adds up a tree: in each step, half of the
-# threads that are left add what the other half has.
+# For a sum, threads must exchange values. The threads of a block share a small, fast *shared memory*. They also have a
+# *barrier*, `cuda.syncthreads()`, at which each thread waits until all threads of the block have reached it. Here a
+# block adds its elements in a tree: in each step, the first half of the active threads add the values of the second
+# half.
 
 
 # %%
 @mg.cuda.kernel
 def sum_of_block(x, out, n):
     t = cuda.threadIdx.x  # noqa: F821
-    room = cuda.shared.array(64, np.float32)  # noqa: F821
-    room[t] = x[t] if t < n else np.float32(0)  # noqa: F821
+    shared = cuda.shared.array(64, np.float32)  # noqa: F821
+    shared[t] = x[t] if t < n else np.float32(0)  # noqa: F821
     cuda.syncthreads()  # noqa: F821
     half = 32
     while half > 0:
         if t < half:
-            room[t] += room[t + half]
+            shared[t] += shared[t + half]
         cuda.syncthreads()  # noqa: F821
         half //= 2
     if t == 0:
-        out[0] = room[0]
+        out[0] = shared[0]
 
 
 numbers = mg.arange(60, dtype="float32", device="cuda")
 total = mg.empty(1, dtype="float32", device="cuda")
 sum_of_block[1, 64](numbers, total, 60)
-print("sum of 0 .. 59:", total.item(), "and", 59 * 60 / 2)
+print("sum of 0 to 59:", total.item(), "expected:", 59 * 60 / 2)
 
 # %% [markdown]
 # ## 4. A race, and how the simulator finds it
 #
-# This is the same kernel without the barrier inside the loop. A thread may read an element that its neighbour has not
-# written yet, or has written too early. On a GPU this is right most of the time, since 32 threads often go in step. The
-# simulator remembers for each element who was there since the last barrier: two threads, one of them writing, are an
-# error.
+# This is the same kernel without the barrier inside the loop. A thread may read an element that another thread has not
+# written yet, or has already overwritten. On a GPU, the result is right most of the time, because groups of 32 threads
+# (*warps*) often run in step. The simulator records for each element which threads have accessed it since the last
+# barrier. If two threads access the same element and one of them writes, it raises an error.
 
 
 # %%
 @mg.cuda.kernel
 def sum_with_a_race(x, out, n):
     t = cuda.threadIdx.x  # noqa: F821
-    room = cuda.shared.array(64, np.float32)  # noqa: F821
-    room[t] = x[t] if t < n else np.float32(0)  # noqa: F821
+    shared = cuda.shared.array(64, np.float32)  # noqa: F821
+    shared[t] = x[t] if t < n else np.float32(0)  # noqa: F821
     cuda.syncthreads()  # noqa: F821
     half = 32
     while half > 0:
         if t < half:
-            room[t] += room[t + half]
+            shared[t] += shared[t + half]
         half //= 2
     if t == 0:
-        out[0] = room[0]
+        out[0] = shared[0]
 
 
 try:
@@ -169,9 +173,10 @@ except mg.KernelError as error:
 # %% [markdown]
 # ## 5. Matrix product in tiles
 #
-# Each element of `a @ b` needs a row and a column. Read from the device's memory for each element, every number is read
-# as often as the matrix is wide. With tiles, a block of 4 x 4 threads fetches a piece of `a` and one of `b` into shared
-# memory, and each number that was fetched is used four times. Tiles of real kernels are 64 or 128 wide.
+# Each element of `a @ b` needs a row of `a` and a column of `b`. If each thread reads both from the device's memory,
+# every element of `a` is read once for each column of `b`. With tiles, a block of 4 x 4 threads copies a 4 x 4 part of
+# `a` and of `b` into shared memory, and then uses each copied element four times. Tiles of real kernels have 64 or 128
+# rows and columns.
 
 
 # %%
@@ -201,17 +206,18 @@ left = mg.arange(m * k, dtype="float32", device="cuda").reshape(m, k)
 right = mg.arange(k * n, dtype="float32", device="cuda").reshape(k, n)
 product = mg.empty(m, n, dtype="float32", device="cuda")
 matmul[(2, 2), (4, 4)](left, right, product, m, k, n)
-print("as the CPU's:", bool((product.cpu() == left.cpu() @ right.cpu()).all()))
+print("equal to the CPU's product:", bool((product.cpu() == left.cpu() @ right.cpu()).all()))
 
 # %% [markdown]
-# Both barriers are needed: the first, so that nobody uses a tile before it is whole; the second, so that nobody fetches
-# the next tile while others still use this one. Take one away and run the cell.
+# Both barriers are needed. Because of the first, no thread uses a tile before all of its elements are copied. Because
+# of the second, no thread copies the next tile while other threads still use this one. Remove one of them and run the
+# cell.
 #
 # ## 6. The output of the compiler
 #
-# PTX is the language that NVIDIA's compiler writes for a family of GPUs; the driver or an assembler turns it into
-# machine code. `ld.global` reads the device's memory, `st.shared` writes shared memory, `bar.sync` is the barrier,
-# `fma` multiplies and adds at once. Compiling needs no GPU, but the package numba-cuda.
+# PTX is the intermediate language of NVIDIA's compiler; the driver or an assembler translates it to machine code.
+# `ld.global` reads the device's memory, `st.shared` writes shared memory, `bar.sync` is the barrier, and `fma`
+# multiplies and adds in one instruction. Compiling needs the package numba-cuda, but no GPU.
 
 # %%
 try:
@@ -225,13 +231,13 @@ except mg.KernelError as error:
 # %% [markdown]
 # ## 7. minigrad's own kernels
 #
-# An op is declared once, as a function of numbers; each backend writes its loop around it. `docs/cuda.md` has the loops
-# of both side by side, and for any op and dtype the command line prints them:
+# An op is declared once, as a function of numbers; each backend writes its own loop around this function.
+# `docs/cuda.md` shows the loops of both backends side by side. The command line prints them for any op:
 #
 #     python -m minigrad kernel mul
 #     python -m minigrad kernel mul --device cuda
 #
-# Everything else works as on the CPU, with gradients.
+# Everything else works as on the CPU, including gradients:
 
 # %%
 w = mg.Var([1.0, 2.0, 3.0], device="cuda")
@@ -244,21 +250,25 @@ print("gradient on", w.grad.device, "is", w.grad.tolist())
 #
 # ## Exercises
 #
-# The grader runs your kernels with grids and lengths of its own; what the simulator has to say is what you read.
+# The grader runs your kernels with various grids and lengths, and shows you the errors of the simulator.
+#
+# **12.1** Return the number of blocks of `threads` threads that is needed so that each of `n` elements has its own
+# thread. `n >= 0` and `threads > 0` are integers; the result is an integer, and 0 for `n = 0`.
 
 # %%
 from minigrad.learning.grading import check, hint
 
 
 def blocks_for(n, threads):
-    """How many blocks of so many threads have a thread for each of n elements; 0 for none."""
+    """Return the number of blocks."""
     return ...  # write it here
 
 
 check("12.1", blocks_for)
 
 # %% [markdown]
-# **12.2** Write the elements of `x` backwards into `out`, for any grid, by strides of the grid.
+# **12.2** Write the `n` elements of `x` into `out` in reverse order. The kernel must work for any grid, so use a
+# grid-stride loop as in section 2.
 
 
 # %%
@@ -270,8 +280,8 @@ def backwards(x, out, n):
 check("12.2", backwards)
 
 # %% [markdown]
-# **12.3** The largest of `n` numbers, at most 16 of them, by one block of 16 threads and a tree in shared memory. Mind
-# the barriers. (`np.float32(-np.inf)` is less than every number.)
+# **12.3** Write the largest of the `n` elements of `x` into `out[0]`. `n` is at most 16, and the kernel runs as one
+# block of 16 threads. Use a tree in shared memory, with barriers. (No float32 is less than `np.float32(-np.inf)`.)
 
 
 # %%
@@ -283,9 +293,9 @@ def largest(x, out, n):
 check("12.3", largest)
 
 # %% [markdown]
-# **12.4** Each thread should write the mean of its left neighbour, itself and its right neighbour, in one block of up
-# to 16 threads; at both ends an element stands for the neighbour that is not there. This kernel works in place, and so
-# it has a race. Mend it.
+# **12.4** In one block of up to 16 threads, each thread should replace its element of `x` by the mean of three
+# elements: the left neighbour, the element itself and the right neighbour. At both ends, the element itself replaces
+# the missing neighbour. This kernel works in place, so it has a race. Fix it.
 
 
 # %%

@@ -14,12 +14,13 @@
 # %% [markdown]
 # # A1 · The precision microscope
 #
-# Your formula is right, your gradient is right, and the number is wrong. A computer keeps a few digits of each number
-# and throws the rest away, thousands of times a second. Mostly that is harmless. Here you see where it is not: the same
-# graph in float64, float32, float16 and bfloat16, with the lost digits as colours. It takes twenty minutes.
+# Your formula is right and your gradient is right, but the result is wrong. A computer stores a limited number of
+# digits of each result and rounds the rest away. Usually this is harmless. In this appendix you see where it is not:
+# the same graph in float64, float32, float16 and bfloat16, with the lost digits as colours. It takes twenty minutes.
 #
-# **One idea:** rounding costs almost nothing, and subtracting two nearly equal numbers shows what it has cost. **One
-# bug:** a variance that is negative. **One check:** data that are moved keep their variance.
+# **One idea:** a rounding error is small, but subtracting two nearly equal numbers makes it large relative to the
+# result. **One bug:** a variance that is negative. **One check:** adding a constant to the data does not change their
+# variance.
 
 # %%
 import math
@@ -40,7 +41,7 @@ WIDTHS = {"float64": (11, 52), "float32": (8, 23), "float16": (5, 10), "bfloat16
 
 
 def anatomy(value, dtype):
-    """Sign, exponent and fraction of a number as bits, and the number that they stand for."""
+    """Return the sign, exponent and fraction of a number as bits, and the number that they represent."""
     exponent, fraction = WIDTHS[dtype]
     x = mg.tensor(value, dtype=dtype)
     whole = int(x.numpy().reshape(1).view(f"u{x.dtype.itemsize}")[0])
@@ -54,11 +55,12 @@ for dtype in WIDTHS:
     print(f"{dtype:8}  {sign} {exponent:11} {shown:23}  {got!r}")
 
 # %% [markdown]
-# A tenth has no end in base 2, as a third has none in base 10, so each dtype stores a neighbour of it. Two numbers sum
-# a dtype up. The *fraction* says how many digits there are: the distance from 1 to the next number is called **eps**.
-# The *exponent* says how large and small numbers may be. Python and NumPy compute with float64, neural networks with
-# float32, and large ones with **half precision**, which takes two bytes per number: float16 has more digits (3.3) and a
-# small range; bfloat16 has 2.4 digits and the range of float32.
+# In base 2, a tenth has infinitely many digits, like a third in base 10. So each dtype stores the nearest number that
+# it can represent. Two properties describe a dtype. The width of the *fraction* determines the number of digits: the
+# distance from 1 to the next larger number is called **eps**. The width of the *exponent* determines how large and how
+# small numbers can be. Python and NumPy compute with float64, neural networks with float32, and large networks with
+# **half precision**, which needs two bytes per number: float16 has 3.3 digits and a small range; bfloat16 has 2.4
+# digits and the range of float32.
 
 # %%
 print("dtype          eps  digits   largest  smallest*")
@@ -68,10 +70,9 @@ for dtype, (exponent, fraction) in WIDTHS.items():
     print(f"{dtype:8} {eps:9.2g} {(fraction + 1) * math.log10(2):7.1f} {largest:9.3g} {smallest:9.3g}")
 
 # %% [markdown]
-# (* with all of its digits. Below that, the exponent stays and the fraction runs out of leading ones: digits go one by
-# one, until there is 0.) So the numbers of a dtype are dense near 0 and sparse far from it: with each power of two the
-# gaps double. The important quantity is the gap *relative* to the number, and it is about one eps everywhere in
-# between.
+# (* with full precision. Smaller numbers have fewer digits, down to 0.) So the numbers of a dtype are dense near 0 and
+# sparse far from it: with each power of two, the gaps double. The important quantity is the gap *relative* to the
+# number. It is between half an eps and one eps for all numbers with full precision:
 
 # %%
 x = np.logspace(-8, 4.8, 1000)
@@ -87,15 +88,14 @@ plt.show()
 # %% [markdown]
 # ## 2. The microscope
 #
-# Rounding to the nearest number is off by at most half a gap: half an eps. `mg.viz.precision(f, x)` runs `f` in
-# float64, then in three smaller dtypes, and draws the graph once, with a row for each of them. Errors are relative, of
-# the worst element, and counted in eps of the dtype:
+# Rounding to the nearest number has an error of at most half a gap: half an eps. `mg.viz.precision(f, x)` runs `f` in
+# float64, then in three smaller dtypes, and draws the graph once, with a row per dtype. The errors are relative errors
+# of the worst element, in units of the dtype's eps:
 #
-# * **own** is the error that arose in this box: the distance of its result from the float64 result *for the same
-#   operands*;
-# * **all** is the distance from the float64 run: the error that arose here, and the error of the operands.
+# * **own** is the error of this op alone: the distance of its result from the float64 result *for the same operands*;
+# * **all** is the distance from the float64 run: the error of this op and of all ops before it.
 #
-# First, something harmless: products, and a sum of positive numbers.
+# First, a harmless function: products, and a sum of positive numbers.
 
 
 # %%
@@ -107,18 +107,19 @@ def polynomial(x):
 mg.viz.precision(polynomial, 0.1)
 
 # %% [markdown]
-# The first error is at the top: no dtype has a tenth, so the input is rounded before anything has begun. Every **own**
-# is at most 0.5, as promised. And **all** stays small: a product adds the relative errors of its operands, and a sum of
-# positive numbers has no more than the larger of them. Printed, the microscope is a table, and says what it found:
+# The first error is at the top: no dtype can represent a tenth, so the input is already rounded. Every **own** is at
+# most 0.5, as expected. **all** remains small: the relative error of a product is about the sum of the relative errors
+# of its operands, and that of a sum of positive numbers is at most the larger of the two. `print` shows the same values
+# as a table with a summary:
 
 # %%
 print(mg.viz.precision(polynomial, 0.1))
 
 # %% [markdown]
-# ## 3. Where digits go
+# ## 3. Cancellation
 #
-# Now something that looks as harmless: how much longer is the side of a square of area $x + 1$ than that of one of area
-# $x$?
+# The next function looks equally harmless: how much longer is the side of a square of area $x + 1$ than the side of a
+# square of area $x$?
 
 
 # %%
@@ -129,14 +130,15 @@ def difference(x):
 mg.viz.precision(difference, 1000.0)
 
 # %% [markdown]
-# Look at `sub`. Its **own** error is 0: the difference of two floats, of which none is more than twice the other, is
-# *exact*. And it is the box where all is lost. The operands are 31.6386 and 31.6228, in float32 each off by less than
-# 0.000001. The leading digits are equal and cancel, so what is left is small, and the errors are as large as before.
-# Relative to the small result they are 355 eps: nearly three digits of seven are gone. bfloat16 has two digits and
-# keeps none: 1001 is not even one of its numbers, and both roots are equal.
+# Look at `sub`. Its **own** error is 0: the difference of two floats is *exact* if neither is more than twice the
+# other. Yet this is the op where the digits are lost. The operands are 31.6386 and 31.6228; in float32, each has an
+# error of less than 0.000001. The leading digits are equal and cancel, so the result is small, but the errors are as
+# large as before. Relative to the small result they are 355 eps: nearly three of seven digits are lost. bfloat16 has
+# two digits and loses both: it cannot represent 1001, so the two roots are equal.
 #
-# This is **cancellation**. Subtracting does not make the error; it *shows* it. So the fix is not a better subtraction,
-# but a formula without a subtraction. Multiply and divide by the sum of the roots:
+# This is called **cancellation**. The subtraction does not make the error; it makes an earlier error large relative to
+# the result. So the fix is not a better subtraction, but a formula without a subtraction. Multiply and divide by the
+# sum of the roots:
 #
 # $$\sqrt{x+1} - \sqrt{x} = \frac{(x + 1) - x}{\sqrt{x+1} + \sqrt{x}} = \frac{1}{\sqrt{x+1} + \sqrt{x}}$$
 
@@ -149,12 +151,13 @@ def rewritten(x):
 print(mg.viz.precision(rewritten, 1000.0))
 
 # %% [markdown]
-# The same roots with the same errors, and all of the digits, in bfloat16 too.
+# The roots have the same errors as before, but the result has all of its digits, in bfloat16 too.
 #
 # ## 4. The bug
 #
-# Fifty rods were cut to a metre, and measured in millimetres. How far do they spread? The variance is the mean of the
-# squares minus the square of the mean, says the textbook, and needs one pass over the data. Its root is the spread.
+# Fifty rods were cut to a length of one metre, and measured in millimetres. How much do their lengths vary? Many
+# textbooks compute the variance as the mean of the squares minus the square of the mean, because this needs only one
+# pass over the data. Its root is the standard deviation.
 
 # %%
 rods = 1000.0 + 0.05 * mg.arange(50, dtype="float64").sin()
@@ -166,59 +169,59 @@ def variance(x):
     return (x * x).mean() - mean * mean
 
 
-print("float64: variance", round(variance(rods).item(), 6), " spread", round(variance(rods).sqrt().item(), 4))
-print("float32: variance", variance(rods.float()).item(), " spread", variance(rods.float()).sqrt().item())
+print("float64: variance", round(variance(rods).item(), 6), " deviation", round(variance(rods).sqrt().item(), 4))
+print("float32: variance", variance(rods.float()).item(), " deviation", variance(rods.float()).sqrt().item())
 
 # %% [markdown]
-# A variance is a mean of squares, so it cannot be negative. float32 has seven digits, and the rods differ in the fifth,
-# so seven digits should be enough. Use the precision view.
+# A variance is a mean of squares, so it cannot be negative. float32 has seven digits, and the lengths of the rods
+# differ in the fifth digit, so seven digits should be enough. Look at the single ops:
 
 # %%
 mg.viz.precision(variance, rods)
 
 # %% [markdown]
-# Two numbers near a million are subtracted, and the answer is 0.00125. In float32, the gaps at a million are 0.06: the
-# answer is lost before `sub` sees it. (In float16 there is no million, so `mul` is already infinite.) Subtract *first*,
-# while the numbers are small, and square afterwards:
+# `sub` subtracts two numbers near a million, and the correct result is 0.00125. In float32, the gaps near a million are
+# 0.06, so the result is already lost in the operands. (The largest number of float16 is 65504, so there `mul` is
+# infinite.) Subtract *first*, while the numbers are small, and square afterwards:
 
 
 # %%
-def mended(x):
+def fixed(x):
     """E[(x - E[x])**2]"""
     away = x - x.mean()
     return (away * away).mean()
 
 
-print(mg.viz.precision(mended, rods))
+print(mg.viz.precision(fixed, rods))
 
 # %% [markdown]
-# In float32 the variance is right to four digits. There is a `sub` again, and its worst element has no digit left. But
-# look at what came in: the *inputs* were rounded, to multiples of 0.00006 mm, and how far a rod is from the mean, if
-# that is 0.0002 mm, cannot be known much better than that from rounded lengths. No formula brings back what the data
-# have lost: for a half, all of these rods are a metre long. So there are two kinds of loss:
+# In float32, the variance is now right to four digits. There is a `sub` again, and its worst element has hardly a
+# correct digit. But this error comes from the *inputs*, which were rounded to multiples of 0.00006 mm. If a rod differs
+# from the mean by 0.0002 mm, this difference cannot be much more exact than the rounded lengths. No formula can restore
+# digits that the data do not have: in float16, all of these rods have the same length. So there are two kinds of loss:
 #
-# * the **method** loses digits that the data have: rewrite it. The first variance did that.
-# * the **problem** needs digits that the data lack: keep more of them, or subtract the metre before you round.
+# * the **method** loses digits that the data have, like the first variance: rewrite it;
+# * the **problem** needs digits that the data do not have: store more digits, or subtract the metre before you round.
 #
 # ### The check
 #
-# How would you have found it without float64? By something that must hold: moved data keep their variance. Move by a
-# number that costs no rounding, and nothing may change.
+# How can you find such a bug without float64? Use a property that must hold: adding a constant to the data does not
+# change their variance. If the additions are exact, the result must not change at all.
 
 # %%
-small = mg.from_numpy(np.round(64 * np.sin(np.arange(50.0) / 4)).astype(np.float32))  # whole numbers
-for f in (variance, mended):
+small = mg.from_numpy(np.round(64 * np.sin(np.arange(50.0) / 4)).astype(np.float32))  # integers
+for f in (variance, fixed):
     found = [f(small + shift).item() for shift in (0.0, 1024.0, 65536.0)]
     print(f"{f.__name__:8} moved by 0, 1024 and 65536:", [round(v, 1) for v in found])
 
 # %% [markdown]
 # ## 5. A million small errors
 #
-# One rounding is harmless. What about a million? Add a tenth to a running total, again and again. Once the total is
-# large, its gaps are wider than a fifth, and a tenth more rounds back to where it was:
+# One rounding is harmless, but a million of them may not be. Add a tenth to a running total many times. Once the gaps
+# at the total are wider than a fifth, the sum of the total and a tenth rounds back to the total:
 
 # %%
-half = np.cumsum(np.full(4096, 0.1, np.float16))  # NumPy's cumsum keeps the total in the dtype
+half = np.cumsum(np.full(4096, 0.1, np.float16))  # NumPy's cumsum stores the total in the same dtype
 single = np.cumsum(np.full(1_000_000, 0.1, np.float32))
 plt.plot(half, label="float16, one by one")
 plt.plot(0.1 * np.arange(1, 4097), "--", label="right")
@@ -227,26 +230,25 @@ plt.show()
 print("4096 tenths in float16:", half[-1], " a million in float32:", single[-1])
 
 # %% [markdown]
-# The total of float16 stops at 256, where the gaps are 0.25. That of float32 goes on, and is off by one percent: its
-# million errors all have the same sign for long stretches. What does minigrad do?
+# The total in float16 stops at 256, where the gaps are 0.25. The total in float32 grows further, but its error is one
+# percent, because long series of its rounding errors have the same sign. Compare minigrad's sums:
 
 # %%
 print("4096 tenths in float16:", mg.full((4096,), 0.1, dtype="float16").sum().item())
 print("a million in float32:  ", mg.full((1_000_000,), 0.1).sum().item())
 
 # %% [markdown]
-# The elements have half precision, but the *total* does not. Sums of float16 and bfloat16 are computed in float32, sums
-# of float32 in float64, and each is rounded once at the end. Widening every element would cost time, so in long sums
-# eight vectors are added in float32 before they are widened. The first lines of
-# [short.py](../minigrad/kernels/cpu/short.py) state how large the error can be. That is why **own** of `sum` and `mean`
-# is at most 0.5 in the tables above. This holds within one op. A `for` loop of yours that adds tensors rounds each
-# time.
+# The elements have half precision, but the *total* does not. minigrad computes sums of float16 and bfloat16 in float32,
+# and sums of float32 in float64. It rounds the result once, at the end. Converting every element would take time, so in
+# long float32 sums, eight vectors are added in float32 before they are converted. The first lines of
+# [short.py](../minigrad/kernels/cpu/short.py) state how large the error can be. For this reason, **own** of `sum` and
+# `mean` is at most 0.5 in the tables above. This holds within one op. A `for` loop that adds tensors rounds each time.
 #
 # ## 6. Gradients that are too small for their dtype
 #
-# Networks are trained in half precision, since these numbers are twice as fast to move. But gradients are small
-# numbers. Here all data are exact in float16, and so is the answer. Pass the *gradient function* to `mg.viz.precision`:
-# the backward pass consists of ops like any other.
+# Networks are often trained in half precision, because these numbers need half of the memory traffic. But gradients can
+# be very small. In this example, all data and the correct gradient can be represented exactly in float16. Pass the
+# *gradient function* to `mg.viz.precision`; the backward pass consists of ordinary ops:
 
 # %%
 x = mg.tensor([1.0, 2.0, 3.0, 4.0]) / 1024
@@ -255,9 +257,9 @@ w = mg.tensor(0.5)
 
 
 def loss(w, x, target):
-    """The mean square of what is missing."""
-    miss = w * x - target
-    return (miss * miss).mean()
+    """Return the mean of the squared errors."""
+    error = w * x - target
+    return (error * error).mean()
 
 
 print(mg.viz.precision(mg.func.grad(loss), w, x, target))
@@ -278,8 +280,8 @@ def scaled(w, x, target):
 print(str(mg.viz.precision(mg.func.grad(scaled), w, x, target, dtypes=["float16"])).splitlines()[-1])
 
 # %% [markdown]
-# Exact: $-0.00244 / 16384$ is the gradient. This is *loss scaling*. Scale too much, and the gradient is `inf`; so
-# training programs double the scale until that happens, and then halve it.
+# The gradient $-0.00244 / 16384$ is exact. This method is called *loss scaling*. If the scale is too large, the
+# gradient is `inf`; so training programs double the scale until this happens, and then halve it.
 #
 # | | float16 | bfloat16 |
 # |---|---|---|
@@ -288,49 +290,51 @@ print(str(mg.viz.precision(mg.func.grad(scaled), w, x, target, dtypes=["float16"
 # | needs loss scaling | yes | no |
 #
 # The precision view runs the function on special values that record each op. For every op, the same op runs in float64
-# twice: once on the rounded operands, and once on the operands of the float64 run. The code is one page: see `Rough` in
+# twice: once on the rounded operands, and once on the operands of the float64 run. The code is short: see `Rough` in
 # [precision.py](../minigrad/diagnostics/precision.py).
 #
 # ## Exercises
 #
-# `hint("A1.1")` gives a hint, and asked again a larger one.
+# `hint("A1.1")` prints a hint; a second call prints a larger one.
 #
-# **A1.1** How far is it from `x` to the next larger float, for a dtype with so many bits of fraction? `x` is positive,
-# and large enough to have all of its digits.
+# **A1.1** Return the distance from `x` to the next larger float of a dtype whose fraction has `fraction` bits. `x` is a
+# positive float that the dtype can represent with full precision; the result is a float.
 
 # %%
 from minigrad.learning.grading import check, hint
 
 
 def gap(x, fraction):
-    """For x = 1.0 and fraction = 23 it is 2.0**-23."""
+    """Return the distance; for x = 1.0 and fraction = 23 it is 2.0**-23."""
     return ...  # write it here
 
 
 check("A1.1", gap)
 
 # %% [markdown]
-# **A1.2** Compute $1 - \cos x$ for a tensor, with all the digits that its dtype has, also near 0, and so that gradients
-# flow. (A formula from school: $\cos 2a = 1 - 2 \sin^2 a$.)
+# **A1.2** Compute $1 - \cos x$ for each element of a float tensor `x` of any shape, with all digits of its dtype, also
+# near 0. The function must be differentiable, so use minigrad's ops. (A formula from school:
+# $\cos 2a = 1 - 2 \sin^2 a$.)
 
 
 # %%
 def one_minus_cos(x):
-    """1 - cos(x)"""
+    """Return 1 - cos(x)."""
     return ...  # write it here
 
 
 check("A1.2", one_minus_cos)
 
 # %% [markdown]
-# **A1.3** Add up `numbers`, a list of positive NumPy numbers of one dtype (float16 or float32), so well that the total
-# is right to two eps, however many there are. You may use a wider dtype, as minigrad does. Or, more fun, a second
-# number of the same dtype that remembers what the last addition lost: that is `(total - new_total) + number`.
+# **A1.3** Add `numbers`, a list of positive NumPy numbers of one dtype (float16 or float32). Return the total with a
+# relative error of at most two eps of the dtype, for lists of any length. You may use a wider dtype, as minigrad does.
+# More interesting is a second number of the same dtype that stores the error of the last addition,
+# `(total - new_total) + number`, and is added to the next number.
 
 
 # %%
 def careful_sum(numbers):
-    """The sum."""
+    """Return the sum."""
     return ...  # write it here
 
 
@@ -343,7 +347,7 @@ check("A1.3", careful_sum)
 
 # %%
 def unscaled_gradient(loss, w, scale):
-    """A float32 tensor of the shape of w."""
+    """Return the gradient, a float32 tensor of the shape of w."""
     return ...  # write it here
 
 

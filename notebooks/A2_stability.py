@@ -14,14 +14,14 @@
 # %% [markdown]
 # # A2 · Stability
 #
-# Training went well for an hour, and then the loss was `nan`. Somewhere a number grew too large for its dtype, or so
-# small that it became 0. This appendix shows where that happens in the functions that everybody uses, and the stable
-# formula for each of them. It takes twenty-five minutes. Read [A1](A1_precision.ipynb) first: there digits are lost,
-# here entire numbers.
+# Training went well for an hour, and then the loss was `nan`. Somewhere a number became too large for its dtype, or so
+# small that it was rounded to 0. This appendix shows where that happens in common functions, and the stable formula for
+# each of them. It takes twenty-five minutes. Read [A1](A1_precision.ipynb) first: A1 is about lost digits, this
+# appendix about numbers that are lost completely.
 #
-# **One idea:** an answer may be harmless while a piece of the formula is not; a stable form has no piece that is larger
-# than it needs to be, and then its gradient is stable too. **One bug:** a loss that turns into `nan` because the model
-# is *right*. **One check:** the gradient where it used to break, held to one that needs no logarithm.
+# **One idea:** an intermediate value can overflow although the result is small; in a stable formula, no intermediate
+# value is larger than necessary, and then its gradient is stable too. **One bug:** a loss that becomes `nan` because
+# the model is *right*. **One check:** the gradient where it was `nan`, compared with a formula without a logarithm.
 
 # %%
 import math
@@ -34,10 +34,10 @@ import minigrad as mg
 F = mg.nn.functional
 
 # %% [markdown]
-# ## 1. The window of exp
+# ## 1. The range of exp
 #
-# Nothing in a network grows as `exp` does. Each dtype has a window: above it there is `inf`, below it 0, and just above
-# the 0 there are numbers that have lost some of their digits.
+# No other common function grows as fast as `exp`. For each dtype there is a range of arguments: above it, `exp` is
+# `inf`; below it, `exp` is 0; and just above the lower end, the results have lost some of their digits.
 
 # %%
 print("dtype     exp is 0 below  | few digits below |  inf above")
@@ -49,14 +49,14 @@ x = mg.tensor([88.7, 88.8, -87.0, -104.0])
 print(x.exp().tolist())
 
 # %% [markdown]
-# (bfloat16 has the window of float32.) What `inf` and 0 do next is worse: $\infty - \infty$, $\infty / \infty$ and
-# $0 \cdot \infty$ are `nan`, "not a number", and whatever touches `nan` is `nan`.
+# (bfloat16 has about the same range as float32.) The consequences of `inf` and 0 are worse: $\infty - \infty$,
+# $\infty / \infty$ and $0 \cdot \infty$ are `nan`, "not a number", and almost every operation on `nan` returns `nan`.
 #
 # ## 2. The sum of exponentials, and its gradient
 #
-# Wherever a network decides between classes, there is $\log \sum_i e^{z_i}$ of its scores $z$. It is a smooth maximum:
-# for scores of 100, 99 and 98 it is a little above 100. Not a large number. The microscope of A1 finds the piece that
-# is:
+# The loss of a network that chooses between classes contains $\log \sum_i e^{z_i}$ of its scores $z$ (*logsumexp*). It
+# is a smooth maximum: for scores of 100, 99 and 98 it is a little above 100, which is not a large number. The precision
+# view of A1 finds the intermediate value that is too large:
 
 
 # %%
@@ -67,8 +67,8 @@ def by_the_book(z):
 mg.viz.precision(by_the_book, [100.0, 99.0, 98.0], dtypes=["float32"])
 
 # %% [markdown]
-# Take the largest score $m$ out of the sum: $\log \sum_i e^{z_i} = m + \log \sum_i e^{z_i - m}$, for any $m$. Now every
-# exponent is at most 0, one of them is 0, and the sum is between 1 and the number of classes.
+# For any $m$, $\log \sum_i e^{z_i} = m + \log \sum_i e^{z_i - m}$. Choose the largest score as $m$. Then every exponent
+# is at most 0, one of them is 0, and the sum is between 1 and the number of classes.
 
 
 # %%
@@ -80,8 +80,8 @@ def shifted(z):
 print(mg.viz.precision(shifted, [100.0, 99.0, 98.0], dtypes=["float32"]))
 
 # %% [markdown]
-# The gradient of a formula is computed from its pieces. So look at what the way back gives, for large scores and for
-# very negative ones:
+# The backward pass uses the intermediate values of the formula. Compare the gradients for large scores and for very
+# negative scores:
 
 # %%
 for scores in ([100.0, 99.0, 98.0], [-200.0, -201.0, -202.0]):
@@ -92,18 +92,19 @@ for scores in ([100.0, 99.0, 98.0], [-200.0, -201.0, -202.0]):
         print(f"{f.__name__:11} {value.item():9.3f}  gradient {[round(g, 4) for g in z.grad.tolist()]}")
 
 # %% [markdown]
-# By the book, `exp` has the slope $\infty$, `log` has the slope $1/\infty$, and the chain rule multiplies them. The
-# true gradient is tame: it is the *softmax*, $e^{z_i} / \sum_j e^{z_j}$, positive numbers that sum to 1. The stepper
-# shows that with `mg.logsumexp`, which shifts, each number of the backward pass stays between 0 and 1:
+# In `by_the_book`, the derivative of `exp` is $\infty$ and the derivative of `log` is $1/\infty$; the chain rule
+# multiplies them. The true gradient is harmless: it is the *softmax*, $e^{z_i} / \sum_j e^{z_j}$, positive numbers with
+# the sum 1. `mg.logsumexp` shifts its input. The stepper shows that all gradients of its backward pass are between 0
+# and 1:
 
 # %%
 print(mg.viz.step(mg.logsumexp(mg.Var([100.0, 99.0, 98.0], name="z"), 0)))
 
 # %% [markdown]
-# The loss of a classifier, the cross entropy, is $\log \sum_i e^{z_i} - z_k$ where $k$ is the right class. So its
-# gradient is **softmax minus one-hot**: what the network thinks, minus what is true. Every element is between -1 and 1,
-# whatever the scores. One op computes both ways without a large piece: the rule in
-# [losses.py](../minigrad/ops/nn/losses.py) never sees a logarithm.
+# The loss of a classifier, the cross entropy, is $\log \sum_i e^{z_i} - z_k$, where $k$ is the right class. So its
+# gradient is **softmax minus one-hot**: the predicted probabilities, minus 1 at the right class. Every element is
+# between -1 and 1 for all scores. In minigrad, the cross entropy is one op. Its rule, in
+# [losses.py](../minigrad/ops/nn/losses.py), computes this difference without a logarithm.
 
 # %%
 z = mg.Var([[1000.0, 0.0, -1000.0]], name="z")
@@ -114,9 +115,9 @@ print("cross entropy", loss.item(), " gradient", z.grad.tolist())
 # %% [markdown]
 # ## 3. The bug
 #
-# Two classes need one score $z$ only: the probability of "yes" is $p = \sigma(z) = 1 / (1 + e^{-z})$, and the loss is
-# minus the logarithm of the probability of the truth $t$, which is 1 or 0. Here is a model with one weight, on forty
-# points that are easy to tell apart: "yes" is what is positive.
+# Two classes need only one score $z$: the probability of "yes" is $p = \sigma(z) = 1 / (1 + e^{-z})$. The label $t$ is
+# 1 for "yes" and 0 for "no", and the loss is minus the logarithm of the probability of the label. Here is a model with
+# one weight. Its data are forty points that are easy to classify: the label is "yes" for positive points.
 
 # %%
 x = mg.linspace(-4.0, 4.0, 40)
@@ -124,13 +125,13 @@ truth = (x > 0.0).float()
 
 
 def cross_entropy(z, t):
-    """-log p where t is 1, and -log(1 - p) where t is 0."""
+    """Return the mean of -log p where t is 1, and of -log(1 - p) where t is 0."""
     p = z.sigmoid()
     return -(t * p.log() + (1.0 - t) * (1.0 - p).log()).mean()
 
 
 def train(loss, steps=120, rate=2.0):
-    """The losses on the way."""
+    """Return the trained weight, and the loss of each step."""
     w = mg.Var(0.1, name="w")
     history = []
     for _ in range(steps):
@@ -145,8 +146,8 @@ first = next(k for k, value in enumerate(history) if math.isnan(value))
 print("losses", [round(value, 4) for value in history[: first + 1 : max(1, first // 4)]], "nan at step", first)
 
 # %% [markdown]
-# The loss fell, as it should, and then there is `nan`. Nothing was wrong with the data or the rate. Ask the gradient,
-# under `mg.debug()`, with a weight a little larger than the last good one:
+# The loss fell, as it should, and then it was `nan`. The data and the learning rate are fine. Call `explain_grad` under
+# `mg.debug()`, with a weight a little larger than the last good one:
 
 # %%
 print("the weight before:", round(train(cross_entropy, first)[0].item(), 2))
@@ -155,10 +156,10 @@ with mg.debug():
     print(w.explain_grad(cross_entropy(w * x, truth)))
 
 # %% [markdown]
-# For $z = 20$, $\sigma(z) = 0.999999998$. float32 has seven digits, so $p$ is 1, and $1 - p$ is 0: its logarithm is
-# infinite. And where the truth is 1, that is multiplied by 0. So it breaks at a model that is sure *and right*. In a
-# larger program you do not know which call to explain. Then let `mg.detect_anomaly()` watch the way back; it stops at
-# the first rule that gives what is not finite:
+# For $z = 20$, $\sigma(z) = 0.999999998$. float32 has seven digits, so $p$ is 1 and $1 - p$ is 0; the logarithm of 0 is
+# infinite. Where the label is 1, this infinity is multiplied by 0, which is `nan`. So the loss fails when the model is
+# certain *and right*. In a larger program you do not know which call to explain. Then run the backward pass under
+# `mg.detect_anomaly()`; it raises an error at the first rule that returns `nan` or `inf`:
 
 # %%
 try:
@@ -174,17 +175,17 @@ except mg.GradientError as error:
 #
 # $$\log(1 + e^{z}) - t z = \max(z, 0) + \log(1 + e^{-|z|}) - t z .$$
 #
-# The left form is called *softplus*, the right one is how it is computed: its exponent is never positive. Its slope is
-# $\sigma(z) - t$: what the network thinks, minus what is true, once more.
+# The term $\log(1 + e^{z})$ is called *softplus*. The right-hand side is the stable way to compute it, because its
+# exponent is never positive. The derivative is $\sigma(z) - t$: again the predicted probability minus the label.
 
 
 # %%
-def mended(z, t):
+def fixed(z, t):
     """softplus(z) - t * z"""
     return (F.softplus(z) - t * z).mean()
 
 
-w, better = train(mended)
+w, better = train(fixed)
 plt.semilogy(history, "o", markersize=4, label="log of sigmoid")
 plt.semilogy(better, label="softplus")
 plt.xlabel("step")
@@ -196,24 +197,25 @@ print("the loss after", len(better), "steps:", round(better[-1], 4))
 # %% [markdown]
 # ### The check
 #
-# The slope is known without a logarithm. So compare it there, also where it used to break, and where the model is very
-# wrong; and nudge the formula where nudging works.
+# The derivative $\sigma(z) - t$ contains no logarithm. Compare it with the gradient of both losses, also where the
+# first loss was `nan`, and where the model is very wrong. Where finite differences are accurate, run `gradcheck` too.
 
 # %%
 scores = [-200.0, -20.0, 0.5, 20.0, 200.0]
 for t in (0.0, 1.0):
-    for loss in (cross_entropy, mended):
+    for loss in (cross_entropy, fixed):
         z = mg.Var(scores, name="z")
         slope = 5.0 * mg.grad(loss(z, t), z).numpy()  # the mean divides by 5
         off = abs(slope - (z.detach().sigmoid().numpy() - t))
         print(f"t = {t:.0f}, {loss.__name__:13} right at", [s for s, each in zip(scores, off) if each < 1e-6])
-print(mg.testing.gradcheck(lambda z: mended(z, 1.0), mg.Var([-3.0, 0.5, 4.0], dtype="float64")))
+print(mg.testing.gradcheck(lambda z: fixed(z, 1.0), mg.Var([-3.0, 0.5, 4.0], dtype="float64")))
 
 # %% [markdown]
-# ## 4. A corner at 0
+# ## 4. The norm at 0
 #
-# The length of a vector is $\sqrt{x \cdot x}$. A root has an infinite slope at 0, and $x \cdot x$ has the slope 0
-# there. So the length of a vector of zeros is 0, and its gradient is `nan`. It happens to whole rows of data: padding.
+# The length (*norm*) of a vector is $\sqrt{x \cdot x}$. At 0, the derivative of the root is infinite, and the
+# derivative of $x \cdot x$ is 0. So the norm of a vector of zeros is 0, and its gradient is `nan`. This happens in
+# practice: rows of zeros are used as padding.
 
 # %%
 for name, length in (("by hand", lambda x: (x * x).sum().sqrt()), ("x.norm()", lambda x: x.norm())):
@@ -222,15 +224,16 @@ for name, length in (("by hand", lambda x: (x * x).sum().sqrt()), ("x.norm()", l
     print(f"{name:8} gradient at 0: {zero.grad.tolist()}")
 
 # %% [markdown]
-# A cone has no slope at its tip; 0 is one of its *subgradients*, and the one that does no harm, so that is what `norm`
-# gives. How? As in section 5 of [notebook 03](03_seeing_the_graph.ipynb), by two `where`: the inner one lets the root
-# see a 1 instead of the 0, the outer one puts the 0 back. It is `root` in
-# [sums.py](../minigrad/ops/reduction/sums.py). One `where` around the result is not enough, since the way back goes
-# through both branches, and $0 \cdot \infty$ is `nan`.
+# The norm has no derivative at 0. A *subgradient* is the slope of a plane that touches the function there from below; 0
+# is the smallest one, so the gradient of `norm` at 0 is 0. The method is that of section 5 of
+# [notebook 03](03_seeing_the_graph.ipynb), with two `where`: the inner one replaces the operand 0 of the root by 1, and
+# the outer one sets the result back to 0. The code is `root` in [sums.py](../minigrad/ops/reduction/sums.py). One
+# `where` around the result is not enough, since the backward pass goes through both branches, and $0 \cdot \infty$ is
+# `nan`.
 #
-# ## 5. Small numbers beside 1
+# ## 5. Small numbers added to 1
 #
-# The window of `exp` is one trap; the number 1 is the other. Beside a 1, whatever is below half an eps is gone.
+# If you add a number smaller than half an eps to 1, the result is exactly 1: the small number is lost.
 
 # %%
 tiny = mg.tensor(1e-10)
@@ -241,12 +244,14 @@ for name, wrong, right in (
     print(f"{name}: {wrong.item():.7g} and {right.item():.7g}")
 
 # %% [markdown]
-# `log1p` and `expm1` take the small number before it meets the 1. Interest of many small periods, probabilities near
-# 1, the softplus above: all of them contain one. Exercise A2.2 needs both.
+# `log1p(x)` computes $\log(1 + x)$ and `expm1(x)` computes $e^x - 1$ without adding 1 to a small number. They are
+# useful for interest over many short periods, for probabilities near 1, and for the softplus above. Exercise A2.2 needs
+# both.
 #
 # ## 6. A long chain
 #
-# A gradient is a product of slopes, one for each layer. Forty factors of 0.7 make a millionth, forty of 1.4 a million.
+# In a deep network, a gradient is a product of derivatives, one for each layer. The product of forty factors of 0.7 is
+# about a millionth, and that of forty factors of 1.4 is about 700,000.
 # Each layer here multiplies by a random matrix and sets negative values to 0. A sum of $n$ products with independent
 # zero-mean weights of standard deviation $s$ has a mean square of $n s^2$ times that of the input. `relu` removes half
 # of it. So $s = \sqrt{2 / n}$ keeps it constant (He and others, arXiv 1502.01852):
@@ -254,7 +259,7 @@ for name, wrong, right in (
 
 # %%
 def layers(gain, n=64, depth=40):
-    """The length of the gradient at each layer of a chain whose weights have deviation gain / sqrt(n)."""
+    """Return the norm of the gradient at each layer; the weights have the standard deviation gain / sqrt(n)."""
     mg.manual_seed(0)
     h, seen = mg.randn(16, n, requires_grad=True), []
     for _ in range(depth):
@@ -273,14 +278,15 @@ plt.legend()
 plt.show()
 
 # %% [markdown]
-# Read it from right to left, as the gradient goes. A start that is right does not stay right: so networks divide by the
-# deviation again in each layer (`layer_norm`), add their input to their output, and *clip*: a gradient that is too long
-# is made shorter, in its direction, which is exercise 13.3 of [notebook 13](13_training.ipynb).
+# Read the plot from right to left, in the direction of the backward pass. Training changes the weights, so a good start
+# is not enough. Networks therefore divide by the standard deviation in each layer (`layer_norm`), and add the input of
+# a layer to its output (*residual connection*). Training programs also *clip* the gradient: if its norm is too large,
+# they scale it down. This is exercise 13.3 of [notebook 13](13_training.ipynb).
 #
-# ## 7. A check has a dtype as well
+# ## 7. The dtype of a gradient check
 #
-# A difference quotient is a cancellation: $f(x + h) - f(x - h)$. In notebook 01 you saw the V in float64: a long nudge
-# errs by the bend of the curve, a short one by rounding. In float32 it is another V.
+# In a finite difference, $f(x + h) - f(x - h)$ is a cancellation. In notebook 01 you saw the V of its error in float64:
+# a large step has a truncation error, a small step a rounding error. In float32, the V is at another position.
 
 # %%
 steps = 10.0 ** np.arange(-12, 0, 0.25)
@@ -292,13 +298,13 @@ for dtype in ("float64", "float32"):
     plt.loglog(steps, errors, label=dtype)
     print(f"{dtype}: at best off by {min(errors):.0e}, at h = {steps[int(np.argmin(errors))]:.0e}")
 plt.xlabel("h")
-plt.ylabel("error of the slope")
+plt.ylabel("error of the derivative")
 plt.legend()
 plt.show()
 
 # %% [markdown]
-# In float32 some five digits of a slope can be checked, with a nudge of a hundredth; and a nudge of $10^{-6}$, which is
-# good in float64, is off by percents. Check in float64, train in float32.
+# In float32, you can check about five digits of a derivative, with a step of a hundredth. A step of $10^{-6}$, which is
+# good in float64, has an error of several percent. Check in float64, train in float32.
 #
 # | instead of | write | for |
 # |---|---|---|
@@ -310,17 +316,18 @@ plt.show()
 #
 # ## Exercises
 #
-# `hint("A2.1")` gives a hint, and asked again a larger one.
+# `hint("A2.1")` prints a hint; a second call prints a larger one.
 #
-# **A2.1** Compute `logsumexp` of each row of a matrix by hand: use `exp`, `log` and the shift that keeps them in their
-# windows. The values of two rows may be thousands apart.
+# **A2.1** Compute the logsumexp of each row of a tensor `x` of shape (rows, columns); return a tensor of shape (rows,).
+# Use `exp` and `log`, and shift each row so that `exp` does not overflow. The values of two rows may differ by
+# thousands. Do not call `mg.logsumexp`.
 
 # %%
 from minigrad.learning.grading import check, hint
 
 
 def row_logsumexp(x):
-    """(rows, columns) to (rows,)."""
+    """Return the logsumexp of each row."""
     return ...  # write it here
 
 
@@ -328,40 +335,40 @@ check("A2.1", row_logsumexp)
 
 # %% [markdown]
 # **A2.2** If $x < 0$ is the logarithm of a probability, $\log(1 - e^x)$ is the log-probability of the complementary
-# event. Compute it for a tensor, with its gradient, for $x$ from -80 to -0.0000000001. (Which term is small compared
-# with 1?)
+# event. Compute it for each element of a float tensor `x`, differentiably, for $x$ from -80 to -0.0000000001. (Which
+# term is small compared with 1?)
 
 
 # %%
 def log1mexp(x):
-    """log(1 - exp(x)) for x < 0."""
+    """Return log(1 - exp(x)) for x < 0."""
     return ...  # write it here
 
 
 check("A2.2", log1mexp)
 
 # %% [markdown]
-# **A2.3** Scale each row of a matrix to length 1. A row of zeros remains unchanged, and its gradient must be 0. Use
-# `sum`, `sqrt` and `mg.where`, and do not use `norm`.
+# **A2.3** Scale each row of a tensor `x` of shape (rows, columns) to norm 1; return a tensor of the same shape. A row
+# of zeros remains unchanged, and its gradient must be 0. Use `sum`, `sqrt` and `mg.where`, and do not use `norm`.
 
 
 # %%
 def unit_rows(x):
-    """x, each row divided by its length."""
+    """Return x with each row divided by its norm."""
     return ...  # write it here
 
 
 check("A2.3", unit_rows)
 
 # %% [markdown]
-# **A2.4** Some sums are too long for one look: attention over a whole book is computed piece by piece. Of each piece
-# you have its largest score `top` and `total`, the sum of `exp(score - top)`. Give the same two numbers for two pieces
-# together. They are Python floats, and an empty piece is `(-math.inf, 0.0)`.
+# **A2.4** Some sums have too many terms to compute at once: attention over a whole book is computed part by part. A
+# part is described by a pair of Python floats: its largest score `top`, and `total`, the sum of `exp(score - top)`.
+# Return the same pair for two parts together. An empty part is `(-math.inf, 0.0)`.
 
 
 # %%
 def merged(a, b):
-    """(top, total) of two pieces, each given as (top, total)."""
+    """Return (top, total) of two parts together; each part is a pair (top, total)."""
     return ...  # write it here
 
 

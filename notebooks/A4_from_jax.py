@@ -14,14 +14,14 @@
 # %% [markdown]
 # # A4 · From JAX
 #
-# You know JAX, and want to know what is the same here, what is not, and why. The transforms are there, under nearly the
-# same names; what is around them is another world: tensors can be written to, random numbers have a state, and nothing
-# is traced. Where JAX is installed, each cell runs it too; where it is not, you see what version 0.10 said. Twenty-five
-# minutes.
+# You know JAX, and you want to see which parts are the same here, which differ, and why. The transforms exist under
+# nearly the same names. The rest differs: tensors can be written in place, random numbers have a state, and nothing is
+# traced. If JAX is installed, each cell runs it too. Otherwise you see the results of version 0.10. It takes
+# twenty-five minutes.
 #
-# **One idea:** in both libraries a transform takes a function and returns a function; but minigrad runs the function
-# itself, without compiling it. **One bug:** a value that you kept, and that changed. **One check:** the weights that
-# you kept still have the same loss.
+# **One idea:** in both libraries, a transform takes a function and returns a function; but minigrad runs the function
+# itself, without compiling it. **One bug:** a value that you stored, and that changed later. **One check:** the weights
+# that you stored still have the same loss.
 
 # %%
 import numpy as np
@@ -37,26 +37,26 @@ except ImportError:
     jax = jnp = None
 
 
-def told(f, *libraries):
-    """What f gives, or what it raises."""
+def result(f, *libraries):
+    """Return the result of f with these libraries, or its error, as text."""
     try:
         return str(f(*libraries))
     except Exception as error:
         return f"{type(error).__name__}: {str(error).splitlines()[0].split('. ')[0]}"[:150]
 
 
-def both(what, f, known):
-    """Run f(transforms, arrays) with both; known is what JAX says, for where it is not installed."""
-    print(what)
-    print("   minigrad ", told(f, mg.func, mg))
-    print("   JAX      ", known if jax is None else told(f, jax, jnp))
+def both(title, f, known):
+    """Run f(transforms, arrays) with both libraries; known is JAX's result, if it is not installed."""
+    print(title)
+    print("   minigrad ", result(f, mg.func, mg))
+    print("   JAX      ", known if jax is None else result(f, jax, jnp))
 
 
 # %% [markdown]
 # ## 1. The transforms
 #
-# `jax.grad` is `mg.func.grad`, and so on. (`mg.grad` is another thing: the gradient of a *value*, by the graph that it
-# left.) The functions below do not care which they are given:
+# `jax.grad` is `mg.func.grad`, and so on. (`mg.grad` is a different function: it returns the gradient of a *value*,
+# from the graph that was recorded.) The functions below work with both libraries:
 
 
 # %%
@@ -80,28 +80,28 @@ both("vmap of grad", lambda t, lib: t.vmap(t.grad(lambda x: x * x))(point(lib)).
 
 # %% [markdown]
 # They nest to any depth. `jax.checkpoint` is `mg.checkpoint(f, *args)`, a call instead of a decorator, and
-# `jax.custom_vjp` is `mg.custom_vjp`, with the same `defvjp(fwd, bwd)`. Beside it there is `mg.Function`, PyTorch's
-# form, which can have a `jvp` and a rule for `vmap` as well.
+# `jax.custom_vjp` is `mg.custom_vjp`, with the same `defvjp(fwd, bwd)`. In addition there is `mg.Function`, in
+# PyTorch's form, which can have a `jvp` and a batching rule for `vmap` as well.
 #
-# Small differences: the arguments of `vmap` are called `in_dims` and `out_dims`, and `axis` is `dim` everywhere. A
-# point is a tensor, not a Python number. `mg.func.hvp` exists already.
+# Small differences: the arguments of `vmap` are named `in_dims` and `out_dims`, and `axis` is `dim` everywhere. A point
+# must be a tensor, not a Python number. `mg.func.hvp` computes Hessian-vector products.
 #
-# **Pytrees.** Functions take and give nested tuples, named tuples, lists and dicts of tensors. There are no others:
-# classes cannot be registered. A leaf that is not a tensor passes through, with None for its gradient. `jax.tree.map`
-# is `mg.func.tree_map`, and keys of dicts may be in any order. You find it in [trees.py](../minigrad/func/trees.py).
+# **Pytrees.** Functions take and return nested tuples, named tuples, lists and dicts of tensors. Other classes cannot
+# be registered. A leaf that is not a tensor is passed through unchanged, and its gradient is None. `jax.tree.map` is
+# `mg.func.tree_map`; the keys of dicts may be in any order. The code is in [trees.py](../minigrad/func/trees.py).
 
 # %%
 params = {"w": mg.tensor([1.0, 2.0]), "b": (mg.tensor(0.5), "a note")}
-slopes = mg.func.grad(lambda p: (p["w"] * p["b"][0]).sum())(params)
-print(slopes)
-print(mg.func.tree_map(lambda p, g: p if g is None else p - 0.1 * g, params, slopes))
+gradients = mg.func.grad(lambda p: (p["w"] * p["b"][0]).sum())(params)
+print(gradients)
+print(mg.func.tree_map(lambda p, g: p if g is None else p - 0.1 * g, params, gradients))
 
 # %% [markdown]
 # ## 2. Differences, and their reasons
 #
-# **Nothing is traced.** JAX runs a function once with placeholders, and works on the program that it finds. Here the
-# function runs, with numbers, and each op leaves a record. So `if`, loops and `print` just work under `grad`; under
-# `vmap`, where there are many values at once, they cannot:
+# **Nothing is traced.** JAX runs a function once with placeholders (*tracers*), and transforms the recorded program.
+# minigrad runs the function with values, and records each op. So `if`, loops and `print` work under `grad`. Under
+# `vmap`, a tensor stands for many values, so an `if` on one of them raises an error:
 
 
 # %%
@@ -114,8 +114,8 @@ both("if under vmap", lambda t, lib: t.vmap(absolute)(point(lib)),
      "TracerBoolConversionError: Attempted boolean conversion of traced array with shape bool[].")  # fmt: skip
 
 # %% [markdown]
-# It has a price. A number that leaves the graph is a constant when it comes back. JAX stops you; here, as in PyTorch,
-# you are believed, and the gradient lacks a part:
+# This has a disadvantage. If you convert a tensor to a Python number, the number is a constant. JAX raises an error.
+# minigrad, like PyTorch, does not, and the gradient lacks a term:
 
 
 # %%
@@ -132,26 +132,27 @@ except mg.testing.GradcheckError as error:
     print(error)
 
 # %% [markdown]
-# The derivative of $x^2$ at 3 is 6. A nudge knows that, so `gradcheck` finds it: it is the first thing to try on a
-# function that you ported.
+# The derivative of $x^2$ at 3 is 6, as a finite difference shows. So run `gradcheck` first on every function that you
+# port.
 #
-# **Errors instead of silence**, and dtypes that are what you say:
+# **Indices, conventions and dtypes** differ as follows:
 
 # %%
 both("beyond the end", lambda t, lib: lib.arange(3)[10].item(), "2")
-both("the slope of abs at 0", lambda t, lib: t.grad(abs)(0.0 * lib.ones(())).item(), "1.0")
-both("the deviation of 1, 2, 3", lambda t, lib: round(lib.linspace(1.0, 3.0, 3).std().item(), 4), "0.8165")
+both("the derivative of abs at 0", lambda t, lib: t.grad(abs)(0.0 * lib.ones(())).item(), "1.0")
+both("the standard deviation of 1, 2, 3", lambda t, lib: round(lib.linspace(1.0, 3.0, 3).std().item(), 4), "0.8165")
 
 # %% [markdown]
-# * An index out of range raises; in JAX it is clamped, since compiled code cannot raise.
-# * At the corner of `abs` the slope is 0 here, as in PyTorch, and 1 in JAX. (At ties of `max` and `maximum` both
-#   share.)
-# * `std` and `var` divide by $n - 1$ unless you say `correction=0`, as in PyTorch; JAX's divide by $n$, as NumPy's.
-# * float64 is float64. JAX makes float32 of it unless `jax_enable_x64` is set, as it is in this notebook.
+# * An index out of range raises an error; in JAX it is clamped, since compiled code cannot raise errors.
+# * At 0, the gradient of `abs` is 0 here, as in PyTorch, and 1 in JAX. (At ties of `max` and `maximum`, both libraries
+#   divide the gradient.)
+# * `std` and `var` divide by $n - 1$ unless you pass `correction=0`, as in PyTorch; in JAX and NumPy they divide by
+#   $n$.
+# * float64 is float64. JAX converts it to float32 unless `jax_enable_x64` is set, as it is in this notebook.
 #
-# **Random numbers have a state.** `mg.randn(3)` draws from a stream and moves it on; `mg.manual_seed(0)` begins it
-# again. So a function that draws is not a function: it gives another value each time, and difference quotients of it
-# are nonsense. A `mg.Generator` that the function makes itself has the effect of a key:
+# **Random numbers have a state.** `mg.randn(3)` draws from a generator and changes its state; `mg.manual_seed(0)`
+# resets it. So a function that draws random numbers returns another value at each call, and finite differences of it
+# are meaningless. A `mg.Generator` that the function creates itself has the effect of a key:
 
 
 # %%
@@ -168,12 +169,12 @@ print("twice the same:", noisy(x) == noisy(x), " with a key:", keyed(x, 7) == ke
 print("another key, other numbers:", keyed(x, 7) != keyed(x, 8))
 
 # %% [markdown]
-# The numbers do not depend on the number of threads, nor on the device. Under `vmap` you say what you mean: by default
-# a random function is refused, `randomness="different"` draws for each, `"same"` once for all. JAX asks for the same
-# decision by whether you split the key.
+# The numbers do not depend on the number of threads, nor on the device. Under `vmap`, a random function raises an error
+# by default. `randomness="different"` draws new numbers for each sample, and `"same"` uses the same numbers for all. In
+# JAX, you make this decision by splitting the key or not.
 #
-# **No jit, no jaxpr.** Each op is one compiled kernel, and each derivative rule is one; a program is not compiled as a
-# whole (yet). To see *what was recorded*, which a jaxpr tells you in JAX,
+# **No jit, no jaxpr.** Each op is one compiled kernel, and so are many derivative rules; a program is not compiled as a
+# whole. In JAX, a jaxpr shows the recorded program:
 #
 # ```
 # { lambda ; a:f64[3]. let
@@ -183,8 +184,8 @@ print("another key, other numbers:", keyed(x, 7) != keyed(x, 8))
 #   in (d,) }
 # ```
 #
-# look at the graph of a result; what `jax.make_jaxpr(jax.grad(f))` tells, the way back, is `mg.viz.step`. And
-# `mg.explain` leads from a value to its memory and to the source of the kernel that made it.
+# Here, `mg.viz.graph` shows the recorded ops of a result. `mg.viz.step` shows the backward pass, as
+# `jax.make_jaxpr(jax.grad(f))` does. `mg.explain` prints the memory of a value, and the kernel that computed it.
 
 # %%
 a = mg.Var([0.5, 1.0, 2.0], dtype="float64", name="a")
@@ -205,8 +206,9 @@ mg.viz.graph(d)
 #     return value, jax.tree.map(lambda p, v: p - 0.4 * v, params, velocity), velocity
 # ```
 #
-# It is pure, and can stay so: without `jit`, and with `mg.func` for `jax`, it is the same text. A yardstick first, and
-# the same weights to begin with, as arrays; keys do not carry over.
+# The function is pure, and it can remain pure: remove `jit`, replace `jax` by `mg.func`, and the text is the same. To
+# compare the two, you need the losses of the original at a few steps (`YARDSTICK`), and the same initial weights as
+# arrays, because the random numbers of the libraries differ.
 
 # %%
 xs = np.linspace(-2.0, 2.0, 32).reshape(32, 1)
@@ -220,7 +222,7 @@ YARDSTICK = {0: 0.4865884568, 1: 0.4655282248, 10: 0.3641586153, 30: 0.033401681
 
 
 def losses_with(transforms, tree_map, tanh, array):
-    """The loop, whichever library it is given."""
+    """Run the loop with the functions of one library; return the losses."""
     inputs, targets = array(xs), array(ys)
 
     def loss_of(p):
@@ -244,17 +246,18 @@ losses = losses_with(mg.func, mg.func.tree_map, mg.tanh, mg.tensor)
 right = YARDSTICK if jax is None else losses_with(jax, jax.tree.map, jnp.tanh, jnp.asarray)
 for step in YARDSTICK:
     print(f"step {step:2}: {losses[step]:.10f}, JAX's {right[step]:.10f}")
-print("farthest apart:", "below 1e-8" if max(abs(losses[s] - right[s]) for s in YARDSTICK) < 1e-8 else "far")
-print("least at step", int(np.argmin(losses)), f"with {min(losses):.4f}, and {losses[-1]:.1f} at the end")
+difference = max(abs(losses[step] - right[step]) for step in YARDSTICK)
+print("largest difference:", "below 1e-8" if difference < 1e-8 else difference)
+print(f"smallest loss {min(losses):.4f} at step {int(np.argmin(losses))}, and {losses[-1]:.1f} at the end")
 
 # %% [markdown]
-# The port is done. But the rate is a bit too large: the best weights were those of step 43, and the end is worse than
-# the beginning. A good loop keeps the best ones that it has seen.
+# The port is done. But the learning rate is a little too large: the best weights were those of step 43, and the last
+# loss is larger than the first. A good loop stores the best weights.
 #
-# ## 4. The bug: what was kept has changed
+# ## 4. The bug: stored weights that change
 #
-# Now you learn that tensors can be written in place, which saves the copies. The weights become Vars, and the step
-# `v.sub_(...)`. Keeping the best is one line, as you would write it in JAX:
+# Tensors can be written in place, which saves copies. So you convert the weights to Vars, and the step to
+# `v.sub_(...)`. Storing the best weights is one line, as you would write it in JAX:
 
 
 # %%
@@ -264,7 +267,7 @@ def loss_of(w):
 
 
 def train(keep):
-    """In place; gives the least loss, and the weights that `keep` kept when it was reached."""
+    """Train in place; return the smallest loss, and the result of keep(w) at that step."""
     flat = {"w1": START["in"]["w"], "b1": START["in"]["b"], "w2": START["out"]["w"], "b2": START["out"]["b"]}
     w = {name: mg.Var(value, name=name) for name, value in flat.items()}
     velocity = {name: mg.zeros_like(v) for name, v in w.items()}
@@ -281,75 +284,76 @@ def train(keep):
 
 
 least, best = train(keep=dict)
-print(f"the least loss was {least:.6f}; what was kept has {loss_of(best).item():.6f}")
+print(f"the smallest loss was {least:.6f}; the stored weights have {loss_of(best).item():.6f}")
 
 # %% [markdown]
-# The dict is a new one, but its tensors are those that went on being written to: `best` is the *last*. In JAX an array
-# never changes, so keeping one is keeping its value. Here a name is a tensor, and a tensor is a place in memory. To
-# keep a value, copy it:
-
+# `dict(w)` is a new dict, but it contains the same tensors, and the loop went on writing to them: `best` contains the
+# *last* weights. In JAX an array never changes, so a reference to it is enough. Here a tensor refers to memory that can
+# be written. To store its value, copy it:
 
 # %%
 least, best = train(keep=lambda w: mg.func.tree_map(lambda v: v.detach().clone(), w))
-print(f"the least loss was {least:.6f}; what was kept has {loss_of(best).item():.6f}")
+print(f"the smallest loss was {least:.6f}; the stored weights have {loss_of(best).item():.6f}")
 
 # %% [markdown]
-# That is the check, and a good one for every loop: measure what you kept. Two rules keep you safe. *Pure by default:*
-# without an underscore at its end, an op gives a new tensor, as in JAX. *Loud in graphs:* if something writes over a
-# value that a recorded graph needs, the backward pass raises an error instead of returning a wrong gradient. No library
-# can know which of your names were meant as values.
+# This is the check, and it is good for every loop: compute the loss of the stored weights. Two rules of minigrad limit
+# such bugs. An op whose name does not end in an underscore returns a new tensor or a view, and does not write to its
+# operands. If a program overwrites a value that a recorded graph needs, the backward pass raises an error instead of
+# returning a wrong gradient. But no library can detect that you meant a name as a copy.
 #
 # | JAX | here |
 # |---|---|
 # | `x.at[i].set(v)` | `y = x.clone(); y[i] = v`, or `x[i] = v` if x may change |
 # | `jax.lax.stop_gradient(x)` | `x.detach()` |
-# | `jax.lax.scan`, `cond`, `fori_loop` | loops and `if` of Python |
-# | `jax.jit`, `pmap`, `shard_map` | not there |
+# | `jax.lax.scan`, `cond`, `fori_loop` | Python loops and `if` |
+# | `jax.jit`, `pmap`, `shard_map` | none |
 # | `jax.random.key(7)`, `split` | `mg.Generator(7)`, one for each purpose |
 # | `jax.debug.print` | `print` |
 # | `jax.make_jaxpr(f)(x)` | `mg.viz.graph(f(x))` |
 # | `jax.test_util.check_grads` | `mg.testing.gradcheck`, `mg.testing.gradgradcheck` |
 #
-# For a name that is missing, the error tells you what to write instead: try `mg.func.jit`, or `mg.lax`.
+# If a name is missing, the error suggests a replacement: try `mg.func.jit`, or `mg.lax`.
 #
 # ## Exercises
 #
-# **A4.1** `x.at[index].set(value)`: a tensor like `x` with another value at an index. `x` stays as it was, and
-# gradients flow to `x` and to `value`.
+# **A4.1** `x.at[index].set(value)`. Return a tensor with the elements of `x`, except that the elements at `index` are
+# `value`. `x` must not change. The result must be differentiable with respect to `x` and `value`.
 
 # %%
 from minigrad.learning.grading import check, hint
 
 
 def at_set(x, index, value):
-    """A new tensor."""
+    """Return a new tensor."""
     return ...  # write it here
 
 
 check("A4.1", at_set)
 
 # %% [markdown]
-# **A4.2** Dropout with a key. Each element of `x` is kept with probability `keep` and divided by `keep`, or becomes 0.
-# The same key gives the same elements, another key others; and the stream that `mg.rand` draws from without a generator
-# is not moved.
+# **A4.2** Dropout with a key. `x` is a float tensor of any shape, `keep` a probability, and `key` an integer. Return a
+# tensor of the same shape: each element of `x` is divided by `keep` with probability `keep`, and is 0 otherwise. The
+# same key must choose the same elements, and a different key different elements. Do not change the state of the default
+# generator, from which `mg.rand` draws.
 
 
 # %%
 def dropout(x, keep, key):
-    """x with some elements gone; key is an int."""
+    """Return x with random elements set to 0."""
     return ...  # write it here
 
 
 check("A4.2", dropout)
 
 # %% [markdown]
-# **A4.3** `jax.flatten_util.ravel_pytree`. For nested dicts, lists and tuples of tensors return a pair: all elements in
-# one tensor of one dim, and a function that makes the nested thing of such a tensor again. Gradients flow through both.
+# **A4.3** `jax.flatten_util.ravel_pytree`. `tree` is a nested structure of dicts, lists and tuples of tensors. Return a
+# pair: a tensor of one dim with all elements, and a function that converts such a tensor back to the structure. Both
+# directions must be differentiable.
 
 
 # %%
 def ravel(tree):
-    """(flat, unravel)."""
+    """Return (flat, unravel)."""
     return ...  # write it here
 
 

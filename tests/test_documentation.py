@@ -244,3 +244,16 @@ def test_descriptions_of_the_package_are_not_given_to_ops_of_users() -> None:
     assert "divisor" not in entries and "Floating tensor" not in entries
     assert "weight : Tensor\n    The share of the blend." in entries and "eps : float, default 0.5\n" in entries
     assert "out : Tensor | None, optional\n    Tensor that receives the result" in entries
+
+
+def test_each_result_is_described() -> None:
+    lacking = [
+        path
+        for path, value in docstrings.public()
+        if section(documentation(value), "Returns").endswith("    The result.")
+    ]
+    assert lacking == []
+
+
+def test_a_default_that_is_a_function_is_named() -> None:
+    assert "Activation, default relu\n" in documentation(mg.nn.Transformer)

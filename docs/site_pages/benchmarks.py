@@ -1,6 +1,6 @@
-"""The page of benchmarks: what `python -m tests.benchmarks --json docs/benchmarks/NAME.json` measured.
+"""The page of benchmarks, from the results of `python -m tests.benchmarks --json docs/benchmarks/NAME.json`.
 
-There is a file for each kind of processor.  Slower rows come first, and nothing is left out.
+There is a file for each kind of processor.  Slower rows come first, and no row is left out.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from site_pages.pieces import drawn
 from tests.benchmarks.report import duration, geometric_mean
 
 WIDTH, LEFT, BAR = 640, 150, 22
-INTRODUCTION = """Each row computes the same with minigrad, PyTorch's eager mode and NumPy, with as many threads, and is
-timed only after the results were compared. The ratio is PyTorch's time divided by minigrad's: above 1, minigrad is
-faster. What is slower comes first. Measure yours with `python -m tests.benchmarks`."""
+INTRODUCTION = """Each row computes the same result with minigrad, PyTorch's eager mode and NumPy, with the same
+number of threads. It is timed only after the results were compared. The ratio is PyTorch's time divided by minigrad's:
+above 1, minigrad is faster. Slower rows come first. Measure your machine with `python -m tests.benchmarks`."""
 TYPICAL = (
     "elementwise/mul 1e6, backward",
     "functions/sigmoid float32, backward",
@@ -31,12 +31,12 @@ TYPICAL = (
     "transforms/jacrev, 200 to 200",
     "training/step of 784-512-512-10, batch 64",
     "programs/step of a GRU with attention, 16x12 words",
-)  # of each kind one, slower ones too
-MARKS = (0.5, 1, 2, 4, 8)  # of the axis, in times of PyTorch
+)  # one of each kind, slower ones included
+MARKS = (0.5, 1, 2, 4, 8)  # of the axis: ratios
 
 
 def page(folder: Path) -> str:
-    """All files of a folder, one section each."""
+    """Return the page: one section for each file of a folder."""
     parts = ["# Benchmarks", "", INTRODUCTION, ""]
     for path in sorted(folder.glob("*.json")):
         parts += section(json.loads(path.read_text(encoding="utf-8")))
@@ -44,7 +44,7 @@ def page(folder: Path) -> str:
 
 
 def comparison(folder: Path) -> list[str]:
-    """The table of the README: typical rows by kind of processor, then the means."""
+    """Return the table of the README: typical rows by kind of processor, then the means."""
     found = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"), reverse=True)]
     lines = [
         f"| PyTorch's time / minigrad's | {' | '.join(kind['processor'].partition(', ')[2] for kind in found)} |",
@@ -61,7 +61,7 @@ def comparison(folder: Path) -> list[str]:
 
 
 def section(found: dict[str, Any]) -> list[str]:
-    """One machine: the means as a picture, what is slower, and all rows."""
+    """Return the section of one machine: the means as a picture, the slower rows, and all rows."""
     rows = found["rows"]
     picture = bars(means(rows))
     parts = [f"## {found['processor']}", "", f"{found['machine']}.", "", drawn(picture, darkened(picture)), ""]
@@ -71,7 +71,7 @@ def section(found: dict[str, Any]) -> list[str]:
 
 
 def means(rows: list[dict[str, Any]]) -> dict[str, list[float]]:
-    """Ratios by group, all of them last."""
+    """Return the ratios of each group, and of all rows as the last group."""
     groups: dict[str, list[float]] = {}
     for row in rows:
         if row["ratio"]:
@@ -80,7 +80,7 @@ def means(rows: list[dict[str, Any]]) -> dict[str, list[float]]:
 
 
 def bars(groups: dict[str, list[float]]) -> str:
-    """A bar for the geometric mean of a group, on a scale where twice and half are as far from one."""
+    """Draw a bar for the geometric mean of each group, on a logarithmic scale."""
     low, high = math.log2(MARKS[0]), math.log2(MARKS[-1])
 
     def place(ratio: float) -> float:
@@ -103,7 +103,7 @@ def bars(groups: dict[str, list[float]]) -> str:
 
 
 def table(rows: list[dict[str, Any]]) -> list[str]:
-    """Rows with the times of each library."""
+    """Return the table of rows with the times of each library."""
     lines = ["| row | minigrad | PyTorch | NumPy | ratio | goal |", "|---|--:|--:|--:|--:|--:|"]
     for row in rows:
         times = [

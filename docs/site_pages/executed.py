@@ -1,6 +1,6 @@
-"""Runs the notebooks for the site, several at a time, and keeps each result until its notebook changes.
+"""Run the notebooks for the site, several at a time; each result is cached until its notebook changes.
 
-Sphinx would run one after the other while it reads, without a word about how far it is.
+Sphinx would run them one after the other while it reads, and would not print its progress.
 """
 
 from __future__ import annotations

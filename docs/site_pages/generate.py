@@ -1,4 +1,4 @@
-"""Writes the generated pages under `docs/_generated`; what has not changed is not touched, so a build can be quick."""
+"""Write the generated pages under `docs/_generated`; unchanged pages are not touched, so that a build is quick."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HEADER = "(written by docs/site_pages; change the declaration instead)\n"
 
 
 def write(root: Path) -> None:
-    """All generated pages, and copies of the notebooks and of the instructor's pack beside them."""
+    """Write all generated pages, and copies of the notebooks and of the instructor's pack next to them."""
     target = root / "docs" / "_generated"
     pages = {f"ops/{name}.md": text for name, text in pages_of_ops(root).items()}
     pages["ops.md"] = ops.index()
@@ -72,15 +72,15 @@ def decisions(folder: Path) -> str:
 
 
 def put(path: Path, text: str) -> None:
-    """Write a file unless it says that already."""
+    """Write a file unless it has this text already."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if not path.exists() or path.read_text(encoding="utf-8") != text:
         path.write_text(text, encoding="utf-8")
 
 
 def functions() -> str:
-    """Every public name with its signature and what it says of itself."""
-    parts = ["# All functions", "", "What `import minigrad as mg` gives, by name.", ""]
+    """Return the page of all functions: every public name with its signature and docstring."""
+    parts = ["# All functions", "", "The public names of `import minigrad as mg`, in alphabetical order.", ""]
     return "\n".join([*parts, *entries(mg, "mg")])
 
 

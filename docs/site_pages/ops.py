@@ -1,5 +1,4 @@
-"""A page for each op of the schema: what it says of itself, formula and gradient as formulas, its curves or the graphs
-of it and of its gradient, its dtypes, an example that was run, and the loop that is compiled for it.
+"""A page for each op of the schema: documentation, formulas, curves or graphs, dtypes, an example and its kernel.
 
 The operands of examples are those that the tests of the op use, so each op that is tested has a page.
 """
@@ -31,7 +30,7 @@ NAMESPACES = {"mg": mg, "mg.nn.functional": mg.nn.functional, "mg.linalg": mg.li
 
 
 def rows() -> dict[str, Any]:
-    """For each op one row of the table that proves it."""
+    """Return for each op one row of the table of its tests."""
     found: dict[str, Any] = {}
     for row in op_table.ROWS:
         for name in row.ops or (row.name,):
@@ -41,23 +40,23 @@ def rows() -> dict[str, Any]:
 
 
 def family(name: str) -> str:
-    """The file that declares an op, as a word."""
+    """Return the name of the file that declares an op, without its ending."""
     return Path(schema[name].where.rpartition(":")[0]).stem
 
 
 def index() -> str:
-    """The ops by family."""
+    """Return the page that lists the ops by family."""
     families: dict[str, list[str]] = {}
     for name in rows():
         families.setdefault(family(name), []).append(name)
-    parts = ["# The ops", "", "A page for each: signature, formula, gradient, dtypes, an example, the loop.", ""]
+    parts = ["# The ops", "", "A page for each: signature, formula, gradient, dtypes, an example, the kernel.", ""]
     for title, names in sorted(families.items()):
         parts += [f"## {title}", "", " · ".join(f"[{n}](ops/{n}.md)" for n in sorted(names)), ""]
     return "\n".join(parts)
 
 
 def pages() -> dict[str, str]:
-    """The text of every page, by the name of its op."""
+    """Return the text of every page, by the name of its op."""
     found = {}
     every = rows()
     for count, (name, row) in enumerate(every.items(), 1):
@@ -76,7 +75,7 @@ def calls(name: str) -> Iterator[str]:
 
 
 def page(name: str, row: Any) -> Iterator[str]:
-    """One page."""
+    """Yield the lines of one page."""
     op = schema[name]
     public = list(calls(name))
     yield from (f"# {name}", "", *(["```python", *public, "```", ""] if public else []))
@@ -89,13 +88,13 @@ def page(name: str, row: Any) -> Iterator[str]:
         yield from curves(row, step)
     elif step is not None:
         yield from graphs(row)
-    yield from ("## Dtypes", "", f"It takes {', '.join(f'`{d}`' for d in row.dtypes)}.", "")
+    yield from ("## Dtypes", "", f"Accepted dtypes: {', '.join(f'`{d}`' for d in row.dtypes)}.", "")
     yield from example(row)
     yield from loop(row)
 
 
 def walked(row: Any, name: str) -> Any:
-    """The step back through the op, at the operands of its tests; None where it has no derivative."""
+    """Return the backward step of the op, at the operands of its tests; None if it has no derivative."""
     try:
         steps = flow(first(row.fn(*operands(row, "cpu")))).steps
     except (MinigradError, StopIteration):
@@ -116,7 +115,7 @@ def drawable(row: Any, step: Any) -> bool:
 
 
 def formulas(step: Any) -> Iterator[str]:
-    """What it computes, and what each operand gets."""
+    """Yield the formula of the op, and of the gradient with respect to each operand."""
     node = step.node
     yield from ("## Formula", "", raw(f"<p>{mathml(forward_of(node), 'y')}</p>"), "")
     rules = [rule for rule in rules_of(step) if rule.term is not None]
@@ -126,12 +125,12 @@ def formulas(step: Any) -> Iterator[str]:
             formula = mathml(rule.term, barred(operand_name(node, rule.operand)))
             yield from (raw(f"<p>{formula}</p>"), "")
         yield from ("As text:", "", "```text")
-        yield from (f"{operand_name(node, rule.operand)} gets {plain(rule.term)}" for rule in rules)
+        yield from (f"{barred(operand_name(node, rule.operand))} = {plain(rule.term)}" for rule in rules)
         yield from ("```", "")
 
 
 def curves(row: Any, step: Any) -> Iterator[str]:
-    """The function and its slope along each operand that has one; the others stay where most of their values are."""
+    """Yield the function and its derivatives as curves; the other operands stay at their median."""
     node, given = step.node, arrays(row)
     at = [bool(x.any()) if x.dtype == bool else float(f"{np.median(x):.1g}") for x in given]
     moved = [k for k, rule in enumerate(node.op.rules) if rule is not None and given[k].dtype != bool]
@@ -144,8 +143,8 @@ def curves(row: Any, step: Any) -> Iterator[str]:
             return row.fn(*[x if j == k else filled(v, x) for j, v in enumerate(at)])
 
         ends = float(given[k].min()), float(given[k].max())
-        picture = mg.viz.curves(along, over=ends, names=[row.name, f"its slope along {names[k]}"])
-        yield from ([f"Along `{names[k]}`, with `{fixed}`.", ""] if fixed else [])
+        picture = mg.viz.curves(along, over=ends, names=[row.name, f"derivative with respect to {names[k]}"])
+        yield from ([f"As a function of `{names[k]}`, with `{fixed}`.", ""] if fixed else [])
         yield from (drawn(picture.svg, picture.on_black), "")
 
 
@@ -155,7 +154,7 @@ def filled(value: float | bool, x: Tensor) -> Tensor:
 
 
 def graphs(row: Any) -> Iterator[str]:
-    """What is recorded for the call of the example, and what for the gradient of each operand."""
+    """Yield the graph of the example's call, and the graph of the gradient with respect to each operand."""
     given = operands(row, "reference")  # a graph is the same on every device, and this one compiles nothing
     names = {f"x{k + 1}": x for k, x in enumerate(given)}
     y = first(row.fn(*given))
@@ -164,27 +163,32 @@ def graphs(row: Any) -> Iterator[str]:
     wanted = {name: x for name, x in names.items() if x.is_variable}
     head = mg.Var(mg.ones(*y.shape, dtype=y.dtype, device=y.device))
     found = mg.grad(y, list(wanted.values()), head, create_graph=True, allow_unused=True)
-    yield from ("## Graph of the gradient", "", f"`{barred('y')}` is what arrives.", "")
+    yield from ("## Graph of the gradient", "", f"`{barred('y')}` is the incoming gradient.", "")
     for name, gradient in zip(wanted, found, strict=True):
         if gradient is None or not gradient.requires_grad:
             continue
         picture = mg.viz.graph(gradient, names={**names, barred("y"): head})
-        yield from (f"What `{name}` gets:", "", drawn(picture.svg("builtin"), picture.svg(dark=True)), "")
+        yield from (
+            f"Gradient with respect to `{name}`:",
+            "",
+            drawn(picture.svg("builtin"), picture.svg(dark=True)),
+            "",
+        )
 
 
 def first(y: Any) -> Tensor:
-    """The first result that carries a gradient."""
+    """Return the first result that requires a gradient."""
     return y if isinstance(y, Tensor) else next(part for part in y if part.requires_grad)
 
 
 def operands(row: Any, device: str) -> list[Tensor]:
-    """The operands of the tests, as Vars where they are no truth values."""
+    """Return the operands of the tests, as Vars unless they are boolean."""
     pairs = zip(arrays(row), row.domains, strict=True)
     return [mg.tensor(x, device=device) if kind == "bool" else mg.Var(x, device=device) for x, kind in pairs]
 
 
 def example(row: Any) -> Iterator[str]:
-    """A call that was made when this page was written, with what it gave."""
+    """Yield a call that ran when this page was generated, with its result."""
     given = [
         mg.tensor(x) if kind == "bool" else mg.tensor(x, dtype="float32")
         for x, kind in zip(arrays(row), row.domains, strict=True)
@@ -196,11 +200,11 @@ def example(row: Any) -> Iterator[str]:
     yield from ("## Example", "", "```text")
     for k, x in enumerate(given):
         yield f"x{k + 1} = {x!r}"
-    yield from (f"{row.name} gives {y!r}", "```", "")
+    yield from (f"{row.name} returns {y!r}", "```", "")
 
 
 def loop(row: Any) -> Iterator[str]:
-    """The text of the kernel that the example ran."""
+    """Yield the source text of the kernel that the example ran."""
     given = [
         mg.tensor(x) if kind == "bool" else mg.Var(mg.tensor(x, dtype="float32"))
         for x, kind in zip(arrays(row), row.domains, strict=True)
@@ -213,7 +217,7 @@ def loop(row: Any) -> Iterator[str]:
         return
     if files:
         yield from (
-            "## The loop",
+            "## Kernel",
             "",
             f"`{escape(files[0].name)}`",
             "",

@@ -1,4 +1,4 @@
-"""What pages have beside Markdown: HTML as it is, and pictures for both of the theme's looks."""
+"""Parts of pages that are not Markdown: raw HTML, and pictures for the light and the dark theme."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import inspect
 
 
 class Unquoted(str):
-    """An annotation that is shown as it is written."""
+    """An annotation without quotes."""
 
     def __repr__(self) -> str:
         return str(self)
@@ -32,11 +32,11 @@ def shown(annotation: object) -> object:
 
 
 def raw(text: str) -> str:
-    """HTML as it is."""
+    """Return raw HTML as a directive."""
     return f"```{{raw}} html\n{text}\n```"
 
 
 def drawn(light: str, dark: str) -> str:
-    """A picture for either of the theme's looks; it scrolls where the page is narrow."""
+    """Return a picture for the light and the dark theme; it scrolls if the page is narrow."""
     box = '<div class="only-{}" style="overflow-x:auto">{}</div>'
     return raw(box.format("light", light) + box.format("dark", dark))

@@ -19,7 +19,7 @@ READY, UNSCALED, STEPPED = "ready", "unscaled", "stepped"
 
 
 class GradScaler:
-    """Scale losses up and gradients down again, by a factor that follows the gradients.
+    """Scale losses up and gradients down, by a factor that adapts to overflows.
 
     Parameters
     ----------

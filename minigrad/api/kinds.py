@@ -18,7 +18,7 @@ from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
 @public(namespace=MG)
 def is_complex(input: Tensor) -> bool:
-    """Return False: there are no complex numbers."""
+    """Return False, since complex dtypes are not supported."""
     return False
 
 
@@ -96,7 +96,7 @@ def fill_diagonal_(x: Tensor, fill_value: float, wrap: bool = False) -> Tensor:
     wrap: whether the diagonal of a matrix with more rows than columns restarts after one row in between.
     """
     if x.ndim < 2 or (x.ndim > 2 and len(set(x.shape)) > 1):
-        raise ShapeError(f"fill_diagonal_: expected a matrix, or dims of one length, got {describe(x)}")
+        raise ShapeError(f"fill_diagonal_: expected a matrix, or dims of the same length, got {describe(x)}")
     if x.ndim > 2:
         for k in range(x.shape[0]):
             x[(k,) * x.ndim] = fill_value

@@ -20,7 +20,7 @@ from minigrad.runtime.var import Var
 
 
 def requires_grad_(x: Tensor, requires_grad: bool = True) -> Tensor:
-    """Make x a leaf that gradients flow to, or with False a constant again; return x.
+    """Make x a leaf that requires a gradient, or a constant with False; return x.
 
     Views of x that were made before stay constants.  Raises DTypeError for another dtype than a float, GradientError
     for False on the result of a recorded op.

@@ -23,7 +23,7 @@ _adding = threading.Lock()  # two threads may add to one `.grad`
 
 
 class GradStore:
-    """Gradients of one backward, by tensor.
+    """Gradients of one backward pass, by tensor.
 
     `grads[x]` raises GradientError with the reason when there is none; `grads.get(x)` returns None instead.
     Iterating yields the tensors that have one.

@@ -71,7 +71,7 @@ def in_batches(
     """Return the gradients for each of a batch of cotangents, stacked."""
     counts = {g.shape[0] for g in cotangents if g is not None}
     if len(counts) != 1:
-        raise GradientError(f"autograd.grad: the cotangents have batches of {sorted(counts)}; give one size")
+        raise GradientError(f"autograd.grad: grad_outputs have batches of {sorted(counts)}; pass batches of one size")
     rows = [
         engine.grad(ys, xs, [None if g is None else g[k] for g in cotangents], True, create, unused or zeros)
         for k in range(counts.pop())
@@ -108,7 +108,7 @@ def with_cotangents(name: str, outputs: Any, gradients: Any) -> tuple[list[Any],
     expect_tensors(name, *ys)
     cotangents = [gradients] if isinstance(gradients, Tensor) else list(gradients or [None] * len(ys))
     if len(cotangents) != len(ys):
-        raise GradientError(f"{name}: {len(ys)} outputs and {len(cotangents)} cotangents; give one for each output")
+        raise GradientError(f"{name}: expected a gradient for each of {len(ys)} outputs, got {len(cotangents)}")
     for y, g in zip(ys, cotangents, strict=True):
         if g is None and y.numel() != 1:
             raise GradientError(

@@ -24,7 +24,7 @@ class VariableType(type):
 
 
 class Variable(metaclass=VariableType):
-    """The values of a tensor as a new one, which is a leaf with `requires_grad=True`.
+    """Return a leaf with the values of a tensor; PyTorch's older name for `requires_grad`.
 
     Parameters
     ----------

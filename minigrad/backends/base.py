@@ -44,7 +44,7 @@ def serves(kind: type[Request]) -> Callable[[F], F]:
 
 
 class Backend(Transfers, ABC):
-    """One device's memory and loops.
+    """Base of the backends: the memory and the kernels of one kind of device.
 
     served: the requests that this class serves, with the name of the method for each.
     """

@@ -10,17 +10,19 @@ import subprocess
 import sys
 from pathlib import Path
 
+from minigrad.errors import quantity
+
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"  # of a checkout
 PACKAGE = Path(__file__).resolve().parents[1]
 PACKED = PACKAGE / "learning" / "notebooks"  # of a wheel: `hatch_build.py`
 LINK = re.compile(r"\]\(\.\./((minigrad|docs|examples)/[^)#]+)")  # in a notebook: from its folder into the checkout
 COPY = "minigrad-notebooks"  # the folder that receives the notebooks of a wheel
 HIDDEN = ["__pycache__", "*.pyc", "*~", "[0-9A][0-9]_*.py"]  # the last: jupytext's texts of the notebooks
-GREETING = """minigrad: an autograd framework to read, to look into, and to train with.
+GREETING = """minigrad: an autograd framework to read, to inspect and to train with.
 
-    python -m minigrad demo        a gradient, its proof, its picture, then a network that reads digits
-    python -m minigrad tutorial    the notebooks, from a nudge to a network, in Jupyter
-    python -m minigrad doctor      the features of this machine, and what is missing
+    python -m minigrad demo        a gradient, its check and its graph, then a network that reads digits
+    python -m minigrad tutorial    the notebooks, from finite differences to a network, in Jupyter
+    python -m minigrad doctor      the features of this machine, and missing packages
     python -m minigrad kernel mul  the loop that is compiled for an op
     python -m minigrad run -n 2 train.py   a script in two processes, which mg.dist connects
 
@@ -65,15 +67,18 @@ def tutorial() -> int:
 
 
 def copied(target: Path) -> Path:
-    """Copy the notebooks of the wheel into a folder, and return it; a file that is there already stays as it is."""
-    fresh = 0
+    """Copy the notebooks of the wheel into a folder, and return it; a file that exists stays unchanged."""
+    fresh = kept = 0
     for source in sorted(PACKED.rglob("*.ipynb")):
         path = target / source.relative_to(PACKED)
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(with_sources(source.read_text(encoding="utf-8"), target / "sources"), encoding="utf-8")
             fresh += 1
-    print(f"The notebooks are in {target}: {fresh} files are new; others stay as they were.")
+        else:
+            kept += 1
+    rest = f"; {quantity(kept, 'file')} existed and stay unchanged" if kept else ""
+    print(f"The notebooks are in {target}: {quantity(fresh, 'new file')}{rest}.")
     return target
 
 

@@ -61,7 +61,7 @@ class MemoryStats:
 
 
 class Allocator(ABC):
-    """Hands out buffers for one kind of device."""
+    """Base of the allocators, which provide buffers for one kind of device."""
 
     __slots__ = ()
 

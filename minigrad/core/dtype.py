@@ -68,7 +68,7 @@ class DType:
 
     @property
     def is_complex(self) -> bool:
-        """Return False: there are no complex numbers."""
+        """Return False, since complex dtypes are not supported."""
         return False
 
     def to_real(self) -> DType:

@@ -211,7 +211,7 @@ StretchedShape = Annotated[Any, Role("Shape", "sizes of dims", "int | Sequence[i
 Index = Annotated[
     Any, Role("Index", "ints, (start, stop, step) and None, one after another", "Any", _any, _shift_index)
 ]
-Along = Annotated[Any, Role("Int", "an int, of what lies along a dim", "int", _any)]
+Along = Annotated[Any, Role("Int", "an int: an index or a count of elements along the dim", "int", _any)]
 
 
 def role_of(annotation: Any) -> Role | None:

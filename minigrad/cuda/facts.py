@@ -24,7 +24,7 @@ def is_available() -> bool:
 
 
 def device_count() -> int:
-    """Return how many devices there are, or 1 in use; only the first is ever used, "cuda:0"."""
+    """Return the number of CUDA devices, 1 in the simulator; minigrad uses only the first, "cuda:0"."""
     if settings.cuda == "simulator" or started("cuda") is not None:
         return 1
     return 0 if fault() else driver().devices
@@ -65,7 +65,7 @@ def synchronize(device: Any = None) -> None:
 
 
 def memory_stats(device: Any = None) -> DeviceMemory:
-    """Return the bytes in use, reserved, at most so far, and free."""
+    """Return the bytes in use, the reserved and the free bytes, and the peak."""
     return current_runtime(device).memory()
 
 
@@ -95,7 +95,7 @@ def reset_peak_memory_stats(device: Any = None) -> None:
 
 
 def mem_get_info(device: Any = None) -> tuple[int, int]:
-    """Return the free bytes and all bytes of the device, including those of other processes."""
+    """Return the free and the total bytes of the device; other processes are included."""
     now = current_runtime(device).memory()
     return now.free_bytes, now.total_bytes
 

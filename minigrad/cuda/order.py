@@ -14,7 +14,7 @@ from minigrad.errors import ArgumentError
 
 
 class Event:
-    """A position in a stream: other streams wait for it, and two of them measure the time in between.
+    """Position in a stream; other streams can wait for it, and two events measure the time between them.
 
     enable_timing: whether `elapsed_time` will be called.
 
@@ -70,7 +70,7 @@ class Outer(threading.local):
 
 
 class Stream:
-    """Work that is done in its order, concurrently with that of other streams.
+    """Queue of device work that runs in order, concurrently with other streams.
 
     Use it by `with mg.cuda.stream(s):`, or `with s:`.  A stream and the default one wait for each other, so memory is
     never reused too early and the default stream may read results at once.  Other streams wait for each other only on
@@ -146,7 +146,7 @@ class Stream:
 
 
 def current_stream(device: Any = None) -> Stream:
-    """Return the stream that this thread's work goes to."""
+    """Return the current stream of this thread."""
     runtime = current_runtime(device)
     return Stream.of(runtime, runtime.stream)
 
@@ -159,7 +159,7 @@ def default_stream(device: Any = None) -> Stream:
 
 @contextmanager
 def stream(stream: Stream | None) -> Iterator[None]:
-    """Let this thread's work go to a stream inside a `with` block; None changes nothing."""
+    """Use a stream for this thread's work inside a `with` block; None changes nothing."""
     if stream is None:
         yield
         return
@@ -168,7 +168,7 @@ def stream(stream: Stream | None) -> Iterator[None]:
 
 
 def set_stream(stream: Stream) -> None:
-    """Let this thread's work go to a stream from now on."""
+    """Use a stream for this thread's work from now on."""
     stream.runtime.use(stream.native)
 
 

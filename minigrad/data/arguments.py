@@ -43,7 +43,7 @@ def expect_sampling(
             "DataLoader: an IterableDataset has its own order; leave shuffle, sampler and batch_sampler out"
         )
     if sampler is not None and shuffle:
-        raise ArgumentError("DataLoader: sampler and shuffle exclude each other; give one of them")
+        raise ArgumentError("DataLoader: sampler and shuffle exclude each other; pass one of them")
     for name, order in (("sampler", sampler), ("batch_sampler", batch_sampler)):
         if order is not None and not hasattr(order, "__iter__") and not hasattr(order, "__getitem__"):
             raise ArgumentError(f"DataLoader: {name}: expected an iterable of indices, got {describe(order)}")

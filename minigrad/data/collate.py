@@ -63,8 +63,8 @@ def default_collate(batch: Sequence[Any]) -> Any:
         lengths = {len(each) for each in batch}
         if len(lengths) > 1:
             raise ArgumentError(
-                f"default_collate: expected samples of one length, got lengths {sorted(lengths)}; give a collate_fn "
-                f"that pads them"
+                f"default_collate: expected samples of the same length, got lengths {sorted(lengths)}; pass a "
+                f"collate_fn that pads them"
             )
         parts = [default_collate(part) for part in zip(*batch)]
         return kind(*parts) if hasattr(first, "_fields") else parts if kind is tuple else sequence(first, parts)
@@ -81,7 +81,7 @@ def stacked(batch: Sequence[Any]) -> Tensor:
     try:
         result: Tensor = stack([x.detach() for x in batch])
     except MinigradError as error:
-        raise ArgumentError(f"default_collate: {error}; give a collate_fn that pads the samples") from None
+        raise ArgumentError(f"default_collate: {error}; pass a collate_fn that pads the samples") from None
     return result
 
 
@@ -90,8 +90,8 @@ def joined(arrays: list[Any]) -> Any:
     shapes = {array.shape for array in arrays}
     if len(shapes) > 1:
         raise ArgumentError(
-            f"default_collate: expected samples of one shape, got {', '.join(map(str, sorted(shapes)[:4]))}; give a "
-            f"collate_fn that pads them"
+            f"default_collate: expected samples of the same shape, got {', '.join(map(str, sorted(shapes)[:4]))}; "
+            f"pass a collate_fn that pads them"
         )
     (shape,) = shapes
     # np.stack makes a view of each array first, which takes longer than a small copy.
@@ -99,7 +99,7 @@ def joined(arrays: list[Any]) -> Any:
 
 
 def default_convert(data: Any) -> Any:
-    """Convert arrays and NumPy's numbers in a sample to tensors; everything else stays.
+    """Convert NumPy arrays and scalars in a sample to tensors; other values stay unchanged.
 
     Parameters
     ----------

@@ -88,7 +88,7 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
                 raise ArgumentError(f"TensorDataset: expected tensors or arrays, got {describe(x)}")
             if not x.shape or x.shape[0] != self.tensors[0].shape[0]:
                 shapes = ", ".join(str(x.shape) for x in self.tensors)
-                raise ShapeError(f"TensorDataset: expected tensors of one length in their first dim, got {shapes}")
+                raise ShapeError(f"TensorDataset: expected tensors of the same length in their first dim, got {shapes}")
 
     def __getitem__(self, index: Any) -> tuple[Tensor, ...]:
         return tuple(x[index] for x in self.tensors)
@@ -188,7 +188,7 @@ class Subset(Dataset[Any]):
 
 
 class ConcatDataset(Dataset[Any]):
-    """Datasets one behind the other."""
+    """Concatenation of several datasets."""
 
     def __init__(self, datasets: Iterable[Any]) -> None:
         self.datasets = list(datasets)
@@ -210,7 +210,7 @@ class ConcatDataset(Dataset[Any]):
 
 
 class ChainDataset(IterableDataset[Any]):
-    """Streams one behind the other."""
+    """Concatenation of several iterable datasets."""
 
     def __init__(self, datasets: Iterable[Any]) -> None:
         self.datasets = datasets
@@ -226,7 +226,7 @@ class ChainDataset(IterableDataset[Any]):
 
 
 class StackDataset(Dataset[Any]):
-    """Datasets side by side: a sample is a tuple, or with keyword arguments a dict, of their samples."""
+    """Several datasets in parallel: a sample is a tuple, or with keyword arguments a dict, of their samples."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if bool(args) == bool(kwargs):
@@ -234,7 +234,7 @@ class StackDataset(Dataset[Any]):
         self.datasets: Any = kwargs or args
         lengths = {len(each) for each in self._parts()}
         if len(lengths) > 1:
-            raise ArgumentError(f"StackDataset: expected datasets of one length, got lengths {sorted(lengths)}")
+            raise ArgumentError(f"StackDataset: expected datasets of the same length, got lengths {sorted(lengths)}")
 
     def _parts(self) -> list[Any]:
         return list(self.datasets.values() if isinstance(self.datasets, Mapping) else self.datasets)

@@ -14,7 +14,7 @@ from minigrad.errors import ArgumentError
 
 
 class DistributedSampler(ArraySampler):
-    """The share of one of several processes that train together.
+    """Sampler of the indices that belong to one process of several.
 
     Parameters
     ----------

@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class WorkerInfo:
-    """A worker process of a DataLoader.
+    """Worker process of a DataLoader.
 
     id: its number, from 0.  num_workers: how many there are.  seed: a number of its own for this epoch.
     dataset: its copy of the dataset.

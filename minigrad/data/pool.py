@@ -121,7 +121,7 @@ class Pool:
             self.dead(sentinels[ready[0]])
         names = ", ".join(f"{worker} (pid {self.processes[worker].pid})" for worker in workers)
         self.close()
-        raise WorkerError(f"DataLoader: worker {names} has sent no batch for {timeout} s; give a longer timeout")
+        raise WorkerError(f"DataLoader: worker {names} has sent no batch for {timeout} s; pass a longer timeout")
 
     def dead(self, worker: int) -> NoReturn:
         """Raise WorkerError, which names a worker that ended, and why."""

@@ -122,7 +122,7 @@ class RandomHorizontalFlip:
 
 
 class OneHot:
-    """Turn labels into rows with a one at the index of the class.
+    """Convert labels to rows with a one at the index of the class.
 
     Parameters
     ----------

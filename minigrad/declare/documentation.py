@@ -18,6 +18,7 @@ from minigrad.core.roles import Role, role_of
 from minigrad.declare.examples import EXAMPLES
 from minigrad.declare.operands import OPERANDS
 from minigrad.declare.parameters import PARAMETERS as OP_PARAMETERS
+from minigrad.declare.results import result_of
 from minigrad.declare.signature import plain, shorter
 from minigrad.declare.tool_parameters import TOOL_PARAMETERS
 from minigrad.declare.written import Text, ended
@@ -87,7 +88,8 @@ def parameter_entry(function: Callable[..., Any], op: Op | None, p: inspect.Para
     kind, description = written.described.get(stars + p.name) or written.described.get(p.name) or inherited(function, p)
     shown = kind or type_text(p.annotation, role)
     if not kind and p.default is not p.empty:
-        shown += ", optional" if p.default is None else f", default {p.default!r}"
+        default = p.default.__name__ if inspect.isfunction(p.default) else repr(p.default)
+        shown += ", optional" if p.default is None else f", default {default}"
     return entry(f"{stars}{p.name} : {shown}", description or described(function, op, p, role))
 
 
@@ -161,7 +163,7 @@ def returned(function: Callable[..., Any], op: Op | None, written: Text) -> str:
     result = type_text(annotation, None)
     if annotation in (None, "None", type(None)):
         return ""
-    text = sentence_of(written.summary)
+    text = sentence_of(written.summary) or result_of(function.__module__, function.__name__) or "The result."
     if op is not None and op.result is not None and result == "Any":
         result = "tuple of Tensor"
         fields = " and ".join(f"`{field}`" for field in vars(op.result)["_fields"])
@@ -180,8 +182,8 @@ def returned(function: Callable[..., Any], op: Op | None, written: Text) -> str:
 
 
 def sentence_of(summary: str) -> str:
-    """Return the result that a summary such as "Return the sine." names."""
-    return ended(summary.removeprefix("Return ")) if summary.startswith("Return ") else "Result of the call."
+    """Return the result that a summary such as "Return the sine." names, or ""."""
+    return ended(summary.removeprefix("Return ")) if summary.startswith("Return ") else ""
 
 
 # ---- text -----------------------------------------------------------------------------------------------------------

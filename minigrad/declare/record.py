@@ -81,7 +81,7 @@ def check_vjp(op: Op, vjp: Any) -> Sequence[Any]:
     if len(entries) != len(op.operands):
         raise DeclarationError(
             f"{op.where}: {op.name} has {quantity(len(op.operands), 'operand')} ({', '.join(op.operands)}) and "
-            f"{quantity(len(entries), 'derivative rule')}; give one rule or None for each",
+            f"{quantity(len(entries), 'derivative rule')}; pass one rule or None for each",
             op=op.name,
         )
     return entries
@@ -189,7 +189,7 @@ def check_outputs(op: Op, outputs: tuple[str, ...]) -> tuple[str, ...]:
     wrong = not right or [name for name in outputs if not is_result(name) or name in taken]
     if wrong or len(set(outputs)) < len(outputs) or len(outputs) < 2:
         raise DeclarationError(
-            f"{op.where}: {op.name} names its results {outputs!r}; give a tuple of two or more names, each its own and "
+            f"{op.where}: {op.name} names its results {outputs!r}; pass a tuple of two or more names, each its own and "
             f"none that of an operand or a parameter", op=op.name,
         )  # fmt: skip
     return outputs

@@ -61,7 +61,7 @@ def rows(
         if len(backward.terms) != len(lines):
             raise DeclarationError(
                 f"{where_of(function)}: {function.__name__} has {len(lines)} lines ({', '.join(lines)}), and its "
-                f"gradient {len(backward.terms)} terms; give one for each", op=function.__name__,
+                f"gradient {len(backward.terms)} terms; pass one for each", op=function.__name__,
             )  # fmt: skip
         check_params(function, fn, ("dim",))
 

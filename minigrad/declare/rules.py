@@ -176,7 +176,7 @@ def same_shape(op: Op, x: Spec, /, *others: Spec, **params: Any) -> tuple[int, .
     """Return the one shape that all operands have."""
     for other in others:
         if other.shape != x.shape:
-            raise ShapeError(f"{op.label}: {x!r} and {other!r} must have one shape", op=op.label)
+            raise ShapeError(f"{op.label}: {x!r} and {other!r} must have the same shape", op=op.label)
     return x.shape
 
 

@@ -18,7 +18,7 @@ from minigrad.config import settings
 from minigrad.diagnostics.flow import Flow, Step, flow, values
 from minigrad.diagnostics.page import styled
 from minigrad.diagnostics.reasons import blocked, named, not_finite, spoiled
-from minigrad.errors import GradientError
+from minigrad.errors import GradientError, quantity
 from minigrad.runtime.graph import BackpropOp
 from minigrad.runtime.journal import Entry, entry_of
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
@@ -139,7 +139,7 @@ def exits(x: Tensor) -> Iterator[str]:
     entry = entry_of(x)
     names = [] if entry is None else list(entry.left)[-MOST:]
     if names:
-        yield f"its values left the graph by {', '.join(names)}; a number that is read from a tensor is a constant"
+        yield f"its values left the graph through {', '.join(names)}; a number read from a tensor is a constant"
 
 
 def order(entry: Entry) -> int:
@@ -154,7 +154,7 @@ def lost(entry: Entry) -> Iterator[str]:
     at = f" at {entry.source}" if entry.source else ""
     what = f"{entry.op}{entry.shape}{at}"
     if entry.op == "detach":
-        yield f"detach(){at} cut it off"
+        yield f"detach(){at} cut the graph"
     elif not entry.dtype.is_float:
         yield f"{what} returned {entry.dtype}, and only floats carry gradients"
     elif not entry.enabled:
@@ -180,14 +180,17 @@ def followed(x: Tensor, y: Tensor, name: str) -> Explanation:
         count = int((~np.isfinite(elements)).sum())
         already = not_finite(y)
         reasons = ([already] if already else []) + list(spoils(way))
-        return Explanation(kind, f"{name} is {kind} at {count} of {elements.size} elements", tuple(reasons[:MOST]))
+        what = f"{name} is {kind} at {count} of {quantity(elements.size, 'element')}"
+        return Explanation(kind, what, tuple(reasons[:MOST]))
     if not elements.any():
         return Explanation("zero", f"{name} is zero", tuple(list(blocks(way))[:MOST]))
     low, high = float(np.abs(elements).min()), float(np.abs(elements).max())
     path = [named(step.node) for step in way.steps]
     shown = path if len(path) <= MOST else [*path[: MOST // 2], f"{len(path) - MOST} more", *path[-MOST // 2 :]]
     zeros = elements.size - np.count_nonzero(elements)
-    what = f"{name} flows: {zeros} of {elements.size} elements are 0, |g| is {low:.3g} to {high:.3g}"
+    spread = f"|g| is {low:.3g}" if low == high else f"|g| ranges from {low:.3g} to {high:.3g}"
+    part = f"{zeros} of {quantity(elements.size, 'element')} are 0, " if zeros else ""
+    what = f"{name} exists: {part}{spread}"
     return Explanation("flows", what, tuple(f"through {step}" for step in shown))
 
 

@@ -26,16 +26,14 @@ KNOWN = {
     "relu": "every element of its operand is 0 or below (a dead relu)",
     "relu6": "every element of its operand lies outside (0, 6)",
     "clamp": "every element of its operand lies outside the limits",
-    "sigmoid": "its operand is so large that it is flat there (saturated)",
-    "tanh": "its operand is so large that it is flat there (saturated)",
-    "softmax": "one class has all of the probability (saturated)",
-    "sign": "the derivative of a step is 0 wherever it exists",
-    "round": "the derivative of a step is 0 wherever it exists",
-    "floor": "the derivative of a step is 0 wherever it exists",
-    "ceil": "the derivative of a step is 0 wherever it exists",
-    "trunc": "the derivative of a step is 0 wherever it exists",
+    "sigmoid": "the magnitude of its operand is so large that the derivative is 0 in this dtype (saturated)",
+    "tanh": "the magnitude of its operand is so large that the derivative is 0 in this dtype (saturated)",
+    "softmax": "one class has the whole probability (saturated)",
+    **dict.fromkeys(
+        ("sign", "round", "floor", "ceil", "trunc", "floor_divide"),
+        "the derivative of a step function is 0 wherever it exists",
+    ),
     "where": "the condition chose the other operand at every element",
-    "floor_divide": "the derivative of a step is 0 wherever it exists",
 }
 
 
@@ -48,10 +46,10 @@ def blocked(step: Step, parent: Any, partial: Tensor) -> str:
     """Return why a node let nothing of a gradient through."""
     lost = underflow(step, parent)
     if lost:
-        return f"{named(step.node)} loses it: {lost}"
+        return f"{named(step.node)} loses the gradient: {lost}"
     known = KNOWN.get(step.node.op.name)
-    why = known or "its derivative is 0 at every element that a gradient reaches"
-    return f"{named(step.node)} passes none of it: {why}{range_of_operands(step.node)}"
+    why = known or "its derivative is 0 at every element whose incoming gradient is not 0"
+    return f"{named(step.node)} passes no gradient on: {why}{range_of_operands(step.node)}"
 
 
 def underflow(step: Step, parent: Any) -> str:
@@ -63,7 +61,7 @@ def underflow(step: Step, parent: Any) -> str:
     for other, partial in wide:
         if other.id == parent.id and values(partial).any():
             small = float(np.abs(values(partial)).max())
-            return f"in float32 it would be up to {small:.3g}, which is 0 in {kinds[0]} (underflow)"
+            return f"its largest element would be {small:.3g} in float32, which rounds to 0 in {kinds[0]} (underflow)"
     return ""
 
 
@@ -108,15 +106,15 @@ def spoiled(step: Step, partial: Tensor, chosen_by: BackpropOp | None) -> str:
     bad = ~np.isfinite(values(partial))
     index = tuple(int(i) for i in np.argwhere(bad)[0])
     kind = "nan" if np.isnan(values(partial)[index]) else "inf"
-    words = f"{named(step.node)} makes {kind} of it at {int(bad.sum())} of {bad.size} elements, first at {index}"
+    words = f"{named(step.node)} turns it into {kind} at {int(bad.sum())} of {bad.size} elements, first at {index}"
     words += operands_at(step.node, index, bad.shape)
     g = next((values(g) for g in step.arrived if g is not None), None)
     if g is not None and g.shape == bad.shape and g[index] == 0:
-        words += "; the incoming gradient there is 0, and 0 times a derivative of nan or inf is nan"
+        words += "; the incoming gradient there is 0, and 0 times a derivative that is nan or inf is nan"
         if chosen_by is not None:
             words += (
-                f": {named(chosen_by)} chose the other branch there, but this one is differentiated all the same; "
-                f"put a where() around its operand as well, so that it never receives such a value"
+                f". {named(chosen_by)} chose the other branch there, but backward differentiates both branches; "
+                f"put a where() around the operand of {step.node.name} as well, so that it never receives such a value"
             )
     return words
 
@@ -141,12 +139,12 @@ def not_finite(y: Tensor) -> str | None:
         entry = bad
     if entry is not None:
         what = f"{entry.op or 'an input'}{entry.shape}" + (f" at {entry.source}" if entry.source else "")
-        return f"the result of {what} is already not finite"
+        return f"the result of {what} is already nan or inf"
     nodes, _ = reachable([end_of(y)])
     for node in reversed(nodes):
         for k, x in zip(node.op.saves[node.mask], values_of(node)):
             if x.dtype.is_float and not np.isfinite(values(x)).all():
                 maker = node if k < 0 else node.parents[k]
                 made = named(maker) if isinstance(maker, (BackpropOp, Output)) else describe(x)
-                return f"the result of {made} is already not finite"
-    return f"{describe(y)} is already not finite; under mg.debug() the first op is found"
+                return f"the result of {made} is already nan or inf"
+    return f"{describe(y)} is already nan or inf; run the program under mg.debug() to find the op that made it"

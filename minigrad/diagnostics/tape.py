@@ -2,12 +2,13 @@
 
 `tape(y)` is the list.  A slice of it is a block, which reports the memory and the time that a checkpoint of it would
 free and cost.  Saved bytes are those of whole storages, each counted once, at the op that saved it first.  Memory of a
-Var is held anyway and does not count.  The arguments of a checkpoint are held, and count at its first op.
+Var is held anyway and does not count.  The arguments of a checkpoint are held, and count at its first op.  An op of few
+elements also holds its operands for pictures (`runtime/graph.py`, FEW); these bytes are counted separately.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -18,9 +19,9 @@ from minigrad.autodiff.holding import Holder
 from minigrad.core.allocator import CpuAllocator
 from minigrad.core.storage import Storage
 from minigrad.diagnostics.flow import flow
-from minigrad.diagnostics.ledger import Ledger
+from minigrad.diagnostics.ledger import Ledger, is_op
 from minigrad.diagnostics.page import styled
-from minigrad.errors import GradientError
+from minigrad.errors import GradientError, quantity
 from minigrad.runtime import journal
 from minigrad.runtime.graph import BackpropOp
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
@@ -44,14 +45,15 @@ def in_time(seconds: float | None) -> str:
 class Row:
     """One op of the tape.
 
-    saved: bytes that are held because of it.  forward: seconds of the call, if it ran under `mg.debug()`.
-    backward: seconds of its rules, where the tape was timed.
+    saved: bytes that it holds for the backward pass.  forward: seconds of the call, if it ran under `mg.debug()`.
+    backward: seconds of its rules, where the tape was timed.  pictured: bytes that it holds for pictures only.
     """
 
     node: BackpropOp
     saved: int
     forward: float | None
     backward: float | None
+    pictured: int = 0
 
     @property
     def name(self) -> str:
@@ -74,7 +76,7 @@ class Tape(Sequence[Row]):
     def __getitem__(self, at: Any) -> Any:
         """Return a row, or for a slice the block of it."""
         if isinstance(at, slice):
-            return Tape(f"ops {range(len(self))[at]} of {self.what}", self.rows[at], self.ledger)
+            return Tape(f"{listed(range(len(self))[at])} of {self.what}", self.rows[at], self.ledger)
         return self.rows[at]
 
     @property
@@ -83,9 +85,14 @@ class Tape(Sequence[Row]):
         return sum(row.saved for row in self.rows)
 
     @property
+    def pictured(self) -> int:
+        """The bytes that ops of few elements hold for pictures, in addition to `saved`."""
+        return sum(row.pictured for row in self.rows)
+
+    @property
     def kept(self) -> int:
         """The bytes that stay if the block is checkpointed: its inputs, and memory that has other holders."""
-        return max(0, self.saved - self.freed)
+        return max(0, self.saved + self.pictured - self.freed)
 
     @property
     def freed(self) -> int:
@@ -99,7 +106,7 @@ class Tape(Sequence[Row]):
         return None if any(t is None for t in times) else sum(t for t in times if t is not None)
 
     def lines(self) -> Iterator[tuple[str, str, str, str, str, str]]:
-        """Iterate over the table: number, op, shape, saved, forward, backward; then the user's line."""
+        """Iterate over the rows of the table: index, op with shape, saved, forward, backward, the user's line."""
         for k, row in enumerate(self.rows):
             shape, source = str(row.node.shape), row.node.source or ""
             name = f"{row.name}{shape}"
@@ -107,17 +114,21 @@ class Tape(Sequence[Row]):
 
     def summary(self) -> list[str]:
         """Return the totals."""
-        result = [f"{self.what}: {len(self)} ops hold {in_units(self.saved)} for the backward pass"]
+        verb = "holds" if len(self) == 1 else "hold"
+        pictures = f", and {in_units(self.pictured)} for pictures" if self.pictured else ""
+        result = [
+            f"{self.what}: {quantity(len(self), 'op')} {verb} {in_units(self.saved)} for the backward pass{pictures}"
+        ]
         if self.peak is not None:
-            result.append(f"a backward pass takes up to {in_units(self.peak)} more")
-        best = self.halves()
+            result.append(f"a backward pass uses up to {in_units(self.peak)} in addition")
+        best = self.best_half()
         if best is not None:
             start, stop, block = best
-            cost = f", for {in_time(block.recomputed)} of recomputing" if block.recomputed is not None else ""
-            result.append(f"checkpointing ops {start} to {stop - 1} would free {in_units(block.freed)} of it{cost}")
+            cost = f" and repeat {in_time(block.recomputed)} of computation" if block.recomputed is not None else ""
+            result.append(f"checkpointing ops {start} to {stop - 1} would free {in_units(block.freed)} of this{cost}")
         return result
 
-    def halves(self) -> tuple[int, int, Tape] | None:
+    def best_half(self) -> tuple[int, int, Tape] | None:
         """Return the block of half of the ops that would free the most."""
         size = len(self) // 2
         if size < 2:
@@ -151,10 +162,11 @@ class Tape(Sequence[Row]):
 def tape(y: Tensor, timed: bool = False) -> Tape:
     """Return the recorded ops under y, the oldest first, with the bytes that each saved.
 
-    timed: also run two backward passes, for the time of each op's rules and for the peak, which restarts for the whole
-    process; the graph is kept.
-    The forward time is known only for calls that ran under `mg.debug()`.
-    Raises GradientError where y has no graph, or it has been freed.
+    timed: also run two backward passes, to measure the time of each op's rules and the peak of memory; the graph is
+    kept, and the peak of `mg.memory_stats` restarts.  A slice of the result is a block: its `freed` is the bytes that
+    `mg.checkpoint` of these ops would free.  The forward time is known only for calls under `mg.debug()`.  Ops with at
+    most six elements also hold their operands, so that graphs can show values; the summary lists these bytes.
+    Raises GradientError where y has no graph, or its graph has been freed.
     """
     under(y, "tape")
     backward: dict[int, float] = {}
@@ -185,15 +197,41 @@ def under(y: Tensor, name: str) -> tuple[list[Any], list[Any]]:
 def rows_of(y: Tensor, name: str, backward: Mapping[int, float]) -> list[Row]:
     """Return the ops under y, the oldest first; backward: seconds of their rules by id.  Raises as `under`."""
     nodes, leaves = under(y, name)
-    seen = {id(leaf.storage) for leaf in leaves}
+    owned = {id(leaf.storage) for leaf in leaves}
+    held = {node.id: saved_by(node) for node in nodes}
+    seen, pictured = set(owned), owned.union(*(map(id, storages) for storages in held.values()))
     rows = []
     for node in reversed(nodes):
-        held = [x.storage for y in node.saved or () for x in (y.keeps() if isinstance(y, Holder) else [y])]
-        storages = {id(storage): storage for storage in held if id(storage) not in seen}
-        seen |= storages.keys()
-        saved = sum(map(size_of, storages.values()))
-        rows.append(Row(node, saved, journal.seconds.get(node), backward.get(node.id)))
+        saved, read = taken(held[node.id], seen), taken(pictures_of(node), pictured)
+        rows.append(Row(node, saved, journal.seconds.get(node), backward.get(node.id), read))
     return rows
+
+
+def saved_by(node: BackpropOp) -> list[Storage]:
+    """Return the memory that a node holds for the backward pass."""
+    return [x.storage for y in node.saved or () for x in (y.keeps() if isinstance(y, Holder) else [y])]
+
+
+def pictures_of(node: BackpropOp) -> list[Storage]:
+    """Return the results of other ops that a node holds for pictures."""
+    pairs = zip(node.parents, node.read or (), strict=False)
+    return [storage for edge, storage in pairs if storage is not None and is_op(edge)]
+
+
+def taken(storages: Iterable[Storage], seen: set[int]) -> int:
+    """Return the bytes of the storages that are not in `seen`, and add them to it."""
+    new = {id(storage): storage for storage in storages if id(storage) not in seen}
+    seen.update(new)
+    return sum(map(size_of, new.values()))
+
+
+def listed(indices: range) -> str:
+    """Return the indices of ops in words."""
+    if not indices:
+        return "no ops"
+    if len(indices) == 1:
+        return f"op {indices[0]}"
+    return f"ops {indices[0]} to {indices[-1]}" + (f" in steps of {indices.step}" if indices.step != 1 else "")
 
 
 def size_of(storage: Storage) -> int:

@@ -22,7 +22,7 @@ from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
 
 class ReduceOp(Enum):
-    """How elements of several processes become one."""
+    """Reductions of elements over several processes."""
 
     SUM = "sum"
     AVG = "avg"
@@ -35,7 +35,7 @@ class ReduceOp(Enum):
 
 
 class Work:
-    """A collective that was begun: `wait()` ends it."""
+    """Handle of a collective that has started; `wait()` waits for its end."""
 
     def __init__(self, request: Any, finish: Callable[[], None]) -> None:
         self._request, self._finish, self._done = request, finish, False
@@ -182,7 +182,7 @@ def recv(x: Tensor, src: int | None = None, group: Any = None, tag: int = 0) -> 
 
 
 def barrier(group: Any = None, async_op: bool = False) -> Work | None:
-    """Wait until every process has come here."""
+    """Wait until every process has called `barrier`."""
     return ended(Work(communicator(group).Ibarrier(), lambda: None), async_op)
 
 

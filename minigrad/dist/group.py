@@ -60,7 +60,7 @@ def init_process_group(
 
 
 def destroy_process_group(group: Any = None) -> None:
-    """Leave the group; another one may be started later."""
+    """Leave the group; a new group can be started later."""
     _group.clear()
 
 

@@ -48,7 +48,7 @@ class Categorical(Distribution):
         self, probs: Tensor | None = None, logits: Tensor | None = None, validate_args: bool | None = None
     ) -> None:
         if (probs is None) == (logits is None):
-            raise ArgumentError("Categorical: expected probs or logits, got both or none; give one of them")
+            raise ArgumentError("Categorical: expected probs or logits, got both or none; pass one of them")
         parameter = probs if logits is None else logits
         if parameter is None or parameter.ndim < 1:
             raise ShapeError(f"Categorical: expected a dim of classes, got {describe(parameter)}")

@@ -14,7 +14,7 @@ EULER = 0.57721566490153286061
 
 
 class Gumbel(LocationScale):
-    """The distribution of the largest of many values, one for each element of its parameters.
+    """The Gumbel distribution (of the largest of many values), one for each element of its parameters.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ from minigrad.runtime.tensor import Tensor
 
 
 def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
-    """Return how far q is from p: the mean of `p.log_prob(x) - q.log_prob(x)` over values x of p.
+    """Return the Kullback-Leibler divergence: the mean of `p.log_prob(x) - q.log_prob(x)` over values x of p.
 
     Parameters
     ----------

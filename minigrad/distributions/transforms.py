@@ -201,7 +201,7 @@ class AffineTransform(Transform):
 
 
 class ComposeTransform(Transform):
-    """Several maps, one after the other.
+    """Composition of several maps, applied in order.
 
     Parameters
     ----------

@@ -90,6 +90,6 @@ def linearize(func: Function, *primals: Any) -> tuple[Any, Function]:
     jvp_fn raises StorageError where it reads a value that was written in place since.
     """
     if not primals:
-        raise ArgumentError(f"linearize: expected primals for {called(func)}; give its arguments", op="linearize")
+        raise ArgumentError(f"linearize: expected primals for {called(func)}; pass its arguments", op="linearize")
     made = Linearized(func, Inputs("linearize", primals, tuple(range(len(primals)))))
     return made.output, made

@@ -67,7 +67,7 @@ def batch_dims(
         in_dims = tuple(in_dims)
     if isinstance(in_dims, tuple) and len(in_dims) != len(args):
         raise ArgumentError(
-            f"vmap: in_dims={in_dims} has {len(in_dims)} entries and {called(func)} {len(args)} arguments; give one "
+            f"vmap: in_dims={in_dims} has {len(in_dims)} entries and {called(func)} {len(args)} arguments; pass one "
             f"for each",
             op="vmap",
         )
@@ -132,7 +132,7 @@ def positioned(transform: BatchTransform, y: Tensor, position: Any) -> Tensor:
     if position is None:
         if whole is not None:
             raise ArgumentError(
-                f"vmap: out_dims has None for {describe(y)}, which differs over the batch; give the dim", op="vmap"
+                f"vmap: out_dims has None for {describe(y)}, which differs over the batch; pass the dim", op="vmap"
             )
         return y
     if isinstance(position, bool) or not isinstance(position, int) or not -y.ndim - 1 <= position <= y.ndim:

@@ -153,7 +153,7 @@ def vjp(func: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]
     vjp_fn(cotangents), nested as the output, returns a tuple: the cotangents of the primals, each nested as its primal.
     """
     if not primals:
-        raise ArgumentError(f"vjp: expected primals for {called(func)}; give its arguments", op="vjp")
+        raise ArgumentError(f"vjp: expected primals for {called(func)}; pass its arguments", op="vjp")
     y, aux, pullback = recorded("vjp", func, primals, tuple(range(len(primals))), has_aux)
     return (y, pullback, aux) if has_aux else (y, pullback)
 

@@ -62,7 +62,7 @@ def celu_(input: Tensor, alpha: Tensor | builtins.float = ...) -> Tensor:
     """Apply `celu` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
 def channel_shuffle(input: Tensor, groups: builtins.int) -> Tensor:
-    """Return images (N, C, ...) with channels in another order: the first of each group, the second, and so on."""
+    """Return images (N, C, ...) with permuted channels: the first of each group, the second, and so on."""
 
 def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] | builtins.str = ..., dilation: builtins.int | Sequence[builtins.int] = ..., groups: builtins.int = ...) -> Tensor:
     """Return the convolution along one dim: `conv2d` with input (N, C, W) and weight (out, C / groups, kW)."""

@@ -136,7 +136,7 @@ def trunc_normal_(
 
 
 def constant_(tensor: Any, val: float) -> Tensor:
-    """Fill with one value."""
+    """Fill a tensor with one value."""
     with no_grad():
         return tensor.fill_(val)
 

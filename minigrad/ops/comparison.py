@@ -21,7 +21,7 @@ def isclose(
 ) -> Tensor:
     """Return whether |input - other| <= atol + rtol*|other|, or both are equal; with equal_nan two nan are equal."""
     if input.dtype is not other.dtype:
-        raise DTypeError(f"isclose: {describe(input)} and {describe(other)} must have one dtype", op="isclose")
+        raise DTypeError(f"isclose: {describe(input)} and {describe(other)} must have the same dtype", op="isclose")
     if rtol < 0 or atol < 0:
         raise ArgumentError(f"isclose: rtol and atol must not be negative, got {rtol} and {atol}", op="isclose")
     a, b = input.detach(), other.detach()
@@ -42,7 +42,7 @@ def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e
 
 @public(method=True)
 def equal(input: Tensor, other: Tensor) -> bool:
-    """Return whether two tensors have one shape and equal elements; nan is equal to nothing."""
+    """Return whether two tensors have the same shape and equal elements; nan is not equal to nan."""
     expect_tensors("equal", input, other)
     if input.shape != other.shape:
         return False

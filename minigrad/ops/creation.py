@@ -33,7 +33,7 @@ from minigrad.runtime.var import Var
 
 @public()
 def tensor(data: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Return a tensor that copies numbers, nested lists, an array or a tensor.
+    """Return a new tensor with the elements of a number, nested lists, an array or a tensor.
 
     DTypes: Python floats become the default float, ints int64, bools bool; arrays keep theirs.
     Raises ShapeError for ragged lists, DTypeError for an element that is not a number, or for requires_grad with
@@ -78,7 +78,7 @@ def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
 def full(
     size: int | Sequence[int], fill_value: float, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """Return a tensor of one value; the dtype follows the value when omitted."""
+    """Return a tensor filled with one value; by default the dtype is that of the value."""
     expect_numbers("full", fill_value=fill_value)
     kind = as_dtype(dtype if dtype is not None else type(fill_value))
     expect_fit("full", fill_value, kind)
@@ -207,7 +207,7 @@ def full_like(
     requires_grad: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
-    """Return one value with the shape, dtype and device of x."""
+    """Return a tensor filled with one value, with the shape, dtype and device of x."""
     expect_format("full_like", memory_format)
     expect_tensors("full_like", input)
     kind, where = dtype or input.dtype, device or input.device

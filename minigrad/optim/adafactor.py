@@ -15,7 +15,7 @@ from minigrad.runtime.tensor import Tensor
 
 
 class Adafactor(GroupOptimizer):
-    """Divides gradients by the root of a running mean of squares, which a matrix keeps as a row and a column.
+    """Adafactor: like RMSprop, but a matrix stores only the row and column means of its squares.
 
     Parameters
     ----------

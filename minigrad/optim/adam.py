@@ -91,7 +91,7 @@ class Adam(Moments):
 
 
 class AdamW(Adam):
-    """Adam, where weights decay by themselves instead of through the gradient.
+    """Adam with decoupled weight decay, which is not part of the gradient.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ class AdamW(Adam):
 
 
 class Adamax(Moments):
-    """Adam with a decaying maximum of gradients in place of the root.
+    """Adamax: Adam with a decaying maximum of the gradients instead of the root mean square.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ class Adamax(Moments):
 
 
 class NAdam(Moments):
-    """Adam with Nesterov's momentum, which grows over the steps.
+    """NAdam: Adam with Nesterov momentum.
 
     Parameters
     ----------
@@ -213,7 +213,7 @@ class NAdam(Moments):
 
 
 class RAdam(Moments):
-    """Adam that uses the mean of squares only once its variance is known well enough.
+    """RAdam: Adam that divides by the root mean square only when its estimate is reliable.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ from minigrad.runtime.tensor import Tensor
 
 
 class Adagrad(RuleOptimizer):
-    """Steps divided by the root of the sum of all squares of gradients so far.
+    """Adagrad: gradients divided by the root of the sum of all their squares so far.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class Adagrad(RuleOptimizer):
 
 
 class Adadelta(RuleOptimizer):
-    """Steps as long as those before them, in proportion to the gradient.
+    """Adadelta: steps whose size is a running mean of the previous steps.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ class Adadelta(RuleOptimizer):
 
 
 class RMSprop(RuleOptimizer):
-    """Steps divided by the root of a running mean of squares.
+    """RMSprop: gradients divided by the root of a running mean of their squares.
 
     Parameters
     ----------

@@ -29,7 +29,7 @@ def moved(p, direction, *, length):  # type: ignore[no-untyped-def]
 
 
 class LBFGS(Optimizer):
-    """L-BFGS, for few parameters and losses without noise.
+    """L-BFGS, a quasi-Newton method for few parameters and losses without noise.
 
     Parameters
     ----------

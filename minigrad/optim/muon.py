@@ -18,7 +18,7 @@ COEFFICIENTS = (3.4445, -4.7750, 2.0315)  # of Jordan's polynomial, whose slope 
 
 
 class Muon(GroupOptimizer):
-    """Steps along an orthogonal matrix near the running mean of gradients; for matrices of hidden layers.
+    """Muon: steps along an orthogonal matrix near the running mean of gradients, for matrices of hidden layers.
 
     Parameters
     ----------

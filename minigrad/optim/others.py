@@ -15,7 +15,7 @@ from minigrad.runtime.tensor import Tensor
 
 
 class Rprop(RuleOptimizer):
-    """Steps of a size of its own for each element, along the sign of the gradient.
+    """Rprop: a separate step size for each element, in the direction of the sign of the gradient.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class Rprop(RuleOptimizer):
 
 
 class ASGD(RuleOptimizer):
-    """Gradient descent at a falling rate, and the mean of the parameters from step `t0` on as the state `ax`.
+    """Averaged SGD: a decreasing rate; the state `ax` is the mean of the parameters from step `t0` on.
 
     Parameters
     ----------

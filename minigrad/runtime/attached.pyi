@@ -234,7 +234,7 @@ class Attached:
         """Return int(x) for one element, towards zero."""
 
     def __xor__(self, other: Tensor | builtins.float) -> Tensor:
-        """Return the bits in exactly one; for bool `!=`."""
+        """Return the bits that are set in exactly one operand; for bool, `!=`."""
 
     def _repr_html_(self) -> builtins.str:
         """Return the HTML for a notebook: the text, and an image if there are many numbers."""
@@ -486,7 +486,7 @@ class Attached:
         """Apply `bitwise_right_shift` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def bitwise_xor(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Return the bits in exactly one; for bool `!=`."""
+        """Return the bits that are set in exactly one operand; for bool, `!=`."""
 
     def bitwise_xor_(self, other: Tensor | builtins.float) -> Tensor:
         """Apply `bitwise_xor` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -806,7 +806,7 @@ class Attached:
         """Apply `eq` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def equal(self, other: Tensor) -> builtins.bool:
-        """Return whether two tensors have one shape and equal elements; nan is equal to nothing."""
+        """Return whether two tensors have the same shape and equal elements; nan is not equal to nan."""
 
     def erf(self, *, out: Tensor | None = ...) -> Tensor:
         """Return the error function.  Gradient: g*2/sqrt(pi)*exp(-x**2)."""
@@ -911,13 +911,13 @@ class Attached:
         """Apply `floor_divide` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def fmax(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Return the larger of two; a number wins over nan.  Gradient: g to the larger, at ties to input."""
+        """Return the larger of two; the other one if one is nan.  Gradient: g to the larger, at ties to input."""
 
     def fmax_(self, other: Tensor | builtins.float) -> Tensor:
         """Apply `fmax` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def fmin(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Return the smaller of two; a number wins over nan.  Gradient: g to the smaller, at ties to input."""
+        """Return the smaller of two; the other one if one is nan.  Gradient: g to the smaller, at ties to input."""
 
     def fmin_(self, other: Tensor | builtins.float) -> Tensor:
         """Apply `fmin` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -1111,7 +1111,7 @@ class Attached:
         """Return `mg.linalg.inv`: the inverses of square matrices."""
 
     def is_complex(self) -> builtins.bool:
-        """Return False: there are no complex numbers."""
+        """Return False, since complex dtypes are not supported."""
 
     def is_conj(self) -> builtins.bool:
         """Return False: there is no such tensor."""
@@ -1240,7 +1240,7 @@ class Attached:
         """Apply `isposinf` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def isreal(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return True: there are no complex numbers."""
+        """Return True, since complex dtypes are not supported."""
 
     def isreal_(self) -> Tensor:
         """Apply `isreal` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -1754,7 +1754,7 @@ class Attached:
         """Repeat each element several times, one after the other, along `dim`, or of all as a row."""
 
     def requires_grad_(self, requires_grad: builtins.bool = ...) -> Tensor:
-        """Make x a leaf that gradients flow to, or with False a constant again; return x."""
+        """Make x a leaf that requires a gradient, or a constant with False; return x."""
 
     def reshape(self, *sizes: builtins.int | Sequence[builtins.int], shape: Sequence[builtins.int] | None = ...) -> Tensor:
         """Return x in another shape of the same size (one -1 is inferred): a view if the strides allow it, or a copy."""

@@ -93,7 +93,7 @@ def host_numbers(data: Any, shape: tuple[int, ...], wanted: DType | None = None)
         array = np.array(leaves, np.float64 if kind is float else dtype.numpy)
     except OverflowError as error:
         widest = describe(min(leaves) if dtype is uint64 and min(leaves) < 0 else max(leaves, key=abs))
-        raise DTypeError(f"tensor: {widest} does not fit {dtype}; give numbers that do") from error
+        raise DTypeError(f"tensor: {widest} does not fit {dtype}; pass numbers that do") from error
     return array.reshape(shape), dtype
 
 

@@ -19,7 +19,7 @@ FEW = 6  # elements of an operand or a result up to which a node keeps their sto
 
 
 class BackpropOp:
-    """One recorded call.
+    """A recorded call: a node of the graph.
 
     op: the declaration; parents: one entry per operand; mask: which operands are tracked, as bits;
     saved: the values that the rules of the tracked operands name (None once they are freed);

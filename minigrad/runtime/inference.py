@@ -103,5 +103,5 @@ class inference_mode:
 
 
 def is_inference_mode_enabled() -> bool:
-    """Return whether this thread or task is in such a block."""
+    """Return whether this thread or task is inside an `inference_mode` block."""
     return bool(_blocks.depth > 0)

@@ -188,7 +188,7 @@ def expect_separate(label: str, out: Sequence[Tensor]) -> None:
         for other in out[:k]:
             if position.storage is other.storage and overlap(position.layout, other.layout):
                 raise StorageError(
-                    f"{label}: two results would share memory, {describe(other)} and {describe(position)}; give each a "
+                    f"{label}: two results would share memory, {describe(other)} and {describe(position)}; pass each a "
                     f"tensor of its own",
                     op=label,
                 )
@@ -334,7 +334,7 @@ def write_operands(op: Op, operands: dict[str, Tensor], values: dict[str, Tensor
         elif isinstance(value, Tracer):
             raise GradientError(
                 f"{op.label}: {name}, {describe(x)}, is one tensor, and the values of a transform would write one "
-                f"each into it; give each a tensor of its own, or call it without this write",
+                f"each into it; pass each a tensor of its own, or call it without this write",
                 op=op.label,
             )
         else:

@@ -102,7 +102,7 @@ def check_row(label: str, row: Row, written: int) -> None:
     for k, x in enumerate(row):
         if x.layout.shape != row[0].layout.shape:
             raise ShapeError(
-                f"{label}: the tensors of a row must have one shape, got {', '.join(map(describe, row))}; reshape them",
+                f"{label}: tensors of a row must have equal shapes, got {', '.join(map(describe, row))}; reshape them",
                 op=label,
             )
         if x.device is not row[0].device:
@@ -116,7 +116,7 @@ def check_row(label: str, row: Row, written: int) -> None:
             for other in row[:k]:
                 if other.storage is x.storage and overlap(other.layout, x.layout):
                     raise StorageError(
-                        f"{label}: two results would share memory, {describe(other)} and {describe(x)}; give each a "
+                        f"{label}: two results would share memory, {describe(other)} and {describe(x)}; pass each a "
                         f"tensor of its own",
                         op=label,
                     )

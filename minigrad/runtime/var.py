@@ -91,7 +91,7 @@ class Var(Tensor):
         """Raise DTypeError for a dtype that carries no gradient."""
         if not kind.is_float:
             raise DTypeError(
-                f"Var: gradients need a floating dtype, got {kind}; give dtype=mg.float32 or use mg.tensor", op="Var"
+                f"Var: gradients need a floating dtype, got {kind}; pass dtype=mg.float32 or use mg.tensor", op="Var"
             )
 
     def as_tensor(self) -> Tensor:

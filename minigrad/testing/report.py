@@ -17,7 +17,7 @@ SCREEN = 32  # rows and columns of a picture
 
 
 class GradcheckError(GradientError, AssertionError):
-    """A derivative that differs from the difference quotient.
+    """Raised for a gradient that differs from finite differences.
 
     argument, index: the worst element; analytic, numeric: its two values.  report: the whole report, which is
     shown below the message.

@@ -47,7 +47,10 @@ class Curve:
 
 
 class Curves(Picture):
-    """The picture, and its numbers.  values: for each curve by name the points and the heights, two float64 arrays."""
+    """Plot, with the plotted values as attributes.
+
+    values: for each curve by name the points and the heights, two float64 arrays.
+    """
 
     def __init__(self, chart: Chart, curves: Sequence[Curve]) -> None:
         self.values = {curve.name: (curve.x, curve.y) for curve in curves}
@@ -66,8 +69,7 @@ def curves(
     over: the range of a function's argument, in float64.  orders: the number of derivatives to draw.  names: of all
     curves, in their order.  log: heights on a logarithmic scale; values that are not above 0 are left out, and counted.
     Raises ArgumentError for other objects, for functions and numbers together, or for a function that does not work
-    element by element.  Errors of f and its derivatives pass through.
-    derivatives raise.
+    element by element.  Errors that f and its derivatives raise pass through.
 
         mg.viz.curves(mg.tanh, orders=2)
         mg.viz.curves({"train": losses, "test": (steps, test_losses)}, log=True)

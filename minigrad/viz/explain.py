@@ -65,7 +65,7 @@ def tell(node: BackpropOp) -> list[str]:
         lines.append(f"    called at   {node.source}")
     lines.append(f"    declared at {op.where}")
     lines.append(f"    runs        {kernel_text(node)}")
-    lines.append(f"    keeps       {keeps_text(node)}")
+    lines.append(f"    saves       {saves_text(node)}")
     return lines
 
 
@@ -78,7 +78,7 @@ def parent_text(parent: Any) -> str:
     return f"#{parent.id}" if isinstance(parent, BackpropOp) else (parent.name or f"Var #{parent.id}")
 
 
-def keeps_text(node: BackpropOp) -> str:
+def saves_text(node: BackpropOp) -> str:
     """Return the values that the op saves until backward."""
     if node.saved is None and node.op.saves[node.mask]:
         return "nothing any more: backward has freed it"

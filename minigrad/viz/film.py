@@ -35,7 +35,7 @@ class Share:
 
     to: the target vertex, and its name.  operand: the name of the operand.
     text, markup: the rule as a formula.  value: the partial gradient, total: the sum at the target so far.
-    number, of: it is the number-th of so many that arrive there.
+    number, of: the index of this partial gradient, from 1, among those that the target receives, and their count.
     """
 
     to: str

@@ -20,7 +20,7 @@ from minigrad.errors import ArgumentError, GradientError, quantity
 from minigrad.runtime.graph import BackpropOp, Output
 from minigrad.runtime.noting import scope_of
 from minigrad.runtime.rebasing import current
-from minigrad.runtime.tensor import Tensor, describe
+from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 from minigrad.viz import folding, labels, svg
 from minigrad.viz.export import rendered
 from minigrad.viz.foldable import Foldable
@@ -208,8 +208,12 @@ def box_of(
 
 def expect_graph(name: str, y: Any) -> None:
     """Raise GradientError, under the name of the called function, for a value without a graph."""
-    if not isinstance(y, Tensor) or not y.requires_grad:
-        raise GradientError(f"{name}: {describe(y)} has no graph: it depends on no Var, or was made under no_grad")
+    expect_tensors(name, y)
+    if not y.requires_grad:
+        raise GradientError(
+            f"{name}: {describe(y)} has no graph: it was computed from no Var, or under mg.no_grad(); "
+            f"compute it from a mg.Var"
+        )
 
 
 def collect(y: Tensor) -> tuple[dict[str, tuple[str, Any]], list[svg.Edge]]:

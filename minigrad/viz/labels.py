@@ -34,7 +34,7 @@ def of_op(node: BackpropOp, known: Known, gradient: Tensor | None = None) -> str
         lines.append("saved values freed")
     elif node.saved:
         names = [node.op.value_name(k) for k in node.op.saves[node.mask]]
-        lines.append("keeps " + ", ".join(f"{n} {t.dtype}{t.shape}" for n, t in zip(names, node.saved, strict=True)))
+        lines.append("saves " + ", ".join(f"{n} {t.dtype}{t.shape}" for n, t in zip(names, node.saved, strict=True)))
     return "\n".join(lines)
 
 

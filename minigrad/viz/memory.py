@@ -30,7 +30,7 @@ NAME = 28  # letters of an op's name there
 
 
 class Memory(Picture):
-    """The picture, and its numbers.
+    """Plot, with the plotted values as attributes.
 
     rows: the ops, the oldest first, with the values that each saved.  forward: bytes held after each of them; backward:
     the most bytes during the op's step of the backward pass, in the order of rows.  peak: the largest; at: its row.

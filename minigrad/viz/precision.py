@@ -36,7 +36,7 @@ LEGEND = (
 
 
 class Precision(Picture):
-    """The picture, and its numbers.
+    """Plot, with the plotted values as attributes.
 
     vertices: inputs, constants and results of ops in the order of their computation.  Each has `right`, its value in
     float64, and `errors` by dtype: `own` arose in the op, `total` is the whole error so far.  The `size` of either is

@@ -88,8 +88,8 @@ class Steps:
     def first(self) -> str:
         """Return the frame before the first node."""
         return (
-            f'<li data-node="" data-edges=""><h4>start</h4><p>Backward begins at the result, {escape(self.what)}: with '
-            f"itself each of its elements grows by 1.</p></li>"
+            f'<li data-node="" data-edges=""><h4>start</h4><p>The backward pass starts at the result, '
+            f"{escape(self.what)}. Its gradient with respect to itself is 1 for each element.</p></li>"
         )
 
     def last(self) -> str:
@@ -107,7 +107,7 @@ class Steps:
         edges = " ".join(map(str, into))
         bound = ", ".join(f"{escape(name)} is {escape(what)}" for name, what in frame.operands)
         parts = [
-            f"<h4>{escape(frame.title)}</h4><p>It computed {frame.forward[1]}, where {bound}.</p>",
+            f"<h4>{escape(frame.title)}</h4><p>The op computed {frame.forward[1]}, where {bound}.</p>",
             table("incoming gradient", frame.arrived),
             table("saved values", frame.saved),
             "".join(share_html(share) for share in frame.shares),
@@ -116,7 +116,7 @@ class Steps:
             f"<p>Declared at <code>{escape(frame.declared)}</code></p>",
         ]
         parts += [
-            f'<details data-file="{escape(file)}"><summary>its kernel, {escape(Path(file).name)}</summary></details>'
+            f'<details data-file="{escape(file)}"><summary>kernel {escape(Path(file).name)}</summary></details>'
             for file in frame.kernels
         ]
         return f'<li data-node="{frame.node}" data-edges="{edges}">{"".join(parts)}</li>'
@@ -151,20 +151,20 @@ def controls(count: int) -> str:
 
 def share_line(share: Share) -> str:
     """Return a share as a line of text."""
-    line = f"{share.operand} ({share.name}) gets {share.text} = {share.value['text']}"
-    return line + (f"; in all {share.total['text']}, {share.number} of {share.of}" if share.of > 1 else "")
+    line = f"{share.operand} ({share.name}) receives {share.text} = {share.value['text']}"
+    return line + (f"; sum of {share.number} of {share.of}: {share.total['text']}" if share.of > 1 else "")
 
 
 def share_html(share: Share) -> str:
     """Return a share as a block."""
     many = (
-        f"<p>Paths meet at {escape(share.name)}: with this one, {share.number} of {share.of}, the sum is "
+        f"<p>{share.of} paths meet at {escape(share.name)}. After {quantity(share.number, 'path')} the sum is "
         f"{value_html(share.total)}.</p>"
         if share.of > 1
         else ""
     )
     return (
-        f'<div class="mg-share"><p><b>{escape(share.operand)}</b> ({escape(share.name)}) gets {share.markup}</p>'
+        f'<div class="mg-share"><p><b>{escape(share.operand)}</b> ({escape(share.name)}) receives {share.markup}</p>'
         f"<p>{value_html(share.value)}</p>{many}</div>"
     )
 

@@ -56,17 +56,17 @@ check("12.2", backwards)
 @mg.cuda.kernel
 def largest(x, out, n):
     t = cuda.threadIdx.x  # noqa: F821
-    room = cuda.shared.array(16, np.float32)  # noqa: F821
-    room[t] = x[t] if t < n else np.float32(-np.inf)  # noqa: F821
+    shared = cuda.shared.array(16, np.float32)  # noqa: F821
+    shared[t] = x[t] if t < n else np.float32(-np.inf)  # noqa: F821
     cuda.syncthreads()  # noqa: F821
     half = 8
     while half > 0:
         if t < half:
-            room[t] = max(room[t], room[t + half])
+            shared[t] = max(shared[t], shared[t + half])
         cuda.syncthreads()  # noqa: F821
         half //= 2
     if t == 0:
-        out[0] = room[0]
+        out[0] = shared[0]
 
 
 check("12.3", largest)

@@ -217,7 +217,7 @@ BUGS = {
         ),
         Bug(
             "b11", "where() hides the value, not the gradient", "03",
-            "explained(lambda x: root(x).sum(), x)", "put a where() around its operand as well",
+            "explained(lambda x: root(x).sum(), x)", "put a where() around the operand of sqrt as well",
             "The derivative of the root is inf at 0. The incoming gradient there is 0, and 0 times inf is nan.",
             "x.sqrt()", "mg.where(x > 0.0, x, x * 0.0 + 1.0).sqrt()",
             "np.isfinite(mg.grad(root(x).sum(), x).tolist()).all()",

@@ -80,7 +80,7 @@ def stepper() -> str:
     nodes = [replace(node, tint="#f6d9ae") if node.id == frame.node else node for node in trace.graph.nodes]
     lines = [f"step {trace.frames.index(frame) + 1}: {frame.title}", f"incoming gradient {frame.arrived[0][1]['text']}"]
     for share in frame.shares:
-        lines += [f"{share.operand} gets {share.text}", f"  = {share.value['text']}"]
+        lines += [f"{share.operand} receives {share.text}", f"  = {share.value['text']}"]
     return halves("One step of the backward pass", draw(nodes, trace.graph.edges, title="stepper"), lines)
 
 

@@ -39,7 +39,7 @@ def test_a_tensor_dataset_has_a_tuple_per_index_and_a_list_per_batch() -> None:
 
 
 def test_tensors_of_different_lengths_are_refused() -> None:
-    with pytest.raises(ShapeError, match=r"one length in their first dim, got \(2,\), \(3,\)"):
+    with pytest.raises(ShapeError, match=r"the same length in their first dim, got \(2,\), \(3,\)"):
         data.TensorDataset(np.zeros(2), np.zeros(3))
     with pytest.raises(ShapeError, match=r"got \(\)"):
         data.TensorDataset(np.zeros(()))
@@ -250,11 +250,11 @@ def test_tensors_are_stacked_on_their_device() -> None:
 
 def test_samples_that_do_not_go_together_are_refused_with_advice() -> None:
     for device in ("cpu", "reference"):
-        with pytest.raises(ArgumentError, match="give a collate_fn that pads"):
+        with pytest.raises(ArgumentError, match="pass a collate_fn that pads"):
             data.default_collate([mg.tensor([1.0], device=device), mg.tensor([1.0, 2.0], device=device)])
-    with pytest.raises(ArgumentError, match=r"expected samples of one shape, got \(1,\), \(2,\)"):
+    with pytest.raises(ArgumentError, match=r"expected samples of the same shape, got \(1,\), \(2,\)"):
         data.default_collate([np.zeros(1), np.zeros(2)])
-    with pytest.raises(ArgumentError, match=r"one length, got lengths \[1, 2\]"):
+    with pytest.raises(ArgumentError, match=r"the same length, got lengths \[1, 2\]"):
         data.default_collate([(1,), (1, 2)])
     with pytest.raises(ArgumentError, match="expected tensors, arrays, numbers"):
         data.default_collate([object(), object()])

@@ -140,7 +140,7 @@ def test_an_exception_comes_with_the_traceback_of_the_worker() -> None:
 ENDS = {
     "killed": (r"worker 0 \(pid \d+\) was killed by SIGKILL; the system does that when memory runs out", {}),
     "exits": (r"worker 0 \(pid \d+\) ended with exit code 3", {}),
-    "sleeps": (r"worker 0 \(pid \d+\) has sent no batch for 0.5 s; give a longer timeout", {"timeout": 0.5}),
+    "sleeps": (r"worker 0 \(pid \d+\) has sent no batch for 0.5 s; pass a longer timeout", {"timeout": 0.5}),
 }
 
 

@@ -55,6 +55,28 @@ def test_a_block_says_what_checkpointing_it_frees() -> None:
     assert "checkpointing ops" in str(tape)
 
 
+def test_no_block_of_a_small_graph_frees_more_than_it_holds() -> None:
+    x = mg.Var([3.0, 1.0, 4.0])
+    tape = mg.tape((x * x + x * 5.0 + 4.0).sum())
+    blocks = [tape[i:j] for j in range(len(tape) + 1) for i in range(j)]
+    assert all(block.freed + block.kept == block.saved + block.pictured for block in blocks)
+    assert max(block.freed for block in blocks) > tape.saved, "part of it is held for pictures"
+    first, *others = tape.summary()
+    assert first == "float32(): 5 ops hold 64 B for the backward pass, and 256 B for pictures"
+    assert others == ["checkpointing ops 1 to 2 would free 64 B of this"]
+    large = mg.Var(mg.ones(7))
+    assert mg.tape((large * large).sum()).pictured == 0
+
+
+def test_a_tape_of_one_op_and_an_empty_block_read_as_sentences() -> None:
+    tape = mg.tape(mg.Var(mg.ones(3)).exp())
+    assert tape.summary() == ["float32(3,): 1 op holds 64 B for the backward pass"]
+    assert tape[:0].summary() == ["no ops of float32(3,): 0 ops hold 0 B for the backward pass"]
+    assert tape[:1].what == "op 0 of float32(3,)" and mg.tape(chain(mg.Var(1.0), 4))[::3].what.startswith(
+        "ops 0 to 3 in steps of 3 of "
+    )
+
+
 def test_it_reads_as_a_table_and_as_html() -> None:
     x = mg.Var(mg.ones(8))
     with mg.debug():

@@ -74,10 +74,10 @@ def test_visualize_graph_draws_before_and_after_backward(tmp_path):
     for picture in (recorded, gradients):
         ElementTree.fromstring(picture)
         assert all(name in picture for name in ("w1", "b1", "w2", "tanh", "mean"))
-    assert "keeps y" in recorded and "grad" not in re.sub("<title>.*?</title>", "", recorded)
+    assert "saves y" in recorded and "grad" not in re.sub("<title>.*?</title>", "", recorded)
     assert "saved values freed" in gradients and "grad" in gradients
     assert "recorded: 7 ops from 3 Vars:" in text
-    assert "keeps       nothing: its rules need no values" in text
+    assert "saves       nothing: its rules need no values" in text
     assert re.search(r"\|dloss/dw2\| = \d\.\d{4}\n", text)
 
 

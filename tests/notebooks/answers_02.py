@@ -167,11 +167,11 @@ WRONG: dict[str, list[Any]] = {
     ],
 }
 PRINTED = [
-    "WRONG: backward says 3, nudging says 6",
-    "WRONG: backward says 84, nudging says 44",
-    "at v, which has 4\nat x, which has 4\nat u, which has 10\n",
+    "WRONG: the backward pass returns 3, nudging 6",
+    "WRONG: the backward pass returns 84, nudging 44",
+    "visit v, gradient 4\nvisit x, gradient 4\nvisit u, gradient 10\n",
     "16 steps, 131071 visits",
-    "right: backward says 44, nudging says 44",
-    "first 44.0\nthen  148.0\n",
-    "after two walks 88.0 and the step in the middle keeps 0.0",
+    "right: the backward pass returns 44, nudging 44",
+    "first pass  44.0\nsecond pass 148.0\n",
+    "after two passes: x.grad is 88.0 and u.grad is 0.0",
 ]

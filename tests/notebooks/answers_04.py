@@ -232,9 +232,9 @@ WRONG: dict[str, list[Any]] = {
 PRINTED = [
     "tiny_rule     is wrong\nhuge_rule     passes\nsoftmax_rule  passes\nslightly_off  is wrong",
     "in the order (1, 0): a transpose is missing; wrong rule",
-    "by the rule [0. 0. 1.]  by nudging [0.  0.5 1. ]",
+    "rule [0. 0. 1.]  finite difference [0.  0.5 1. ]",
     "1 kink at (1,), compared on both sides",
     "step 0.005",
-    "careless: 0 of 5 wrong rules caught, 1 of 2 right ones accused",
-    "careful: 5 of 5 wrong rules caught, 0 of 2 right ones accused",
+    "careless: 0 of 5 wrong rules found, 1 of 2 right rules rejected",
+    "careful: 5 of 5 wrong rules found, 0 of 2 right rules rejected",
 ]

@@ -180,9 +180,10 @@ WRONG: dict[str, list[Any]] = {
 PRINTED = [
     "<u, Jv>  = -97.316523",
     "<J'u, v> = -97.316523",
-    "x gets \u0233 \u00b7 y\ninput gets \u0233 \u00b7 other\nother gets \u0233 \u00b7 input\ninput gets \u0233 / other",
-    "other gets sum(\u0233, to=(3,))",
-    "input gets \u0233 @ other\u1d40\nother gets input\u1d40 @ \u0233\nright: ",
+    "x receives \u0233 \u00b7 y\ninput receives \u0233 \u00b7 other\nother receives \u0233 \u00b7 input\n",
+    "input receives \u0233 / other",
+    "other receives sum(\u0233, to=(3,))",
+    "input receives \u0233 @ other\u1d40\nother receives input\u1d40 @ \u0233\nright: ",
     "[[1.0, 1.0, 1.0], [0.0, 0.0, 0.0], [3.0, 3.0, 3.0], [0.0, 0.0, 0.0]]\nadd:   right",
     "write: WRONG",
     "b has shape (8, 2)\nadd: float64(5, 2) and float64(8, 2) do not broadcast",

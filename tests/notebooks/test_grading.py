@@ -82,7 +82,7 @@ def test_what_went_wrong_is_told_by_what_came_out() -> None:
     def by(a: float, b: float) -> Any:
         return lambda f, x, h: a * (f(x + h / 2) - f(x - h / 2)) / h + b * (f(x + h) - f(x - h)) / (2 * h)
 
-    assert "12, three times what was expected" in str(check("01.2", by(4, -1)))
+    assert "12, three times the expected value" in str(check("01.2", by(4, -1)))
     assert "central returns 5 with h and 4.25 with h/2" in str(check("01.2", by(-1 / 3, 4 / 3)))
     assert "is the list reversed?" in str(check("02.3", lambda y: exercises_of("02")["02.3"].reference(y)[::-1]))
 

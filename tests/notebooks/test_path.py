@@ -105,10 +105,10 @@ def test_kernels_are_written_and_their_mistakes_found_without_a_gpu(simulator, t
     assert "[0.0, 1.0, 4.0, 9.0, 16.0, 25.0, 36.0, 49.0, 64.0, 81.0]" in text
     assert "has 10 elements, and 10 is not among them (thread 2 of block 2)" in text
     assert text.count("[1.0, 3.0, 5.0, 7.0, 9.0, 11.0, 13.0, 15.0, 17.0, 19.0]") == 3
-    assert "sum of 0 .. 59: 1770.0 and 1770.0" in text
+    assert "sum of 0 to 59: 1770.0 expected: 1770.0" in text
     assert "race: sum_with_a_race_f32_f32_1: a shared array is " in text and "since the last barrier" in text
     assert "barrier: barrier_for_some_f32_f32_1: 6 threads have ended, and 10 wait at line" in text
-    assert "as the CPU's: True" in text and "gradient on cuda:0 is [7.0, 9.0, 11.0]" in text
+    assert "equal to the CPU's product: True" in text and "gradient on cuda:0 is [7.0, 9.0, 11.0]" in text
     if missing():
         assert "matmul is not compiled: " in text
     else:

@@ -119,7 +119,7 @@ def test_errors_name_what_does_not_fit() -> None:
     x, index, src = tensor([1.0, 2.0]), tensor([0, 1, 0], "int64"), tensor([1.0, 2.0, 3.0])
     with pytest.raises(ArgumentError, match="reduce must be 'sum', 'prod', 'mean', 'amax' or 'amin', got 'median'"):
         mg.scatter_reduce(x, 0, index, src, "median")
-    with pytest.raises(DTypeError, match=r"must have one dtype.*float64\(2,\) and float32\(3,\)"):
+    with pytest.raises(DTypeError, match=r"must have the same dtype.*float64\(2,\) and float32\(3,\)"):
         mg.scatter_reduce(x, 0, index, src.to("float32"), "sum")
     with pytest.raises(ShapeError, match=r"fit inside src, got .* index int64\(3,\) and src float64\(2,\)"):
         mg.scatter_reduce(x, 0, index, x, "sum")

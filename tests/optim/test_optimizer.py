@@ -149,7 +149,7 @@ def test_after_an_error_no_step_is_left_out() -> None:
     optimizer.step()
     optimizer.state[p]["exp_avg"].t_()
     for _ in range(3):
-        with pytest.raises(ShapeError, match=r"one shape, got float64\(2, 3\), float64\(3, 2\)"):
+        with pytest.raises(ShapeError, match=r"equal shapes, got float64\(2, 3\), float64\(3, 2\)"):
             optimizer.step()
     optimizer.state[p]["exp_avg"].t_()
     before = p.tolist()

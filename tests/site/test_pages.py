@@ -35,9 +35,9 @@ def site() -> Iterator[Any]:
 def test_a_page_has_formula_gradient_curve_example_and_loop(site: Any) -> None:
     _, ops = site
     text = "\n".join(ops.page("tanh", ops.rows()["tanh"]))
-    for head in ("# tanh", "## Formula", "## Gradient", "## Curve", "## Dtypes", "## Example", "## The loop"):
+    for head in ("# tanh", "## Formula", "## Gradient", "## Curve", "## Dtypes", "## Example", "## Kernel"):
         assert f"{head}\n" in text
-    assert "x gets ȳ · (1 − y · y)" in text and "`minigrad/ops/pointwise/trigonometry.py:" in text
+    assert "x\u0304 = ȳ · (1 − y · y)" in text and "`minigrad/ops/pointwise/trigonometry.py:" in text
     assert "for i in range(count):" in text
     light, dark = re.findall('<div class="only-(?:light|dark)".*?</svg></div>', text, re.DOTALL)
     assert light.count("<polyline") == 4 == dark.count("<polyline"), "two lines, and how they look in the legend"
@@ -49,10 +49,10 @@ def test_an_op_of_several_operands_has_curves_along_each_with_the_others_at_name
     text = "\n".join(ops.page("mul", ops.rows()["mul"]))
     assert (
         "## Curves\n" in text
-        and re.search(r"Along `input`, with `other = -?[\d.]+`\.", text)
-        and "Along `other`, with `input = " in text
+        and re.search(r"As a function of `input`, with `other = -?[\d.]+`\.", text)
+        and "As a function of `other`, with `input = " in text
     )
-    assert text.count("<polyline") == 16 and "its slope along input" in text
+    assert text.count("<polyline") == 16 and "derivative with respect to input" in text
 
 
 def test_an_op_without_derivative_or_curve_has_a_page_too(site: Any) -> None:
@@ -68,13 +68,19 @@ def test_what_has_no_curve_has_the_graphs_of_its_call_and_of_its_gradients(site:
     _, ops = site
     text = "\n".join(ops.page("matmul", ops.rows()["matmul"]))
     call, first, second = re.findall('<div class="only-dark".*?</svg>', text, re.DOTALL)
-    assert "## Graph\n" in text and "## Graph of the gradient\n" in text and text.count("\nWhat `x") == 2
+    assert (
+        "## Graph\n" in text
+        and "## Graph of the gradient\n" in text
+        and text.count("\nGradient with respect to `x") == 2
+    )
     assert boxes(call).count("matmul") == 1 and {"x1", "x2"} <= set(boxes(call))
     for svg, other in ((first, "x2"), (second, "x1")):
         assert {"matmul", other, "y\u0304"} <= set(boxes(svg)), "of the gradient that arrives, and the other operand"
     linear = "\n".join(ops.page("sum", ops.rows()["sum"]))
     assert linear.count("<svg") == 4, "light and dark"
-    assert "x1" not in boxes(linear.rpartition("What `x1` gets")[2]), "the gradient of a sum does not depend on it"
+    assert "x1" not in boxes(linear.rpartition("Gradient with respect to `x1`")[2]), (
+        "the gradient of a sum does not depend on it"
+    )
 
 
 def test_every_op_with_a_derivative_has_curves_or_graphs(site: Any) -> None:

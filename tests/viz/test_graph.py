@@ -34,7 +34,7 @@ def test_ops_say_name_shape_dtype_and_what_they_keep() -> None:
     assert sorted(label[0] for label in labels(picture, "op")) == ["add", "mul", "mul"]
     assert labels(picture, "output") == [["add", "float32(3,)", "y = [28, 10, 40]"]]
     kept = {tuple(label) for label in labels(picture, "op")}
-    assert any("keeps input float32(3,), other float32(3,)" in label for label in kept)
+    assert any("saves input float32(3,), other float32(3,)" in label for label in kept)
     assert ("add", "float32(3,)", "[24, 6, 36]") in kept, "a sum saves nothing"
 
 

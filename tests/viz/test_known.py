@@ -145,7 +145,7 @@ def test_results_in_no_variable_are_shown() -> None:
     picture = mg.viz.graph(y)
     assert lines(picture, "exp")[1] == "[2.718, 54.6]" and lines(picture, "mul")[1] == "[1, 4]"
     z = ((x * 3.0) * x).sum()
-    assert ["float32(2,)", "[3, 6]", "keeps other float32()"] in [
+    assert ["float32(2,)", "[3, 6]", "saves other float32()"] in [
         node.label.split("\n")[1:] for node in mg.viz.graph(z).nodes
     ]
 

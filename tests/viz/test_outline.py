@@ -17,10 +17,10 @@ def test_the_result_comes_first_and_what_it_was_made_of_below_it() -> None:
     assert str(mg.viz.graph(y)).splitlines() == [
         "graph of float32(3,): 5 nodes, 6 edges",
         "add  float32(3,)  y = [24, 6, 36]",
-        "├─ input: mul  float32(3,)  [9, 1, 16]  keeps input float32(3,), other …",
+        "├─ input: mul  float32(3,)  [9, 1, 16]  saves input float32(3,), other …",
         "│  ├─ input: (1) x  float32(3,)  [3, 1, 4]",
         "│  └─ other: (1) x, above",
-        "└─ other: mul  float32(3,)  [15, 5, 20]  keeps other float32()",
+        "└─ other: mul  float32(3,)  [15, 5, 20]  saves other float32()",
         "   ├─ input: (1) x, above",
         "   └─ other: 5",
     ]

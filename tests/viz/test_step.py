@@ -14,7 +14,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.diagnostics.shown import as_grid, shown
-from minigrad.errors import ArgumentError, GradientError
+from minigrad.errors import ArgumentError, DTypeError, GradientError
 
 
 def meeting() -> tuple[Any, Any]:
@@ -125,9 +125,10 @@ def test_printed_it_is_a_text() -> None:
     film = mg.viz.step(y)
     text = str(film).splitlines()
     assert text[0] == "backward from float32(), 4 steps" and text[-1] == "gradient of x: [11, 7, 13]"
-    assert "     input (x) gets ȳ · other = [3, 1, 4]; in all [8, 6, 9], 2 of 3" in text
+    assert "     input (x) receives ȳ · other = [3, 1, 4]; sum of 2 of 3: [8, 6, 9]" in text
     assert (
-        "     input (mul, step 4) gets ȳ = [1, 1, 1]" in text and "     other (mul, step 3) gets ȳ = [1, 1, 1]" in text
+        "     input (mul, step 4) receives ȳ = [1, 1, 1]" in text
+        and "     other (mul, step 3) receives ȳ = [1, 1, 1]" in text
     )
     assert repr(film) == str(film) and len(film) == 4
 
@@ -151,6 +152,8 @@ def test_it_changes_nothing_and_says_what_is_missing() -> None:
         mg.viz.step(y)
     with pytest.raises(GradientError, match=r"has no graph"):
         mg.viz.step(mg.ones(2))
+    with pytest.raises(DTypeError, match=r"^viz\.step: expected a tensor, got int 3; wrap data in mg\.tensor"):
+        mg.viz.step(3)
 
 
 def test_a_lone_var_has_a_film_without_frames() -> None:

@@ -183,8 +183,8 @@ def grade_in_checkpoints(answer: Any) -> None:
         expect_close(got.sum(), want, f"the sum of {what[:-1]}", 1e-5)
         if not got.requires_grad or mg.tape(got.sum()).saved != mg.tape(want).saved:
             raise Wrong(
-                f"{what} should hold {mg.tape(want).saved} bytes, the inputs of its pieces; "
-                f"it holds {mg.tape(got.sum()).saved if got.requires_grad else 'no graph at all'}"
+                f"{what} should save {mg.tape(want).saved} bytes, the inputs of its pieces; "
+                f"it saves {mg.tape(got.sum()).saved if got.requires_grad else 'no graph at all'}"
             )
         found = mg.grad(got.sum(), w)
         if Counter(runs) != dict.fromkeys(range(count), 2):
@@ -205,7 +205,7 @@ EXERCISES = {
     "07.2": Exercise(
         "This is reverse mode. The rest of the engine is for safety and speed.",
         (
-            "Keep a table from id to gradient, which begins with ones for y.op. What is its entry for x at the end?",
+            "Use a table from id to gradient that begins with ones for y.op. What is its entry for x at the end?",
             "For each node, the newest first: take its gradient out of the table, call pull, and add each result to "
             "the entry of the parent.",
             "Fill the table as gradients_of(y) does, then return table.get(x.id, mg.zeros_like(x)).",

@@ -30,7 +30,7 @@ def grade_divided(answer: Any) -> None:
     for a, b in pairs:
         got = answer(a, b)
         if not isinstance(got, (tuple, list)) or len(got) != 2:
-            raise Wrong(f"divided({a}, {b}) returns {got!r}, and a pair (value, slope) was expected")
+            raise Wrong(f"divided({a}, {b}) returns {got!r}, but a pair (value, slope) was expected")
         for name, mine, theirs in zip(("value", "slope"), got, divided(a, b)):
             expect_close(mine, theirs, f"the {name} of divided({a}, {b})", 1e-9)
 

@@ -73,12 +73,12 @@ def grade_dropout(answer: Callable[..., Any]) -> None:
         kept = ratio != 0
         if not np.allclose(ratio[kept], 1 / keep):
             raise Wrong(
-                f"with keep = {keep}, the kept elements should be divided by keep, and were multiplied by "
+                f"with keep = {keep}, the kept elements should be divided by keep, but were multiplied by "
                 f"{ratio.max():.4g}"
             )
         if abs(kept.mean() - keep) > 0.1:
             raise Wrong(
-                f"with keep = {keep}, about this share of the elements should be kept, and the share was "
+                f"with keep = {keep}, about this share of the elements should be kept, but the share was "
                 f"{kept.mean():.2f}"
             )
         if drawn != want:
@@ -136,7 +136,7 @@ def grade_ravel(answer: Callable[[Any], Any]) -> None:
             expect_close(part, x, f"a leaf of {what} after ravel and unravel")
         slopes = mg.grad((flat * flat).sum(), leaves, allow_unused=True)
         if any(g is None for g in slopes):
-            raise Wrong(f"for {what}, no gradient flows from flat to the parts; use tensors all the way")
+            raise Wrong(f"for {what}, the parts have no gradient with respect to flat; use only ops on tensors")
         for x, g in zip(leaves, slopes):
             expect_close(g, 2.0 * x.detach().numpy(), f"the gradient of flat in a part of {what}")
         moved = mg.Var(np.linspace(0.0, 1.0, count))

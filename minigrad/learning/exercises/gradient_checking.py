@@ -87,12 +87,12 @@ def grade_holds(answer: Any) -> None:
             got = answer(f, rule, x)
             expect_returned(got, "holds(f, rule, x)")
             if not isinstance(got, (bool, np.bool_)):
-                raise Wrong(f"holds(f, rule, x) should return True or False, and returned {type(got).__name__}")
+                raise Wrong(f"holds(f, rule, x) should return True or False, but returned {type(got).__name__}")
             if bool(got) is not right:
                 said = "accuses" if right else "lets pass"
                 raise Wrong(f"your checker {said} {name}, at a point of shape {x.shape}")
             if not np.array_equal(x, point):
-                raise Wrong("your checker leaves x changed: nudge a copy, or put the element back")
+                raise Wrong("your checker changes x: perturb a copy, or restore the element")
 
 
 # ---- the hunt -------------------------------------------------------------------------------------------------------
@@ -106,7 +106,7 @@ MISSED = {
     "root": "root is wrong by less than a tenth of a percent: is your tolerance small enough?",
 }
 ACCUSED = {
-    "relu": "relu's point lies on a kink, where no rule can agree with nudging both ways: it is innocent",
+    "relu": "relu's point is at a kink, where no rule can agree with a central difference: its rule is right",
     "energy": "energy is large, and so is the rounding of its quotients: it is innocent",
 }
 
@@ -246,7 +246,7 @@ def grade_transposed(answer: Any) -> None:
         for got in answers:
             expect_returned(got, "transposed(push, pull, n, m)")
             if not isinstance(got, (bool, np.bool_)):
-                raise Wrong(f"transposed(...) should return True or False, and returned {type(got).__name__}")
+                raise Wrong(f"transposed(...) should return True or False, but returned {type(got).__name__}")
         if sum(bool(got) is right for got in answers) < 3:
             absolute = "; an absolute tolerance lets small numbers pass" if name.startswith("a small") else ""
             raise Wrong(f"for {name}, the answer is {right}, and yours is {not right}{absolute}")
@@ -293,7 +293,7 @@ EXERCISES = {
             "How often is each element of the operand used? Each use contributes a gradient.",
             "b is used once per row: g.sum(0). An element of x is used in the mean too, with slope -1/n for each "
             "result. "
-            "For pick look for an addition that does not lose repeated indices.",
+            "For pick, use an addition that does not lose repeated indices.",
             "g - g.mean(); g and g.sum(0); np.add.at(gradient, INDEX, g) on zeros. Each as a tuple.",
         ),
         grade_mended, MENDED,

@@ -164,7 +164,7 @@ EXERCISES = {
         grade_safe_root, safe_root,
     ),
     "03.4": Exercise(
-        "Two backward passes over one graph, which the first one keeps, return two separate gradients.",
+        "Two backward passes through one graph return two separate gradients, if the first one retains the graph.",
         (
             "Which argument does the error after a second backward name?",
             "`.grad` adds up over backward passes. mg.grad(y, x) returns the gradient and does not change `.grad`.",

@@ -34,7 +34,9 @@ def grade_richardson(answer: Any) -> None:
         got, want = answer(lambda t: t**4, x, h), 4 * x**3
         what = f"richardson of t**4 at {x} with h = {h}"
         if isinstance(got, float) and math.isclose(got, 3 * want):
-            raise Wrong(f"{what} is {got:.8g}, three times what was expected: c has gone, and there are three slopes")
+            raise Wrong(
+                f"{what} is {got:.8g}, three times the expected value: c has cancelled, but three derivatives remain"
+            )
         if isinstance(got, float) and not math.isclose(got, want, rel_tol=1e-9):
             raise Wrong(
                 f"{what} is {got:.8g}, and {want:.8g} was expected: central returns "
@@ -92,7 +94,7 @@ EXERCISES = {
         "The central quotient: both sides are nudged, so errors of odd order go.",
         (
             "Look at f a little to the right of x and a little to the left.",
-            "How far are these two places from each other? It is not h.",
+            "What is the distance between these two points? It is not h.",
             "Return (f(x + h) - f(x - h)) divided by the distance 2 * h.",
         ),
         grade_central, central,
@@ -100,9 +102,9 @@ EXERCISES = {
     "01.2": Exercise(
         "Richardson: two estimates with a known error combine to one without it.",
         (
-            "Two equations, with the slope and c unknown: central(f, x, h) = slope + c*h*h, and central(f, x, h / 2) = "
-            "slope + c*h*h/4.",
-            "4 times the second minus the first has no c in it. How many slopes does it have?",
+            "Two equations with the unknowns d and c: central(f, x, h) = d + c*h*h, and central(f, x, h / 2) = "
+            "d + c*h*h/4.",
+            "4 times the second minus the first does not contain c. How many times does it contain d?",
             "4 times the one with h/2, minus the one with h, and that divided by 3.",
         ),
         grade_richardson, richardson,

@@ -88,7 +88,7 @@ def grade_clip(answer: Any) -> None:
 
 EXERCISES = {
     "11.1": Exercise(
-        "The slope of log(cosh(x)) is tanh(x).",
+        "The derivative of log(cosh(x)) is tanh(x).",
         ("Use the chain rule: the derivative of log times the derivative of cosh.",
          "It is sinh(x) / cosh(x). Which function is this?",
          "Return g * x.tanh(); a quotient of sinh and cosh would overflow where x is large."),
@@ -110,7 +110,7 @@ EXERCISES = {
     ),
     "11.4": Exercise(
         "A Function's backward may differ from the derivative of its forward.",
-        ("Only backward must change.", "Tensors have a method that keeps them between two bounds.",
+        ("Only backward must change.", "Tensors have a method that limits elements to a range.",
          "Return g.clamp(-1.0, 1.0)."),
         grade_clip, Clipped,
     ),

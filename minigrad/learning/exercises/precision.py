@@ -48,7 +48,7 @@ def grade_one_minus_cos(answer: Any) -> None:
             )
         if not got.requires_grad:
             raise Wrong("one_minus_cos(x) has the right values, but no gradient flows through it")
-        expect_digits_at(points, mg.grad(got.sum(), x), np.sin(exact), f"the slope of {what}", allowed)
+        expect_digits_at(points, mg.grad(got.sum(), x), np.sin(exact), f"the derivative of {what}", allowed)
 
 
 def careful_sum(numbers: list[Any]) -> Any:

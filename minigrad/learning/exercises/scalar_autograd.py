@@ -45,7 +45,9 @@ def expect_rule(got: Any, want: Rule, what: str) -> None:
     if not isinstance(got, (tuple, list)) or len(got) != 2 or not isinstance(got[1], (tuple, list)):
         raise Wrong(f"{what} should return a pair: the value, and a tuple of slopes; it returned {got!r}")
     if len(got[1]) != len(want[1]):
-        raise Wrong(f"{what} returns {len(got[1])} slopes, and has {len(want[1])} operands: a slope for each")
+        raise Wrong(
+            f"{what} returns {len(got[1])} slopes, but has {len(want[1])} operands: return one slope per operand"
+        )
     expect_close(got[0], want[0], f"the value of {what}", 1e-12)
     for k, (mine, right) in enumerate(zip(got[1], want[1])):
         expect_close(mine, right, f"slope {k} of {what}", 1e-9)
@@ -143,9 +145,11 @@ def grade_order(answer: Any) -> None:
         except TypeError:
             raise Wrong(f"order(y) returns {type(got).__name__}, and a list of Values was expected") from None
         if len(found) != len(place):
-            raise Wrong(f"for {name} the list has {len(found)} entries of {len(place)} Values: each must be there once")
+            raise Wrong(
+                f"for {name} the list has {len(found)} entries for {len(place)} Values: each must be listed once"
+            )
         if set(place) != set(every):
-            raise Wrong(f"for {name} the list has {len(place)} Values, and {len(every)} are under y, with y itself")
+            raise Wrong(f"for {name} the list has {len(place)} Values, but y and the Values under it are {len(every)}")
         if found[0] is not y:
             raise Wrong(f"for {name} the list begins with another Value than y: is the list reversed?")
         for v in every:
@@ -153,7 +157,7 @@ def grade_order(answer: Any) -> None:
                 if place[p] < place[v]:
                     raise Wrong(
                         f"for {name} a Value at index {place[v]} comes after its own parent at index {place[p]}, which "
-                        f"then hands on too early"
+                        f"then passes its gradient on too early"
                     )
 
 
@@ -162,7 +166,7 @@ def grade_gradients(answer: Any) -> None:
     for name, build, weights in ENDS:
         x, z, unused = Value(2.0), Value(-3.0), Value(1.0)
         ys, xs = build(x, z), [x, z, unused]
-        got = tried(answer, ys, weights, xs, on=f"ys = {name}, and xs that hold a Value which nothing used")
+        got = tried(answer, ys, weights, xs, on=f"ys = {name}, and xs with a Value that nothing used")
         expect_returned(got, "gradients(ys, weights, xs)")
         want = gradients(ys, weights, xs)
         if as_array(got, "gradients").shape != (3,):
@@ -200,7 +204,7 @@ EXERCISES = {
     "02.1": Exercise(
         "Division: one slope for the numerator, one for the denominator.",
         (
-            "Hold b still: how does a / b change with a? Then hold a still.",
+            "Keep b constant: how does a / b change with a? Then keep a constant.",
             "a / b is a times 1/b, and the derivative of 1/b is -1/b**2.",
             "Return a / b, (1 / b, -a / (b * b)).",
         ),
@@ -210,8 +214,8 @@ EXERCISES = {
         "The logistic function: its slope is y * (1 - y), so only its value must be saved.",
         (
             "Write y for the value, and differentiate: can you get rid of the exponential?",
-            "The slope is y * (1 - y). For a below 0, multiply above and below by exp(a): then nothing overflows.",
-            "With e = math.exp(-abs(a)), y is 1 / (1 + e) for a >= 0 and e / (1 + e) else.",
+            "The slope is y * (1 - y). For a below 0, multiply both parts of the fraction by exp(a).",
+            "With e = math.exp(-abs(a)), y is 1 / (1 + e) for a >= 0, otherwise e / (1 + e).",
         ),
         grade_logistic, logistic,
     ),
@@ -232,8 +236,8 @@ EXERCISES = {
             "`walk` began with the table {y.id: 1.0}. With what does it begin now?",
             "With the weight of each y. If a y appears twice, its weights add up. The gradients that a y receives from "
             "the other results are added to its weight.",
-            "Fill the table with table[y.id] = table.get(y.id, 0.0) + w; walk over all Values under any of the ys, the "
-            "youngest id first; return [table.get(x.id, 0.0) for x in xs].",
+            "Fill the table with table[y.id] = table.get(y.id, 0.0) + w; visit all Values under any of the ys, the "
+            "newest id first; return [table.get(x.id, 0.0) for x in xs].",
         ),
         grade_gradients, gradients,
     ),

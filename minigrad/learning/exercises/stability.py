@@ -66,7 +66,7 @@ def grade_log1mexp(answer: Any) -> None:
         exact = x.detach().double().numpy()
         value = np.array([math.log(-math.expm1(v)) if v > -0.5 else math.log1p(-math.exp(v)) for v in exact])
         expect_digits_at(points, y, value, what, allowed)
-        expect_digits_at(points, g, -1.0 / np.expm1(-exact), f"the slope of {what}", allowed)
+        expect_digits_at(points, g, -1.0 / np.expm1(-exact), f"the derivative of {what}", allowed)
 
 
 def unit_rows(x: Any) -> Any:

@@ -144,7 +144,7 @@ EXERCISES = {
         grade_momentum, momentum, fills=True,
     ),
     "13.3": Exercise(
-        "Clipping by the total length keeps the direction of the step.",
+        "Clipping by the total length does not change the direction of the step.",
         (
             "Imagine one vector with all elements of all gradients. What is its length?",
             "total is the square root of the sum of all squares, over all tensors. If it is larger than limit, which "

@@ -150,7 +150,7 @@ EXERCISES = {
     "06.3": Exercise(
         "The gradient of a read is a scatter: each gradient is added where its element was read.",
         (
-            "What is the gradient of an element that nobody has read?",
+            "What is the gradient of an element that was not read?",
             "Start with zeros of the shape. In row k, at column p[k], put g[k].",
             "mg.zeros(*shape, dtype=g.dtype).scatter_add(1, p.reshape(-1, 1), g.reshape(-1, 1)), or a loop.",
         ),

@@ -46,7 +46,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     head_bias : bool, default False
         Whether the head has a bias.
     device, dtype : optional
-        Of the parameters.
+        Device and dtype of the parameters.
 
     Raises
     ------

@@ -47,7 +47,7 @@ class MultiheadAttention(Module):
     batch_first : bool, default False
         Whether tensors are (batch, length, size) instead of (length, batch, size).
     device, dtype : optional
-        Of the parameters.
+        Device and dtype of the parameters.
 
     References
     ----------
@@ -169,7 +169,7 @@ class MultiheadAttention(Module):
             batch is not None and len({x.shape[batch] for x in inputs}) > 1
         ):
             raise ShapeError(
-                f"MultiheadAttention: expected keys and values of one length, and one size of the batch; got "
+                f"MultiheadAttention: expected keys and values of the same length, and one size of the batch; got "
                 f"{', '.join(map(describe, inputs))}"
             )
 

@@ -126,7 +126,7 @@ class BatchNorm1d(_BatchNorm):
     track_running_stats : bool, default True
         Whether there are running statistics. Without them evaluation uses those of the batch.
     device, dtype : optional
-        Of the parameters and statistics.
+        Device and dtype of the parameters and statistics.
     bias : bool, default True
         Whether there is a bias, if `affine`.
 

@@ -91,7 +91,7 @@ class RNNCellBase(Module):
     num_chunks : int
         Rows of the weights per element of the state.
     device, dtype : optional
-        Of the parameters.
+        Device and dtype of the parameters.
     """
 
     def __init__(
@@ -163,7 +163,7 @@ class RNNCell(RNNCellBase):
 
 
 class LSTMCell(RNNCellBase):
-    """One time of `LSTM`: from an input and (h, c) to the next (h, c).
+    """One time step of `LSTM`: compute the next (h, c) from an input and (h, c).
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ class LSTMCell(RNNCellBase):
     bias : bool, default True
         Whether the sums have biases.
     device, dtype : optional
-        Of the parameters.
+        Device and dtype of the parameters.
     """
 
     def __init__(
@@ -185,7 +185,7 @@ class LSTMCell(RNNCellBase):
 
 
 class GRUCell(RNNCellBase):
-    """One time of `GRU`: from an input and h to the next h.
+    """One time step of `GRU`: compute the next h from an input and h.
 
     Parameters
     ----------

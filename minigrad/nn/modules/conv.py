@@ -139,7 +139,7 @@ class Conv1d(_Conv):
     padding_mode : {"zeros", "reflect", "replicate", "circular"}, default "zeros"
         Values of the elements that are added.
     device, dtype : optional
-        Of the parameters.
+        Device and dtype of the parameters.
     """
 
     _dims = 1
@@ -228,7 +228,7 @@ class ConvTranspose1d(_ConvTransposeNd):
     padding_mode : {"zeros"}
         Only zeros.
     device, dtype : optional
-        Of the parameters.
+        Device and dtype of the parameters.
     """
 
     _dims = 1

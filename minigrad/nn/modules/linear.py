@@ -25,7 +25,7 @@ class Linear(Module):
     bias : bool, default True
         Whether to add a bias.
     device, dtype : optional
-        Of the parameters.
+        Device and dtype of the parameters.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class Bilinear(Module):
     bias : bool, default True
         Whether to add a bias.
     device, dtype : optional
-        Of the parameters, which are uniform within 1 / sqrt(in1_features) at first.
+        Device and dtype of the parameters, which are uniform within 1 / sqrt(in1_features) at first.
     """
 
     bias: Any

@@ -67,7 +67,7 @@ class LayerNorm(_Scaled):
     bias : bool, default True
         Whether there is a bias, if `elementwise_affine`.
     device, dtype : optional
-        Of the parameters.
+        Device and dtype of the parameters.
 
     References
     ----------
@@ -155,7 +155,7 @@ class GroupNorm(_Scaled):
     affine : bool, default True
         Whether there are a weight and a bias per channel.
     device, dtype : optional
-        Of the parameters.
+        Device and dtype of the parameters.
     bias : bool, default True
         Whether there is a bias, if `affine`.
 

@@ -63,11 +63,11 @@ class _ZeroPad(_ConstantPad):
 
 
 class ConstantPad1d(_ConstantPad, dims=1, mode="constant"):
-    """Put `value` around the last dim; padding: (left, right), or one number for both."""
+    """Pad the last dim with `value`; padding: (left, right), or one number for both."""
 
 
 class ConstantPad2d(_ConstantPad, dims=2, mode="constant"):
-    """Put `value` around images; padding: (left, right, top, bottom), or one number for all.
+    """Pad images with `value`; padding: (left, right, top, bottom), or one number for all.
 
     Examples
     --------
@@ -78,19 +78,19 @@ class ConstantPad2d(_ConstantPad, dims=2, mode="constant"):
 
 
 class ConstantPad3d(_ConstantPad, dims=3, mode="constant"):
-    """Put `value` around volumes; padding: (left, right, top, bottom, front, back), or one number for all."""
+    """Pad volumes with `value`; padding: (left, right, top, bottom, front, back), or one number for all."""
 
 
 class ZeroPad1d(_ZeroPad, dims=1, mode="constant"):
-    """Put zeros around the last dim; padding as for `ConstantPad1d`."""
+    """Pad the last dim with zeros; padding as for `ConstantPad1d`."""
 
 
 class ZeroPad2d(_ZeroPad, dims=2, mode="constant"):
-    """Put zeros around images; padding as for `ConstantPad2d`."""
+    """Pad images with zeros; padding as for `ConstantPad2d`."""
 
 
 class ZeroPad3d(_ZeroPad, dims=3, mode="constant"):
-    """Put zeros around volumes; padding as for `ConstantPad3d`."""
+    """Pad volumes with zeros; padding as for `ConstantPad3d`."""
 
 
 class ReflectionPad1d(_Pad, dims=1, mode="reflect"):
@@ -118,12 +118,12 @@ class ReplicationPad3d(_Pad, dims=3, mode="replicate"):
 
 
 class CircularPad1d(_Pad, dims=1, mode="circular"):
-    """Continue the last dim with the elements of its other end."""
+    """Pad the last dim with elements from its other end."""
 
 
 class CircularPad2d(_Pad, dims=2, mode="circular"):
-    """Continue images with the pixels of their other end."""
+    """Pad images with pixels from their other end."""
 
 
 class CircularPad3d(_Pad, dims=3, mode="circular"):
-    """Continue volumes with the elements of their other end."""
+    """Pad volumes with elements from their other end."""

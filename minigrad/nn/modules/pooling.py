@@ -45,9 +45,14 @@ class MaxPool1d(_MaxPool, of=F.max_pool1d):
 
     Parameters
     ----------
-    kernel_size, stride, padding, dilation : int or tuple
-        Length of a window, step between windows (the length by default), elements at both ends that do not count, and
-        step within a window.
+    kernel_size : int or tuple
+        Length of a window.
+    stride : int or tuple, optional
+        Step between windows; `kernel_size` if None.
+    padding : int or tuple
+        Elements to add at both ends; they are never the largest.
+    dilation : int or tuple
+        Step within a window.
     return_indices : bool, default False
         Whether to return the positions as well, for `MaxUnpool1d`.
     ceil_mode : bool, default False
@@ -109,8 +114,12 @@ class AvgPool1d(_Pool, of=F.avg_pool1d, hidden=("ceil_mode", "count_include_pad"
 
     Parameters
     ----------
-    kernel_size, stride, padding : int or tuple
-        Length of a window, step between windows (the length by default), and zeros at both ends.
+    kernel_size : int or tuple
+        Length of a window.
+    stride : int or tuple, optional
+        Step between windows; `kernel_size` if None.
+    padding : int or tuple
+        Zeros to add at both ends.
     ceil_mode : bool, default False
         Whether a last window may reach over the end.
     count_include_pad : bool, default True

@@ -14,7 +14,7 @@ __all__ = ["ChannelShuffle", "Flatten", "Fold", "PixelShuffle", "PixelUnshuffle"
 
 
 class Flatten(Module):
-    """Make one dim of the dims from `start_dim` to `end_dim`.
+    """Join the dims from `start_dim` to `end_dim` into one.
 
     Examples
     --------

@@ -219,7 +219,7 @@ class LSTM(RNNBase):
     proj_size : int, default 0
         Length of h' after a product with another weight, 0 for none.
     device, dtype : optional
-        Of the parameters.
+        Device and dtype of the parameters.
 
     References
     ----------

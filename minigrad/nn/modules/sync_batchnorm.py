@@ -64,7 +64,7 @@ class SyncBatchNorm(_BatchNorm):
     process_group : optional
         The communicator of mpi4py to reduce over; all processes by default.
     device, dtype : optional
-        Of the parameters and statistics.
+        Device and dtype of the parameters and statistics.
 
     Raises
     ------

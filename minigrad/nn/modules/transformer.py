@@ -135,7 +135,7 @@ class TransformerEncoderLayer(Layer):
     bias : bool, default True
         Whether linear maps and norms have biases.
     device, dtype : optional
-        Of the parameters.
+        Device and dtype of the parameters.
     """
 
     self_attn: Any

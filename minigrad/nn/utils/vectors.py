@@ -12,7 +12,7 @@ from minigrad.runtime.tensor import Tensor, describe
 
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
-    """Return the elements of parameters, one after another, as one vector.
+    """Return the elements of all parameters as one vector.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
 
 
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
-    """Write a vector into parameters, one after another.
+    """Write the elements of a vector into parameters, in order.
 
     Parameters
     ----------

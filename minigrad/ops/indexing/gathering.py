@@ -86,7 +86,7 @@ def _same_but(op: Op, x: Spec, index: Spec, dim: int) -> None:
 def _scatter_shape(op: Op, x: Spec, index: Spec, src: Spec, *, dim: int) -> tuple[int, ...]:
     _same_but(op, x, index, dim)
     if src.shape != index.shape:
-        raise ShapeError(f"{op.label}: src {src!r} and index {index!r} must have one shape", op=op.label)
+        raise ShapeError(f"{op.label}: src {src!r} and index {index!r} must have the same shape", op=op.label)
     return x.shape
 
 

@@ -80,7 +80,9 @@ def counted(
     n, dims = points.shape
     points = points.detach()
     if not points.dtype.is_float or any(isinstance(x, Tensor) and x.dtype is not points.dtype for x in (*bins, weight)):
-        raise DTypeError(f"{name}: expected floats, edges and weights of one dtype, got {describe(points)}", op=name)
+        raise DTypeError(
+            f"{name}: expected floats, edges and weights of the same dtype, got {describe(points)}", op=name
+        )
     if len(bins) != dims or (weight is not None and weight.shape != (n,)):
         raise ShapeError(f"{name}: expected bins for {dims} dims and a weight for each point, got {bins}", op=name)
     if limits is not None and (len(limits) != 2 * dims or any(isinstance(each, Tensor) for each in bins)):

@@ -77,7 +77,7 @@ def expect_scatter(x: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str)
         )
     if src.dtype is not x.dtype or (reduce == "mean" and x.dtype is bool_):
         raise DTypeError(
-            f"scatter_reduce: input and src must have one dtype, for a mean of numbers, got {describe(x)} and "
+            f"scatter_reduce: input and src must have the same dtype, for a mean of numbers, got {describe(x)} and "
             f"{describe(src)}; convert one with .to(dtype)",
             op="scatter_reduce",
         )

@@ -49,7 +49,9 @@ def cdist(x1: Tensor, x2: Tensor, p: Scalar = 2.0, compute_mode: Any = "use_mm_f
     Raises ShapeError for rows of two lengths and p < 0, ArgumentError for another compute_mode.
     """
     if x1.ndim < 2 or x2.ndim < 2 or x1.shape[-1] != x2.shape[-1] or p < 0:
-        raise ShapeError(f"cdist: expected rows of one length and p >= 0, got {describe(x1)}, {describe(x2)} and {p}")
+        raise ShapeError(
+            f"cdist: expected rows of the same length and p >= 0, got {describe(x1)}, {describe(x2)} and {p}"
+        )
     if compute_mode not in MODES:
         raise ArgumentError(f"cdist: compute_mode must be one of {MODES}, got {compute_mode!r}", op="cdist")
     many = max(x1.shape[-2], x2.shape[-2]) > MANY if compute_mode == MODES[0] else compute_mode == MODES[1]

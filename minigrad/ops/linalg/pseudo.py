@@ -144,7 +144,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     vector = A.ndim - 1 == B.ndim and B.shape == A.shape[:-1]
     Y = B.unsqueeze(-1) if vector else B
     if A.ndim < 2 or Y.ndim < 2 or A.shape[-2] != Y.shape[-2]:
-        raise ShapeError(f"lstsq: {describe(A)} and {describe(B)} must have one number of rows", op="lstsq")
+        raise ShapeError(f"lstsq: {describe(A)} and {describe(B)} must have the same number of rows", op="lstsq")
     m, n = A.shape[-2:]
     rank = values = zeros(0, dtype=A.dtype, device=A.device)
     if driver == "gels":

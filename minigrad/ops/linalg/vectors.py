@@ -61,7 +61,7 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
 def vector_product(name: str, a: Tensor, b: Tensor, dim: int) -> Tensor:
     """Return the vector products along a dim."""
     if a.ndim != b.ndim:
-        raise ShapeError(f"{name}: {describe(a)} and {describe(b)} must have one number of dims", op=name)
+        raise ShapeError(f"{name}: {describe(a)} and {describe(b)} must have the same number of dims", op=name)
     d = normalize_dim(dim, a.ndim, name, a)
     if a.shape[d] != 3 or b.shape[d] != 3:
         raise ShapeError(f"{name}: {describe(a)} and {describe(b)} must have length 3 along dim {dim}", op=name)

@@ -94,7 +94,8 @@ def triplets(
         raise ArgumentError(f"{name}: margin must be greater than 0, got {margin}", op=name)
     if not anchor.ndim == positive.ndim == negative.ndim:
         raise ShapeError(
-            f"{name}: {', '.join(map(describe, (anchor, positive, negative)))} must have one number of dims", op=name
+            f"{name}: {', '.join(map(describe, (anchor, positive, negative)))} must have the same number of dims",
+            op=name,
         )
     apart = distance(anchor, negative)
     if swap:

@@ -133,7 +133,7 @@ def sizes_of(name: str, dims: int, image: tuple[int, ...], size: Any, ratio: Any
     """Return the size of the result.  Raises ArgumentError unless one of its two forms is given."""
     if (size is None) == (ratio is None):
         got = "neither" if size is None else "both"
-        raise ArgumentError(f"{name}: expected output_size or output_ratio, got {got}; give one of them", op=name)
+        raise ArgumentError(f"{name}: expected output_size or output_ratio, got {got}; pass one of them", op=name)
     if size is not None:
         return per_dim(name, "output_size", size, dims, 1)
     ratios = tuple(ratio) if isinstance(ratio, (tuple, list)) else (ratio,) * dims

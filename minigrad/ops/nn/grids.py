@@ -136,7 +136,7 @@ def expect_grid(x: Tensor, grid: Tensor, mode: str, padding_mode: str) -> None:
     if x.ndim not in (4, 5) or grid.ndim != x.ndim or grid.shape[0] != x.shape[0] or grid.shape[-1] != x.ndim - 2:
         raise ShapeError(f"grid_sample: expected (N, C, H, W) and (N, ..., 2), or a dim more, {shown}")
     if not x.dtype.is_float or grid.dtype is not x.dtype:
-        raise DTypeError(f"grid_sample: expected floats of one dtype, {shown}", op="grid_sample")
+        raise DTypeError(f"grid_sample: expected floats of the same dtype, {shown}", op="grid_sample")
     if 0 in x.shape[2:]:
         raise ShapeError(f"grid_sample: an image without pixels cannot be read, {shown}", op="grid_sample")
 

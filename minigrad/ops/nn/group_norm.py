@@ -36,7 +36,7 @@ def group_norm(
 ) -> Tensor:
     """Return each group of channels (dim 1) minus its mean, over sqrt(variance + eps), times weight plus bias.
 
-    weight, bias: one element for each channel.  Halves are computed in float32.
+    weight, bias: one element for each channel.  float16 and bfloat16 are computed in float32.
     """
     expect_channels("group_norm", input, weight, bias)
     n, channels, *sizes = input.shape

@@ -95,7 +95,7 @@ def normal_of(input, target, var):
 def expect_one_shape(name: str, input: Tensor, target: Tensor) -> None:
     """Raise ShapeError unless input and target have one shape."""
     if input.shape != target.shape:
-        raise ShapeError(f"{name}: {describe(input)} and {describe(target)} must have one shape", op=name)
+        raise ShapeError(f"{name}: {describe(input)} and {describe(target)} must have the same shape", op=name)
 
 
 @composed(method=False, out=False)

@@ -181,7 +181,7 @@ def layer_norm(
 ) -> Tensor:
     """Return the last dims, `normalized_shape`, minus their mean, over sqrt(variance + eps), times weight plus bias.
 
-    The variance has no correction.  Halves are computed in float32.
+    The variance has no correction.  float16 and bfloat16 are computed in float32.
     """
     x = _flat_rows("layer_norm", input, normalized_shape, weight, bias)
     expect_numbers("layer_norm", eps=eps)
@@ -196,7 +196,7 @@ def rms_norm(
 ) -> Tensor:
     """Return the last dims, which are `normalized_shape`, over sqrt(mean square + eps), times weight.
 
-    eps: the distance from 1 to the next number of x's dtype if None.  Halves are computed in float32.
+    eps: the distance from 1 to the next number of x's dtype if None.  float16 and bfloat16 are computed in float32.
     """
     x = _flat_rows("rms_norm", input, normalized_shape, weight)
     expect_numbers("rms_norm", eps=0.0 if eps is None else eps)

@@ -41,7 +41,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: Int) -> Tensor:
 
 @composed(namespace=BOTH, out=False, method=False)
 def channel_shuffle(input: Tensor, groups: Int) -> Tensor:
-    """Return images (N, C, ...) with channels in another order: the first of each group, the second, and so on."""
+    """Return images (N, C, ...) with permuted channels: the first of each group, the second, and so on."""
     if input.ndim < 3 or groups < 1 or input.shape[1] % groups:
         raise ShapeError(f"channel_shuffle: the channels of {describe(input)} do not make {groups} groups")
     n, c, *rest = input.shape

@@ -102,7 +102,7 @@ def bitwise_or(input, other):
 
 @elementwise(dtype=integer)
 def bitwise_xor(input, other):
-    """Return the bits in exactly one; for bool `!=`."""
+    """Return the bits that are set in exactly one operand; for bool, `!=`."""
     return input ^ other
 
 

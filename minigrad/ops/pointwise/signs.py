@@ -75,13 +75,13 @@ def frac(x):
 
 @elementwise(dtype=promote, vjp="derived")
 def fmax(input, other):
-    """Return the larger of two; a number wins over nan.  Gradient: g to the larger, at ties to input."""
+    """Return the larger of two; the other one if one is nan.  Gradient: g to the larger, at ties to input."""
     return input if input >= other or other != other else other
 
 
 @elementwise(dtype=promote, vjp="derived")
 def fmin(input, other):
-    """Return the smaller of two; a number wins over nan.  Gradient: g to the smaller, at ties to input."""
+    """Return the smaller of two; the other one if one is nan.  Gradient: g to the smaller, at ties to input."""
     return input if input <= other or other != other else other
 
 
@@ -114,7 +114,7 @@ def isneginf(x):
 
 @elementwise(dtype=compare)
 def isreal(x):
-    """Return True: there are no complex numbers."""
+    """Return True, since complex dtypes are not supported."""
     return x == x or x != x
 
 

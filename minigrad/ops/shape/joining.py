@@ -78,7 +78,7 @@ def _stack_shape(op: Op, *specs: Spec, dim: int) -> tuple[int, ...]:
     for spec in specs[1:]:
         if spec.shape != first:
             raise ShapeError(
-                f"stack: {specs[0]!r} and {spec!r} differ in shape, and all must have one",
+                f"stack: {specs[0]!r} and {spec!r} differ; all must have the same shape",
                 op="stack", lhs=first, rhs=spec.shape,
             )  # fmt: skip
     return (*first[:dim], len(specs), *first[dim:])
@@ -129,7 +129,7 @@ def repeat(input: Tensor, repeats: ViewShape) -> Tensor:
     """Repeat the tensor repeats[d] times along each dim; more counts than dims add first dims."""
     x, counts = input, as_shape((repeats,), "repeat")
     if len(counts) < x.ndim:
-        raise ShapeError(f"repeat: {len(counts)} counts for {describe(x)}; give one for each dim", op="repeat")
+        raise ShapeError(f"repeat: {len(counts)} counts for {describe(x)}; pass one for each dim", op="repeat")
     shape = (1,) * (len(counts) - x.ndim) + x.shape
     spread = x.reshape([n for m in shape for n in (1, m)]).expand([n for c, m in zip(counts, shape) for n in (c, m)])
     return clone(spread).reshape([c * m for c, m in zip(counts, shape, strict=True)])

@@ -39,7 +39,7 @@ def movedim(input: Tensor, source: Ints, destination: Ints) -> Tensor:
     """Return a view with some dims moved to other positions; the others keep their order."""
     if len(source) != len(destination):
         raise ArgumentError(
-            f"movedim: the dims {source} of {describe(input)} go to {destination}; give one position for each",
+            f"movedim: the dims {source} of {describe(input)} go to {destination}; pass one position for each",
             op="movedim",
         )
     ndim = input.ndim or 1  # which a number has here

@@ -43,7 +43,7 @@ class Composite(LRScheduler):
 
 
 class SequentialLR(Composite):
-    """One schedule after another, each from its milestone on.
+    """Run one schedule after another, each from its milestone on.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def undo(schedulers: Sequence[Any]) -> None:
 
 
 class ChainedScheduler(Composite):
-    """All schedules at each step, one after another, so that their factors multiply.
+    """Run several schedules at each step, so that their factors multiply.
 
     Parameters
     ----------

@@ -10,7 +10,7 @@ from minigrad.optim.optimizer import Optimizer
 
 
 class CosineAnnealingLR(LRScheduler):
-    """From the first rate down to `eta_min` and up again, along a cosine of half period `T_max`.
+    """Change the rate from the initial one to `eta_min` and back, along a cosine of half period `T_max`.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class CosineAnnealingLR(LRScheduler):
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
-    """From the first rate down to `eta_min` along a cosine, again and again.
+    """Lower the rate to `eta_min` along a cosine, and restart from the initial rate.
 
     Parameters
     ----------

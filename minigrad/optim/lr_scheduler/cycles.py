@@ -47,7 +47,7 @@ class WithMomentum(LRScheduler):
 
 
 class CyclicLR(WithMomentum):
-    """From `base_lr` up to `max_lr` and down again, along lines, again and again.
+    """Raise the rate linearly from `base_lr` to `max_lr` and lower it again, in cycles.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ class CyclicLR(WithMomentum):
 
 
 class OneCycleLR(WithMomentum):
-    """From max_lr / div_factor up to `max_lr`, and down far below the first rate, over all steps.
+    """Raise the rate from max_lr / div_factor to `max_lr`, then lower it far below the initial rate.
 
     Parameters
     ----------

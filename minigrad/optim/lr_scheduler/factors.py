@@ -12,7 +12,7 @@ from minigrad.optim.optimizer import Optimizer
 
 
 class LambdaLR(WithFunctions):
-    """The first rate times a function of the epoch.
+    """Multiply the initial rate by a function of the epoch.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class LambdaLR(WithFunctions):
 
 
 class MultiplicativeLR(WithFunctions):
-    """The rate before times a function of the epoch.
+    """Multiply the previous rate by a function of the epoch.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class MultiplicativeLR(WithFunctions):
 
 
 class StepLR(LRScheduler):
-    """The rate times gamma every `step_size` epochs.
+    """Multiply the rate by gamma every `step_size` epochs.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ class StepLR(LRScheduler):
 
 
 class MultiStepLR(LRScheduler):
-    """The rate times gamma at certain epochs.
+    """Multiply the rate by gamma at the given epochs.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ class MultiStepLR(LRScheduler):
 
 
 class ConstantLR(LRScheduler):
-    """The first rate times a factor, for some epochs; then the first rate.
+    """Multiply the initial rate by a factor for some epochs; after that, use the initial rate.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ class ConstantLR(LRScheduler):
 
 
 class LinearLR(LRScheduler):
-    """The first rate times a factor that goes along a line, over some epochs.
+    """Multiply the initial rate by a factor that changes linearly over some epochs.
 
     Parameters
     ----------
@@ -195,7 +195,7 @@ class LinearLR(LRScheduler):
 
 
 class ExponentialLR(LRScheduler):
-    """The rate times gamma at each epoch.
+    """Multiply the rate by gamma after each epoch.
 
     Parameters
     ----------
@@ -220,7 +220,7 @@ class ExponentialLR(LRScheduler):
 
 
 class PolynomialLR(LRScheduler):
-    """The first rate times (1 - epoch / total_iters)**power; 0 from then on.
+    """Multiply the initial rate by (1 - epoch / total_iters)**power; 0 after `total_iters` epochs.
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ from minigrad.optim.optimizer import Optimizer
 
 
 class ReduceLROnPlateau(LRScheduler):
-    """The rate times a factor when a measured value has not improved for some epochs.
+    """Multiply the rate by a factor when a measured value has not improved for some epochs.
 
     Parameters
     ----------
