@@ -152,7 +152,9 @@ class Settings:
         self._debug_changed()
 
     def __repr__(self) -> str:
-        lines = ["mg.settings.<name> = value, with mg.override(<name>=value): and MINIGRAD_<NAME>=value set one of these."]
+        lines = [
+            "mg.settings.<name> = value, with mg.override(<name>=value): and MINIGRAD_<NAME>=value set one of these."
+        ]
         for name, kind in DECLARED.items():
             meaning = fill(kind.meaning, 100, initial_indent="    ", subsequent_indent="    ")
             lines += [f"{name} = {kind.shown(getattr(self, name))}", meaning]
