@@ -42,6 +42,7 @@ class Entry:
 
     def __init__(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.recording = made = Recording(function, args, kwargs)
+        self.kept = args, kwargs  # objects among them are identified by their id
         self.program, self.outside = made.program, made.outside
         self.bound: dict[str, Any] = {"new": Tensor.__new__, "Tensor": Tensor, "ids": ids}
         self.names: dict[int, str] = {}  # of the storage of each slot that the call provides
@@ -232,7 +233,8 @@ class Entry:
             tests.append(f"a{k}.__class__ is a{k}_class")
             if not isinstance(x, Tensor):
                 bound[f"a{k}"] = x
-                tests.append(f"a{k} == a{k}_value" if isinstance(x, PLAIN) else f"a{k} is a{k}_value")
+                same = f"a{k} == a{k}_value" + (f" and str(a{k}) == str(a{k}_value)" if x == 0.0 else "")
+                tests.append(same if isinstance(x, PLAIN) else f"a{k} is a{k}_value")
                 bound[f"a{k}_value"] = x
                 continue
             layout = made.moved[id(x)].layout

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.config import settings
 from minigrad.core.device import default_device
 from minigrad.core.dtype import default_float
 from minigrad.errors import ArgumentError, warn
@@ -138,8 +139,11 @@ class Jitted:
 
 
 def plainly_called() -> bool:
-    """Return whether nothing watches or changes calls: outside of debug mode, the stepper and autocast."""
-    return not observed.calling and not observed.called and casting.current() is None
+    """Return whether nothing observes or changes calls: no debug or anomaly mode, no stepper, no autocast."""
+    each = observed
+    if each.calling or each.called or each.allocated or each.launching or each.recorded or each.writing or each.pulling:
+        return False
+    return not settings.debugging and casting.current() is None
 
 
 def key_of(leaves: list[Any], tree: str, modes: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -161,7 +165,7 @@ def key_of(leaves: list[Any], tree: str, modes: tuple[Any, ...]) -> tuple[Any, .
                 None if sole else (first, layout.offset), grad,
             ))  # fmt: skip
         elif isinstance(x, PLAIN):
-            parts.append((type(x), x))
+            parts.append((type(x), str(x) if isinstance(x, float) else x))  # 0.0 and -0.0 are two
         elif isinstance(x, (np.ndarray, np.generic)):
             raise ArgumentError(
                 f"jit: expected tensors, numbers and objects as arguments, got {describe(x)}, whose values a program "
@@ -202,7 +206,8 @@ def jit(function: Callable[..., Any]) -> Any:
     -----
     A tensor that is not an argument is found through the variables, attributes and containers that the function names.
     If another tensor or number is there later, the function is recorded again; values that were written count at once.
-    Other effects, such as `print`, happen while recording only.  In a transform, in another jitted function, in
+    Other effects, such as `print`, happen while recording only, and what is read from elsewhere, such as elements of
+    NumPy arrays or a clock, is read then.  In a transform, in another jitted function, in
     autocast or debug mode, the function itself runs.
 
     Gradient: compute it in the function.  A call with an argument that has a graph runs eagerly.

@@ -65,7 +65,9 @@ class Part:
 
 def same(a: Any, b: Any) -> bool:
     """Return whether two values are one object, or equal plain values of one class."""
-    return a is b or (type(a) is type(b) and isinstance(a, PLAIN) and (a == b or (a != a and b != b)))
+    return a is b or (
+        type(a) is type(b) and isinstance(a, PLAIN) and (str(a) == str(b) if isinstance(a, float) else a == b)
+    )
 
 
 class Outside:

@@ -84,6 +84,18 @@ def test_a_branch_may_depend_on_an_argument() -> None:
     assert [f(t(3), square).item() for square in [True, False] * 3] == [9, 6] * 3
 
 
+def test_the_two_zeros_are_two_numbers() -> None:
+    f = mg.jit(lambda x, sign: x * sign)
+    assert [str(f(t(1), zero).item()) for zero in [0.0, 0.0, 0.0, -0.0, -0.0, -0.0, 0.0]] == ["0.0"] * 3 + [
+        "-0.0"
+    ] * 3 + ["0.0"]
+    sign = 0.0
+    g = mg.jit(lambda x: x * sign)
+    before = [str(g(t(1)).item()) for _ in range(3)]
+    sign = -0.0
+    assert before + [str(g(t(1)).item()) for _ in range(3)] == ["0.0"] * 3 + ["-0.0"] * 3
+
+
 def test_a_method_has_programs_for_each_object() -> None:
     class Model:
         def __init__(self, scale: float) -> None:
