@@ -93,11 +93,8 @@ def heads_for(node: BackpropOp, rule: Rule, gradients: Gradients) -> list[Tensor
 def at_once(
     node: BackpropOp, rule: Rule, saved: Any, gradients: Gradients, wanted: set[int] | None, create: bool
 ) -> Sequence[Any] | None:
-    """Return the gradients by the op's joint rule, or by its definition where their graph is recorded.
-
-    Return None unless every operand requires one, or the rule or the definition can leave operands out; and where a
-    value that the rule reads was not saved.
-    """
+    """Return the gradients by the op's joint rule, or by its definition where their graph is recorded.  Return None
+    unless every operand requires one, or the rule or the definition can leave operands out and its values are saved."""
     op = node.op
     asked = tuple([parent is not None and (wanted is None or parent.id in wanted) for parent in node.parents])
     composed = create and op.composed is not None and not rule.smooth
@@ -111,7 +108,7 @@ def at_once(
         return by_definition(op, node.params, node.plan.outs[0], saved[-len(op.operands) :], head, asked)
     values = {op.value_name(k): value for k, value in zip(op.saves[node.mask], saved)}
     if not rule.foreign and not values.keys() >= set(rule.saves):
-        return None  # the operands that require a gradient have rules of their own that save less
+        return None
     picked, known = [values.get(name) for name in rule.saves], facts(node, rule, 0)
     if rule.asked:
         known["asked"] = asked

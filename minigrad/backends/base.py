@@ -1,12 +1,10 @@
 """The backend interface: memory, and the requests that a device serves.
 
 A request (`core/requests.py`) specifies a computation on operands and results, given as `Spec`s: layout and dtype, no
-data.  `prepare` chooses or compiles a kernel once, and returns a `Launch` (`launch.py`): a record of steps that is
-called with the operands' storage buffers and then the results'.  A plain function of these buffers becomes a launch of
-one step.  A call plan keeps the launch (`runtime/plans.py`), so the next call with the same layouts is one look-up.
-Shapes, dtypes and devices have been checked before; a backend never promotes, broadcasts or allocates results.
-`lowering/` composes a request that the backend does not implement from simpler requests.  If it cannot, `prepare`
-raises DeviceError.
+data.  `prepare` chooses or compiles a kernel once, and returns a `Launch` (`launch.py`): a record of steps, called with
+the operands' storage buffers and then the results'.  A call plan keeps it (`runtime/plans.py`), so the next call with
+the same layouts is one look-up.  Shapes, dtypes and devices have been checked before; a backend never promotes,
+broadcasts or allocates results.  `lowering/` composes requests that it does not implement from simpler ones.
 """
 
 from __future__ import annotations
@@ -17,7 +15,7 @@ from typing import Any, TypeVar
 
 from numpy.typing import NDArray
 
-from minigrad.backends.launch import Launch, as_launch
+from minigrad.backends.launch import Calls, Launch, as_launch
 from minigrad.backends.transfers import Transfers
 from minigrad.core.device import Device
 from minigrad.core.dtype import DType
@@ -43,7 +41,7 @@ def serves(kind: type[Request]) -> Callable[[F], F]:
     return mark
 
 
-class Backend(Transfers, ABC):
+class Backend(Calls, Transfers, ABC):
     """Base of the backends: the memory and the kernels of one kind of device.
 
     served: the requests that this class serves, with the name of the method for each.
@@ -73,10 +71,6 @@ class Backend(Transfers, ABC):
     def from_host(self, values: NDArray[Any], dtype: DType, device: Device) -> Storage:
         """Storage with a copy of a flat array that already has the dtype's storage type."""
 
-    def constant(self, values: NDArray[Any], dtype: DType, device: Device) -> Storage:
-        """`from_host` for memory that nothing writes, and that many calls may read."""
-        return self.from_host(values, dtype, device)
-
     @abstractmethod
     def to_host(self, storage: Storage) -> NDArray[Any]:
         """The storage's buffer as a NumPy array in the dtype's storage type; shared where memory is the host's."""
@@ -85,19 +79,6 @@ class Backend(Transfers, ABC):
         """Wait until every launch has finished."""
 
     # ---- loops ----
-
-    @property
-    def preparer(self) -> Backend:
-        """Return the backend that prepares launches for this one: itself, unless it records what others would run."""
-        return self
-
-    def function(self, launch: Launch) -> Callable[..., Any]:
-        """Return the function that calls a launch on buffers of this backend."""
-        return launch.call
-
-    def fast(self, launch: Launch) -> tuple[Any, Any]:
-        """Return the function of the launch's only kernel and its numbers, for the fast path, or (None, None)."""
-        return launch.fast
 
     def prepare(self, request: Request, outs: Spec | tuple[Spec, ...], *operands: Spec) -> Launch:
         """The launch of a request: it takes the buffers of the operands, then those of the results.

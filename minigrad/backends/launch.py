@@ -210,6 +210,23 @@ class Launch:
         return made
 
 
+class Calls:
+    """The part of a backend that says how a call plan runs launches; a backend that records them overrides it."""
+
+    @property
+    def preparer(self) -> Any:
+        """Return the backend that prepares launches for this one: itself, unless it records those of another."""
+        return self
+
+    def function(self, launch: Launch) -> Callable[..., Any]:
+        """Return the function that calls a launch on buffers of this backend."""
+        return launch.call
+
+    def fast(self, launch: Launch) -> tuple[Any, Any]:
+        """Return the function of the launch's only kernel and its numbers, for the fast path, or (None, None)."""
+        return launch.fast
+
+
 Loop = Launch | Executable | Callable[..., Any]  # as a backend may serve a request
 NO_STEPS = Launch(0)  # the launch of a loop without elements, whatever its buffers
 NO_POSITIONS = Launch(0, always_fails=True)  # where there are indices and the indexed dim has no position

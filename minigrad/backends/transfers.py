@@ -22,7 +22,13 @@ from minigrad.errors import DeviceError
 class Transfers:
     """The part of a backend that copies to and from other devices and libraries."""
 
-    to_host: Any  # of the backend
+    from_host: Any  # of the backend
+    to_host: Any
+
+    def constant(self, values: NDArray[Any], dtype: DType, device: Device) -> Storage:
+        """`from_host` for memory that nothing writes, and that many calls may read."""
+        made: Storage = self.from_host(values, dtype, device)
+        return made
 
     # ---- what goes to other devices, which goes through memory of the host
 

@@ -21,8 +21,9 @@ from minigrad.jitting.program import recording
 from minigrad.runtime import casting
 from minigrad.runtime.many import epoch
 from minigrad.runtime.observers import observed
+from minigrad.runtime.operands import CONCRETE
 from minigrad.runtime.recording import mode
-from minigrad.runtime.tensor import CONCRETE, Tensor, describe
+from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.tracers import stack
 from minigrad.runtime.var import Var
 

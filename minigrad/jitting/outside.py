@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from operator import is_
+from pathlib import Path
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -24,6 +25,10 @@ from minigrad.runtime.tensor import Tensor
 PLAIN = (bool, int, float, complex, str, bytes, type(None))
 DEPTH = 8  # containers and attributes between the function and a tensor
 MISSING = object()
+OWN = (
+    str(Path(__file__).parents[1]),
+    "<minigrad",
+)  # where the code of this package is, and how generated code is named
 
 
 class Part:
@@ -152,7 +157,7 @@ class Outside:
 
     def variables(self, x: FunctionType, way: str) -> Iterator[tuple[str, Any]]:
         """Yield the variables that a function reads, of those around it and of its module, and its defaults."""
-        if (x.__module__ or "").partition(".")[0] == "minigrad":
+        if x.__code__.co_filename.startswith(OWN):
             return
         for name, cell in zip(x.__code__.co_freevars, x.__closure__ or ()):
             value = content(cell)

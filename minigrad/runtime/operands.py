@@ -24,13 +24,14 @@ from minigrad.core.storage import ConstantStorage
 from minigrad.core.window import Window
 from minigrad.errors import ArgumentError, DTypeError
 from minigrad.runtime.data import refuse_masked, store
-from minigrad.runtime.tensor import CONCRETE, Tensor, describe
+from minigrad.runtime.tensor import Tensor, describe
 
 SCALAR = Layout.contiguous(())
 NUMBERS = frozenset({bool, int, float})
 # One object for equal values, or equal to nothing with another meaning: it is its own key.
 INTERNED = frozenset({DType, Device, Layout, Op, Entries, Window})
 NUMBER_LIMIT = 1024
+CONCRETE: set[type] = {Tensor}  # the classes of tensors with memory; values of transforms have others
 _numbers: dict[Any, Tensor] = {}
 _weak: dict[Any, Tensor] = {}
 

@@ -119,9 +119,8 @@ class Tensor(Attached):
         return id(self)
 
 
-# The classes of tensors with memory.  A value of a transform has another class and takes the general path.
-CONCRETE: set[type] = {Tensor}
-PLAIN: set[type] = {Tensor}  # those that the fast paths accept: none of them while an observer watches calls
+# The classes that the fast paths accept: none while an observer watches calls.  Values of transforms have others.
+PLAIN: set[type] = {Tensor}
 
 
 def describe(x: Any) -> str:

@@ -16,7 +16,8 @@ from minigrad.core.storage import SEATED
 from minigrad.errors import DTypeError
 from minigrad.runtime.data import store
 from minigrad.runtime.likeness import unlike
-from minigrad.runtime.tensor import CONCRETE, PLAIN, Tensor, describe
+from minigrad.runtime.operands import CONCRETE
+from minigrad.runtime.tensor import PLAIN, Tensor, describe
 
 
 class Var(Tensor):

@@ -327,7 +327,7 @@ def test_a_graph_with_a_function_dies_with_its_last_result() -> None:
 def test_pictures_and_explanations_know_it() -> None:
     y = Square.apply(leaf(1.0)).sum()
     assert any("Own" in node.label for node in mg.viz.graph(y).nodes)
-    assert "keeps       x (float64(1,))" in explanation(y)
+    assert "saves       x (float64(1,))" in explanation(y)
 
 
 def test_a_call_is_a_node_that_runs_backward_itself_also_where_its_values_are_packed() -> None:

@@ -135,7 +135,7 @@ def test_nothing_is_kept_but_what_pack_gave_and_pictures_say_what_it_stands_for(
         y = h * h
     del h
     assert memory() is None
-    assert "keeps       input (float64(1,)), other (float64(1,))" in explanation(y)
+    assert "saves       input (float64(1,)), other (float64(1,))" in explanation(y)
     assert mg.viz.graph(y).nodes
     y.backward()
     assert x.grad.tolist() == [4.0]

@@ -198,6 +198,6 @@ def test_pictures_and_explanations_say_which_result_an_op_takes() -> None:
     y = (r.sine * r.cosine).sum()
     text = explanation(y)
     assert ".sine float64(3,)" in text and ".cosine float64(3,)" in text
-    assert "keeps       sine (float64(3,)), cosine (float64(3,))" in text
+    assert "saves       sine (float64(3,)), cosine (float64(3,))" in text
     labels = {edge.label for edge in mg.viz.graph(y).edges}
     assert {"sine input", "cosine other"} <= labels

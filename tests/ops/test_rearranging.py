@@ -271,7 +271,7 @@ ERRORS = [
     (lambda o: o["cube"].H, ShapeError, r"^H: expected a matrix, got float32\(2, 3, 4\)"),
     (lambda o: o["x"].rot90(1, (0, 0)), ShapeError, r"^rot90: dim 0 is named twice"),
     (lambda o: o["x"].rot90(1, (0,)), ArgumentError, r"^rot90: a plane"),
-    (lambda o: o["x"].hsplit(2), ShapeError, r"^hsplit: dim 1 of float32\(2, 3\) has no 2 parts of one size"),
+    (lambda o: o["x"].hsplit(2), ShapeError, r"^hsplit: dim 1 of float32\(2, 3\) has no 2 parts of the same size"),
     (lambda o: o["x"].tensor_split(0), ArgumentError, r"^tensor_split: .* is 0, and must be positive"),
     (lambda o: o["x"].dsplit(1), ShapeError, r"^dsplit: expected at least 3 dims"),
     (lambda o: mg.block_diag(o["cube"]), ShapeError, r"^block_diag: expected at most 2 dims"),
