@@ -211,7 +211,7 @@ class Launch:
 
 
 class Calls:
-    """The part of a backend that says how a call plan runs launches; a backend that records them overrides it."""
+    """The functions through which call plans run launches; a backend that records them overrides these."""
 
     @property
     def preparer(self) -> Any:

@@ -207,8 +207,8 @@ def jit(function: Callable[..., Any]) -> Any:
     -----
     A tensor that is not an argument is found through the variables, attributes and containers that the function names.
     If another tensor or number is there later, the function is recorded again; values that were written count at once.
-    Other effects, such as `print`, happen while recording only, and what is read from elsewhere, such as elements of
-    NumPy arrays or a clock, is read then.  In a transform, in another jitted function, in
+    Other effects, such as `print`, happen while recording only, and values from elsewhere, such as elements of
+    NumPy arrays or a clock, are read then.  In a transform, in another jitted function, in
     autocast or debug mode, the function itself runs.
 
     Gradient: compute it in the function.  A call with an argument that has a graph runs eagerly.

@@ -76,7 +76,7 @@ def same(a: Any, b: Any) -> bool:
 
 
 class Outside:
-    """The tensors that a function reaches, each with the way to it, and what must stay for this to be so.
+    """The tensors that a function reaches, each with the way to it, and the objects that must stay for this.
 
     tensors: by the way, such as "model.weight".  cells, names: variables of closures and of modules, with their values.
     parts: other containers and objects.  modules: those of networks; `changes` counts what is done to their members.

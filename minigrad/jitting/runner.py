@@ -8,17 +8,13 @@ which table the address of which array goes, and how many bytes after its beginn
 from __future__ import annotations
 
 import ctypes
-import re
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from minigrad.errors import KernelError
-from minigrad.kernels import objects
-from minigrad.kernels.calling import METH_FASTCALL, OBJECT, Method, check_layout, maker, team
-from minigrad.kernels.store import of_llvm
+from minigrad.kernels.calling import METH_FASTCALL, Method, linked, maker, team
 
 NO_MEMORY = -1  # what the runner returns where a kernel had no memory for its work
 
@@ -169,16 +165,7 @@ tell:
 @cache
 def runner() -> Method:
     """Return the compiled runner as CPython describes a function; made once per process."""
-    check_layout()
-    positions = {"ARRAY": id(np.ndarray), "TYPE_ERROR": id(TypeError)}
-    for name in re.findall(r"^declare .*@(Py\w+)", RUNNER, re.MULTILINE):
-        positions[name] = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0
-    text = RUNNER.replace("TYPE_AT", str(OBJECT - ctypes.sizeof(ctypes.c_void_p))).replace("DATA_AT", str(OBJECT))
-    symbols = ("run_program",)
-    try:
-        addresses = objects.link(of_llvm("runner", text, symbols), **positions)
-    except KernelError:  # what was kept is complete and of no use
-        addresses = objects.link(objects.assembled(text, symbols), **positions)
+    addresses = linked("runner", RUNNER, ["run_program"])
     return Method(b"run_program", addresses["run_program"], METH_FASTCALL, b"")
 
 

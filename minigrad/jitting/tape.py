@@ -1,4 +1,4 @@
-"""The tape: the launches of a program bound to memory, and what runs between them.
+"""The tape: the launches of a program bound to memory, and the host calls between them.
 
 Kernels of the CPU become rows of a table (`runner.py`).  Temporaries lie in one arena: two share memory where none of
 their launches overlap.  A launch that Python runs, such as one of the reference device, and a host call end a run of

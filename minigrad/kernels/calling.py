@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import ctypes
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -181,18 +181,23 @@ class Method(ctypes.Structure):
 def trampoline() -> tuple[dict[str, int], dict[str, Method]]:
     """The addresses of the compiled TRAMPOLINE, and its functions as CPython describes them; made once, since what they
     hold is called for as long as the process lives."""
-    check_layout()
     names = ("brief", "alone", "shared")
-    positions = {"ARRAY": id(np.ndarray), "TYPE_ERROR": id(TypeError), "MEMORY_ERROR": id(MemoryError)}
-    for name in re.findall(r"^declare .*@(Py\w+)", TRAMPOLINE, re.MULTILINE):
-        positions[name] = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0
-    text = TRAMPOLINE.replace("TYPE_AT", str(OBJECT - ctypes.sizeof(ctypes.c_void_p))).replace("DATA_AT", str(OBJECT))
-    symbols = (*names, "team")
-    try:
-        addresses = objects.link(of_llvm("trampoline", text, symbols), **positions)
-    except KernelError:  # what was kept is whole and of no use
-        addresses = objects.link(objects.assembled(text, symbols), **positions)
+    addresses = linked("trampoline", TRAMPOLINE, (*names, "team"))
     return addresses, {name: Method(name.encode(), addresses[name], METH_FASTCALL, b"") for name in names}
+
+
+def linked(name: str, text: str, symbols: Sequence[str]) -> dict[str, int]:
+    """Return the addresses of functions in LLVM's language that read arrays and name objects of Python."""
+    check_layout()
+    objects_of = {"ARRAY": np.ndarray, "TYPE_ERROR": TypeError, "MEMORY_ERROR": MemoryError}
+    positions = {word: id(each) for word, each in objects_of.items() if f"@{word} =" in text}
+    for function in re.findall(r"^declare .*@(Py\w+)", text, re.MULTILINE):
+        positions[function] = ctypes.cast(getattr(ctypes.pythonapi, function), ctypes.c_void_p).value or 0
+    text = text.replace("TYPE_AT", str(OBJECT - ctypes.sizeof(ctypes.c_void_p))).replace("DATA_AT", str(OBJECT))
+    try:
+        return objects.link(of_llvm(name, text, tuple(symbols)), **positions)
+    except KernelError:  # what was kept is complete and of no use
+        return objects.link(objects.assembled(text, tuple(symbols)), **positions)
 
 
 def check_layout() -> None:

@@ -303,7 +303,7 @@ public(method=True)(reshape)  # not as a decorator, which hides its type from th
 
 
 def named_shape(name: str, sizes: tuple[Any, ...], keyword: str, value: Any) -> tuple[int, ...]:
-    """Return the shape that a keyword gives.  Raises ArgumentError if there are sizes too, or it is not a sequence."""
+    """Return the shape in a keyword argument.  Raises ArgumentError if there are sizes too, or it is not a sequence."""
     if sizes or not isinstance(value, (tuple, list)):
         raise ArgumentError(
             f"{name}: expected sizes, or {keyword}= with a tuple of them, got {(*sizes, value)}; write "
