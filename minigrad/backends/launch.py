@@ -104,11 +104,17 @@ class Flag(NamedTuple):
 
 
 class Part(NamedTuple):
-    """A request that a launch serves: the slots of its operands and then of its results, and their specs."""
+    """A request that a launch serves: the slots of its operands and then of its `results`, and their specs."""
 
     request: Any
     slots: Slots
     specs: tuple[Spec, ...]
+    results: int = 1
+
+    @property
+    def written(self) -> Slots:
+        """The slots of the results."""
+        return self.slots[len(self.slots) - self.results :]
 
 
 class Launch:
@@ -195,12 +201,12 @@ class Launch:
         flags = [flag._replace(slot=to[flag.slot], after=flag.after + after) for flag in self.flags]
         return steps, flags, [part._replace(slots=tuple([to[slot] for slot in part.slots])) for part in self.parts]
 
-    def serving(self, request: Any, specs: tuple[Spec, ...]) -> Launch:
-        """Return the launch as the one part that serves a request on buffers that look so."""
+    def serving(self, request: Any, specs: tuple[Spec, ...], results: int = 1) -> Launch:
+        """Return the launch as the one part that serves a request on buffers that look so, the results last."""
         arguments = len(specs)
         return Launch(
             arguments, self.steps, self.temporaries, self.flags, self.always_fails,
-            [Part(request, tuple(range(arguments)), specs)],
+            [Part(request, tuple(range(arguments)), specs, results)],
         )  # fmt: skip
 
     def within(self, limits: IndexLimits | ClassLimits | None) -> Launch:

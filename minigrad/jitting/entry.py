@@ -14,6 +14,7 @@ from minigrad.core.device import CPU
 from minigrad.core.dtype import uint8
 from minigrad.core.layout import Layout
 from minigrad.errors import quantity
+from minigrad.jitting.fusion import Fusion
 from minigrad.jitting.outside import PLAIN
 from minigrad.jitting.program import HostCall
 from minigrad.jitting.recorder import Made, Moved, Recording
@@ -58,12 +59,18 @@ class Entry:
         self.fresh = self.leaving()
         for k, slot in enumerate(self.fresh):
             self.names[slot] = f"s{k}"
-        self.tape = Tape(self.program, [*self.provided, *self.fresh])
+        import os
+        items = Fusion(self.program, self.stays).items if not os.environ.get("NOFUSE") else None
+        self.tape = Tape(self.program, [*self.provided, *self.fresh], items)
         self.write_call()
         self.write_guard()
         self.count = -1
         if not kwargs and not any(isinstance(x, (list, tuple, dict)) for x in args):
             self.write_match(args)
+
+    def stays(self, slot: int) -> bool:
+        """Return whether a slot is memory that the caller has, or a constant."""
+        return slot in self.names or self.program.memory[slot].kind != "temporary"
 
     def holder(self, x: Tensor, name: str) -> str:
         """Return the name of a tensor in the call: an argument's, or `name`, which is bound to it."""
@@ -196,7 +203,7 @@ class Entry:
 
     def report(self) -> str:
         """Return the size of the program as text."""
-        tape, items = self.tape, self.program.items
+        tape, items = self.tape, self.tape.items
         rows = sum(len(table.rows) // 3 for table in tape.tables)
         calls = sum(isinstance(item, HostCall) for item in items)
         python = sum(callable(step) for step in tape.steps) - len(tape.tables)

@@ -45,18 +45,22 @@ class Scratches:
 class Tape:
     """The steps of a call, on a list of buffers: `arguments`, and last the arena.
 
-    arguments: the slots whose memory the call provides.  steps: functions of the list.  arena: its bytes.
+    arguments: the slots whose memory the call provides.  items: the launches and host calls, by default those that were
+    recorded.  steps: functions of the list.  arena: its bytes.
     shift: for each argument an array with the bytes after the beginning of its
     buffer at which its slot begins.
     """
 
-    def __init__(self, program: Program, arguments: Sequence[int]) -> None:
+    def __init__(
+        self, program: Program, arguments: Sequence[int], items: Sequence[Item | HostCall] | None = None
+    ) -> None:
         self.program, self.arguments = program, list(arguments)
+        self.items = program.items if items is None else items
         self.positions = {slot: k for k, slot in enumerate(self.arguments)}
         self.shift = [np.zeros(1, np.int64) for _ in self.arguments]
         self.scratches = Scratches()
         self.drawn = {slot: np.zeros(2, np.int64) for _, slot, _ in program.draws}
-        self.launches = [flat(item, self.scratches) if isinstance(item, Item) else None for item in program.items]
+        self.launches = [flat(item, self.scratches) if isinstance(item, Item) else None for item in self.items]
         self.offsets, self.arena = arena_of(self.uses(), self.size)
         self.after = {slot: np.array([at], np.int64) for slot, at in self.offsets.items()}
         self.tables: list[Table] = []  # what their functions read belongs to them
@@ -107,7 +111,7 @@ class Tape:
         """Yield the steps of a call."""
         rows: list[Row] = []
         owners: list[Item] = []
-        for item, steps in zip(self.program.items, self.launches):
+        for item, steps in zip(self.items, self.launches):
             native = steps is not None and not python_runs(item)  # type: ignore[arg-type]
             if not native and rows:
                 yield self.run_rows(rows, owners)

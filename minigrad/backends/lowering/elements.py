@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from minigrad.backends.base import Backend, Launch
 from minigrad.backends.lowering.functions import IDENTITY, LINE, NONZERO
 from minigrad.backends.steps import Specs, Steps, lowers, wide
 from minigrad.backends.table import Table
-from minigrad.core.op import Spec
+from minigrad.core.dtype import DType
+from minigrad.core.op import ScalarFn, Spec
 from minigrad.core.requests import Arange, Copy, Elementwise, ElementwiseTuple, Fill, Join, Many
 from minigrad.kernels.scalar import projected
 
 
+def cast(a: DType, out: DType) -> tuple[ScalarFn, np.dtype[Any]]:
+    """Return the scalar function of a copy and the dtype in which it computes; a cast to bool is `!= 0`."""
+    if out.kind == "bool" and a.kind != "bool":
+        return NONZERO, a.compute
+    if not a.is_int or not out.is_float:
+        return IDENTITY, out.compute if a.kind == "bool" else a.compute
+    # float32 on the way to a half would round twice
+    return IDENTITY, out.compute if out.itemsize > 2 else np.dtype(np.float64)
+
+
 @lowers(Copy)
 def copy(backend: Backend, request: Copy, outs: Specs, operands: Specs) -> Launch:
-    """A copy is the identity, element by element; a cast to bool is `!= 0`."""
+    """A copy is the identity, element by element."""
     (out,), (a,) = outs, operands
-    if out.dtype.kind == "bool" and a.dtype.kind != "bool":
-        return backend.prepare(Elementwise(NONZERO, a.dtype.compute), out, a)
-    if not a.dtype.is_int or not out.dtype.is_float:
-        compute = out.dtype.compute if a.dtype.kind == "bool" else a.dtype.compute
-    else:  # float32 on the way to a half would round twice
-        compute = out.dtype.compute if out.dtype.itemsize > 2 else np.dtype(np.float64)
-    return backend.prepare(Elementwise(IDENTITY, compute), out, a)
+    return backend.prepare(Elementwise(*cast(a.dtype, out.dtype)), out, a)
 
 
 @lowers(ElementwiseTuple)

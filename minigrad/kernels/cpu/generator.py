@@ -14,10 +14,14 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
+from llvmlite import binding
 from numba.core.codegen import JITCPUCodegen
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target
 from numba.core.runtime import rtsys
+
+
+CHECKS = 128  # pairs of arrays of a loop that are compared before it runs, so that it may be vectorised: LLVM's 8 are few
 
 
 class Generator(JITCPUCodegen):  # type: ignore[misc, unused-ignore]
@@ -89,6 +93,9 @@ class Engine:
     def add_global_mapping(self, variable: Any, address: int) -> None:
         """Say where a name is that another module has."""
         self.usual._engine.add_global_mapping(variable, address)
+
+
+binding.set_option("", f"-runtime-memory-check-threshold={CHECKS}")
 
 
 @cache

@@ -1,0 +1,178 @@
+"""Elementwise launches as parts of one scalar function: how a unit is read, and how units are composed.
+
+A *unit* is a launch that computes each element of its results from the elements at the same position of its operands.
+The scalar functions of several units, one line each, are a scalar function again, so any device can run it: a value
+that a later line reads stays in a register.  Its bits are those that memory would hold, since only values whose dtype
+is the one of the registers, and booleans, are passed on in this way.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minigrad.backends.launch import Part
+from minigrad.backends.lowering.elements import cast
+from minigrad.core.device import Device
+from minigrad.core.dtype import DType
+from minigrad.core.layout import Layout
+from minigrad.core.op import ScalarFn
+from minigrad.core.plan import walk
+from minigrad.core.requests import Copy, Elementwise, ElementwiseTuple, Fill
+from minigrad.jitting.program import Item, Memory
+from minigrad.kernels.scalar import projected
+
+NAME = 48  # characters of a composed function's name, which is a part of its kernel's
+_interned: dict[Any, ScalarFn] = {}  # equal functions are one object, so that they are one kernel
+INTERNED_LIMIT = 1024
+
+
+class View(NamedTuple):
+    """Memory as a launch sees it."""
+
+    slot: int
+    layout: Layout
+    dtype: DType
+
+
+class Unit(NamedTuple):
+    """An elementwise launch.  scalars: one per result.  compute: the dtype of the registers."""
+
+    scalars: tuple[ScalarFn, ...]
+    compute: np.dtype[Any]
+    outs: tuple[View, ...]
+    operands: tuple[View, ...]
+    device: Device
+    line: str
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.outs[0].layout.shape
+
+    def in_register(self, view: View) -> bool:
+        """Return whether a register holds the value of a result exactly as memory would."""
+        dtype = view.dtype
+        return dtype.kind == "bool" or (dtype.compute == self.compute and dtype.storage == self.compute)
+
+
+def unit_of(item: Item, memory: dict[int, Memory]) -> Unit | None:
+    """Return a launch as a unit; None if it is anything other than one elementwise loop."""
+    launch = item.launch
+    if len(launch.parts) != 1 or launch.limits is not None or launch.flags or launch.always_fails:
+        return None
+    part = launch.parts[0]
+    if any(slot >= launch.arguments for slot in part.slots) or not part.specs[-1].layout.numel:
+        return None
+    body = body_of(part)
+    if body is None:
+        return None
+    views = [View(item.slots[k], spec.layout, spec.dtype) for k, spec in zip(part.slots, part.specs)]
+    count = len(views) - part.results
+    if part.request.__class__ is Fill:
+        views[0] = views[0]._replace(layout=views[0].layout.expand(views[1].layout.shape))
+    return Unit(*body, tuple(views[count:]), tuple(views[:count]), memory[views[-1].slot].device, item.line)
+
+
+def body_of(part: Part) -> tuple[tuple[ScalarFn, ...], np.dtype[Any]] | None:
+    """Return the scalar functions of an elementwise request and the dtype in which they compute, or None."""
+    request = part.request
+    if isinstance(request, Elementwise):
+        return (request.scalar,), request.compute
+    if isinstance(request, ElementwiseTuple):
+        scalar = request.scalar
+        return tuple([projected(scalar, k) for k in range(scalar.results)]), request.compute
+    if isinstance(request, (Copy, Fill)):
+        scalar, compute = cast(part.specs[0].dtype, part.specs[1].dtype)
+        return (scalar,), compute
+    return None
+
+
+def runs_along(outs: Sequence[View], operands: Sequence[View]) -> bool:
+    """Return whether one loop over neighbouring elements serves all: results are dense in the inner dim, operands dense
+    or broadcast.  Otherwise a loop of each unit's own, which may go tile by tile, is better."""
+    _, strides, _ = walk([view.layout for view in (*outs, *operands)])
+    inner = [s[-1] if s else 1 for s in strides]
+    return all(s == 1 for s in inner[: len(outs)]) and all(s in (0, 1) for s in inner)
+
+
+class Composer:
+    """The lines of a composed function, and what they read.
+
+    operands: the memory that is read, in the order of the arguments.  values: the expression of each view that has been
+    read or written.  literals: constants may be written as numbers; otherwise they are operands, too.
+    """
+
+    def __init__(self, memory: dict[int, Memory], units: Sequence[Unit], literals: bool = True) -> None:
+        self.memory, self.literals = memory, literals
+        self.operands: list[View] = []
+        self.values: dict[View, ast.expr] = {}
+        self.lines: list[ast.stmt] = []
+        self.helpers: dict[str, ScalarFn] = {}
+        self.cost = 1
+        for unit in units:
+            self.add(unit)
+
+    def add(self, unit: Unit) -> None:
+        """Write the lines of a unit."""
+        arguments = [self.read(view, unit.compute) for view in unit.operands]
+        written: dict[View, ast.expr] = {}
+        for scalar, view in zip(unit.scalars, unit.outs):
+            value: ast.expr = ast.Call(ast.Name(self.named(scalar)), arguments, [])
+            if view.dtype.kind == "bool":  # whatever number it is, memory would hold 0 or 1
+                value = ast.IfExp(value, ast.Constant(True), ast.Constant(False))
+            written[view] = ast.Name(f"t{len(self.lines)}")
+            self.lines.append(ast.Assign([written[view]], value, lineno=1))
+            self.cost += scalar.cost
+        self.values |= written
+
+    def read(self, view: View, compute: np.dtype[Any]) -> ast.expr:
+        """Return the expression of a value: a line's, a constant or a new argument."""
+        value = self.values.get(view)
+        if value is None:
+            value = literal(self.memory[view.slot], view, compute) if self.literals else None
+            if value is None:
+                value = ast.Name(f"x{len(self.operands)}")
+                self.operands.append(view)
+            self.values[view] = value
+        return value
+
+    def named(self, scalar: ScalarFn) -> str:
+        """Return the name by which lines call a scalar function."""
+        name = scalar.name
+        while self.helpers.setdefault(name, scalar) is not scalar or name[1:].isdecimal():
+            name += "_"
+        return name
+
+    def function(self, results: Sequence[View]) -> ScalarFn:
+        """Return the function of the operands that returns some values."""
+        values = [self.values[view] for view in results]
+        names = tuple([f"x{k}" for k in range(len(self.operands))])
+        arguments = ast.arguments([], [ast.arg(name) for name in names], None, [], [], None, [])
+        last = ast.Return(values[0] if len(values) == 1 else ast.Tuple(values))
+        called = [each.name.strip("_") for each in self.helpers.values()]
+        name = "_".join(dict.fromkeys(called))[:NAME].rstrip("_")
+        node = ast.fix_missing_locations(ast.FunctionDef(name, arguments, [*self.lines, last], []))
+        key = ast.unparse(node), tuple(self.helpers.items())
+        if key not in _interned:
+            if len(_interned) >= INTERNED_LIMIT:
+                _interned.clear()
+            made = _interned[key] = ScalarFn(name, names, node, dict(self.helpers), "mg.jit:1")
+            made.cost, made.results = self.cost, len(values)
+        return _interned[key]
+
+
+def literal(memory: Memory, view: View, compute: np.dtype[Any]) -> ast.expr | None:
+    """Return a number that a program reads again and again as a literal; None for anything else.
+
+    Signed zeros, infinities and nan stay in memory: not every dtype can write them.
+    """
+    if memory.kind != "constant" or view.dtype.storage != compute or any(view.layout.strides):
+        return None
+    value = memory.value.reshape(-1)[view.layout.offset].item()
+    if not math.isfinite(value) or (value == 0 and math.copysign(1.0, value) < 0):
+        return None
+    return ast.UnaryOp(ast.USub(), ast.Constant(-value)) if value < 0 else ast.Constant(value)

@@ -1,0 +1,220 @@
+"""Fusion: from the launches of a program to fewer launches that compute the same bits.
+
+Units (`composing.py`) that share memory and a shape become one loop, an ordinary `Elementwise` or `ElementwiseTuple`
+whose scalar function nobody wrote, so every device can run it.  A result that only the loop itself reads is not stored.
+Launches whose results nobody reads are left out.  The rest stays as it was recorded, in an order in which every launch
+finds the values that it found before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from minigrad.backends.registry import backend_of
+from minigrad.core.op import Spec
+from minigrad.core.requests import Elementwise, ElementwiseTuple
+from minigrad.jitting.composing import Composer, Unit, View, runs_along, unit_of
+from minigrad.jitting.program import HostCall, Item, Memory, Program
+
+ARRAYS = 12  # of a loop: more of them are more than the streams that a processor fetches ahead
+NEAR = 64  # groups, counted back from the newest, that a unit may join
+
+
+class Group:
+    """Launches that become one: units that share a loop, or a launch that stays.
+
+    bit: of the group in a set of groups.  before: the set of all groups that must run before.
+    """
+
+    def __init__(self, order: int) -> None:
+        self.order, self.bit = order, 1 << order
+        self.items: list[Item] = []
+        self.units: list[Unit] = []
+        self.before = 0
+
+    def takes(self, unit: Unit, memory: dict[int, Memory]) -> bool:
+        """Return whether a unit can share the loop, and saves memory traffic there."""
+        if not self.units or self.units[0].compute != unit.compute or self.units[0].shape != unit.shape:
+            return False
+        if self.units[0].device != unit.device:
+            return False
+        outs = [view for each in (*self.units, unit) for view in each.outs]
+        reads = [view for each in (*self.units, unit) for view in each.operands]
+        written = {view.slot: view for view in outs}
+        for view in (*outs, *reads):  # what one line writes and another sees must be the same elements, in order
+            if view.slot in written and view[1:] != written[view.slot][1:]:
+                return False
+        mine = {view.slot for each in self.units for view in (*each.outs, *each.operands)}
+        used = [view.slot for view in (*unit.outs, *unit.operands) if memory[view.slot].kind != "constant"]
+        shared = len(used) == len(unit.outs) or not mine.isdisjoint(used)  # a unit of constants alone costs nothing
+        made = {view for each in self.units for view in each.outs}
+        if not shared or not all(self.units[0].in_register(view) for view in unit.operands if view in made):
+            return False
+        arrays = {view for view in reads if view not in written.values() and memory[view.slot].kind != "constant"}
+        arrays |= {view for view in outs if memory[view.slot].kind != "temporary"}
+        return len(arrays) <= ARRAYS and runs_along(list(dict.fromkeys(outs)), list(dict.fromkeys(reads)))
+
+
+class Order:
+    """Which groups must come before a launch: those that wrote what it reads, or read or wrote what it writes."""
+
+    def __init__(self) -> None:
+        self.writer: dict[int, int] = {}
+        self.readers: dict[int, int] = {}
+        self.checks = 0
+
+    def before(self, read: Iterable[int], written: Iterable[int], lasting: bool) -> int:
+        """Return the groups before a launch.  lasting: it writes memory that the caller sees, so the checks of indices
+        come before it, as in eager mode."""
+        result = self.checks if lasting else 0
+        for slot in read:
+            result |= self.writer.get(slot, 0)
+        for slot in written:
+            result |= self.writer.get(slot, 0) | self.readers.get(slot, 0)
+        return result
+
+    def note(self, group: Group, read: Iterable[int], written: Iterable[int], checks: bool) -> None:
+        """Add a launch of a group."""
+        for slot in written:
+            self.writer[slot], self.readers[slot] = group.bit, 0
+        for slot in read:
+            self.readers[slot] = self.readers.get(slot, 0) | group.bit
+        if checks:
+            self.checks |= group.bit
+
+
+def written_by(item: Item) -> set[int]:
+    """Return the slots that a launch writes; all of its slots where the record does not tell."""
+    launch = item.launch
+    if not launch.parts:
+        return set(item.slots)
+    last = {item.slots[-1]} if len(launch.parts) > 1 else set()
+    return last | {item.slots[k] for part in launch.parts for k in part.written if k < launch.arguments}
+
+
+def may_fail(item: Item) -> bool:
+    """Return whether a launch checks indices."""
+    launch = item.launch
+    return bool(launch.limits is not None or launch.flags or launch.always_fails) or any(
+        step.kernel.flags for step in launch.steps
+    )
+
+
+class Fusion:
+    """The items of a program after fusion.
+
+    stays: returns whether a slot is memory of the caller.  groups: how many launches were joined with others.
+    """
+
+    def __init__(self, program: Program, stays: Callable[[int], bool]) -> None:
+        self.memory, self.stays = program.memory, stays
+        self.items: list[Item | HostCall] = []
+        self.joined = 0
+        for segment in reversed([*segments(program.items)]):
+            self.live = {slot for item in self.items if isinstance(item, Item) for slot in item.slots}
+            self.items = [*self.fused(segment), *self.items]
+
+    def fused(self, segment: Sequence[Item | HostCall]) -> list[Item | HostCall]:
+        """Return the items of one segment: a host call, or launches between two of them."""
+        if segment and isinstance(segment[0], HostCall):
+            return [*segment]
+        result: list[Item | HostCall] = []
+        for group in reversed(in_order(self.grouped(segment))):
+            result[:0] = self.emitted(group)
+        return result
+
+    def grouped(self, segment: Sequence[Any]) -> list[Group]:
+        """Return the groups of some launches."""
+        groups: list[Group] = []
+        order = Order()
+        for item in segment:
+            unit = unit_of(item, self.memory)
+            written = written_by(item)
+            read = {view.slot for view in unit.operands} if unit else set(item.slots)
+            direct = order.before(read, written, any(map(self.stays, written)))
+            before = direct
+            for each in groups:
+                if direct & each.bit:
+                    before |= each.before
+            group = self.shared(groups, unit, direct)
+            if group is None:
+                group = Group(len(groups))
+                groups.append(group)
+            group.items.append(item)
+            group.units += [unit] if unit is not None else []
+            for each in groups:
+                if each is group or each.before & group.bit:
+                    each.before |= before & ~each.bit
+            order.note(group, read, written, may_fail(item))
+        return groups
+
+    def shared(self, groups: list[Group], unit: Unit | None, direct: int) -> Group | None:
+        """Return the newest group that a unit can join: no group between the two has to wait for its loop."""
+        if unit is None:
+            return None
+        for group in reversed(groups[-NEAR:]):
+            others = direct & ~group.bit
+            waits = any(others & each.bit and each.before & group.bit for each in groups)
+            if not waits and group.takes(unit, self.memory):
+                return group
+        return None
+
+    def emitted(self, group: Group) -> list[Item]:
+        """Return the launches of a group, and note what they read; called for the last group first."""
+        written = {slot for item in group.items for slot in written_by(item)}
+        wanted = any(self.stays(slot) or slot in self.live for slot in written)
+        if not wanted and not any(map(may_fail, group.items)):
+            return []
+        items = group.items if len(group.units) < 2 else [self.loop(group)]
+        self.joined += len(group.items) - len(items)
+        self.live |= {slot for item in items for slot in item.slots}
+        return items
+
+    def loop(self, group: Group) -> Item:
+        """Return the units of a group as one launch."""
+        composer = Composer(self.memory, group.units)
+        if not composer.operands:  # a loop of literals alone would read nothing, and not every device runs one
+            composer = Composer(self.memory, group.units, literals=False)
+        outs = dict.fromkeys(view for unit in group.units for view in unit.outs)
+        results = [view for view in outs if self.stays(view.slot) or view.slot in self.live]
+        specs = {view: Spec(view.layout, view.dtype) for view in (*composer.operands, *results)}
+        scalar = composer.function(results)
+        kind = Elementwise if len(results) == 1 else ElementwiseTuple
+        shape, first = group.units[0].shape, group.units[0]
+        operands = []
+        for view in composer.operands:  # an operand that is a result has its Spec, the same object
+            operands.append(specs[view] if view in results or view.layout.shape == shape else expanded(view, shape))
+        launch = backend_of(first.device).prepare(
+            kind(scalar, first.compute), tuple([specs[view] for view in results]), *operands
+        )
+        return Item(launch, tuple([view.slot for view in (*composer.operands, *results)]), first.line)
+
+
+def expanded(view: View, shape: tuple[int, ...]) -> Spec:
+    """Return the Spec of an operand in the shape of a loop."""
+    return Spec(view.layout.expand(shape), view.dtype)
+
+
+def segments(items: Sequence[Item | HostCall]) -> Iterator[list[Item | HostCall]]:
+    """Yield runs of launches, and each host call by itself."""
+    run: list[Item | HostCall] = []
+    for item in items:
+        if isinstance(item, HostCall):
+            yield run
+            yield [item]
+            run = []
+        else:
+            run.append(item)
+    yield run
+
+
+def in_order(groups: Sequence[Group]) -> list[Group]:
+    """Return groups so that each comes after those that must run before it, otherwise as they were recorded."""
+    waiting, result, done = list(groups), [], 0
+    while waiting:
+        ready = next(group for group in waiting if not group.before & ~done)
+        waiting.remove(ready)
+        result.append(ready)
+        done |= ready.bit
+    return result
