@@ -1,7 +1,7 @@
 """The helper process that compiles for another one, which sends its next calls to the helper's standard input.
 
 A message is a call of an op: its name, the operands' layouts and dtypes, whether they are tracked, the parameters; or
-the name of a program of this package.  The helper runs the call and its backward pass, or the program, with kernels
+the name of a kernel and of the file with its text; or the name of a program of this package.  The helper runs the call and its backward pass, or the program, with kernels
 that do nothing, so operands of any size cost nothing.  The requested kernels are compiled into the kernel cache, the
 last one first, since the other process begins with the first.  `runtime/ahead.py` is the other end.
 """
@@ -23,7 +23,7 @@ from minigrad.core.device import Device, as_device
 from minigrad.core.dtype import as_dtype
 from minigrad.core.layout import Layout
 from minigrad.declare.record import schema
-from minigrad.kernels.store import collect, keep
+from minigrad.kernels.store import Text, cache_folder, collect, keep
 from minigrad.runtime.ahead import LENGTH
 from minigrad.runtime.dispatch import SCALAR, apply, number
 from minigrad.runtime.graph import BackpropOp, Output
@@ -50,10 +50,21 @@ def serve() -> None:
         except queue.Empty:
             return
         with suppress(Exception):  # the process that needs it will report the error
-            call(*message) if message[1] else rehearse(message[0])
+            process(message, wanted)
         while wanted:
             with suppress(Exception):
                 keep(*wanted.pop(), writing)
+
+
+def process(message: Message, wanted: list[Text]) -> None:
+    """Add the kernels of a message to those that are compiled."""
+    name, specs, tracked, params = message
+    if specs:
+        call(name, specs, tracked, params)
+    elif "file" in params:
+        wanted.append((name, params["file"], (cache_folder() / params["file"]).read_text(encoding="utf-8")))
+    else:
+        rehearse(name)
 
 
 def listen(messages: queue.Queue[Message], writing: threading.Lock) -> None:

@@ -14,9 +14,9 @@ from minigrad.core.device import CPU
 from minigrad.core.dtype import uint8
 from minigrad.core.layout import Layout
 from minigrad.errors import quantity
-from minigrad.jitting.fusion import Fusion
+from minigrad.jitting.exchange import Exchange
 from minigrad.jitting.outside import PLAIN
-from minigrad.jitting.program import HostCall
+from minigrad.jitting.program import HostCall, Item
 from minigrad.jitting.recorder import Made, Moved, Recording
 from minigrad.jitting.tape import Tape
 from minigrad.runtime.graph import ids
@@ -32,6 +32,7 @@ class Entry:
     call: takes the tensor arguments and returns the function's result.
     matches: takes all arguments, and returns whether they are of the kind that was recorded; for `count` arguments, of
     which those at `tensors` are tensors; count is -1 where arguments are nested.
+    exchange: for the fused form of the program, until it is there; None without fusion.
     fits: takes the tensors, and returns whether layouts and gradients are as they were; `Recording.outside` compares
     the rest.
     """
@@ -41,7 +42,7 @@ class Entry:
     matches: Callable[..., bool]
     tensors: list[int]
 
-    def __init__(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def __init__(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], fuse: bool) -> None:
         self.recording = made = Recording(function, args, kwargs)
         self.kept = args, kwargs  # objects among them are identified by their id
         self.program, self.outside = made.program, made.outside
@@ -59,14 +60,21 @@ class Entry:
         self.fresh = self.leaving()
         for k, slot in enumerate(self.fresh):
             self.names[slot] = f"s{k}"
-        import os
-        items = Fusion(self.program, self.stays).items if not os.environ.get("NOFUSE") else None
-        self.tape = Tape(self.program, [*self.provided, *self.fresh], items)
+        self.tape = Tape(self.program, [*self.provided, *self.fresh])
+        self.exchange = Exchange(self.program, self.stays) if fuse else None
         self.write_call()
         self.write_guard()
         self.count = -1
         if not kwargs and not any(isinstance(x, (list, tuple, dict)) for x in args):
             self.write_match(args)
+
+    def fuse(self) -> None:
+        """Take the fused form of the program, if its kernels are there."""
+        fusion = self.exchange and self.exchange.fused()
+        if fusion:
+            self.exchange = None
+            self.tape = Tape(self.program, [*self.provided, *self.fresh], fusion.items)
+            self.write_call()
 
     def stays(self, slot: int) -> bool:
         """Return whether a slot is memory that the caller has, or a constant."""
@@ -210,6 +218,11 @@ class Entry:
         parts = [f"{quantity(rows, 'kernel')} in {quantity(len(tape.tables), 'table')}"]
         parts += [f"{quantity(python, 'launch')} of Python".replace("launchs", "launches")] if python else []
         parts += [f"{quantity(calls, 'call')} of an optimizer or a schedule"] if calls else []
+        if self.exchange is not None and self.exchange.missing:
+            parts += [f"{quantity(len(self.exchange.missing), 'fused kernel')} not compiled yet"]
+        fused = sum(len(item.fused) for item in items if isinstance(item, Item))
+        loops = sum(bool(item.fused) for item in items if isinstance(item, Item))
+        parts += [f"{fused} launches fused into {quantity(loops, 'loop')}"] if fused else []
         apart = sum(tape.size(slot) for slot in tape.offsets)
         return f"{', '.join(parts)}; temporaries in {tape.arena} bytes, {apart} without sharing"
 

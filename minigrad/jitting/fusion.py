@@ -13,11 +13,24 @@ from typing import Any
 
 from minigrad.backends.registry import backend_of
 from minigrad.core.op import Spec
-from minigrad.core.requests import Elementwise, ElementwiseTuple
+from minigrad.core.requests import (
+    Copy,
+    Elementwise,
+    ElementwiseTuple,
+    Fill,
+    Join,
+    MapRows,
+    Product,
+    Reduce,
+    ReduceTuple,
+)
 from minigrad.jitting.composing import Composer, Unit, View, runs_along, unit_of
 from minigrad.jitting.program import HostCall, Item, Memory, Program
+from minigrad.kernels.store import NotCompiled, Text
 
 ARRAYS = 12  # of a loop: more of them are more than the streams that a processor fetches ahead
+# Requests without indices, also where the device cannot tell: a Python function may always report one.
+UNCHECKED = (Elementwise, ElementwiseTuple, Copy, Fill, Join, Reduce, ReduceTuple, Product, MapRows)
 NEAR = 64  # groups, counted back from the newest, that a unit may join
 
 
@@ -96,21 +109,23 @@ def written_by(item: Item) -> set[int]:
 def may_fail(item: Item) -> bool:
     """Return whether a launch checks indices."""
     launch = item.launch
-    return bool(launch.limits is not None or launch.flags or launch.always_fails) or any(
-        step.kernel.flags for step in launch.steps
-    )
+    if launch.limits is not None or launch.flags or launch.always_fails:
+        return True
+    checked = not launch.parts or any(not isinstance(part.request, UNCHECKED) for part in launch.parts)
+    return checked and any(step.kernel.flags for step in launch.steps)
 
 
 class Fusion:
     """The items of a program after fusion.
 
-    stays: returns whether a slot is memory of the caller.  groups: how many launches were joined with others.
+    stays: returns whether a slot is memory of the caller.
+    missing: the texts of kernels that are not compiled, where compiling is off; `items` are incomplete then.
     """
 
     def __init__(self, program: Program, stays: Callable[[int], bool]) -> None:
         self.memory, self.stays = program.memory, stays
         self.items: list[Item | HostCall] = []
-        self.joined = 0
+        self.missing: list[Text] = []
         for segment in reversed([*segments(program.items)]):
             self.live = {slot for item in self.items if isinstance(item, Item) for slot in item.slots}
             self.items = [*self.fused(segment), *self.items]
@@ -167,7 +182,6 @@ class Fusion:
         if not wanted and not any(map(may_fail, group.items)):
             return []
         items = group.items if len(group.units) < 2 else [self.loop(group)]
-        self.joined += len(group.items) - len(items)
         self.live |= {slot for item in items for slot in item.slots}
         return items
 
@@ -185,10 +199,16 @@ class Fusion:
         operands = []
         for view in composer.operands:  # an operand that is a result has its Spec, the same object
             operands.append(specs[view] if view in results or view.layout.shape == shape else expanded(view, shape))
-        launch = backend_of(first.device).prepare(
-            kind(scalar, first.compute), tuple([specs[view] for view in results]), *operands
+        try:
+            launch = backend_of(first.device).prepare(
+                kind(scalar, first.compute), tuple([specs[view] for view in results]), *operands
+            )
+        except NotCompiled as missing:
+            self.missing.append(missing.text)
+            return group.items[0]
+        return Item(
+            launch, tuple([view.slot for view in (*composer.operands, *results)]), first.line, tuple(group.items)
         )
-        return Item(launch, tuple([view.slot for view in (*composer.operands, *results)]), first.line)
 
 
 def expanded(view: View, shape: tuple[int, ...]) -> Spec:

@@ -50,7 +50,8 @@ class Jitted:
     last.  modes: what the programs depend on besides.  methods: for an object whose method it is, its own.
     """
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., Any], fuse: bool = True) -> None:
+        self.fuse = fuse
         functools.update_wrapper(self, function, updated=())
         self.function = function
         self.programs: dict[Any, list[Entry]] = {}
@@ -70,6 +71,8 @@ class Jitted:
             if self.modes == (bool(mode.enabled), default_float(), default_device(), epoch[0]):
                 with _lock:
                     if last.outside.unchanged() and last.fits(*tensors):
+                        if last.exchange is not None:
+                            last.fuse()
                         return last.call(*tensors)
         return self.look_up(args, kwargs)
 
@@ -92,9 +95,11 @@ class Jitted:
             if entries is not None:
                 entry = next((e for e in reversed(entries) if e.outside.unchanged() and e.fits(*tensors)), None)
                 if entry is None:
-                    entry = Entry(self.function, args, kwargs)
+                    entry = Entry(self.function, args, kwargs, self.fuse)
                     entries[:] = [*entries[1 - MANY :], entry]
                 self.last = entry
+                if entry.exchange is not None:
+                    entry.fuse()
                 return entry.call(*tensors)
             self.first(key)
         return self.function(*args, **kwargs)
@@ -123,7 +128,7 @@ class Jitted:
         if held is None or held[0] is not owner:
             if len(self.methods) >= LIMIT:
                 self.methods.clear()
-            held = self.methods[id(owner)] = owner, Jitted(self.function.__get__(owner, kind))
+            held = self.methods[id(owner)] = owner, Jitted(self.function.__get__(owner, kind), self.fuse)
         return held[1]
 
     def report(self) -> str:
@@ -177,7 +182,7 @@ def key_of(leaves: list[Any], tree: str, modes: tuple[Any, ...]) -> tuple[Any, .
     return tuple(parts)
 
 
-def jit(function: Callable[..., Any]) -> Any:
+def jit(function: Callable[..., Any] | None = None, *, fuse: bool = True) -> Any:
     """Record a function once, and run it from then on as a list of launches, without Python between them.
 
     The first call with arguments of a kind runs eagerly, the second is recorded, later ones run the program.  Arguments
@@ -186,9 +191,12 @@ def jit(function: Callable[..., Any]) -> Any:
 
     Parameters
     ----------
-    function : callable
+    function : callable, optional
         A function, a method or a module; `@mg.jit` decorates one.  It may compute gradients, write tensors in place,
-        draw random numbers, and call steps of optimizers and schedules.
+        draw random numbers, and call steps of optimizers and schedules.  Without it, a decorator is returned.
+    fuse : bool, default True
+        Whether elementwise launches that share memory become one loop.  Their kernels are compiled by a helper process
+        while the first calls run without them.
 
     Returns
     -------
@@ -227,8 +235,10 @@ def jit(function: Callable[..., Any]) -> Any:
     >>> [step(mg.tensor([1.0, 1.0])).item() for _ in range(4)]
     [3.0, 2.0, 1.0, 0.0]
     """
+    if function is None:
+        return functools.partial(jit, fuse=fuse)
     if isinstance(function, Jitted):
         return function
     if not callable(function):
         raise ArgumentError(f"jit: expected a function, got {describe(function)}")
-    return Jitted(function)
+    return Jitted(function, fuse)

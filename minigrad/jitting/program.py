@@ -63,11 +63,12 @@ class Memory(NamedTuple):
 
 
 class Item(NamedTuple):
-    """One launch, the numbers of its slots and the user's line."""
+    """One launch, the numbers of its slots and the user's line.  fused: the launches that it replaces."""
 
     launch: Launch
     slots: tuple[int, ...]
     line: str
+    fused: tuple[Item, ...] = ()
 
 
 class HostCall(NamedTuple):

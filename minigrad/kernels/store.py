@@ -138,6 +138,37 @@ class Kernel:
         self.name, self.flags = "", False
 
 
+class NotCompiled(Exception):
+    """A kernel would have to be compiled now, where that is not wanted.  text: of the kernel."""
+
+    def __init__(self, text: Text) -> None:
+        super().__init__(text[0])
+        self.text = text
+
+
+class _Compiler(threading.local):
+    off = False
+
+
+_compiler = _Compiler()  # of this thread
+
+
+@contextmanager
+def without_compiling() -> Iterator[None]:
+    """In this block `load` raises NotCompiled, with the text published in the cache, instead of compiling."""
+    before, _compiler.off = _compiler.off, True
+    try:
+        yield
+    finally:
+        _compiler.off = before
+
+
+def is_compiled(text: Text) -> bool:
+    """Return whether a kernel that was not compiled is in the cache by now."""
+    path = cache_folder() / text[1]
+    return text[1] in loaded or objects.path_for(path).exists()
+
+
 loaded: dict[str, Kernel] = {}  # by the name of the file
 _wanted: list[Text] | None = None  # in a process that compiles for others, what is to be compiled
 
@@ -243,6 +274,8 @@ def keep(name: str, file: str, text: str, writing: threading.Lock) -> None:
 
 def fresh(location: str, name: str, text: str, kept: Path | None) -> Kernel:
     """Compile a text, and keep its object code in a file if one is named."""
+    if _compiler.off and not without_compiler():
+        raise NotCompiled((name, Path(location).name, text))
     fork_after_logging()
     for tell in compiling:
         tell()

@@ -16,6 +16,7 @@ import os
 import struct
 import sys
 import threading
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from minigrad.config import settings
 from minigrad.core.op import Op
 from minigrad.errors import KernelError
 from minigrad.kernels import store
+from minigrad.kernels.store import Text
 from minigrad.runtime.observers import Observer, attach, detach
 from minigrad.runtime.recording import mode
 
@@ -64,7 +66,7 @@ _planned = Planned()
 
 def send(helper: Any, message: bytes) -> None:
     """Send a message, unless it is too long or the helper is busy enough."""
-    if len(message) + LENGTH.size > LONGEST:
+    if helper is None or len(message) + LENGTH.size > LONGEST:
         return
     try:
         os.write(helper.stdin.fileno(), LENGTH.pack(len(message)) + message)
@@ -72,6 +74,21 @@ def send(helper: Any, message: bytes) -> None:
         pass
     except (OSError, ValueError):
         dismiss()
+
+
+def compile_texts(texts: Sequence[Text]) -> bool:
+    """Let the helper compile kernels whose texts are in the kernel cache; return False where there is no helper."""
+    import pickle
+
+    for _ in range(2):  # a helper that ended since it was last used is noticed when it gets a message
+        start()
+        if _helper is None:
+            return False
+        for name, file, _ in texts:
+            send(_helper, pickle.dumps((name, [], (), {"file": file})))
+        if _helper is not None:
+            return True
+    return False
 
 
 def announce(program: str) -> None:

@@ -320,9 +320,9 @@ def test_a_report_counts_kernels_and_memory() -> None:
     @mg.jit
     def step(x):
         optimizer.zero_grad()
-        (w * x).sum().backward()
+        (w * x.flip(0)).sum().backward()
         optimizer.step()
-        return x * 2.0
+        return (x.cumsum(0) * 2.0 - w.detach()).cumsum(0)
 
     x = mg.ones(4, device="cpu")
     assert "no program yet" in step.report()
@@ -332,7 +332,7 @@ def test_a_report_counts_kernels_and_memory() -> None:
     assert report.startswith("(float32(4,)): ") and "2 tables" in report
     assert "1 call of an optimizer or a schedule" in report
     small, large = map(int, report.partition("temporaries in ")[2].replace(" without sharing", "").split(" bytes, "))
-    assert small > 0 and large <= 16 * 8 and step(x).tolist() == [2.0] * 4
+    assert 0 < small <= 64 * 4 and 0 < large <= 16 * 8
 
 
 # ---- errors ---------------------------------------------------------------------------------------------------------

@@ -21,7 +21,9 @@ from numba.core.registry import cpu_target
 from numba.core.runtime import rtsys
 
 
-CHECKS = 128  # pairs of arrays of a loop that are compared before it runs, so that it may be vectorised: LLVM's 8 are few
+CHECKS = (
+    128  # pairs of arrays of a loop that are compared before it runs, so that it may be vectorised: LLVM's 8 are few
+)
 
 
 class Generator(JITCPUCodegen):  # type: ignore[misc, unused-ignore]

@@ -1,0 +1,190 @@
+"""Fused programs: fewer launches and the bits of eager mode; what must not share a loop does not.
+
+The reference device runs the fused functions without a compiler, so most programs run there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad.jitting import exchange
+from minigrad.kernels import store
+from minigrad.nn import functional as F
+from tests.programs import generator, written
+
+X = np.linspace(-2.0, 3.0, 24, dtype=np.float32).reshape(4, 6)
+
+
+def tensor(device: str, dtype: str = "float32", values: Any = X) -> mg.Tensor:
+    return mg.tensor(values, dtype=dtype, device=device)
+
+
+@pytest.fixture
+def on_reference() -> Iterator[None]:
+    """New tensors are on the reference device."""
+    before = mg.default_device()
+    mg.set_default_device("reference")
+    yield
+    mg.set_default_device(before)
+
+
+def fused(function: Callable[..., Any], *args: Any) -> tuple[Any, int]:
+    """The result of the fused program, and how many launches it has."""
+    step = mg.jit(function)
+    for _ in range(3):
+        result = step(*args)
+    return result, len(step.last.tape.items)
+
+
+def same_bits(function: Callable[..., Any], *args: Any) -> int:
+    """Compare the results of a function with those of its program; return how many launches that has."""
+    wanted = mg.func.trees.flatten(function(*args))[0]
+    result, launches = fused(function, *args)
+    for a, b in zip(wanted, mg.func.trees.flatten(result)[0], strict=True):
+        assert (a is None) == (b is None)
+        if a is not None:
+            assert a.dtype is b.dtype and a.detach().numpy().tobytes() == b.detach().numpy().tobytes()
+    return launches
+
+
+def chain(x: mg.Tensor) -> mg.Tensor:
+    y = mg.maximum(x * 1.5 + 0.25, x)
+    return mg.where((y > 0.5) & (x < 2.0), y * x, -y)
+
+
+@pytest.mark.parametrize(("device", "dtype"), [("reference", "float32"), ("reference", "float64"), ("cpu", "float32")])
+def test_a_chain_is_one_loop_but_for_the_logic_of_masks(device: str, dtype: str) -> None:
+    assert same_bits(chain, tensor(device, dtype)) == 3  # two comparisons, `&` in bool, and the rest
+
+
+def test_integers_and_several_results_share_a_loop() -> None:
+    x = tensor("reference", "int64", np.arange(-6, 6))
+    assert same_bits(lambda x: (x * 3 + 1, (x * 3) // 2), x) == 1
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_half_precision_is_rounded_where_eager_mode_stores(dtype: str) -> None:
+    x = tensor("reference", dtype)
+    assert same_bits(lambda x: (x * 1.1 + 0.3) * x - 0.7, x) == 4
+    assert same_bits(lambda x: (x.float() * 1.1 + 0.3).to(x.dtype), x) == 1
+
+
+def test_a_chain_and_its_gradient_need_no_memory_in_between() -> None:
+    x = mg.Var(X, dtype="float32", device="reference")
+
+    def step(x):
+        y = mg.tanh(x * 1.5) + x
+        return y.detach(), mg.grad(y.sum(), x)
+
+    assert same_bits(step, x) == 1
+
+
+def test_broadcast_operands_are_read_where_they_are() -> None:
+    row, column = tensor("reference", values=X[0]), tensor("reference", values=X[:, :1])
+    assert same_bits(lambda x, r, c: (x + r) * c - r, tensor("reference"), row, column) == 1
+
+
+def test_transposed_operands_keep_their_own_loops() -> None:
+    assert same_bits(lambda x, t: (x * 2.0 + t.T) * 3.0, tensor("reference"), tensor("reference", values=X.T)) >= 2
+
+
+def test_writes_in_place_are_seen_by_later_lines_only() -> None:
+    state = tensor("reference")
+
+    def step(x):
+        before = state * 2.0
+        state.mul_(0.5).add_(x)
+        return before + state, state * 3.0
+
+    def run(function: Callable[..., Any]) -> list[bytes]:
+        state.copy_(tensor("reference"))
+        found = [[y.numpy().tobytes() for y in function(tensor("reference"))] for _ in range(4)]
+        return [*[y for ys in found for y in ys], state.numpy().tobytes()]
+
+    jitted = mg.jit(step)
+    assert run(step) == run(jitted) and len(jitted.last.tape.items) == 1
+
+
+def test_overlapping_views_do_not_share_a_loop() -> None:
+    def step(x):
+        y = x * 1.0
+        y[1:] += y[:-1]
+        y[:, 1:] *= y[:, :-1]
+        return y * 2.0
+
+    same_bits(step, tensor("reference"))
+
+
+def test_results_that_nobody_reads_are_not_computed() -> None:
+    def step(x):
+        mg.cumsum(x * 2.0, 0)
+        return x + 1.0
+
+    assert same_bits(step, tensor("cpu")) == 1
+
+
+def test_a_wrong_index_leaves_what_eager_mode_leaves() -> None:
+    state, table = tensor("cpu", values=X[0]), tensor("cpu")
+
+    def step(k):
+        rows = F.embedding(k, table)
+        state.add_(1.0)
+        return rows
+
+    good, bad = mg.tensor([1, 2], device="cpu"), mg.tensor([1, 7], device="cpu")
+    jitted = mg.jit(step)
+    for _ in range(3):
+        jitted(good)
+    before = state.tolist()
+    with pytest.raises(IndexError, match="7"):
+        jitted(bad)
+    assert state.tolist() == before
+
+
+def test_the_first_calls_run_without_the_kernels_that_are_compiled_elsewhere(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(mg.config.settings, "cache_dir", tmp_path)
+    asked: list[Any] = []
+    monkeypatch.setattr(exchange.ahead, "compile_texts", lambda texts: asked.extend(texts) or True)
+    monkeypatch.setattr(exchange, "PAUSE", 0.0)
+    x = tensor("cpu")
+    wanted = (x * 7.5 - 2.5).numpy()
+    step = mg.jit(lambda x: x * 7.5 - 2.5)
+    for _ in range(4):
+        assert np.array_equal(step(x).numpy(), wanted)
+    if store.without_compiler():
+        pytest.skip("kernels run as Python")
+    assert len(asked) == 1 and "1 fused kernel not compiled yet" in step.report()
+    store.load(asked[0][0], asked[0][2])
+    assert np.array_equal(step(x).numpy(), wanted) and len(step.last.tape.items) == 1
+    assert "2 launches fused into 1 loop" in step.report()
+
+
+def test_without_fusion_each_launch_stays() -> None:
+    step = mg.jit(fuse=False)(chain)
+    for _ in range(3):
+        step(tensor("reference"))
+    assert len(step.last.tape.items) == 9
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_programs_have_the_bits_of_eager_mode(seed: int, on_reference: None) -> None:
+    made = written.program(seed, flips=False) if seed % 2 else generator.program(seed)
+    leaves = [mg.Var(a) for a in made.leaves]
+
+    def step(*leaves):
+        total = made.run(mg, [x * 1.0 for x in leaves])
+        return total.detach(), mg.grad(total, leaves, allow_unused=True)
+
+    try:
+        step(*leaves)
+    except mg.StorageError:
+        pytest.skip("its gradient is refused")
+    same_bits(step, *leaves)
