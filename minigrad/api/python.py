@@ -16,6 +16,7 @@ from minigrad.ops.reduction import sums as reduce
 from minigrad.ops.shape import views
 from minigrad.runtime.data import host_array
 from minigrad.runtime.journal import note_left
+from minigrad.runtime.operands import WeakNumber
 from minigrad.runtime.tensor import PLAIN, Tensor, describe
 from minigrad.runtime.tracers import with_elements
 
@@ -105,7 +106,7 @@ def different_or_not(x: Tensor, other: Any) -> Any:
 
 def is_comparable(other: Any) -> bool:
     """Return whether `==` compares it element by element; an array may raise there, where False would be misleading."""
-    return isinstance(other, (Tensor, bool, int, float, np.generic, np.ndarray))
+    return isinstance(other, (Tensor, bool, int, float, np.generic, np.ndarray, WeakNumber))
 
 
 def contains(x: Tensor, element: Any) -> bool:

@@ -1,9 +1,10 @@
 """The helper process that compiles for another one, which sends its next calls to the helper's standard input.
 
 A message is a call of an op: its name, the operands' layouts and dtypes, whether they are tracked, the parameters; or
-the name of a kernel and of the file with its text; or the name of a program of this package.  The helper runs the call and its backward pass, or the program, with kernels
-that do nothing, so operands of any size cost nothing.  The requested kernels are compiled into the kernel cache, the
-last one first, since the other process begins with the first.  `runtime/ahead.py` is the other end.
+the name of a program of this package; or a kernel, whose text is in the kernel cache.  The helper runs the call and its
+backward pass, or the program, with kernels that do nothing, so operands of any size cost nothing.  The requested
+kernels are compiled into the kernel cache, the last one first, since the other process begins with the first.
+`runtime/ahead.py` is the other end.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from minigrad.errors import ArgumentError, DTypeError, MinigradError, ShapeError
 from minigrad.runtime.dispatch import apply, run_one
 from minigrad.runtime.into import copy_result, read_before
 from minigrad.runtime.observers import observed
-from minigrad.runtime.operands import canonical, no_tensor, weak_number
+from minigrad.runtime.operands import WeakNumber, canonical, no_tensor, weak_number
 from minigrad.runtime.plans import plan_for
 from minigrad.runtime.tensor import PLAIN, Tensor, describe, expect_tensors
 from minigrad.runtime.tracers import Tracer, no_way_out
@@ -37,7 +37,7 @@ def expect_operands(op: Op, operands: Sequence[Any]) -> tuple[Any, ...]:
     signature, result = op.signature, []
     like = next((x for x in operands if isinstance(x, Tensor)), None)
     for name, x in zip(op.operands, operands):
-        number = name in signature.numbers and isinstance(x, (bool, int, float, np.generic))
+        number = name in signature.numbers and isinstance(x, (bool, int, float, np.generic, WeakNumber))
         array = isinstance(x, np.ndarray) and like is not None
         absent = x is None and name in signature.optional
         if not (isinstance(x, Tensor) or array or number or absent or name == signature.many):

@@ -14,10 +14,12 @@ from minigrad.core.device import CPU
 from minigrad.core.dtype import uint8
 from minigrad.core.layout import Layout
 from minigrad.errors import quantity
+from minigrad.func.trees import flatten
 from minigrad.jitting.exchange import Exchange
 from minigrad.jitting.outside import PLAIN
 from minigrad.jitting.program import HostCall, Item
 from minigrad.jitting.recorder import Made, Moved, Recording
+from minigrad.jitting.symbols import Symbol, stored
 from minigrad.jitting.tape import Tape
 from minigrad.runtime.graph import ids
 from minigrad.runtime.tensor import Tensor
@@ -31,7 +33,8 @@ class Entry:
 
     call: takes the tensor arguments and returns the function's result.
     matches: takes all arguments, and returns whether they are of the kind that was recorded; for `count` arguments, of
-    which those at `tensors` are tensors; count is -1 where arguments are nested.
+    which `call` takes those that are `picked`; count is -1 where arguments are nested.
+    symbolic: floats among the arguments are read by each call, instead of being those of the recording.
     exchange: for the fused form of the program, until it is there; None without fusion.
     fits: takes the tensors, and returns whether layouts and gradients are as they were; `Recording.outside` compares
     the rest.
@@ -40,10 +43,15 @@ class Entry:
     call: Callable[..., Any]
     fits: Callable[..., bool]
     matches: Callable[..., bool]
-    tensors: list[int]
+    picked: list[int]
+    whole: bool
 
-    def __init__(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], fuse: bool) -> None:
-        self.recording = made = Recording(function, args, kwargs)
+    def __init__(
+        self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], fuse: bool, symbolic: bool
+    ) -> None:
+        self.recording = made = Recording(function, args, kwargs, symbolic)
+        self.symbolic = symbolic
+        self.floats = [x for x in flatten((args, kwargs))[0] if type(x) is float] if symbolic else []
         self.kept = args, kwargs  # objects among them are identified by their id
         self.program, self.outside = made.program, made.outside
         self.bound: dict[str, Any] = {"new": Tensor.__new__, "Tensor": Tensor, "ids": ids}
@@ -104,6 +112,7 @@ class Entry:
         made, count = self.recording, len(self.recording.argument_slots)
         versions = [*self.versions()]
         lines = [
+            *self.symbols(),
             *self.memory(),
             *self.draws(),
             "try:",
@@ -112,10 +121,21 @@ class Entry:
             *indented(versions or ["pass"]),
         ]
         lines += [*self.gradients(made.final, "g"), *self.results()]
-        head = f"def call({', '.join([f'x{k}' for k in range(count)])}):"
+        head = f"def call({', '.join([f'x{k}' for k in range(count)] + self.numbers())}):"
         self.text = "\n    ".join([head, *lines])
         exec(compile(self.text, "<minigrad program>", "exec"), self.bound)
         self.call = self.bound["call"]
+
+    def numbers(self) -> list[str]:
+        """Return the names of the floats among the arguments, if each call reads them."""
+        return [f"n{k}" for k in range(len(self.floats))]
+
+    def symbols(self) -> Iterator[str]:
+        """Write the lines that compute the numbers that each call reads."""
+        for k, (text, slot) in enumerate(self.program.symbols):
+            dtype = self.program.memory[slot].dtype
+            self.bound[f"symbol{k}"], self.bound[f"as_{dtype}"] = self.tape.drawn[slot], stored(dtype)
+            yield f"symbol{k}[0] = as_{dtype}({text})"
 
     def memory(self) -> Iterator[str]:
         """Write the lines that allocate memory and collect the buffers."""
@@ -199,6 +219,8 @@ class Entry:
                 if same == name:
                     yield from self.tensor(name, leaf)
                 names.append(same)
+            elif isinstance(leaf, Symbol):
+                names.append(leaf.text)
             else:
                 names.append(self.holder(leaf, name))
         if made.tree.kind is None:
@@ -239,7 +261,7 @@ class Entry:
             tests.append(f"not {among}" if real.storage in made.own else f"{among} and x{k}.layout is x{k}_layout")
         for k, moved_tensor in enumerate(made.moved.values()):
             tests += self.tests_of(moved_tensor, f"w{k}")
-        head = f"def fits({', '.join([f'x{k}' for k in range(len(made.arguments))])}):"
+        head = f"def fits({', '.join([f'x{k}' for k in range(len(made.arguments))] + self.numbers())}):"
         exec(compile(f"{head}\n    return {' and '.join(tests) or True}", "<minigrad guard>", "exec"), bound)
         self.fits = bound["fits"]
 
@@ -251,6 +273,8 @@ class Entry:
         for k, x in enumerate(args):
             bound[f"a{k}_class"] = x.__class__
             tests.append(f"a{k}.__class__ is a{k}_class")
+            if type(x) is float and self.symbolic:
+                continue
             if not isinstance(x, Tensor):
                 bound[f"a{k}"] = x
                 same = f"a{k} == a{k}_value" + (f" and str(a{k}) == str(a{k}_value)" if x == 0.0 else "")
@@ -269,7 +293,9 @@ class Entry:
                       for j in tensors if j < k]  # fmt: skip
         head = f"def matches({', '.join([f'a{k}' for k in range(len(args))])}):"
         exec(compile(f"{head}\n    return {' and '.join(tests) or True}", "<minigrad match>", "exec"), bound)
-        self.matches, self.count, self.tensors = bound["matches"], len(args), tensors
+        self.matches, self.count = bound["matches"], len(args)
+        self.picked = tensors + [k for k, x in enumerate(args) if type(x) is float and self.symbolic]
+        self.whole = self.picked == [*range(len(args))]
 
     def tests_of(self, moved: Moved, name: str) -> Iterator[str]:
         """Yield what must hold of one tensor, and of its gradient if it is a Var."""

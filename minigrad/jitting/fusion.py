@@ -31,6 +31,7 @@ from minigrad.kernels.store import NotCompiled, Text
 ARRAYS = 12  # of a loop: more of them are more than the streams that a processor fetches ahead
 # Requests without indices, also where the device cannot tell: a Python function may always report one.
 UNCHECKED = (Elementwise, ElementwiseTuple, Copy, Fill, Join, Reduce, ReduceTuple, Product, MapRows)
+NUMBERS = ("constant", "symbol")  # kinds of memory that no loop saves by sharing it
 NEAR = 64  # groups, counted back from the newest, that a unit may join
 
 
@@ -59,12 +60,12 @@ class Group:
             if view.slot in written and view[1:] != written[view.slot][1:]:
                 return False
         mine = {view.slot for each in self.units for view in (*each.outs, *each.operands)}
-        used = [view.slot for view in (*unit.outs, *unit.operands) if memory[view.slot].kind != "constant"]
+        used = [view.slot for view in (*unit.outs, *unit.operands) if memory[view.slot].kind not in NUMBERS]
         shared = len(used) == len(unit.outs) or not mine.isdisjoint(used)  # a unit of constants alone costs nothing
         made = {view for each in self.units for view in each.outs}
         if not shared or not all(self.units[0].in_register(view) for view in unit.operands if view in made):
             return False
-        arrays = {view for view in reads if view not in written.values() and memory[view.slot].kind != "constant"}
+        arrays = {view for view in reads if view not in written.values() and memory[view.slot].kind not in NUMBERS}
         arrays |= {view for view in outs if memory[view.slot].kind != "temporary"}
         return len(arrays) <= ARRAYS and runs_along(list(dict.fromkeys(outs)), list(dict.fromkeys(reads)))
 

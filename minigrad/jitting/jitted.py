@@ -55,6 +55,7 @@ class Jitted:
         functools.update_wrapper(self, function, updated=())
         self.function = function
         self.programs: dict[Any, list[Entry]] = {}
+        self.by_value: set[Any] = set()
         self.last: Entry | None = None
         self.modes: tuple[Any, ...] = ()
         self.epoch = epoch[0]
@@ -67,13 +68,13 @@ class Jitted:
             return self.function(*args, **kwargs)  # inside a recording, a transform or an observed block
         last = self.last
         if last is not None and last.count == len(args) and not kwargs and last.matches(*args):
-            tensors = args if len(last.tensors) == len(args) else [args[k] for k in last.tensors]
+            picked = args if last.whole else [args[k] for k in last.picked]
             if self.modes == (bool(mode.enabled), default_float(), default_device(), epoch[0]):
                 with _lock:
-                    if last.outside.unchanged() and last.fits(*tensors):
+                    if last.outside.unchanged() and last.fits(*picked):
                         if last.exchange is not None:
                             last.fuse()
-                        return last.call(*tensors)
+                        return last.call(*picked)
         return self.look_up(args, kwargs)
 
     def look_up(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -89,18 +90,29 @@ class Jitted:
                 self.last, self.modes = None, modes
                 if self.epoch != epoch[0]:
                     self.programs.clear()
+                    self.by_value.clear()
                     self.epoch = epoch[0]
-            key = key_of(leaves, repr(tree), modes)
+            floats = [x for x in leaves if type(x) is float]
+            key = key_of(leaves, repr(tree), modes, symbolic=True)
+            if key in self.by_value:
+                floats, key = [], key_of(leaves, repr(tree), modes, symbolic=False)
             entries = self.programs.get(key)
             if entries is not None:
-                entry = next((e for e in reversed(entries) if e.outside.unchanged() and e.fits(*tensors)), None)
+                picked = [*tensors, *floats]
+                entry = next((e for e in reversed(entries) if e.outside.unchanged() and e.fits(*picked)), None)
                 if entry is None:
-                    entry = Entry(self.function, args, kwargs, self.fuse)
+                    try:
+                        entry = Entry(self.function, args, kwargs, self.fuse, bool(floats))
+                    except Exception:
+                        if not floats:
+                            raise
+                        self.by_value.add(key)  # it reads the value of a float: each value is a kind of its own
+                        return self.look_up(args, kwargs)
                     entries[:] = [*entries[1 - MANY :], entry]
                 self.last = entry
                 if entry.exchange is not None:
                     entry.fuse()
-                return entry.call(*tensors)
+                return entry.call(*picked)
             self.first(key)
         return self.function(*args, **kwargs)
 
@@ -152,8 +164,9 @@ def plainly_called() -> bool:
     return not settings.debugging and casting.current() is None
 
 
-def key_of(leaves: list[Any], tree: str, modes: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the kind of some arguments: how they are nested, the layouts and dtypes of tensors, and other values.
+def key_of(leaves: list[Any], tree: str, modes: tuple[Any, ...], symbolic: bool) -> tuple[Any, ...]:
+    """Return the kind of some arguments: how they are nested, the layouts and dtypes of tensors, and other values; those
+    of floats unless they are symbolic.
 
     The offset of a tensor does not count, unless it shares memory with another argument.
     """
@@ -170,6 +183,8 @@ def key_of(leaves: list[Any], tree: str, modes: tuple[Any, ...]) -> tuple[Any, .
                 layout.shape, None if layout.is_contiguous else layout.strides, x.dtype, x.device, x.__class__,
                 None if sole else (first, layout.offset), grad,
             ))  # fmt: skip
+        elif symbolic and type(x) is float:
+            parts.append(float)
         elif isinstance(x, PLAIN):
             parts.append((type(x), str(x) if isinstance(x, float) else x))  # 0.0 and -0.0 are two
         elif isinstance(x, (np.ndarray, np.generic)):

@@ -35,12 +35,25 @@ class Part:
     """Something that was walked through.
 
     way: to it.  read: returns the objects that it holds now.  held: those that it held.  names: theirs, as suffixes.
+    container: the list or dict that holds them, where there is one.
     """
 
-    __slots__ = ("held", "names", "read", "way")
+    __slots__ = ("container", "held", "names", "read", "way")
 
-    def __init__(self, way: str, read: Callable[[], list[Any]], names: Sequence[str] = ()) -> None:
-        self.way, self.read, self.held, self.names = way, read, read(), names
+    def __init__(
+        self, way: str, read: Callable[[], list[Any]], names: Sequence[str] = (), container: Any = None
+    ) -> None:
+        self.way, self.read, self.held, self.names, self.container = way, read, read(), names, container
+
+    def restore(self) -> None:
+        """Put back what the container held."""
+        box, held = self.container, self.held
+        if isinstance(box, list):
+            box[:] = held
+        elif isinstance(box, dict):
+            before = dict(zip(held[: len(held) // 2], held[len(held) // 2 :]))
+            box.clear()
+            box.update(before)
 
     def change(self) -> str | None:
         """Return what holds something else now, with the values of numbers; None if nothing does."""
@@ -80,7 +93,11 @@ class Outside:
 
     tensors: by the way, such as "model.weight".  cells, names: variables of closures and of modules, with their values.
     parts: other containers and objects.  modules: those of networks; `changes` counts what is done to their members.
+    options: those of optimizers, which may be changed between calls, but not by the function.
+    found: returns whether the variables and parts hold the same objects.
     """
+
+    found: Callable[[], bool]
 
     def __init__(self, function: Callable[..., Any], more: tuple[Any, ...] = ()) -> None:
         self.tensors: dict[str, Tensor] = {}
@@ -88,6 +105,7 @@ class Outside:
         self.names: list[tuple[dict[str, Any], str, Any]] = []
         self.parts: list[Part] = []
         self.modules: list[Part] = []
+        self.options: list[Part] = []
         self.seen: set[int] = set()
         self.visit(function, getattr(function, "__name__", "function"), 0)
         for k, each in enumerate(more):
@@ -109,15 +127,16 @@ class Outside:
             and id(x) not in self.seen
         ):
             self.seen.add(id(x))
+            prefix = "" if isinstance(x, FunctionType) else way  # a variable is named as the code names it
             for name, value in self.children(x, way):
-                self.visit(value, way + name, depth if isinstance(x, Module) else depth + 1)
+                self.visit(value, prefix + name, depth if isinstance(x, Module) else depth + 1)
 
     def children(self, x: Any, way: str) -> Iterator[tuple[str, Any]]:
         """Yield what an object holds, and note what has to stay."""
         if isinstance(x, (list, tuple)):
             yield from self.items(x, way)
         elif isinstance(x, dict):
-            self.parts.append(Part(way, lambda: [*x, *x.values()]))
+            self.parts.append(Part(way, lambda: [*x, *x.values()], container=x))
             yield from [(f"[{key!r}]", value) for key, value in x.items()]
         elif isinstance(x, MethodType):
             self.visit(x.__self__, "self", 0)
@@ -127,7 +146,9 @@ class Outside:
         elif isinstance(x, Module):
             yield from self.members(x, way)
         elif isinstance(x, Optimizer):
-            yield from [("", group["params"]) for group in x.param_groups]
+            for k, group in enumerate(x.param_groups):
+                self.options.append(options_of(f"{way}.param_groups[{k}]", group))
+                yield "", group["params"]
         elif isinstance(x, type):
             yield from self.attributes(x, way) if of_user(x) else ()
         elif hasattr(x, "__wrapped__") and callable(x):
@@ -139,14 +160,14 @@ class Outside:
     def items(self, x: Any, way: str) -> Iterator[tuple[str, Any]]:
         """Yield the items of a list or tuple."""
         if isinstance(x, list):
-            self.parts.append(Part(way, lambda: list(x)))
+            self.parts.append(Part(way, lambda: list(x), container=x))
         yield from [(f"[{k}]", value) for k, value in enumerate(x)]
 
     def attributes(self, x: Any, way: str) -> Iterator[tuple[str, Any]]:
         """Yield the attributes of an object, or of a class that a user wrote."""
         values = getattr(x, "__dict__", None)
         if values is not None:
-            self.parts.append(Part(way, lambda: list(vars(x).values()), [f".{name}" for name in values]))
+            self.parts.append(members_of(x, way))
             yield from [(f".{name}", value) for name, value in values.items() if not name.startswith("__")]
         for kind in type(x).__mro__ if not isinstance(x, type) else ():
             slots = kind.__dict__.get("__slots__", ())
@@ -175,7 +196,7 @@ class Outside:
 
     def members(self, x: Module, way: str) -> Iterator[tuple[str, Any]]:
         """Yield the attributes of a module and its methods; one count says whether any module has changed."""
-        self.modules.append(Part(way, lambda: list(vars(x).values()), [f".{name}" for name in vars(x)]))
+        self.modules.append(members_of(x, way))
         for name, value in vars(x).items():
             if isinstance(value, (Tensor, Module)) or not name.startswith("_"):
                 yield f".{name}", value
@@ -194,7 +215,7 @@ class Outside:
         changed = [
             f"{name} from {value!r}" for scope, name, value in self.names if not same(scope.get(name, MISSING), value)
         ]
-        changed += [part.change() for part in [*self.parts, *self.modules] if part.change()]  # type: ignore[misc]
+        changed += [part.change() for part in [*self.parts, *self.modules, *self.options] if part.change()]  # type: ignore[misc]
         changed += [
             "a variable of an enclosing function" for cell, value in self.cells if not same(content(cell), value)
         ]
@@ -204,21 +225,64 @@ class Outside:
                 f"changes as a 0-d tensor and write it in place, return tensors, or do it outside of the function"
             )
 
+    def restore(self) -> None:
+        """Put back all objects that a recording without success has replaced."""
+        for part in [*self.parts, *self.modules, *self.options]:
+            if part.change():
+                part.restore()
+        for scope, name, value in self.names:
+            scope[name] = value
+        for cell, value in self.cells:
+            if value is not MISSING:
+                cell.cell_contents = value
+
     def unchanged(self) -> bool:
         """Return whether the same objects are found as then, and no hook has come or gone."""
-        if self.hooks != changes.hooks:
-            return False
-        if not all(same(content(cell), value) for cell, value in self.cells):
-            return False
-        if not all(same(scope.get(name, MISSING), value) for scope, name, value in self.names):
-            return False
-        if not all(part.unchanged() for part in self.parts):
+        if self.hooks != changes.hooks or not self.found():
             return False
         if self.count != changes.count:
             if not all(part.unchanged() for part in self.modules):
                 return False
             self.count = changes.count
         return True
+
+    def __getattr__(self, name: str) -> Any:
+        """Write `found` at its first use: a loop over the variables would cost more than a small program."""
+        if name != "found":
+            raise AttributeError(f"Outside has no {name!r}")
+        bound: dict[str, Any] = {"same": same, "content": content, "MISSING": MISSING}
+        tests = []
+        for k, (cell, value) in enumerate(self.cells):
+            bound |= {f"cell{k}": cell, f"held{k}": value}
+            tests.append(f"same(content(cell{k}), held{k})" if value is MISSING else
+                         f"(cell{k}.cell_contents is held{k} or same(cell{k}.cell_contents, held{k}))")  # fmt: skip
+        for k, (scope, key, value) in enumerate(self.names):
+            bound |= {f"scope{k}": scope, f"value{k}": value}
+            tests.append(f"((x := scope{k}.get({key!r}, MISSING)) is value{k} or same(x, value{k}))")
+        for k, part in enumerate(self.parts):
+            bound[f"part{k}"] = part.unchanged
+            tests.append(f"part{k}()")
+        text = f"""def found():
+    try:
+        return {" and ".join(tests) or True}
+    except ValueError:  # a variable of an enclosing function has no value any more
+        return False"""
+        exec(compile(text, "<minigrad outside>", "exec"), bound)
+        self.found = bound["found"]
+        return self.found
+
+
+def members_of(x: Any, way: str) -> Part:
+    """Return the attributes of an object as a part."""
+    values = vars(x)
+    if not isinstance(values, dict):  # of a class
+        return Part(way, lambda: list(vars(x).values()), [f".{name}" for name in values])
+    return Part(way, lambda: [*values, *values.values()], [*values, *[f".{name}" for name in values]], values)
+
+
+def options_of(way: str, group: dict[str, Any]) -> Part:
+    """Return the options of an optimizer's group as a part."""
+    return Part(way, lambda: [*group, *group.values()], [*group, *[f"[{name!r}]" for name in group]], group)
 
 
 def attributes_of(x: Any, names: Sequence[str]) -> list[Any]:

@@ -93,6 +93,7 @@ class Program:
         self.items: list[Item | HostCall] = []
         self.memory: dict[int, Memory] = {}
         self.draws: list[tuple[Any, int, int]] = []
+        self.symbols: list[tuple[str, int]] = []
         self.taken: dict[Any, int] = {}
 
     def new(self, numel: int, dtype: DType, kind: str, device: Device = CPU) -> Slot:

@@ -20,6 +20,7 @@ from minigrad.errors import RecordingError
 from minigrad.func.trees import flatten
 from minigrad.jitting.outside import Outside
 from minigrad.jitting.program import NO_ALLOCATOR, HostCall, Program, Slot, recording, twin_of
+from minigrad.jitting.symbols import Symbol
 from minigrad.ops import random
 from minigrad.runtime.hosting import host
 from minigrad.runtime.observers import Observer, attach, detach
@@ -159,7 +160,9 @@ class Recording:
     final: the Vars whose gradient changes.  versions: how often the launches write memory that exists, by slot.
     """
 
-    def __init__(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def __init__(
+        self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], symbolic: bool
+    ) -> None:
         self.program = Program()
         self.twins = {device: twin_of(device) for device in DEVICES}
         self.arguments = [x for x in flatten((args, kwargs))[0] if isinstance(x, Tensor)]
@@ -170,13 +173,14 @@ class Recording:
         self.own: set[Storage] = set()
         self.moved: dict[int, Moved] = {}
         draws = Draws(self.program)
+        called = self.with_symbols(args, kwargs) if symbolic else (args, kwargs)
         self.counted: dict[Storage, int] = {}  # writes that host calls count themselves
         interval = sys.getswitchinterval()
         try:
             sys.setswitchinterval(ATOMIC)  # another thread may use the tensors that are moved
             self.move()
             with self.recorded(draws):
-                result = function(*args, **kwargs)
+                result = function(*called[0], **called[1])
             draws.check()
             self.outside.check()
             self.leaves, self.tree = flatten(result)
@@ -187,10 +191,19 @@ class Recording:
                 twin.buffer.number: count - self.counted.get(twin, 0)
                 for twin, count in counts.items() if count > self.counted.get(twin, 0)
             }  # fmt: skip
+        except BaseException:
+            self.outside.restore()
+            raise
         finally:
             for each in self.moved.values():
                 each.back()
             sys.setswitchinterval(interval)
+
+    def with_symbols(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Return the arguments with a symbol for each float."""
+        leaves, tree = flatten((args, kwargs))
+        names = (f"n{k}" for k in range(len(leaves)))
+        return tree.build(iter([Symbol(self.program, next(names)) if type(x) is float else x for x in leaves]))
 
     @contextmanager
     def recorded(self, draws: Draws) -> Iterator[None]:
@@ -278,7 +291,7 @@ class Recording:
 
     def result_of(self, x: Any) -> Any:
         """Return a leaf of the result as a call makes it: an object, or the slot, layout and dtype of a tensor."""
-        if not isinstance(x, Tensor):
+        if isinstance(x, Symbol) or not isinstance(x, Tensor):
             return x
         if id(x) in self.moved:
             return self.moved[id(x)].x

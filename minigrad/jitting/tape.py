@@ -59,7 +59,9 @@ class Tape:
         self.positions = {slot: k for k, slot in enumerate(self.arguments)}
         self.shift = [np.zeros(1, np.int64) for _ in self.arguments]
         self.scratches = Scratches()
+        memory = program.memory
         self.drawn = {slot: np.zeros(2, np.int64) for _, slot, _ in program.draws}
+        self.drawn |= {slot: np.zeros(1, memory[slot].dtype.storage) for _, slot in program.symbols}
         self.launches = [flat(item, self.scratches) if isinstance(item, Item) else None for item in self.items]
         self.offsets, self.arena = arena_of(self.uses(), self.size)
         self.after = {slot: np.array([at], np.int64) for slot, at in self.offsets.items()}

@@ -35,6 +35,17 @@ CONCRETE: set[type] = {Tensor}  # the classes of tensors with memory; values of 
 _numbers: dict[Any, Tensor] = {}
 _weak: dict[Any, Tensor] = {}
 
+
+class WeakNumber:
+    """Base of numbers whose value is not known yet; next to tensors they are what a Python float is."""
+
+    __slots__ = ()
+
+    def beside(self, dtype: DType, like: Tensor) -> Tensor:
+        """Return the number as a 0-d tensor next to tensors of a dtype, one of which is `like`."""
+        raise NotImplementedError
+
+
 # ---- numbers --------------------------------------------------------------------------------------------------------
 
 
@@ -113,6 +124,8 @@ def weak_number(op: Op, x: Any, dtype: DType, like: Tensor) -> Tensor:
 
 def fitted_number(op: Op, x: Any, dtype: DType, like: Tensor) -> Tensor:
     """Run `weak_number` without the cache.  A NumPy array becomes a tensor of its own dtype."""
+    if isinstance(x, WeakNumber):
+        return x.beside(dtype, like)
     refuse_masked(op.label, x)
     if isinstance(x, np.ndarray) and x.ndim:
         return Tensor(*store(x, None, like.device))

@@ -420,6 +420,6 @@ def test_many_kinds_of_arguments_are_reported_once() -> None:
     f = mg.jit(lambda x, rate: x * rate)
     with pytest.warns(UserWarning, match="kinds of arguments.*0-d tensors") as warned:
         for k in range(20):
-            f(t(1), k / 7)
+            f(t(1), k)
     assert len(warned) == 1
-    assert f(t(1), 0.5).item() == 0.5
+    assert f(t(1), 5).item() == 5

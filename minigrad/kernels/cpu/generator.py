@@ -20,10 +20,9 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target
 from numba.core.runtime import rtsys
 
-
-CHECKS = (
-    128  # pairs of arrays of a loop that are compared before it runs, so that it may be vectorised: LLVM's 8 are few
-)
+# Pairs of arrays that LLVM may compare before a loop, so that it vectorises: its 8 are too few for a fused loop, which
+# reads and writes a dozen arrays.
+CHECKS = 128
 
 
 class Generator(JITCPUCodegen):  # type: ignore[misc, unused-ignore]

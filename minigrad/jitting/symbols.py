@@ -1,0 +1,93 @@
+"""Floats among the arguments of a recorded function: symbols, whose values each call reads.
+
+A symbol takes part in Python's arithmetic, which each call repeats on its own numbers, and meets tensors as a weak
+number does.  Anything that would need its value raises, and then the function is recorded for this value alone.
+"""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minigrad.core.dtype import DType, cast_array, promote_number
+from minigrad.core.storage import Storage
+from minigrad.errors import RecordingError
+from minigrad.jitting.program import NO_ALLOCATOR, Program
+from minigrad.runtime.operands import SCALAR, WeakNumber
+from minigrad.runtime.tensor import Tensor
+
+ARITHMETIC = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**"}
+VALUE = ("float", "int", "bool", "index", "complex", "round", "trunc", "floor", "ceil", "str", "format", "hash",
+         "eq", "ne", "lt", "le", "gt", "ge", "divmod", "rdivmod")  # fmt: skip
+
+
+class Symbol(WeakNumber):
+    """A float argument, or what Python's arithmetic makes of some.  text: of it, on the names of the arguments."""
+
+    __slots__ = ("program", "text")
+
+    def __init__(self, program: Program, text: str) -> None:
+        self.program, self.text = program, text
+
+    def beside(self, dtype: DType, like: Tensor) -> Tensor:
+        """Return the number next to tensors of a dtype, as a 0-d tensor in memory that each call writes."""
+        dtype = promote_number(dtype, 0.0)
+        slot = self.program.new(1, dtype, "symbol")
+        self.program.symbols.append((self.text, slot.number))
+        return Tensor(Storage(slot, dtype, like.device, NO_ALLOCATOR, 1), SCALAR)
+
+    def __neg__(self) -> Symbol:
+        return Symbol(self.program, f"(-{self.text})")
+
+    def __pos__(self) -> Symbol:
+        return self
+
+    def __abs__(self) -> Symbol:
+        return Symbol(self.program, f"abs({self.text})")
+
+    def __repr__(self) -> str:
+        return f"<a float that each call reads: {self.text}>"
+
+
+def operator(pattern: str) -> Callable[[Symbol, Any], Any]:
+    """Return the method of an operator; its text is `pattern`, with {0} for the symbol."""
+
+    def apply(self: Symbol, other: Any) -> Any:
+        if isinstance(other, Symbol):
+            return Symbol(self.program, pattern.format(self.text, other.text))
+        if type(other) in (int, float, bool):
+            return Symbol(self.program, pattern.format(self.text, repr_of(other)))
+        return NotImplemented
+
+    return apply
+
+
+def repr_of(number: float) -> str:
+    """Return a number as text that Python reads as the same number."""
+    return f"float({str(number)!r})" if isinstance(number, float) else repr(number)
+
+
+def refuse(self: Symbol, *others: Any) -> Any:
+    """Raise for an operation that needs the value."""
+    raise RecordingError(
+        "jit: the value of a float argument was asked for while the function is recorded, and each call has its own"
+    )
+
+
+for _name, _sign in ARITHMETIC.items():
+    setattr(Symbol, f"__{_name}__", operator(f"({{0}} {_sign} {{1}})"))
+    setattr(Symbol, f"__r{_name}__", operator(f"({{1}} {_sign} {{0}})"))
+for _name in VALUE:
+    setattr(Symbol, f"__{_name}__", refuse)
+numbers.Real.register(Symbol)
+
+
+def stored(dtype: DType) -> Callable[[float], NDArray[Any] | float]:
+    """Return the function that makes of a float what the memory of a dtype holds."""
+    if dtype.storage == dtype.numpy:
+        return float
+    return lambda value: cast_array(np.asarray(value), dtype)
