@@ -165,8 +165,9 @@ def plainly_called() -> bool:
 
 
 def key_of(leaves: list[Any], tree: str, modes: tuple[Any, ...], symbolic: bool) -> tuple[Any, ...]:
-    """Return the kind of some arguments: how they are nested, the layouts and dtypes of tensors, and other values; those
-    of floats unless they are symbolic.
+    """Return the kind of some arguments: how they are nested, the layouts and dtypes of tensors, and other values.
+
+    symbolic: the values of floats do not count.
 
     The offset of a tensor does not count, unless it shares memory with another argument.
     """
