@@ -403,6 +403,26 @@ class GroupGradients(Request):
     eps: float
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class PairDistances(Request):
+    """out (dense) = the sum that `reducer` makes of the difference of each two rows i < j of a matrix x (n, m), in the
+    order (0, 1), (0, 2), ..., (n - 2, n - 1); terms in `compute`, sums in float64."""
+
+    reducer: Reducer
+    compute: np.dtype[Any]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PairGradients(Request):
+    """out[i, k] (dense) = the sum over all rows j of factor(g, y) * direction(x[i, k] - x[j, k]), terms in `compute`,
+    sums in float64; g and y are those of the pair of i and j.  Operands: g and y, one per pair, and x (n, m).
+    direction is odd."""
+
+    factor: ScalarFn
+    direction: ScalarFn
+    compute: np.dtype[Any]
+
+
 # ---- pooling --------------------------------------------------------------------------------------------------------
 
 

@@ -140,7 +140,11 @@ ROWS = [
          lambda x: np.histogramdd(x, (2, 3), ((-1.5, 1.5), (-2, 2)), density=True)[0], ("zeros", (9, 2)),
          dtypes=FLOATS[2:3], smooth=False, constant=False),
     _row("pdist", lambda x: mg.pdist(x, 1.0), lambda x: np.array(
-         [abs(x[i] - x[j]).sum() for i in range(3) for j in range(i + 1, 3)]), ("distinct", X), constant=False),
+         [abs(x[i] - x[j]).sum() for i in range(3) for j in range(i + 1, 3)]), ("distinct", X), constant=False,
+         ops=("pair_distances",)),
+    _row("pdist-euclidean", mg.pdist, lambda x: np.array(
+         [np.sqrt(((x[i] - x[j]) ** 2).sum()) for i in range(3) for j in range(i + 1, 3)]), ("distinct", X),
+         constant=False, ops=("pair_distances",)),
     _row("ctc_loss", lambda x: F.ctc_loss(x, _index(x, LABELS), (4, 3), (2, 1)), _ctc, ("real", (4, 2, 3))),
     _row("embedding_bag", lambda w: F.embedding_bag(_index(w, BAGS), w, padding_idx=1), lambda w: _bag(w, np.mean),
          ("real", TABLE)),

@@ -11,6 +11,7 @@ import minigrad as mg
 from .row import ALL, FLOATS, Row
 
 EPS = 0.1
+PAIRS = ((0, 1), (0, 2), (1, 2))
 
 
 def softmax(x: np.ndarray, axis: int) -> np.ndarray:
@@ -62,6 +63,14 @@ def _row(name: str, fn: Any, numpy: Any, *shapes: tuple[int, ...], ops: Any = No
                **{"dtypes": FLOATS, "tolerance": 8, **more})  # fmt: skip
 
 
+def pair_gradients(g: np.ndarray, y: np.ndarray, x: np.ndarray) -> np.ndarray:
+    result = np.zeros_like(x)
+    for k, (i, j) in enumerate(PAIRS):
+        term = 0 * x[i] if y[k] == 0 else g[k] / y[k] * (x[i] - x[j])
+        result[i], result[j] = result[i] + term, result[j] - term
+    return result
+
+
 def _slope(name: str, numpy: Any, *shapes: tuple[int, ...], **params: Any) -> Row:
     """A slope's op, all its results one behind the other."""
 
@@ -103,5 +112,6 @@ ROWS = [
     _slope("rms_norm_gradients", lambda g, x, w: _lines(norm_backward(g, x, w, False), weight_sums(g, x, False)),
            S, S, L, eps=EPS),
     _slope("group_gradients", group_gradients, (2, 4, 3), (2, 4, 3), L, groups=2, eps=EPS),
+    _slope("pair_gradients", pair_gradients, (3,), (3,), (3, 4), order=2),
     _slope("glu_backward", glu_backward, (2, 3, 4), (2, 6, 4), dim=1),
 ]  # fmt: skip

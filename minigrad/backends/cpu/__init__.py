@@ -16,6 +16,7 @@ from minigrad.backends.cpu.joining import Joining
 from minigrad.backends.cpu.many import ManyTensors
 from minigrad.backends.cpu.masks import Masks
 from minigrad.backends.cpu.matmul import Matmul
+from minigrad.backends.cpu.pairs import Pairs
 from minigrad.backends.cpu.pool import Pool
 from minigrad.backends.cpu.reduction import Reduction
 from minigrad.backends.cpu.resampling import Resampling
@@ -26,7 +27,7 @@ from minigrad.backends.cpu.sorting import Sorting
 
 
 class CpuBackend(
-    Conv, Elementwise, Factors, Filling, Groups, Indexing, Joining, ManyTensors, Masks, Matmul, Pool, Reduction,
+    Conv, Elementwise, Factors, Filling, Groups, Indexing, Joining, ManyTensors, Masks, Matmul, Pairs, Pool, Reduction,
     Resampling, Rotations, Rows, Scan, Sorting,
 ):  # fmt: skip
     """Everything that `Backend` asks for, on the host's threads."""

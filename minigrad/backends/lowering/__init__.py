@@ -13,6 +13,7 @@ from minigrad.backends.lowering import (
     factors,
     groups,
     indexing,
+    pairs,
     pooling,
     products,
     random,
@@ -22,6 +23,6 @@ from minigrad.backends.lowering import (
 from minigrad.backends.steps import Steps, Value, lowerings, lowers
 
 __all__ = [
-    "Steps", "Value", "along", "elements", "factors", "groups", "indexing", "lowerings", "lowers", "pooling",
+    "Steps", "Value", "along", "elements", "factors", "groups", "indexing", "lowerings", "lowers", "pairs", "pooling",
     "products", "random", "rotations", "rows",
 ]  # fmt: skip

@@ -36,6 +36,11 @@ def product(a, b):
     return a * b
 
 
+def negative(x):
+    """The negative."""
+    return -x
+
+
 def second(a, b):
     """The second of two."""
     return b
@@ -253,7 +258,7 @@ SHIFTED_LOG = parse(shifted_log)
 NONZERO = parse(nonzero)
 EQUAL = parse(equal)
 CHOSEN = parse(chosen)
-PRODUCT = parse(product)
+PRODUCT, NEGATIVE = parse(product), parse(negative)
 SECOND = parse(second)
 FROM_FRONT = parse(from_front)
 QUOTIENT = parse(quotient)

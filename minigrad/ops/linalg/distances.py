@@ -1,7 +1,8 @@
 """Distances between tensors and between all rows of matrices: dist, cdist and pdist.
 
-Euclidean distances of many rows of float32 come from one product in float64, |a|^2 + |b|^2 - 2 a.b, whose error is
-below the spacing of the rows' own elements; others come from differences, which need memory for each pair of rows.
+Euclidean distances of cdist of many rows of float32 come from one product in float64, |a|^2 + |b|^2 - 2 a.b, whose
+error is below the spacing of the rows' own elements; others come from differences, which need memory for each pair of
+rows.  The usual distances of pdist have a kernel, which needs none.
 """
 
 from __future__ import annotations
@@ -9,26 +10,28 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
+from minigrad.backends.launch import Launch
 from minigrad.core.dtype import promote
-from minigrad.core.roles import Scalar
-from minigrad.declare.decorators import composed, elementwise
+from minigrad.core.op import Spec
+from minigrad.core.requests import PairDistances, PairGradients
+from minigrad.core.roles import Scalar, Size
+from minigrad.declare.decorators import composed, elementwise, kernel
 from minigrad.declare.names import FUNCTIONAL, MG
-from minigrad.declare.rules import to_float
+from minigrad.declare.rules import floating, joint, to_float
 from minigrad.errors import ArgumentError, ShapeError
+from minigrad.kernels.scalar import parse
 from minigrad.ops.casting import cast
-from minigrad.ops.creation import tensor
+from minigrad.ops.creation import tensor, zeros_like
 from minigrad.ops.indexing.gathering import index_select
 from minigrad.ops.linalg.products import matmul
 from minigrad.ops.reduction import norms
 from minigrad.ops.reduction.sums import sum
 from minigrad.ops.shape.grids import choices
-from minigrad.ops.shape.joining import cat
-from minigrad.ops.shape.views import narrow, reshape
+from minigrad.runtime.operands import are_plain
+from minigrad.runtime.recording import is_grad_enabled
 from minigrad.runtime.tensor import Tensor, describe
 
-BLOCK = 256  # rows of pdist that take one product
+ORDERS = (1, 2)  # of distances between pairs that one kernel makes
 MANY = 25  # rows above which PyTorch, too, takes products for distances
 MODES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
 
@@ -68,16 +71,81 @@ def pdist(input: Tensor, p: Scalar = 2.0) -> Tensor:
     """
     if input.ndim != 2 or not input.dtype.is_float or p < 0:
         raise ShapeError(f"pdist: expected a matrix of floats and p >= 0, got {describe(input)} and {p}", op="pdist")
-    n = input.shape[0]
-    if p == 2 and n > MANY and input.dtype.itemsize < 8:
-        parts, later = [], []  # a block of rows meets itself and the rows behind it; half of that matrix is not made
-        for start in range(0, n, BLOCK):
-            rows, rest = min(BLOCK, n - start), n - start
-            parts.append(reshape(by_products(narrow(input, 0, start, rows), narrow(input, 0, start, rest)), (-1,)))
-            later.append(~np.tri(rows, rest, dtype=bool).ravel())
-        return index_select(cat(parts), 0, tensor(np.flatnonzero(np.concatenate(later)), device=input.device))
-    first, second = (index_select(input, 0, tensor(column, device=input.device)) for column in choices(n, 2, True).T)
-    return norms.norm(first - second, p if input.shape[1] else 2, -1)
+    if p in ORDERS and input.shape[1] and are_plain(input):
+        result: Tensor = pair_distances(input, order=int(p))
+        return result
+    return norms.norm(differences(input), p if input.shape[1] else 2, -1)
+
+
+def differences(x: Tensor) -> Tensor:
+    """Return the difference of each pair of rows."""
+    first, second = (index_select(x, 0, column) for column in indices_of_pairs(x))
+    return first - second
+
+
+def indices_of_pairs(x: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the index of the first row of each pair of rows, and that of the second."""
+    first, second = (tensor(column, device=x.device) for column in choices(x.shape[0], 2, True).T)
+    return first, second
+
+
+def _gradient(g: Tensor, x: Tensor, y: Tensor, order: int) -> Tensor:
+    """Return the gradient of `pair_distances`: of rows and their differences where it has derivatives of its own."""
+    if not is_grad_enabled() and are_plain(g, x, y):
+        result: Tensor = pair_gradients(g, y, x, order=order)
+        return result
+    d = differences(x)
+    terms = norms.direction(d, norms.length(d, (1,), False), (1,)) if order == 2 else d.sign()
+    first, second = indices_of_pairs(x)
+    terms = terms * g.to(x.dtype).unsqueeze(1)
+    return zeros_like(x).index_add(0, first, terms).index_add(0, second, -terms)
+
+
+@kernel(
+    dtype=floating, shape=lambda op, x, *, order: (x.shape[0] * (x.shape[0] - 1) // 2,),
+    vjp=(lambda g, x, y, *, order: _gradient(g, x, y, order),), namespace=(), out=False, label="pdist",
+)  # fmt: skip
+def pair_distances(backend: Any, out: Spec, x: Tensor, *, order: Size) -> Launch:
+    """Return the distance of order 1 or 2 of each pair of rows.
+
+    Gradient: the sum over all other rows of g*d/y for order 2, and of g*sign(d) for 1, where d is the difference
+    of the two rows and y their distance; 0 where that is 0.
+    """
+    reducer = norms.SHORT_ORDERS[order].op.reducer  # type: ignore[attr-defined]
+    return backend.prepare(PairDistances(reducer, x.dtype.compute), out, x)
+
+
+@kernel(
+    dtype=floating, shape=lambda op, g, y, x, *, order: x.shape, vjp=None,
+    linear=joint("g"), namespace=(), out=False, label="the gradient of pdist",
+)  # fmt: skip
+def pair_gradients(backend: Any, out: Spec, g: Tensor, y: Tensor, x: Tensor, *, order: Size) -> Launch:
+    """Return the gradient of `pair_distances`."""
+    return backend.prepare(PairGradients(*SLOPES[order], x.dtype.compute), out, g, y, x)
+
+
+def inverse(g, y):
+    """Return the gradient over the distance."""
+    return 0 if y == 0 else g / y
+
+
+def itself(d):
+    """Return the difference."""
+    return d
+
+
+def alone(g, y):
+    """Return the gradient."""
+    return g
+
+
+def side(d):
+    """Return the sign of the difference."""
+    return (d > 0) - (d < 0)
+
+
+# The factor of a pair and the direction of an element, whose product is a term of the gradient.
+SLOPES = {2: (parse(inverse), parse(itself)), 1: (parse(alone), parse(side))}
 
 
 @elementwise(dtype=to_float, vjp="derived", namespace=(), method=False, label="cdist")

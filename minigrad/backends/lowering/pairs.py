@@ -1,0 +1,60 @@
+"""Pairs of rows: the rows of each pair by their indices, and the reduction of their differences."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from minigrad.backends.base import Backend, Launch
+from minigrad.backends.lowering.functions import DIFFERENCE, NEGATIVE, PRODUCT
+from minigrad.backends.steps import Specs, Steps, Value, lowers, viewed
+from minigrad.core.dtype import as_dtype, float64, int64
+from minigrad.core.requests import PairDistances, PairGradients, Select, SelectAdd, reducing
+
+
+def differences(steps: Steps, x: Value, compute: np.dtype[np.generic]) -> tuple[Value, list[Value]]:
+    """Return the difference of each pair of rows, and the indices of the first and of the second ones."""
+    n, m = x.shape
+    indices = [steps.constant(column, int64) for column in np.triu_indices(n, 1)]
+    rows = [steps.work((n * (n - 1) // 2, m), x.dtype) for _ in indices]
+    for row, index in zip(rows, indices):
+        steps.ask(Select(0), row, x, index)
+    result = steps.work(rows[0].shape, as_dtype(compute))
+    steps.each(DIFFERENCE, result, *rows)
+    return result, indices
+
+
+@lowers(PairDistances)
+def pair_distances(backend: Backend, request: PairDistances, outs: Specs, operands: Specs) -> Launch:
+    """The differences, then a reduction of each."""
+    steps = Steps(backend, outs, operands)
+    (out,), (x,) = steps.outs, steps.operands
+    if out.layout.numel:
+        made, _ = differences(steps, x, request.compute)
+        steps.ask(reducing(request.reducer, float64.compute, (1,)), viewed(out, (out.shape[0], 1)), made)
+    return steps.launch
+
+
+@lowers(PairGradients)
+def pair_gradients(backend: Backend, request: PairGradients, outs: Specs, operands: Specs) -> Launch:
+    """The term of each pair, which is added to its first row and subtracted from its second."""
+    steps = Steps(backend, outs, operands)
+    (out,), (g, y, x) = steps.outs, steps.operands
+    zero = steps.work(out.shape, float64)
+    steps.fill(zero, 0)
+    if not out.layout.numel or not g.layout.numel:
+        steps.copy(out, zero)
+        return steps.launch
+    terms, indices = differences(steps, x, request.compute)
+    factors = steps.work((g.shape[0], 1), terms.dtype)
+    steps.each(request.factor, factors, *[value.seen(value.layout.unsqueeze(1)) for value in (g, y)])
+    steps.each(request.direction, terms, terms)
+    steps.each(PRODUCT, terms, terms, factors)
+    wide = steps.work(terms.shape, float64)
+    steps.copy(wide, terms)
+    for index in indices:
+        added = steps.work(out.shape, float64)
+        steps.ask(SelectAdd(0), added, zero, index, wide)
+        steps.each(NEGATIVE, wide, wide)
+        zero = added
+    steps.copy(out, zero)
+    return steps.launch

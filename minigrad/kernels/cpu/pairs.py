@@ -1,0 +1,112 @@
+"""All pairs of rows of a matrix: their distances, and the gradient of its elements.
+
+`columns` is the matrix in the compute dtype, transposed: the distances of one row from all later ones are a loop over
+neighbours, which vectorises without re-association.  Eight columns make one term in the compute dtype, and terms are
+added in float64.  A gradient adds the terms of 32 rows in the compute dtype, four at a time, then these sums in
+float64.  Free names: `F` the reduction's scalar function of (acc, difference), `FINISH` its last step, `DIRECTION` the
+function of a difference in a gradient.  Each output is made by one task, in one order, so the number of threads cannot
+change a result.
+"""
+
+# ruff: noqa: F821
+import numpy as np
+
+from minigrad.kernels.fields import Fields
+
+DISTANCES = Fields("rows cols to chunk")
+
+
+def distances(columns, out, N):  # type: ignore[no-untyped-def]
+    """A task is `chunk` rows from the beginning and as many from the end: tasks have equally many pairs."""
+    n = N.rows
+    m = N.cols
+    total = workspace(n, np.float64)
+    for task in range(first, last):
+        for turn in range(2 * task * N.chunk, 2 * min((n + 1) // 2, (task + 1) * N.chunk)):
+            i = turn // 2 if turn % 2 == 0 else n - 1 - turn // 2
+            count = n - 1 - i
+            if turn % 2 and i == turn // 2:
+                count = 0  # the row in the middle has been taken
+            acc = total[:count]
+            for j in range(count):
+                acc[j] = 0.0
+            for low in range(0, m, 8):
+                p = columns[low * n : (low + 8) * n]
+                if low + 8 <= m:
+                    x = p[i + 1 : n]
+                    for j in range(count):
+                        s = T(F(IDENTITY, p[i] - x[j]))
+                        s = T(F(s, p[n + i] - p[np.uint64(n + i + 1 + j)]))
+                        s = T(F(s, p[2 * n + i] - p[np.uint64(2 * n + i + 1 + j)]))
+                        s = T(F(s, p[3 * n + i] - p[np.uint64(3 * n + i + 1 + j)]))
+                        s = T(F(s, p[4 * n + i] - p[np.uint64(4 * n + i + 1 + j)]))
+                        s = T(F(s, p[5 * n + i] - p[np.uint64(5 * n + i + 1 + j)]))
+                        s = T(F(s, p[6 * n + i] - p[np.uint64(6 * n + i + 1 + j)]))
+                        s = T(F(s, p[7 * n + i] - p[np.uint64(7 * n + i + 1 + j)]))
+                        acc[j] += np.float64(s)
+                else:
+                    for k in range(m - low):
+                        a = p[k * n + i]
+                        x = p[k * n + i + 1 : k * n + n]
+                        for j in range(count):
+                            acc[j] += np.float64(T(F(IDENTITY, a - x[j])))
+            at = N.to + i * (2 * n - i - 1) // 2
+            y = out[at : at + count]
+            for j in range(count):
+                y[j] = STORE(FINISH(T(acc[j]), m))
+    leave(total)
+
+
+GRADIENTS = Fields("rows cols to chunk")
+
+
+def factor_of(factors, i, j, n):  # type: ignore[no-untyped-def]
+    """The factor of the pair of two rows, 0 where they are one row."""
+    low = min(i, j)
+    return T(0) if i == j else factors[low * (2 * n - low - 1) // 2 + max(i, j) - low - 1]
+
+
+def gradients(factors, matrix, out, N):  # type: ignore[no-untyped-def]
+    """A task is a chunk of rows.  factors: one per pair."""
+    n = N.rows
+    m = N.cols
+    total = workspace(m, np.float64)
+    part = workspace(m, T)
+    for i in range(first * N.chunk, min(n, last * N.chunk)):
+        x = matrix[i * m : (i + 1) * m]
+        for k in range(m):
+            total[k] = 0.0
+        for low in range(0, n, 32):
+            s = part[:m]
+            for k in range(m):
+                s[k] = T(0)
+            high = min(n, low + 32)
+            j = low
+            while j + 4 <= high:
+                a = factor_of(factors, i, j, n)
+                b = factor_of(factors, i, j + 1, n)
+                c = factor_of(factors, i, j + 2, n)
+                d = factor_of(factors, i, j + 3, n)
+                z = matrix[j * m : (j + 1) * m]
+                w = matrix[(j + 1) * m : (j + 2) * m]
+                u = matrix[(j + 2) * m : (j + 3) * m]
+                v = matrix[(j + 3) * m : (j + 4) * m]
+                for k in range(m):
+                    r = s[k] + T(a * T(DIRECTION(x[k] - z[k])))
+                    r += T(b * T(DIRECTION(x[k] - w[k])))
+                    r += T(c * T(DIRECTION(x[k] - u[k])))
+                    s[k] = r + T(d * T(DIRECTION(x[k] - v[k])))
+                j += 4
+            while j < high:
+                a = factor_of(factors, i, j, n)
+                z = matrix[j * m : (j + 1) * m]
+                for k in range(m):
+                    s[k] += T(a * T(DIRECTION(x[k] - z[k])))
+                j += 1
+            for k in range(m):
+                total[k] += np.float64(s[k])
+        y = out[N.to + i * m : N.to + (i + 1) * m]
+        for k in range(m):
+            y[k] = STORE(T(total[k]))
+    leave(total)
+    leave(part)
