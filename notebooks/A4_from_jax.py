@@ -206,10 +206,10 @@ mg.viz.graph(d)
 #     return value, jax.tree.map(lambda p, v: p - 0.4 * v, params, velocity), velocity
 # ```
 #
-# The function is pure, and it can remain pure: replace `jax` by `mg.func` and `jax.jit` by `mg.jit`, and the text is the
-# same. `mg.jit` is optional: with it, each step takes less time and returns the same bits. To compare the two libraries,
-# you need the losses of the original at a few steps (`YARDSTICK`), and the same initial weights as arrays, because the
-# random numbers of the libraries differ.
+# The function is pure, and it can remain pure: replace `jax` by `mg.func` and `jax.jit` by `mg.jit`, and the text is
+# the same. `mg.jit` is optional: with it, each step takes less time and returns the same bits. To compare the two
+# libraries, you need the losses of the original at a few steps (`YARDSTICK`), and the same initial weights as arrays,
+# because the random numbers of the libraries differ.
 
 # %%
 xs = np.linspace(-2.0, 2.0, 32).reshape(32, 1)
