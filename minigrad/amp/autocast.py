@@ -103,16 +103,16 @@ class autocast:
     device_type : str
         "cpu", "cuda" or another kind of device; tensors of other devices are not cast.
     dtype : DType or str, optional
-        bfloat16 or float16; by default bfloat16, on CUDA float16.
+        The dtype of 16 bits, bfloat16 or float16; by default bfloat16, on CUDA float16.
     enabled : bool, default True
-        False for a block inside another one that casts nothing.
+        Whether the block casts; False for a block inside another one that casts nothing.
     cache_enabled : bool, default True
-        Cast a parameter once for all its uses until the outermost block ends.
+        Whether a parameter is cast once for all its uses until the outermost block ends.
 
     Raises
     ------
     ArgumentError
-        If the device type is not one.
+        If `device_type` is not a kind of device.
 
     Notes
     -----

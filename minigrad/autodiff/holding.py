@@ -169,9 +169,31 @@ class PackHooks:
 def saved_tensors_hooks(pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]) -> Iterator[None]:
     """Open a block that stores each saved value as `pack_hook(value)`; `unpack_hook` restores it at each use.
 
-    If blocks are nested, only the innermost one applies.  The version of the value is checked as without hooks, so a
-    write in place is still detected.  Raises GradientError for a pack that writes.  When the gradient is computed, it
-    raises GradientError, ShapeError, DTypeError or DeviceError for an unpack that returns another kind of value.
+    Parameters
+    ----------
+    pack_hook : callable
+        From a tensor to any value, which the graph stores instead. It must not write the tensor.
+    unpack_hook : callable
+        From that value to a tensor with the shape, dtype and device of the saved one.
+
+    Returns
+    -------
+    context manager
+        The hooks apply to the values that are saved inside the block.
+
+    Raises
+    ------
+    ArgumentError
+        If a hook cannot be called.
+    GradientError
+        If `pack_hook` writes the tensor.
+    GradientError, ShapeError, DTypeError, DeviceError
+        When the gradient is computed, if `unpack_hook` returns another kind of value.
+
+    Notes
+    -----
+    If blocks are nested, only the innermost one applies. The version of the value is checked as without hooks, so a
+    write in place is still detected.
     """
     if not callable(pack_hook) or not callable(unpack_hook):
         raise ArgumentError("saved_tensors_hooks: expected two functions, pack(tensor) and unpack(packed)")

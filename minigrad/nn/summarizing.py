@@ -46,7 +46,23 @@ class Row:
 class Summary(Sequence[Row]):
     """The table of a model.
 
-    rows: the calls of its modules in order.  total: the sums of all rows.
+    Parameters
+    ----------
+    rows : Sequence[Row]
+        The calls of its modules, in order.
+    parameters : int
+        Number of elements of all parameters.
+    trainable : int
+        Number of these elements that require a gradient.
+
+    Attributes
+    ----------
+    products : int
+        Multiply-adds of all rows.
+    size : int
+        Bytes of all rows.
+    seconds : float
+        Time of all rows.
     """
 
     def __init__(self, rows: Sequence[Row], parameters: int, trainable: int) -> None:

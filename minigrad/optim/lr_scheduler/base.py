@@ -27,14 +27,14 @@ class LRScheduler:
     optimizer : Optimizer
         The rates in its groups are overwritten, here and by each `step`.
     last_epoch : int, default -1
-        The epoch to go on from; -1 begins with the rates that the groups have.
+        The epoch to continue from; -1 begins with the rates that the groups have.
 
     Attributes
     ----------
     base_lrs : list of float
         The first rate of each group.
     last_epoch : int
-        How many steps were taken.
+        Number of steps that were taken.
 
     Raises
     ------
