@@ -93,7 +93,7 @@ def hessian(
     Returns
     -------
     Tensor or tuple
-        For one input a tensor, whose shape is twice that of the input. For several a tuple of tuples of tensors.
+        For one input a tensor, whose dims are those of the input, repeated. For several a tuple of tuples of tensors.
 
     Raises
     ------

@@ -42,7 +42,7 @@ def device_count() -> int:
     Returns
     -------
     int
-        0 without a device, and 1 in the simulator. minigrad uses only the first device, "cuda:0".
+        Zero without a device; 1 in the simulator. minigrad uses only the first device, "cuda:0".
 
     Examples
     --------
