@@ -48,7 +48,7 @@ def jacobian(
     Returns
     -------
     Tensor or tuple
-        For one input and one output a tensor, whose shape is that of the output, then that of the input. Otherwise
+        For one input and one output: a tensor with the dims of the output, then those of the input. Otherwise
         nested tuples of such tensors, outputs first.
 
     Raises
@@ -93,7 +93,7 @@ def hessian(
     Returns
     -------
     Tensor or tuple
-        For one input a tensor, whose dims are those of the input, repeated. For several a tuple of tuples of tensors.
+        For one input: a tensor with the dims of the input, twice. For several a tuple of tuples of tensors.
 
     Raises
     ------
