@@ -79,7 +79,7 @@ plt.show()
 # * `nn.BatchNorm2d` shifts and scales each channel, so that its mean over the batch is 0 and its variance is 1. Then
 #   deep networks train faster.
 # * `nn.ReLU` replaces negative values by 0.
-# * `nn.MaxPool2d(2)` returns the largest value of each 2x2 square, which halves the numbers of rows and columns.
+# * `nn.MaxPool2d(2)` returns the largest value of each 2x2 square, which divides rows and columns by 2.
 #
 # At the end, `nn.Dropout` sets randomly chosen values to 0 during training, so the network cannot rely on a single
 # value. A linear layer computes the ten scores. All of these are in [nn/modules](../minigrad/nn/modules/__init__.py),

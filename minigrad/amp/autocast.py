@@ -22,7 +22,7 @@ from minigrad.runtime.recording import decorated, mode
 from minigrad.runtime.tensor import Tensor
 
 F = TypeVar("F", bound=Callable[..., Any])
-DEFAULTS = {"cuda": float16}  # the dtype of a block that names none; bfloat16 on other devices
+DEFAULTS = {"cuda": float16}  # the default dtype of a block; on other devices it is bfloat16
 
 
 class Casts:
@@ -82,7 +82,7 @@ class Casting(Observer):
         casts = casting.current()
         if casts is None:
             return operands
-        token = casting.pause()  # the casts themselves are calls
+        token = casting.pause()  # the casts are calls too, and must not be cast again
         try:
             result: tuple[Any, ...] = casts.operands(op, operands)
         finally:

@@ -70,7 +70,8 @@ class MissingName(AttributeError):
         self.advice = advice
 
     def __str__(self) -> str:
-        advice = "" if str(self.name).startswith("_") else self.advice()  # names of protocols get none
+        # Names of Python protocols, such as `_repr_html_`, get no advice.
+        advice = "" if str(self.name).startswith("_") else self.advice()
         return f"{self.args[0]}: {advice}" if advice else str(self.args[0])
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -27,7 +27,7 @@ from minigrad.runtime.tensor import Tensor
 
 __array_api_version__ = "2024.12"
 __array_namespace_info__ = standard.namespace_info
-# Functions of `mg` that serve as they are, under the same name or under an alias.
+# Functions of `mg` that need no change, under the same name or under an alias.
 UNARY = """abs acos acosh asin asinh atan atanh bitwise_invert ceil cos cosh exp expm1 floor isfinite isinf isnan log
     log1p log2 log10 logical_not negative positive reciprocal round sign signbit sin sinh sqrt square tan tanh trunc"""
 BINARY = """add atan2 bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor copysign divide equal
@@ -35,7 +35,7 @@ BINARY = """add atan2 bitwise_and bitwise_left_shift bitwise_or bitwise_right_sh
     minimum multiply nextafter not_equal pow remainder subtract"""
 OURS = ALIASES | {"bitwise_invert": "bitwise_not", "equal": "eq"}
 
-# Functions that spell their arguments in another way, each with the expression of ours that it stands for.
+# Functions with other arguments, each with the expression of `mg` that it returns.
 SPELLED = """
 all(x, /, *, axis=None, keepdims=False): mg.all(x, axis, keepdims)
 any(x, /, *, axis=None, keepdims=False): mg.any(x, axis, keepdims)
@@ -100,7 +100,7 @@ zeros(shape, *, dtype=None, device=None): mg.zeros(shape, **made(dtype, device))
 zeros_like(x, /, *, dtype=None, device=None): mg.zeros_like(x, **made(dtype, device))
 """
 
-# The extension for linear algebra: a line counts if `mg.linalg`, or `mg`, has the function that it calls.
+# The extension for linear algebra.  A line is used only if `mg.linalg` or `mg` has the function that it calls.
 SPELLED_LINALG = """
 cholesky(x, /, *, upper=False): lin.cholesky(x, upper=upper)
 cross(x1, x2, /, *, axis=-1): lin.cross(*joined(x1, x2), dim=axis)

@@ -31,7 +31,7 @@ def shallow(x: Tensor) -> Tensor:
     twin = twin_on(x, x.storage, x.op)
     if isinstance(x, Var):
         twin._grad = x._grad
-    else:  # what is written into one of them, both show
+    else:  # both share the memory, so a write into one is visible in the other
         twin.base = x if x.base is None else x.base
     return twin
 
@@ -102,7 +102,7 @@ def twin_on(x: Tensor, storage: Storage, op: BackpropOp | None) -> Any:
     if isinstance(x, Var):
         twin.name = x.name
         storage.tracked = True
-    elif hasattr(x, "_grad"):  # a Var that was frozen: a module lists it among its parameters
+    elif hasattr(x, "_grad"):  # a frozen Var: a module lists it among its parameters
         twin._grad = None
         twin.name = getattr(x, "name", None)
     return twin

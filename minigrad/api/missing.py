@@ -12,7 +12,7 @@ from typing import Any, Final, NoReturn
 from minigrad.declare.names import namespaces
 from minigrad.runtime.tensor import Tensor
 
-# Methods of PyTorch 2.13 and what scripts take from older releases and from NumPy.
+# Methods of PyTorch 2.13, and names from older releases and from NumPy that scripts use.
 OTHERS: Final = (
     "angle as_subclass astype ccol_indices cdouble cfloat chalf coalesce col_indices crow_indices dense_dim dequantize "
     "eig geqrf igamma igammac imag indices int_repr is_coalesced istft lstsq lu map2_ masked_scatter_ matrix_exp "

@@ -104,7 +104,7 @@ def hold(node: BackpropOp, make: Callable[[Tensor], Holder]) -> None:
     """Replace the saved values of a node by holders."""
     if node.saved:
         node.saved = tuple([make(x) for x in node.saved])
-        if node.__class__ is BackpropOp:  # the pull of other nodes reads holders itself
+        if node.__class__ is BackpropOp:  # other nodes have a `pull` that reads holders
             node.__class__ = HeldNode
 
 
@@ -123,7 +123,7 @@ class Packed(Holder):
         before = getrefcount(storage.buffer)
         with no_grad():
             self.packed = hooks.pack(x.detach())
-        # A NumPy array on the memory would reveal a write, but would not keep the count of writes alive.
+        # A NumPy array on the same memory shows a write, but does not keep the count of writes alive.
         self.shown = storage if getrefcount(storage.buffer) != before else None
         if x.storage.version != self.version:
             raise GradientError(

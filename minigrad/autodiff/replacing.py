@@ -42,7 +42,7 @@ class ReplacingTransform(Transform):
             )
         self.replace(x, y)
         x.layout = self.layout_of(x)
-        x.id = next(ids)  # a new id, by which those that have saved x detect the write
+        x.id = next(ids)  # with a new id, nodes that saved x detect the write
 
     def replace(self, x: Any, y: Tensor) -> None:
         """Give x the inner value of y, or y itself where it is a constant here."""

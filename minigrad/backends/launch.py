@@ -227,9 +227,9 @@ class Calls:
         return launch.fast
 
 
-Loop = Launch | Executable | Callable[..., Any]  # as a backend may serve a request
-NO_STEPS = Launch(0)  # the launch of a loop without elements, whatever its buffers
-NO_POSITIONS = Launch(0, always_fails=True)  # where there are indices and the indexed dim has no position
+Loop = Launch | Executable | Callable[..., Any]  # the results that a backend's method may return for a request
+NO_STEPS = Launch(0)  # the launch of a loop without elements, for any buffers
+NO_POSITIONS = Launch(0, always_fails=True)  # for indices into a dim of length 0
 
 
 def as_launch(made: Any, arguments: int, name: str) -> Launch:
@@ -262,14 +262,14 @@ def written(launch: Launch) -> Callable[..., Any]:
     if not launch.steps:
         return lambda *buffers: False
     kernel, numbers = launch.fast
-    if kernel is not None and launch.arguments == 2:  # without the 10 us of a text
+    if kernel is not None and launch.arguments == 2:  # this saves the 10 us of generating a function
         return lambda a, out: kernel(a, out, numbers)
     if kernel is not None and launch.arguments == 3:
         return lambda a, b, out: kernel(a, b, out, numbers)
     names = {k: f"b{k}" for k in range(launch.arguments)}
     bound: dict[str, Any] = {}
     for slot, memory in enumerate(launch.temporaries, launch.arguments):
-        # Of scratch not the buffer itself is held: an allocator keeps only what nobody else refers to.
+        # For temporaries the buffer itself is not stored: an allocator caches only buffers without other references.
         names[slot] = f"c{slot}" if isinstance(memory, Constant) else f"s{slot}.buffer"
         if isinstance(memory, Constant):
             bound[names[slot]] = memory.storage.buffer

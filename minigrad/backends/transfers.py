@@ -22,7 +22,7 @@ from minigrad.errors import DeviceError
 class Transfers:
     """The part of a backend that copies to and from other devices and libraries."""
 
-    from_host: Any  # of the backend
+    from_host: Any  # the backend's function that copies from the host
     to_host: Any
 
     def constant(self, values: NDArray[Any], dtype: DType, device: Device) -> Storage:

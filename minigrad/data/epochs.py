@@ -35,7 +35,7 @@ class Epoch(Iterator[Any]):
         self.indices, self.key, self.progress = indices, key, progress
         self.finish: Callable[[Any], Any] | None = finish
         self.length = length
-        self.number = 0  # of the batch that is asked for next
+        self.number = 0  # the number of the next requested batch
 
     def skip(self, count: int) -> None:
         """Leave batches out that were returned before a program was stopped."""

@@ -22,8 +22,8 @@ from minigrad.runtime.data import host_array
 from minigrad.runtime.tensor import Tensor
 
 ALIGNMENT: Final = 64  # bytes, a cache line
-LARGE: Final = 1 << 12  # bytes of an array that processes share
-SEGMENTS: Final = hasattr(os, "memfd_create")  # Linux; on other systems batches go through pipes
+LARGE: Final = 1 << 12  # smallest array in bytes that processes share
+SEGMENTS: Final = hasattr(os, "memfd_create")  # available on Linux; on other systems batches pass through pipes
 
 
 def new_file(size: int) -> int:

@@ -43,7 +43,7 @@ class PlainRun:
             if not x.is_variable:
                 x.base = INPUT
         self.targets: dict[int, Any] = {node_of(x).id: node_of(x) for x in self.placeholders}
-        self.begin = next(ids)  # what the function records is younger than the placeholders
+        self.begin = next(ids)  # nodes that the function records have larger ids than the placeholders
 
     def __enter__(self) -> PlainRun:
         mode.enabled = True

@@ -15,7 +15,7 @@ from minigrad.kernels.pasting import Expand, expression_macro, first_arguments, 
 from minigrad.kernels.specialize import neutral_text
 from minigrad.kernels.target import Target
 
-# How two numbers are joined, and the neutral element.
+# How two values are combined, and the neutral element.
 JOINS = {"sum": ("{0} + {1}", "zero"), "max": ("({1} if {1} > {0} else {0})", "lowest")}
 
 

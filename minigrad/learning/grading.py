@@ -45,7 +45,7 @@ MODULES = {
     "A4": "from_jax",
 }
 NOT_THEIRS: tuple[Path, ...] = (Path(__file__).parent, Path(minigrad.__file__).parent, Path(np.__file__).parent)
-_given: dict[str, int] = {}  # how many hints were asked for, by exercise
+_given: dict[str, int] = {}  # number of hints that were requested, by exercise
 
 
 class Wrong(Exception):

@@ -249,7 +249,7 @@ def multiply_adds(name: str, operands: Sequence[Any], result: Any) -> int:
             return int(result.numel() * operands[1].shape[-1])
         case "conv":
             return int(result.numel() * prod(operands[1].shape[1:]))
-        case "conv_input":  # a transposed convolution
+        case "conv_input":  # the request of a transposed convolution
             return int(operands[0].numel() * prod(operands[1].shape[1:]))
         case "attention" | "attention_kept":
             query, key, value = operands[:3]

@@ -237,7 +237,7 @@ def update_bn(loader: Iterable[Any], model: Any, device: Any = None) -> None:
     momenta, training = [each.momentum for each in norms], model.training
     for each in norms:
         each.reset_running_stats()
-        each.momentum = None  # the mean of all batches
+        each.momentum = None  # None means the mean of all batches
     model.train()
     with no_grad():
         for batch in loader:

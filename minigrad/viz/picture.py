@@ -86,7 +86,7 @@ def save_page(path: str | Path, title: str, body: str, endings: str = ".html") -
         f'<meta name="viewport" content="width=device-width,initial-scale=1"></head>'
         f'<body class="mg mg-page">{body}</body></html>\n'
     )
-    # A name may hold half of a surrogate pair, which has no encoding.
+    # A name may contain half of a surrogate pair, which cannot be encoded.
     target.write_text(FORBIDDEN.sub("\ufffd", page), encoding="utf-8")
     return target
 

@@ -102,7 +102,7 @@ class Steps:
 
     def item(self, frame: Frame) -> str:
         """Return one frame as an item of the list."""
-        to = {share.to for share in frame.shares}  # constants get nothing
+        to = {share.to for share in frame.shares}  # constants receive no gradient
         into = [k for k, edge in enumerate(self.graph.edges) if edge.target == frame.node and edge.source in to]
         edges = " ".join(map(str, into))
         bound = ", ".join(f"{escape(name)} is {escape(what)}" for name, what in frame.operands)

@@ -71,7 +71,7 @@ class Indexing(Family):
         walked = walked_by(index, out, src, dim)
         if walked[0] and inner(walked[1])[0] == 1:
             return self._columns(self._copied(out, a, index, src), dim, walked, join)
-        # Each line runs along the indexed dim on its own, which is nearer in memory.
+        # Each line runs along the indexed dim separately, so its accesses are closer in memory.
         whole = without(out.layout, out.shape, dim).shape == without(index.layout, index.shape, dim).shape
         if whole and a.dtype == out.dtype:
             return self._lines(Steps(self, (out,), (a, index, src)), dim, join, fresh=True)

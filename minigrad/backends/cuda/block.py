@@ -67,7 +67,7 @@ class Block:
         launch = words.launch
         self.lanes = [Lane(at, Access(launch, number, 0, k // 32, 0, k)) for k, at in enumerate(positions(size))]
         self.shared: dict[Any, Cells] = {}
-        self.copies: dict[int, list[list[Any]]] = {}  # asynchronous ones of each thread, in groups
+        self.copies: dict[int, list[list[Any]]] = {}  # the asynchronous copies of each thread, in groups
         self.current = self.lanes[0]
 
     def shared_array(self, site: Any, shape: Any, dtype: np.dtype[Any]) -> Cells:

@@ -23,7 +23,7 @@ from minigrad.errors import StorageError
 from minigrad.kernels.store import file_of
 
 Size = tuple[int, int, int]
-THREADS = 256  # of a block, where nothing else is said
+THREADS = 256  # threads per block by default
 
 
 @dataclass(frozen=True)

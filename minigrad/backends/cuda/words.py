@@ -22,7 +22,7 @@ from minigrad.errors import KernelError
 from minigrad.kernels import half
 from minigrad.kernels.cuda.target import LIBDEVICE
 
-SHARED_LIMIT = 48 << 10  # bytes that a block may have without asking for more
+SHARED_LIMIT = 48 << 10  # bytes of shared memory that a block may use by default
 ALL_LANES = 0xFFFFFFFF
 
 

@@ -18,7 +18,7 @@ from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor, describe
 
 EXTRA = "_extra_state"
-SHOWN = 8  # keys of one kind in an error
+SHOWN = 8  # largest number of keys of one kind in an error message
 
 
 class State(OrderedDict[str, Any]):

@@ -130,7 +130,7 @@ class _SpectralNorm(Module):
         matrix = self._matrix(weight)
         if self.training:
             self._iterate(matrix.detach(), self.n_power_iterations)
-        # The next call moves the vectors in place, and backward needs those of this one.
+        # The next call changes the vectors in place, but the backward pass needs the vectors of this call.
         u, v = self.__dict__["_u"].clone(), self.__dict__["_v"].clone()
         result: Tensor = weight / u.dot(matrix @ v)
         return result

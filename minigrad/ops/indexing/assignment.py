@@ -38,7 +38,7 @@ from minigrad.runtime.writing import check_writable
 
 CAST = cast.op  # type: ignore[attr-defined]
 CLONE: Op = clone.op  # type: ignore[attr-defined]
-COMMON = 1000.0  # numbers below it every float dtype holds, and they come again and again
+COMMON = 1000.0  # every float dtype can represent integers below this, and they occur often
 COPY_IN: Op = index_copy.op  # type: ignore[attr-defined]
 
 
@@ -75,7 +75,7 @@ def put_at(y: Tensor, gathers: Gathers, value: Any, x: Tensor) -> None:
     if shape == y.shape or numel(shape) == 0 or y.layout.reshape(shape) is not None:
         part = y if shape == y.shape else as_view(y, shape=shape)
         write(COPY_IN, (part, positions, source), {"dim": dim}, part)
-    else:  # the strides do not show these dims as one
+    else:  # the strides do not permit these dims to be merged
         whole = index_copy(reshape(y, shape), dim, positions, source)
         write(CLONE, (reshape(whole, y.shape),), {}, y)
 
@@ -106,7 +106,7 @@ def fill_where(y: Tensor, dim: int, mask: Tensor, value: Any, x: Tensor) -> None
     """Write value, of one element, into y's memory where a mask holds."""
     check_writable("index", x, tensors_of("index", value))
     check_writable("index", y)
-    # One element fits however many are chosen, so they are not counted, which would read the mask.
+    # One element fits any number of positions, so the mask need not be read to count them.
     expect_fit(y, "index", x, value, (*y.shape[:dim], mask.numel(), *y.shape[dim + mask.ndim :]))
     fill_masked(y, dim, mask, as_source(value, x))
 

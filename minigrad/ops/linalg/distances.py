@@ -28,8 +28,8 @@ from minigrad.ops.shape.joining import cat
 from minigrad.ops.shape.views import narrow, reshape
 from minigrad.runtime.tensor import Tensor, describe
 
-BLOCK = 256  # rows of pdist that take one product
-MANY = 25  # rows above which PyTorch, too, takes products for distances
+BLOCK = 256  # rows per product in pdist
+MANY = 25  # number of rows above which PyTorch also computes distances by products
 MODES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
 
 
@@ -70,7 +70,8 @@ def pdist(input: Tensor, p: Scalar = 2.0) -> Tensor:
         raise ShapeError(f"pdist: expected a matrix of floats and p >= 0, got {describe(input)} and {p}", op="pdist")
     n = input.shape[0]
     if p == 2 and n > MANY and input.dtype.itemsize < 8:
-        parts, later = [], []  # a block of rows meets itself and the rows behind it; half of that matrix is not made
+        # A block of rows is compared with itself and the later rows, so half of the matrix is not computed.
+        parts, later = [], []
         for start in range(0, n, BLOCK):
             rows, rest = min(BLOCK, n - start), n - start
             parts.append(reshape(by_products(narrow(input, 0, start, rows), narrow(input, 0, start, rest)), (-1,)))
@@ -87,7 +88,7 @@ def distance_of(a, b, product):
     Gradient: 0 where the vectors are equal up to rounding.
     """
     square = a + b - 2 * product
-    # 2**-50 of the squares is four times the relative rounding of their sum in float64.
+    # 2**-50 times the squares is four times the rounding error of their sum in float64.
     return 0 if square <= 8.881784197001252e-16 * (a + b) else math.sqrt(square)
 
 

@@ -25,7 +25,7 @@ from minigrad.ops.reduction.sums import amax, amin, present, restore, sum, wide
 from minigrad.runtime.into import copy_result
 from minigrad.runtime.tensor import Tensor, describe
 
-# Norms of matrices that are made of singular values; `ops/linalg` enters them.
+# Matrix norms that are computed from singular values; `ops/linalg` adds them.
 OF_MATRICES: dict[str, Callable[[Tensor, Any, bool], Tensor]] = {}
 
 

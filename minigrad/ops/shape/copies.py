@@ -35,7 +35,7 @@ def copying(view: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
 
 COPIES = {f"{view.__name__}_copy": copying(view) for view in VIEWS}
-globals().update(COPIES)  # where pickle looks for them
+globals().update(COPIES)  # pickle finds the functions here
 
 
 # ---- those whose parameters are not the view's ----------------------------------------------------------------------
