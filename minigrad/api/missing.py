@@ -1,7 +1,7 @@
-"""Attributes that tensors do not have, although a function of minigrad or a method of PyTorch suggests them.
+"""Attributes that tensors do not have, although a function of `mg` or a method in PyTorch has their name.
 
-Each has a place in the class of its own, which raises AttributeError with advice.  A `__getattr__` would make every
-other attribute slower: a call `x * x` by a fifth.  The file is imported when all methods are there.
+Each one is a descriptor of the class, which raises AttributeError with advice.  A `__getattr__` would make every other
+attribute slower, and a call `x * x` by a fifth.  The file is imported after all methods have been attached.
 """
 
 from __future__ import annotations
