@@ -157,7 +157,7 @@ class autocast:
         casting.resume(self.begun.pop())
 
     def __call__(self, function: F) -> F:
-        """Return a function each call of which is in a block of its own."""
+        """Return a function each call of which is in a separate block."""
         return decorated(function, lambda: autocast(self.device, self.fast_dtype, self.enabled, self.cache_enabled))
 
 

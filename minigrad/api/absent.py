@@ -100,13 +100,13 @@ def missing_attribute(kind: type, name: str) -> NoReturn:
 
 
 def replaced(name: str) -> str:
-    """Return what replaces a name of another library, or ""."""
+    """Return the replacement of a name of another library, or ""."""
     family = (advice for pattern, advice in FAMILIES.items() if re.search(pattern, name))
     return INSTEAD.get(name) or next(family, "")
 
 
 def elsewhere(module: str, name: str) -> str:
-    """Return where else in minigrad the name is, or ""."""
+    """Return the namespace of minigrad that has the name, as advice, or ""."""
     for space in SPACES:
         path = f"minigrad.{space}".rstrip(".")
         if path != module and name in getattr(importlib.import_module(path), "__all__", ()):
@@ -116,7 +116,7 @@ def elsewhere(module: str, name: str) -> str:
 
 
 def nearest(name: str, names: Iterable[str]) -> str:
-    """Return the names that are spelled nearly so as a question, or ""."""
+    """Return names with a similar spelling, as a question, or ""."""
     close = difflib.get_close_matches(name, list(names), n=3, cutoff=0.78)
     return f"did you mean {' or '.join(map(repr, close))}?" if close else ""
 

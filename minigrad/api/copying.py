@@ -1,4 +1,4 @@
-"""copy, deepcopy and pickle of tensors and Vars: other objects, the last two with memory of their own.
+"""copy, deepcopy and pickle of tensors and Vars: other objects, the last two with separate memory.
 
 Tensors that share memory share it after deepcopy and pickle as well.  A pickle is written in one pass, so a tensor
 whose memory another tensor shows is written with the whole of it, as in PyTorch; any other with its own elements alone.

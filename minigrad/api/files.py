@@ -87,7 +87,7 @@ def load(f: Any, map_location: Any = None, *, weights_only: bool | None = None, 
     Returns
     -------
     Any
-        The tree that was saved.  Its tensors have no gradient and memory of their own.
+        The tree that was saved.  Its tensors have no gradient and use separate memory.
 
     Raises
     ------

@@ -1,7 +1,7 @@
-"""Functions with a derivative of their own: `mg.Function`, as `torch.autograd.Function`.
+"""Functions with a custom derivative: `mg.Function`, as `torch.autograd.Function`.
 
 A subclass defines the computation (`forward`) and the derivative rule (`backward`); `apply` calls it.  Each call
-(`calling.py`) is an op of its own, whose rules run the user's code (`user_op.py`), so the engine, hooks, checkpoints
+(`calling.py`) is a separate op, whose rules run the user's code (`user_op.py`), so the engine, hooks, checkpoints
 and transforms treat it as any other.
 """
 

@@ -1,6 +1,6 @@
 """Writes into values of transforms: the result of the functional op replaces the inner value.
 
-A value of a transform has no memory of its own.  A write into one is the functional call, and its result replaces the
+A value of a transform has no memory.  A write into one is the functional call, and its result replaces the
 inner value; derivatives and batches follow from that call.  That equals a write as long as nothing else sees the
 memory, or has saved it for a rule, which the reference counts reveal.  A write into a value that is shared raises an
 error: write into a clone() of it.

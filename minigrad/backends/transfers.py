@@ -1,6 +1,6 @@
 """Transfers between the memory of a device, that of the host and other libraries.
 
-The defaults are for memory of the host, where nothing has to be done; a device with memory of its own overrides them.
+The defaults are for memory of the host, where nothing has to be done; a device with separate memory overrides them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Where does a computation lose its digits?  Each of its values is compared with the same value in float64.
 
-A function is run in float64 first, and then in other dtypes, op by op, by transforms of their own.  A value of such a
+A function is run in float64 first, and then in other dtypes, op by op, by special transforms.  A value of such a
 run has two errors.  Its distance from the value of the first run is the total error so far.  Its distance from the same
 op in float64 on the same rounded operands is the error that this op added.  If the first is large and the second is
 small, the op has amplified errors of its operands: a difference of nearly equal numbers is exact, but it consists

@@ -80,7 +80,7 @@ class PlainRun:
             resume(casts)
 
     def arrived(self, table: dict[int, Tensor], create: bool) -> list[Tensor | None]:
-        """Return the gradients that arrived at the placeholders, each in memory of its own."""
+        """Return the gradients that arrived at the placeholders, each in separate memory."""
         keys = [node_of(x).id for x in self.placeholders]
         pairs = [(key, table.pop(key)) for key in keys if key in table]
         if not any(isinstance(g, Tracer) for _, g in pairs):

@@ -103,7 +103,7 @@ def checked(scalar: ScalarFn) -> ScalarFn:
 
 
 def parse_later(function: FunctionType) -> ScalarFn:
-    """One of our own scalar functions, whose text is read at its first use."""
+    """A scalar function of this package, whose text is read at its first use."""
 
     def fill(scalar: ScalarFn) -> None:
         made = parse(function)

@@ -56,9 +56,9 @@ class Wrong(Exception):
 class Exercise:
     """One exercise.
 
-    title: the task in a few words.  hints: three hints, from a first idea to nearly the whole answer.  grade: a function
-    that raises Wrong for a wrong answer.  reference: a right answer, with which the grader compares.  fills: whether the
-    answer may write into the tensors that it receives; other answers must not, and none may write into arrays.
+    title: the task in a few words.  hints: three hints, from a first idea to nearly the whole answer.  grade: raises
+    Wrong for a wrong answer.  reference: a right answer, with which the grader compares.  fills: whether the answer may
+    write into the tensors that it receives; other answers must not, and none may write into arrays.
     """
 
     title: str

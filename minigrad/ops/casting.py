@@ -48,7 +48,7 @@ def cast(backend, out, input: Tensor, dtype):
     dtype=same_dtype, shape=same_shape, vjp=(lambda g: g,), linear=True, batch="elementwise", method=True, out=False
 )
 def clone(backend, out, input: Tensor, *, memory_format: Format = None):
-    """Return a row-major copy in storage of its own.  Gradient: g."""
+    """Return a row-major copy in a separate storage.  Gradient: g."""
     return backend.prepare(Copy(), out, input)
 
 

@@ -21,7 +21,7 @@ _numbers = itertools.count()
 
 
 class Walks:
-    """hooked: some node has had hooks of its own."""
+    """hooked: whether some node has had hooks."""
 
     hooked = False
 

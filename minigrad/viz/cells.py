@@ -90,7 +90,7 @@ def statistics(numbers: NDArray[np.float64]) -> Statistics:
 
 
 def matrices_of(numbers: NDArray[np.float64], write: Callable[[float], str]) -> tuple[list[Matrix], list[str]]:
-    """Return the matrices with at most CELLS cells, and notes on elements that have no cell of their own.
+    """Return the matrices with at most CELLS cells, and notes on elements without a cell.
 
     write: returns the letters of a value.
     """

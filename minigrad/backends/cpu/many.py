@@ -1,4 +1,4 @@
-"""Many tensors in one launch on the CPU: rows whose tensors are runs share a kernel, others have loops of their own.
+"""Many tensors in one launch on the CPU: rows whose tensors are runs share a kernel, others have separate loops.
 
 The loop is in `kernels/cpu/many.py`.  One kernel serves any number of rows of the same dtypes.
 """

@@ -3,7 +3,7 @@
 The loops are in `kernels/cpu/matmul.py`, the register tile in `kernels/cpu/tile.py`, decisions by shape in
 `product.py`.  A product runs in the dtype of the registers and reads operands in place if the tile can.  Other operands
 are copied first: float16, bfloat16, bool and other dtypes are cast, a right operand without dense rows is packed.  One
-row or one column has a kernel of its own, and a batch whose right operand does not change is one tall matrix.
+row or one column has a separate kernel, and a batch whose right operand does not change is one tall matrix.
 """
 
 from __future__ import annotations

@@ -129,7 +129,7 @@ def numbers_of(
 
 
 def is_narrow(values: Mapping[str, int]) -> bool:
-    """Whether all outputs of a plane are made at once, since its rows are too short for loops of their own.
+    """Whether all outputs of a plane are made at once, since its rows are too short for separate loops.
 
     With padding that would read memory outside of the image.
     """
@@ -144,7 +144,7 @@ def is_narrow(values: Mapping[str, int]) -> bool:
 def tables_of(
     outputs: Ints, image: Ints, window: Ints, stride: Ints, padding: Ints, dilation: Ints
 ) -> NDArray[np.int64]:
-    """Return what the docstring of `maxima.py` describes, for three dims."""
+    """Return the tables that the docstring of `maxima.py` describes, for three dims."""
     missing = 3 - len(window)
     dims = [(1, 1, 1, 1, 0, 1)] * missing
     dims += zip(outputs[2:], image[2:], window, stride, padding, dilation, strict=True)

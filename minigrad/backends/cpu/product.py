@@ -70,7 +70,7 @@ def is_packed(p: Problem, dtype: DType) -> bool:
 
 
 def is_cut(p: Problem) -> bool:
-    """Whether pieces of the inner dim may be tasks of their own: the result is small."""
+    """Whether pieces of the inner dim may be separate tasks: the result is small."""
     return p.m * p.n * p.batches <= 1 << 16
 
 

@@ -171,7 +171,7 @@ class Members:
             self.__dict__[kind] = dict(self.__dict__[kind])
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """Return a copy with memory of its own; its parameters have no gradients, as those of PyTorch."""
+        """Return a copy with separate memory; its parameters have no gradients, as those of PyTorch."""
         reduced: Any = self.__reduce_ex__(4)
         make, arguments, state = reduced[:3]
         twin: Self = make(*arguments)

@@ -48,7 +48,7 @@ def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
     name : str, default "weight"
         Name of the weight.
     dim : int, optional
-        Dim along which each slice has a length of its own; None for one length.
+        Dim along which each slice has a separate length; None for one length.
 
     Returns
     -------

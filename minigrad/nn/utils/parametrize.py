@@ -1,7 +1,7 @@
 """Parametrizations: a parameter is computed from others at each use.
 
 `register_parametrization(module, "weight", f)` moves the parameter to `module.parametrizations.weight.original` and
-makes `module.weight` the result of `f`.  The module gets a class of its own with a property for the name.
+makes `module.weight` the result of `f`.  The module gets a new class with a property for the name.
 """
 
 from __future__ import annotations

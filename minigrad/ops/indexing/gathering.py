@@ -105,7 +105,7 @@ def _add_shape(op: Op, x: Spec, index: Spec, src: Spec, *, dim: int) -> tuple[in
 
 
 def zeros_of(shape: tuple[int, ...], like: Tensor) -> Tensor:
-    """Zeros to add to, in the dtype of a tensor and without memory of their own."""
+    """Return zeros to add to, with the dtype of a tensor; all elements share the memory of one."""
     return expand(number(0.0, like.dtype, like.device), shape=shape)
 
 

@@ -1,6 +1,6 @@
 """Norms of vectors over any set of dims, in the order that PyTorch's `norm` calls p.
 
-The orders 2, 1 and 0 are reductions of their own, the others are made of other ops; at zeros and ties they have
+The orders 2, 1 and 0 are separate reductions, the others are made of other ops; at zeros and ties they have
 PyTorch's gradients.
 """
 

@@ -188,7 +188,7 @@ class WithFunctions(LRScheduler):
 
 
 def attributes_of(function: Any) -> dict[str, Any] | None:
-    """Return what of a callable can be saved: the attributes of an object, None of a plain function."""
+    """Return the part of a callable that can be saved: the attributes of an object, None for a plain function."""
     return None if isinstance(function, types.FunctionType) else dict(function.__dict__)
 
 
