@@ -765,7 +765,7 @@ def kernel(*, dtype: Any, shape: Any, vjp: Any = ..., linear: Any = ..., jvp: An
     """Declare an op with a kernel family of its own."""
 
 def kron(input: Tensor, other: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the Kronecker product: each element of input times all of other, as a block in its place."""
+    """Return the Kronecker product: each element of input times all of other, as a block at its position."""
 
 def kthvalue(input: Tensor, k: builtins.int, dim: builtins.int = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
     """Return the k-th smallest element along `dim`, k from 1 on: (values, indices); nan is the greatest."""

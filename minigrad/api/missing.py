@@ -43,7 +43,7 @@ def own_attributes(x: Tensor) -> list[str]:
 
 
 def attach() -> None:
-    """Give Tensor a place for each name that it does not have."""
+    """Give Tensor a descriptor for each name that it does not have."""
     for name in {*OTHERS, *[name for names in namespaces.values() for name in names]}:
         if not hasattr(Tensor, name):
             setattr(Tensor, name, Missing(name))

@@ -117,7 +117,7 @@ class Launch:
     arguments: how many buffers a call receives, operands and then results.  temporaries: the slots after these.
     flags: index checks between or after the steps.  always_fails: whether every call has an index out of range.
     limits: the index that a failed check is about, where the op names one.
-    parts: the requests that were asked for, in their order.
+    parts: the requests that it serves, in order.
     call: the one function that runs the launch, on the buffers, written at its first use.  Where an index was out of
     range it raises IndexOutOfRange, or is true if the launch has no limits.
     """
@@ -149,7 +149,7 @@ class Launch:
 
     @property
     def requests(self) -> tuple[Any, ...]:
-        """The requests that were asked for."""
+        """Return the requests that the launch serves."""
         return tuple([part.request for part in self.parts])
 
     @property

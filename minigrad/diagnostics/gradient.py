@@ -159,7 +159,7 @@ def cuts(x: Tensor, y: Tensor) -> Iterator[str]:
 
 
 def exits(x: Tensor) -> Iterator[str]:
-    """Iterate over the places where elements of x, or of results computed from it, were taken as numbers."""
+    """Yield a sentence on the calls in which values of x, or of results computed from it, became Python numbers."""
     entry = entry_of(x)
     names = [] if entry is None else list(entry.left)[-MOST:]
     if names:

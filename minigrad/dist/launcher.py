@@ -65,7 +65,7 @@ def forward_lines(job: subprocess.Popen[str], report: list[str]) -> None:
 
 
 def mpiexec() -> str | None:
-    """Return the path of mpiexec: beside this Python, or on the search path."""
+    """Return the path of mpiexec: next to this Python, or on the search path."""
     own = Path(sys.executable).parent / "mpiexec"
     return str(own) if own.is_file() else shutil.which("mpiexec")
 

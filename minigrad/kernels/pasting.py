@@ -1,8 +1,8 @@
 """Pasting: a template's own source, with its free names expanded.
 
-`F` becomes the op's scalar function, `LOAD_K` and `STORE` the conversions of each dtype, `N.name` a number's place.
+`F` becomes the op's scalar function, `LOAD_K` and `STORE` the conversions of each dtype, `N.name` a number's position.
 A line that mentions `_K` is written once per operand, one that mentions `_R` once per result, one that mentions `_S`
-once per accumulator of a reduction; `walk` stands for the loop that takes a place apart.  A word may stand for the
+once per accumulator of a reduction; `walk` stands for the loop that takes a position apart.  A word may stand for the
 bodies of other templates, a list of `Part`.  Lines without any of these stay as they were written, so the file that
 runs is one that a learner can read.
 `blocks.py` chooses and unrolls blocks, `specialize.py` makes whole modules.
@@ -87,7 +87,7 @@ def simplified(node: ast.BinOp) -> ast.expr:
 
 class Part(NamedTuple):
     """A template whose body is pasted in place of a word, where the words around it hold too.  macros, constants: words
-    of its own.  operands: the places of its operands, if these are not all."""
+    of its own.  operands: the positions of its operands, if these are not all."""
 
     template: Callable[..., Any]
     macros: Named = {}

@@ -182,7 +182,7 @@ def manual_seed(seed: int) -> Generator:
     namespace=(),
 )
 def draw(backend, out, state, limits, *, kind, shape: Shape, dtype):
-    """Return random numbers of a stream, from the place on that `state` says: see `Random` in core/requests.py."""
+    """Return random numbers of a stream, from the position that `state` specifies: see `Random` in core/requests.py."""
     return backend.prepare(Random(kind), out, state, limits)
 
 

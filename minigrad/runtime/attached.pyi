@@ -1253,7 +1253,7 @@ class Attached:
         """Return the number of bytes of an element."""
 
     def kron(self, other: Tensor, *, out: Tensor | None = ...) -> Tensor:
-        """Return the Kronecker product: each element of input times all of other, as a block in its place."""
+        """Return the Kronecker product: each element of input times all of other, as a block at its position."""
 
     def kthvalue(self, k: builtins.int, dim: builtins.int = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
         """Return the k-th smallest element along `dim`, k from 1 on: (values, indices); nan is the greatest."""

@@ -161,8 +161,8 @@ class Indexing(Family):
 
 
 def walked_by(index: Spec, out: Spec, src: Spec, dim: int) -> Walk:
-    """How out, src and index are walked beside the indexed dim: a scatter may name fewer places than out and src
-    have, so by the shape of the index."""
+    """Return the loops over the other dims of out, src and index.  They use the shape of the index, because a scatter
+    may name fewer positions than out and src have."""
     return walk([without(x.layout, index.shape, dim) for x in (out, src, index)])
 
 

@@ -65,7 +65,7 @@ def plan_mapped(
 
 
 def plan_tiny(outs: Sequence[Layout], operands: Sequence[Layout], dims: Sequence[int]) -> MappedPlan:
-    """The places of all outputs and elements, one by one."""
+    """The positions of all outputs and elements, one by one."""
     a = operands[0]
     kept = [d for d in range(a.ndim) if d not in dims]
     shapes = tuple(a.shape[d] for d in kept), tuple(a.shape[d] for d in dims)

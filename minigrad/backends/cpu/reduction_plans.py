@@ -92,7 +92,7 @@ def plan_search(out: Layout, a: Layout, dim: int) -> tuple[ReductionPlan, list[i
 
 
 def plan_tiny(out: Layout, a: Layout, dims: Sequence[int]) -> ReductionPlan:
-    """The places of all outputs and elements, one by one."""
+    """The positions of all outputs and elements, one by one."""
     kept = [d for d in range(a.ndim) if d not in dims]
     first = Layout.make(tuple(a.shape[d] for d in kept), tuple(a.strides[d] for d in kept), a.offset)
     reducer = Layout.make(tuple(a.shape[d] for d in dims), tuple(a.strides[d] for d in dims))

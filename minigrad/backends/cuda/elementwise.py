@@ -127,7 +127,7 @@ def write_nest(
 
 
 def word_macro(long: bool) -> Expand:
-    """The type of places."""
+    """The type of positions."""
     return expression_macro("np.int64({})" if long else "np.uint32({})")
 
 

@@ -29,7 +29,7 @@ ROWS_OF_GRID = 65535  # blocks along y
 class LoopPlan:
     """kind: "dense", "rows", "tiles" or "nest"; steps: the inner step of each operand in the first two.
 
-    width: elements that a thread takes at once.  rank: dims that are taken apart.  long: places need 64 bits.
+    width: elements that a thread takes at once.  rank: dims that are taken apart.  long: positions need 64 bits.
     units: threads with work along x.  block: its threads.  high: blocks along y.
     """
 
@@ -75,7 +75,7 @@ def plan_nest(outs: Sequence[Layout], operands: Sequence[Layout]) -> LoopPlan:
 
 
 def is_long(layouts: Sequence[Layout]) -> bool:
-    """Whether places need 64 bits."""
+    """Whether positions need 64 bits."""
     return layouts[0].numel >= COUNT_32 or any(layout.span()[1] >= OFFSET_32 for layout in layouts)
 
 

@@ -116,7 +116,7 @@ class Memory(Backend):
     # ---- other libraries
 
     def capsule(self, storage: Storage, layout: Layout, *, stream: Any, versioned: bool, readonly: bool) -> Any:
-        """stream: DLPack's number of the consumer's stream; None is the legacy default one, -1 asks for no order."""
+        """stream: DLPack's number of the consumer's stream; None is the legacy default one, -1 requests no order."""
         if stream == 0:
             raise StorageError("dlpack: stream=0 may mean two streams; pass 1, the default one, or 2", op="dlpack")
         ours = self.runtime.stream

@@ -110,7 +110,7 @@ class Runtime(ABC):
     # ---- memory
 
     def allocate(self, size: int, dtype: np.dtype[Any]) -> DeviceBuffer:
-        """Uninitialised memory for so many elements; it is free again when nobody refers to it.
+        """Uninitialised memory for so many elements; it is freed when the last reference to it ends.
 
         Raises StorageError if there is none, after the cache was given back.
         """
@@ -191,7 +191,7 @@ class Runtime(ABC):
 
     @abstractmethod
     def timed(self, stream: RuntimeStream, timing: bool) -> RuntimeEvent:
-        """The place where the work of a stream ends now; with `timing`, it subtracts."""
+        """The position where the work of a stream ends now; with `timing`, it subtracts."""
 
     def is_done(self, stream: RuntimeStream) -> bool:
         """Whether the work of a stream so far has ended."""

@@ -24,7 +24,7 @@ class Way:
     """How the operands of a product are read.
 
     along: whether threads go along the inner dim.  copied: whether by asynchronous copies.  windows: whether the right
-    operand is an image.  long: whether its places need 64 bits.
+    operand is an image.  long: whether its positions need 64 bits.
     """
 
     tile: Tile

@@ -22,7 +22,7 @@ from minigrad.core.shape import window_counts
 def windows(
     outputs: Ints, image: Ints, window: Ints, stride: Ints, padding: Ints, dilation: Ints
 ) -> Iterator[list[int]]:
-    """For each output in row-major order, the row-major places in the image that its window covers."""
+    """For each output in row-major order, the row-major positions in the image that its window covers."""
     dims = range(len(window))
     for n, c, *position in product(*map(range, outputs)):
         along = []

@@ -37,7 +37,7 @@ class Loading(State):
 
 
 class IncompatibleKeys(NamedTuple):
-    """The result of `load_state_dict`: keys without a value, and values without a place in the module."""
+    """The result of `load_state_dict`: keys without a value, and values without a position in the module."""
 
     missing_keys: list[str]
     unexpected_keys: list[str]

@@ -1,8 +1,7 @@
-"""x[...] = value, and whatever else writes a value into a tensor that is there.
+"""x[...] = value, and the other functions that write a value into an existing tensor.
 
-A basic index is a view, which is written; at what index tensors name and masks choose `index_copy` puts the values, in
-place; where a mask is given one element for all that it chooses, `where` does.  A write into a tracked tensor, or of
-one, is recorded.
+For a basic index, the view is written.  For index tensors and masks, `index_copy` writes the values in place; for a mask
+and a single element, `where` does.  A write into a tracked tensor, or of a tracked value, is recorded.
 """
 
 from __future__ import annotations
@@ -82,7 +81,7 @@ def put_at(y: Tensor, gathers: Gathers, value: Any, x: Tensor) -> None:
 
 def located(y: Tensor, gathers: Gathers, value: Any, x: Tensor) -> tuple[Tensor, int, tuple[int, ...], Tensor, Tensor]:
     """(y, dim, shape, places, source): y with the indexed dims side by side, its shape with them as the dim `dim`, the
-    places there, and value as slices for them."""
+    positions there, and value as slices for them."""
     y, dim, count, positions = chosen_by(y, gathers)
     lead, rest, n = y.shape[:dim], y.shape[dim + count :], positions.numel()
     expect_fit(y, "index", x, value, (*lead, *positions.shape, *rest))

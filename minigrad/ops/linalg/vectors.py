@@ -99,7 +99,7 @@ def crossed(backend, out, a: Tensor, b: Tensor, *, dim):
 
 @composed()
 def kron(input: Tensor, other: Tensor) -> Tensor:
-    """Return the Kronecker product: each element of input times all of other, as a block in its place."""
+    """Return the Kronecker product: each element of input times all of other, as a block at its position."""
     n = max(input.ndim, other.ndim)
     first, second = ((1,) * (n - x.ndim) + x.shape for x in (input, other))
     a = reshape(input, tuple([m for size in first for m in (size, 1)]))

@@ -72,7 +72,7 @@ def diff_along(x: Tensor, dim: int) -> Tensor:
 def gradient(input: Tensor, *, spacing: Any = 1, dim: ViewDims = None, edge_order: Int = 1) -> Any:
     """Return the derivatives along each dim, one tensor each: central differences, of `edge_order` 1 or 2 at both ends.
 
-    spacing: how far neighbours are apart, a number for all or one for each dim, or a vector of places for each dim.
+    spacing: how far neighbours are apart, a number for all or one for each dim, or a vector of positions for each dim.
     """
     dims = normalize_dims(dim, input.ndim, "gradient", input)
     dims = tuple([d % input.ndim for d in dim]) if isinstance(dim, (tuple, list)) else dims
