@@ -112,11 +112,11 @@ if TYPE_CHECKING:
     from minigrad.jitting import jit
     from minigrad.viz.explain import explain
 
-# Modules and helpers that this file has, and no user needs.
+# Modules and helpers of this file, which are not public names.
 _HIDDEN = {name for name, value in globals().items() if isinstance(value, type(sys))} - {"rules", "requests"}
 _HIDDEN |= {"TYPE_CHECKING", "Any", "LATER"}
 
-# Names that are imported at their first use, and where from: few runs need them.
+# Names that are imported at their first use, each with its module, because few programs need them.
 LATER = {
     "Checkpoint": "api.checkpoints", "GradScaler": "amp", "Function": "autodiff.function",
     "array_api": "api.array_api", "autocast": "amp",
@@ -136,7 +136,7 @@ LATER = {
     ), "api.legacy"),
 }  # fmt: skip
 
-if "IPython" in sys.modules:  # a notebook, most likely: its errors are shown without the way through this package
+if "IPython" in sys.modules:  # most likely a notebook: tracebacks there leave out the frames of this package
     from minigrad.api import tracebacks as _tracebacks
 
     _tracebacks.install()
@@ -161,7 +161,7 @@ __version__ = "0.1.0"
 globals().update(_namespaces[_MG])
 _document_all(globals())
 _document_all(vars(Tensor))
-del globals()["dist"]  # the package of that name can be called as the function, `mg.dist(x, y)`
+del globals()["dist"]  # the package `dist` can be called like the function: `mg.dist(x, y)`
 
 _MODULES = ("amp", "array_api", "autograd", "backends", "cuda", "data", "dist", "distributed", "distributions", "func",
             "linalg", "nn", "optim", "random", "special", "testing", "utils", "viz")  # fmt: skip

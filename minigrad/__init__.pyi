@@ -322,7 +322,7 @@ def clip(input: Tensor, min: Any = ..., max: Any = ..., *, out: Tensor | None = 
     """Return min(max(input, min), max); either bound may be None, a number or a tensor."""
 
 def clone(input: Tensor, *, memory_format: Any = ...) -> Tensor:
-    """Return a row-major copy in storage of its own.  Gradient: g."""
+    """Return a row-major copy in a separate storage.  Gradient: g."""
 
 def column_stack(tensors: Sequence[Tensor], *, out: Tensor | None = ...) -> Tensor:
     """Join tensors along the second dim; a number or a vector counts as a column."""
@@ -435,7 +435,7 @@ def diagonal(input: Tensor, offset: builtins.int = ..., dim1: builtins.int = ...
     """Return the diagonal of two dims as the last dim.  Gradient: g on the diagonal of zeros."""
 
 def diagonal_copy(input: Tensor, offset: builtins.int = ..., dim1: builtins.int = ..., dim2: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Return a copy of the result of `diagonal`, in memory of its own."""
+    """Return a copy of the result of `diagonal`, in separate memory."""
 
 def diagonal_scatter(input: Tensor, src: Tensor, offset: builtins.int = ..., dim1: builtins.int = ..., dim2: builtins.int = ...) -> Tensor:
     """Return the tensor with src instead of `diagonal(input, offset, dim1, dim2)`; both are differentiated."""
@@ -510,7 +510,7 @@ def expand(input: Tensor, *shape: builtins.int | Sequence[builtins.int]) -> Tens
     """Return a view with dims of length 1 expanded and new first dims.  Gradient: g summed over the expanded dims."""
 
 def expand_copy(input: Tensor, size: builtins.int | Sequence[builtins.int], *, implicit: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
-    """Return a copy of the result of `expand`, in memory of its own. implicit: has no effect."""
+    """Return a copy of the result of `expand`, in separate memory. implicit: has no effect."""
 
 def explain(y: Tensor, limit: builtins.int = ...) -> None:
     """Print how y was computed: its memory, then each recorded op from the first to the last."""
@@ -765,7 +765,7 @@ def kernel(*, dtype: Any, shape: Any, vjp: Any = ..., linear: Any = ..., jvp: An
     """Declare an op with a kernel family of its own."""
 
 def kron(input: Tensor, other: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the Kronecker product: each element of input times all of other, as a block in its place."""
+    """Return the Kronecker product: each element of input times all of other, as a block at its position."""
 
 def kthvalue(input: Tensor, k: builtins.int, dim: builtins.int = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
     """Return the k-th smallest element along `dim`, k from 1 on: (values, indices); nan is the greatest."""
@@ -901,7 +901,7 @@ def memory_stats(device: builtins.str = ...) -> Any:
     """Return the counters of a device's allocator: bytes in use, cached and at the peak, allocations, frees, hits."""
 
 def meshgrid(*tensors: Tensor, indexing: builtins.str | None = ...) -> builtins.tuple[Tensor, ...]:
-    """Return views of vectors, each along a dim of its own and expanded along the others."""
+    """Return views of vectors, each along a separate dim and expanded along the others."""
 
 def min(input: Tensor, dim: builtins.int | Tensor | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
     """Return the smallest element; with an int `dim`, (values, indices) along it; with a second tensor, `minimum`."""
@@ -959,7 +959,7 @@ def narrow(input: Tensor, dim: builtins.int, start: builtins.int, length: builti
     """Return a view of `length` elements along `dim` from `start`.  Gradient: zeros around g."""
 
 def narrow_copy(input: Tensor, dim: builtins.int, start: builtins.int, length: builtins.int, *, out: Tensor | None = ...) -> Tensor:
-    """Return a copy of the result of `narrow`, in memory of its own."""
+    """Return a copy of the result of `narrow`, in separate memory."""
 
 def ndtr(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the normal distribution function, with its negative tail to full relative accuracy."""
@@ -1017,7 +1017,7 @@ def permute(input: Tensor, *dims: builtins.int | Sequence[builtins.int]) -> Tens
     """Return a view with the dims in another order.  Gradient: the inverse order."""
 
 def permute_copy(input: Tensor, *dims: builtins.int | Sequence[builtins.int], out: Tensor | None = ...) -> Tensor:
-    """Return a copy of the result of `permute`, in memory of its own."""
+    """Return a copy of the result of `permute`, in separate memory."""
 pi: Any
 
 def pinverse(input: Tensor, rcond: builtins.float = ...) -> Tensor:
@@ -1170,7 +1170,7 @@ def select(input: Tensor, dim: builtins.int, index: builtins.int) -> Tensor:
     """Return a view of one position along `dim`, which is removed.  Gradient: zeros around g."""
 
 def select_copy(input: Tensor, dim: builtins.int, index: builtins.int, *, out: Tensor | None = ...) -> Tensor:
-    """Return a copy of the result of `select`, in memory of its own."""
+    """Return a copy of the result of `select`, in separate memory."""
 
 def select_scatter(input: Tensor, src: Tensor, dim: builtins.int, index: builtins.int) -> Tensor:
     """Return the tensor with src instead of `select(input, dim, index)`; both are differentiated."""
@@ -1277,7 +1277,7 @@ def squeeze(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = .
     """Return a view without dims of length 1: all of them, or the named dims that have this length."""
 
 def squeeze_copy(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Return a copy of the result of `squeeze`, in memory of its own."""
+    """Return a copy of the result of `squeeze`, in separate memory."""
 
 def stack(tensors: Sequence[Tensor], dim: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
     """Join tensors of one shape along a new dim.  Gradient: each tensor gets its part of g."""
@@ -1310,7 +1310,7 @@ def t(input: Tensor) -> Tensor:
     """Return the transpose of a matrix, as a view; a tensor with fewer dims as it is."""
 
 def t_copy(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return a copy of the result of `t`, in memory of its own."""
+    """Return a copy of the result of `t`, in separate memory."""
 
 def take(input: Tensor, index: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the elements at positions among all of them, row-major, in the shape of index."""
@@ -1355,7 +1355,7 @@ def transpose(input: Tensor, dim0: builtins.int, dim1: builtins.int) -> Tensor:
     """Return a view with two dims swapped.  Gradient: swapped back."""
 
 def transpose_copy(input: Tensor, dim0: builtins.int, dim1: builtins.int, *, out: Tensor | None = ...) -> Tensor:
-    """Return a copy of the result of `transpose`, in memory of its own."""
+    """Return a copy of the result of `transpose`, in separate memory."""
 
 def trapezoid(y: Tensor, x: Tensor | None = ..., *, dx: Any = ..., dim: builtins.int = ...) -> Tensor:
     """Return the integral along `dim` by the trapezoidal rule; x: the sample points, by default dx apart."""
@@ -1402,7 +1402,7 @@ def unfold(input: Tensor, dimension: builtins.int, size: builtins.int, step: bui
     """Return windows of `size` along a dim, one every `step`, as last dim.  Gradient: summed over the windows."""
 
 def unfold_copy(input: Tensor, dimension: builtins.int, size: builtins.int, step: builtins.int, *, out: Tensor | None = ...) -> Tensor:
-    """Return a copy of the result of `unfold`, in memory of its own."""
+    """Return a copy of the result of `unfold`, in separate memory."""
 
 def uniform(shape: builtins.int | Sequence[builtins.int], low: builtins.float, high: builtins.float, *, generator: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
     """Return uniform samples in [low, high).  Raises ArgumentError for an empty range."""
@@ -1429,7 +1429,7 @@ def unsqueeze(input: Tensor, dim: builtins.int) -> Tensor:
     """Return a view with a new dim of length 1 at position `dim`."""
 
 def unsqueeze_copy(input: Tensor, dim: builtins.int, *, out: Tensor | None = ...) -> Tensor:
-    """Return a copy of the result of `unsqueeze`, in memory of its own."""
+    """Return a copy of the result of `unsqueeze`, in separate memory."""
 
 def use_deterministic_algorithms(mode: builtins.bool, *, warn_only: builtins.bool = ...) -> None:
     """Accept PyTorch's switch: results are deterministic unless `mg.cuda.deterministic(False)` was called."""

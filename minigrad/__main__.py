@@ -27,12 +27,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         try:
             status = run(read_arguments(argv))
-        finally:  # also for `--help`, which ends by SystemExit
+        finally:  # also after `--help`, which raises SystemExit
             flush()
-    except BrokenPipeError:  # the reader has seen enough, as in `python -m minigrad kernel sum | head`
+    except BrokenPipeError:  # the reader closed the pipe, as in `python -m minigrad kernel sum | head`
         discard_output()
         return 0
-    except OSError as error:  # a full disk, a folder that is not there
+    except OSError as error:  # a full disk or a missing folder
         with suppress(OSError):
             print(f"python -m minigrad: cannot write {error.filename or 'the output'}: {error.strerror}; free some "
                   f"space, or run the command in a folder that you may write to", file=sys.stderr)  # fmt: skip

@@ -108,7 +108,7 @@ class OfContext(OfProcess):
 # ---- settings -------------------------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True, init=False, repr=False, eq=False)  # for the slots, which are read faster than a dict
+@dataclass(slots=True, init=False, repr=False, eq=False)  # with slots, because they are read faster than a dict
 class Settings:
     """The settings of this process; `print(mg.settings)` shows each with its value and its meaning.
 
@@ -229,11 +229,11 @@ DECLARED: dict[str, Setting] = {
     name: hint.__metadata__[0] for name, hint in sorted(HINTS.items()) if get_origin(hint) is Annotated
 }
 
-# Called when something changes that call plans were made from; `plans.py` forgets its plans then.
+# Functions to call when a fact changes on which call plans depend; `plans.py` then discards its plans.
 listeners: list[Callable[[], None]] = []
-# Called with the kind of a device for which another backend serves from now on, the setting before and the new one.
+# Functions to call when another backend serves a kind of device: with the kind, the old and the new setting.
 changers: list[Callable[[str, str, str], None]] = []
-# Called when debug is switched on or off; plans stay as they are.
+# Functions to call when debug mode is turned on or off; plans do not change.
 followers: list[Callable[[], None]] = []
 
 

@@ -76,7 +76,7 @@ class Switch(Setting):
         return FLAGS[text.strip().lower()]
 
     def convert(self, value: Any) -> bool:
-        return {0: False, 1: True}[value]  # NumPy's are equal to these, and no text is
+        return {0: False, 1: True}[value]  # NumPy's bools are equal to these keys, but no string is
 
 
 class Count(Setting):

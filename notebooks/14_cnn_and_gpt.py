@@ -78,17 +78,17 @@ plt.show()
 # * `nn.Conv2d` computes the channels.
 # * `nn.BatchNorm2d` shifts and scales each channel, so that its mean over the batch is 0 and its variance is 1. Then
 #   deep networks train faster.
-# * `nn.ReLU` replaces negative numbers by 0.
-# * `nn.MaxPool2d(2)` keeps the largest number of each 2x2 square, so rows and columns are halved.
+# * `nn.ReLU` replaces negative values by 0.
+# * `nn.MaxPool2d(2)` returns the largest value of each 2x2 square, which divides rows and columns by 2.
 #
-# At the end, `nn.Dropout` sets random numbers to 0 while the network trains, so it cannot rely on a single number. A
-# linear layer computes the ten scores. All of these are in [nn/modules](../minigrad/nn/modules/__init__.py), one short
-# file per family.
+# At the end, `nn.Dropout` sets randomly chosen values to 0 during training, so the network cannot rely on a single
+# value. A linear layer computes the ten scores. All of these are in [nn/modules](../minigrad/nn/modules/__init__.py),
+# one short file per family.
 
 
 # %%
 def cnn(seed=0):
-    """Images (n, 1, 8, 8) to scores (n, 10)."""
+    """Return a network from images (n, 1, 8, 8) to scores (n, 10)."""
     mg.manual_seed(seed)
     return nn.Sequential(
         nn.Conv2d(1, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(), nn.MaxPool2d(2),
@@ -102,7 +102,7 @@ print(f"loss at the start {F.cross_entropy(cnn()(images), labels).item():.2f}, l
 
 # %% [markdown]
 # Check one row by hand. The first convolution has 16 kernels of 9 weights and 16 biases, which is 160 parameters. For
-# each of 64 images it computes 16 x 8 x 8 numbers with 9 products each, which is 589,824 multiply-adds. The second
+# each of 64 images it computes 16 x 8 x 8 values with 9 products each, which is 589,824 multiply-adds. The second
 # convolution has most of the work.
 #
 # ## 3. Train it
@@ -134,7 +134,7 @@ def fit(model, accuracy, epochs=12):
 
 @mg.no_grad()
 def first_try(model, x, target):
-    """The share of images that the network reads correctly, as in chapter 13."""
+    """Return the share of images that the network reads correctly, as in chapter 13."""
     return (model(x).argmax(1) == target).float().mean().item()
 
 
@@ -159,7 +159,7 @@ print(f"one image at a time: {np.mean(one_by_one):.1%} correct")
 
 # %%
 def depends_on(output, inputs):
-    """The indices along the first dimension at which the gradient of the output is not 0."""
+    """Return the indices along the first dimension at which the gradient of the output is not 0."""
     gradient = mg.grad(output.sum(), inputs)
     return np.flatnonzero(gradient.flatten(1).abs().sum(1).numpy() > 0).tolist()
 
@@ -168,24 +168,25 @@ batch = mg.Var(test_images[:6])
 print("the scores of image 0 depend on the images", depends_on(model(batch)[0], batch))
 
 # %% [markdown]
-# Two layers cause this. `nn.BatchNorm2d` uses the mean and the variance of the *batch*. `nn.Dropout` sets *random*
-# numbers to 0. Both are right for training and wrong for a test. So a module has two modes. `model.train()` selects
-# **training mode**, which is the mode of a new module. `model.eval()` selects **evaluation mode**. Then `nn.Dropout`
-# does nothing, and `nn.BatchNorm2d` uses running means that it stored during training:
+# Two layers cause this. `nn.BatchNorm2d` uses the mean and the variance of the *batch*. `nn.Dropout` sets *randomly
+# chosen* values to 0. Both are right for training and wrong for a test. So a module has two modes. `model.train()`
+# selects **training mode**, which is the mode of a new module. `model.eval()` selects **evaluation mode**. Then
+# `nn.Dropout` does nothing, and `nn.BatchNorm2d` uses running means that it stored during training:
 
 # %%
 model.eval()
 print("in evaluation mode they depend on", depends_on(model(batch)[0], batch))
 
 # %% [markdown]
-# There is a second fault. In training mode, each test also changed these running means, so the network learned a little
-# from the held-out images. The fix selects evaluation mode for the test, and training mode after it. Train again:
+# There is a second mistake. In training mode, each test also changed these running means, so the network learned a
+# little from the held-out images. The fix selects evaluation mode for the test, and training mode after it. Train
+# again:
 
 
 # %%
 @mg.no_grad()
 def accuracy(model, x, target):
-    """The share of images that the network reads correctly, in evaluation mode."""
+    """Return the share of images that the network reads correctly, in evaluation mode."""
     model.eval()
     share = (model(x).argmax(1) == target).float().mean().item()
     model.train()
@@ -238,8 +239,8 @@ print("input ", repr(windows.decode(x)))
 print("target", repr(windows.decode(target)))
 
 # %% [markdown]
-# The target is the input, one character further. So each window asks 32 questions: which character follows the first
-# character, the first two, and so on.
+# The target is the input, shifted by one character. So each window contains 32 tasks: predict the character after the
+# first character, after the first two, and so on.
 #
 # How well can you predict by counting? A table counts which character follows the last 1, 2, 3, 4 or 5 characters. The
 # unit of the loss is **bits per character**: the mean of $-\log_2$ of the probability of the next character. Fewer bits
@@ -248,7 +249,7 @@ print("target", repr(windows.decode(target)))
 
 # %%
 def counted(order):
-    """Bits per character on the held-out text, for a table that sees the last `order` characters."""
+    """Return the bits per character on the held-out text, for a table that uses the last `order` characters."""
     follows, single, bits = defaultdict(Counter), Counter(text[:cut]), 0.0
     for k in range(order, cut):
         follows[text[k - order : k]][text[k]] += 1
@@ -284,7 +285,7 @@ WIDTH, HEADS, LAYERS = 64, 4, 2
 
 
 class Attention(nn.Module):
-    """Vectors (n, length, WIDTH) to vectors of the same shape; with is_causal, a position reads no later ones."""
+    """From vectors (n, length, WIDTH) to vectors of the same shape; with is_causal, positions read no later ones."""
 
     def __init__(self, is_causal=True):
         super().__init__()
@@ -293,7 +294,7 @@ class Attention(nn.Module):
         self.joined = nn.Linear(WIDTH, WIDTH)
 
     def heads(self, x):
-        """Queries, keys and values, each of shape (n, HEADS, length, WIDTH // HEADS)."""
+        """Return queries, keys and values, each of shape (n, HEADS, length, WIDTH // HEADS)."""
         n, length, _ = x.shape
         parts = self.queries_keys_values(x).reshape(n, length, 3, HEADS, WIDTH // HEADS)
         return parts.permute(2, 0, 3, 1, 4).unbind(0)
@@ -308,8 +309,8 @@ class Attention(nn.Module):
 # ## 6. A small GPT
 #
 # A **block** is attention, then two linear layers at each position. The result of each part is *added* to its input, so
-# gradients have a direct path through all blocks. `nn.LayerNorm` shifts and scales each vector on its own, so that its
-# numbers have the mean 0 and the variance 1. The other vectors of the batch play no part.
+# gradients have a direct path through all blocks. `nn.LayerNorm` shifts and scales each vector separately, so that its
+# elements have the mean 0 and the variance 1. It does not use the other vectors of the batch.
 #
 # The input of the first block is the sum of two vectors: one for the character and one for the position. `nn.Embedding`
 # is a table with one learned vector per id.
@@ -331,7 +332,7 @@ class Block(nn.Module):
 
 
 class GPT(nn.Module):
-    """Ids (n, length) to the scores of each next character, (n, length, characters)."""
+    """From ids (n, length) to the scores of each next character, (n, length, characters)."""
 
     def __init__(self, characters, is_causal=True):
         super().__init__()
@@ -342,7 +343,7 @@ class GPT(nn.Module):
             nn.init.normal_(table.weight, std=0.1)
 
     def vectors(self, ids):
-        """The input of the first block."""
+        """Return the input of the first block."""
         return self.characters(ids) + self.positions(mg.arange(ids.shape[1]))
 
     def forward(self, ids):
@@ -355,14 +356,14 @@ x, target = next(iter(DataLoader(windows, batch_size=32, sampler=RandomSampler(w
 print(nn.summary(gpt, x))
 
 # %% [markdown]
-# Two checks before the training. The loss at the start should be about the logarithm of the number of characters. And
-# the scores at position 10 should depend on the vectors of positions 0 to 10. The network without the mask shows how
-# the check looks if it fails:
+# Make two checks before the training. The loss at the start should be about the logarithm of the number of characters.
+# And the scores at position 10 should depend on the vectors of positions 0 to 10. The network without the mask shows
+# how the check looks if it fails:
 
 
 # %%
 def positions_read(model):
-    """The positions whose vectors the scores at position 10 depend on."""
+    """Return the positions whose vectors influence the scores at position 10."""
     vectors = mg.Var(mg.randn(CONTEXT, WIDTH))
     scores = model.scores(model.norm(model.blocks(vectors.unsqueeze(0))))
     return depends_on(scores[0, 10], vectors)
@@ -375,7 +376,7 @@ print("without the mask, it depends on", positions_read(GPT(len(vocabulary), is_
 
 # %% [markdown]
 # Without the mask, position 10 reads position 11, and the character at position 11 is the answer. Such a network only
-# learns to copy. After 400 steps of training it reaches 0.11 bits per character, on the held-out text too, and still it
+# learns to copy. After 400 steps of training it reaches 0.11 bits per character, on the held-out text too, but it
 # cannot write. The loss looks excellent, but the gradient shows the bug.
 #
 # ## 7. Train it, and let it write
@@ -404,7 +405,7 @@ def train(model, steps=600, rate=6e-3):
 
 @mg.no_grad()
 def bits_per_character(model, windows):
-    """The mean over windows that do not overlap."""
+    """Return the mean loss over windows that do not overlap, in bits."""
     total = count = 0
     for x, target in DataLoader(Subset(windows, range(0, len(windows), CONTEXT)), batch_size=64):
         total += F.cross_entropy(model(x).flatten(0, 1), target.flatten(), reduction="sum").item()
@@ -428,7 +429,7 @@ print(f"after:  {bits_per_character(gpt, test_windows):.2f} bits; the best table
 # %%
 @mg.no_grad()
 def written(model, start, count, temperature):
-    """The start, continued by `count` characters."""
+    """Return the start, continued by `count` characters."""
     ids = mg.tensor([vocabulary.index(c) for c in start])
     for _ in range(count):
         scores = model(ids[-CONTEXT:].unsqueeze(0))[0, -1]
@@ -442,8 +443,8 @@ for temperature in (0.3, 0.8):
     print(written(gpt, "The class ", 300, temperature), end="\n\n")
 
 # %% [markdown]
-# It writes words, quotes and line breaks of about the right length. The sentences mean nothing: the network has seen
-# 600 batches of 32 short windows.
+# The network writes words, quotes and line breaks of about the right length. The sentences have no meaning, because it
+# was trained with only 600 batches of 32 short windows.
 #
 # ## 8. A look at attention
 #
@@ -454,7 +455,7 @@ for temperature in (0.3, 0.8):
 # %%
 @mg.no_grad()
 def attention_weights(model, ids):
-    """The weights of the last block, (HEADS, length, length)."""
+    """Return the weights of the last block, (HEADS, length, length)."""
     *earlier, last = model.blocks
     x = model.vectors(ids.unsqueeze(0))
     for block in earlier:
@@ -476,13 +477,14 @@ plt.show()
 print("sums of rows:", weights.sum(-1).min().item(), "to", weights.sum(-1).max().item())
 
 # %% [markdown]
-# The upper right half is empty: that is the causal mask. The heads differ. In some rows one square is dark: this
-# position reads mostly one earlier character. Other rows are pale: they read many characters.
+# The upper right half is empty because of the causal mask. The heads differ. If one square of a row is dark, this
+# position reads mostly one earlier character. If a row is pale, its position reads many characters.
 #
 # ## 9. Save it
 #
-# A trained network is its parameters. `mg.save` writes the state to a file, in the safetensors format, which PyTorch
-# programs can read as well. `mg.load` reads it, and a new network takes it over:
+# The result of training is the values of the parameters. `mg.save` writes them to a file, in the safetensors format,
+# which PyTorch programs can read as well. `mg.load` reads the file, and `load_state_dict` copies the values into a new
+# network:
 
 # %%
 with tempfile.TemporaryDirectory() as folder:
@@ -494,9 +496,9 @@ with tempfile.TemporaryDirectory() as folder:
 print("the same scores:", mg.equal(again(x), gpt(x)))
 
 # %% [markdown]
-# This is the last chapter of the path. [A1](A1_precision.ipynb) and [A2](A2_stability.ipynb) explain where numbers
-# behave differently from formulas; [A3](A3_from_pytorch.ipynb) ports a PyTorch script. Then train something of your
-# own.
+# This is the last chapter of the path. [A1](A1_precision.ipynb) and [A2](A2_stability.ipynb) explain where
+# floating-point numbers behave differently from real numbers; [A3](A3_from_pytorch.ipynb) ports a PyTorch script. Then
+# train something of your own.
 #
 # ## Exercises
 #
@@ -510,7 +512,7 @@ from minigrad.learning.grading import check, hint
 
 
 def conv_cost(inputs, outputs, kernel, stride, padding, side):
-    """(parameters, side of the output, multiply-adds)."""
+    """Return (parameters, side of the output, multiply-adds)."""
     return ...  # write it here
 
 
@@ -524,7 +526,7 @@ check("14.1", conv_cost)
 
 # %%
 def attention(q, k, v):
-    """(length, d)."""
+    """Return a tensor of shape (length, d)."""
     return ...  # write it here
 
 
@@ -539,7 +541,7 @@ check("14.2", attention)
 
 # %%
 def draw(scores, temperature, k, u):
-    """An index into scores."""
+    """Return an index into scores."""
     return ...  # write it here
 
 
@@ -556,7 +558,7 @@ check("14.3", draw)
 
 # %%
 class BatchNorm(nn.Module):
-    """(n, size) to (n, size)."""
+    """Batch normalization from (n, size) to (n, size)."""
 
     def __init__(self, size, eps=1e-5, momentum=0.1):
         super().__init__()

@@ -409,7 +409,7 @@ except mg.ArgumentError as error:
 #
 # | in PyTorch | here |
 # |---|---|
-# | `torch.compile` | not yet; each op and each derivative rule is one kernel, which you can read |
+# | `torch.compile` | `mg.jit` repeats recorded kernels without fusing them ([how to](../docs/howto/jit.md)) |
 # | complex numbers, sparse tensors, quantized tensors | no |
 # | `torch.load` of a pickle | no: save with `safetensors`, and read with `mg.load` |
 # | `torch.distributed` with NCCL or Gloo | processes on MPI: `mg.dist` ([how to](../docs/howto/processes.md)) |

@@ -15,8 +15,8 @@
 # # A4 · From JAX
 #
 # You know JAX, and you want to see which parts are the same here, which differ, and why. The transforms exist under
-# nearly the same names. The rest differs: tensors can be written in place, random numbers have a state, and nothing is
-# traced. If JAX is installed, each cell runs it too. Otherwise you see the results of version 0.10. It takes
+# nearly the same names. The rest differs: tensors can be written in place, random numbers have a state, and transforms
+# trace nothing. If JAX is installed, each cell runs it too. Otherwise you see the results of version 0.10. It takes
 # twenty-five minutes.
 #
 # **One idea:** in both libraries, a transform takes a function and returns a function; but minigrad runs the function
@@ -173,8 +173,8 @@ print("another key, other numbers:", keyed(x, 7) != keyed(x, 8))
 # by default. `randomness="different"` draws new numbers for each sample, and `"same"` uses the same numbers for all. In
 # JAX, you make this decision by splitting the key or not.
 #
-# **No jit, no jaxpr.** Each op is one compiled kernel, and so are many derivative rules; a program is not compiled as a
-# whole. In JAX, a jaxpr shows the recorded program:
+# **jit without fusion.** Each op is one compiled kernel, and so are many derivative rules. `mg.jit` records the kernels
+# of a function and repeats them; it does not fuse them. In JAX, a jaxpr shows the recorded program:
 #
 # ```
 # { lambda ; a:f64[3]. let
@@ -206,9 +206,10 @@ mg.viz.graph(d)
 #     return value, jax.tree.map(lambda p, v: p - 0.4 * v, params, velocity), velocity
 # ```
 #
-# The function is pure, and it can remain pure: remove `jit`, replace `jax` by `mg.func`, and the text is the same. To
-# compare the two, you need the losses of the original at a few steps (`YARDSTICK`), and the same initial weights as
-# arrays, because the random numbers of the libraries differ.
+# The function is pure, and it can remain pure: replace `jax` by `mg.func` and `jax.jit` by `mg.jit`, and the text is
+# the same. `mg.jit` is optional: with it, each step takes less time and returns the same bits. To compare the two
+# libraries, you need the losses of the original at a few steps (`YARDSTICK`), and the same initial weights as arrays,
+# because the random numbers of the libraries differ.
 
 # %%
 xs = np.linspace(-2.0, 2.0, 32).reshape(32, 1)
@@ -306,7 +307,8 @@ print(f"the smallest loss was {least:.6f}; the stored weights have {loss_of(best
 # | `x.at[i].set(v)` | `y = x.clone(); y[i] = v`, or `x[i] = v` if x may change |
 # | `jax.lax.stop_gradient(x)` | `x.detach()` |
 # | `jax.lax.scan`, `cond`, `fori_loop` | Python loops and `if` |
-# | `jax.jit`, `pmap`, `shard_map` | none |
+# | `jax.jit` | `mg.jit`, which also records writes, backward passes and optimizers |
+# | `pmap`, `shard_map` | processes on MPI: `mg.dist` |
 # | `jax.random.key(7)`, `split` | `mg.Generator(7)`, one for each purpose |
 # | `jax.debug.print` | `print` |
 # | `jax.make_jaxpr(f)(x)` | `mg.viz.graph(f(x))` |

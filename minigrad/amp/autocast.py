@@ -22,7 +22,7 @@ from minigrad.runtime.recording import decorated, mode
 from minigrad.runtime.tensor import Tensor
 
 F = TypeVar("F", bound=Callable[..., Any])
-DEFAULTS = {"cuda": float16}  # the dtype of a block that names none; bfloat16 on other devices
+DEFAULTS = {"cuda": float16}  # the default dtype of a block; on other devices it is bfloat16
 
 
 class Casts:
@@ -82,7 +82,7 @@ class Casting(Observer):
         casts = casting.current()
         if casts is None:
             return operands
-        token = casting.pause()  # the casts themselves are calls
+        token = casting.pause()  # the casts are calls too, and must not be cast again
         try:
             result: tuple[Any, ...] = casts.operands(op, operands)
         finally:
@@ -103,16 +103,16 @@ class autocast:
     device_type : str
         "cpu", "cuda" or another kind of device; tensors of other devices are not cast.
     dtype : DType or str, optional
-        bfloat16 or float16; by default bfloat16, on CUDA float16.
+        The dtype of 16 bits, bfloat16 or float16; by default bfloat16, on CUDA float16.
     enabled : bool, default True
-        False for a block inside another one that casts nothing.
+        Whether the block casts; False for a block inside another one that casts nothing.
     cache_enabled : bool, default True
-        Cast a parameter once for all its uses until the outermost block ends.
+        Whether a parameter is cast once for all its uses until the outermost block ends.
 
     Raises
     ------
     ArgumentError
-        If the device type is not one.
+        If `device_type` is not a kind of device.
 
     Notes
     -----
@@ -157,7 +157,7 @@ class autocast:
         casting.resume(self.begun.pop())
 
     def __call__(self, function: F) -> F:
-        """Return a function each call of which is in a block of its own."""
+        """Return a function each call of which is in a separate block."""
         return decorated(function, lambda: autocast(self.device, self.fast_dtype, self.enabled, self.cache_enabled))
 
 

@@ -70,7 +70,8 @@ class GradScaler:
         self._growth_factor, self._backoff_factor = growth_factor, backoff_factor
         self._growth_interval = growth_interval
         self._stages: dict[int, str] = {}
-        self._infinite: dict[int, bool] = {}  # of optimizers since the last update, by their ids
+        # By the id of an optimizer: whether it had an infinite gradient since the last update.
+        self._infinite: dict[int, bool] = {}
 
     def scale(self, outputs: Any) -> Any:
         """Return outputs times the scale: a tensor, or tensors in lists, tuples or other iterables."""

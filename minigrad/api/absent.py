@@ -15,7 +15,8 @@ from typing import Any, Final, NoReturn
 from minigrad.declare.docstring import document_all
 from minigrad.declare.names import listed
 
-COMPILED: Final = "programs are not compiled as a whole yet; each op and each derivative rule is one kernel already"
+JIT: Final = "write mg.jit around a whole step with its backward pass: it records the kernels once and repeats them"
+EXPORTED: Final = "programs are not exported; mg.save writes the tensors of a state_dict as safetensors"
 COMPLEX: Final = "there are no complex numbers; keep the two parts in two tensors"
 ARRAYS: Final = "for values without a gradient take NumPy's: numpy functions accept tensors, mg.from_numpy shares"
 SPARSE: Final = "there are no sparse tensors; mg.gather and mg.scatter_add work by index"
@@ -23,7 +24,9 @@ QUANTIZED: Final = "there are no quantized tensors; mg.amp.autocast computes in 
 GAMMA: Final = "no distribution that needs a gamma sampler is there; draw with NumPy and share by mg.from_numpy"
 
 INSTEAD: Final = {
-    **dict.fromkeys(("compile", "pmap", "make_jaxpr", "export", "onnx", "CUDAGraph"), COMPILED),
+    "compile": JIT,
+    "CUDAGraph": JIT,
+    **dict.fromkeys(("export", "onnx"), EXPORTED),
     **dict.fromkeys(("complex", "complex64", "complex128", "cfloat", "cdouble", "real", "imag", "angle", "polar"),
                     COMPLEX),
     **dict.fromkeys(("fft", "ifft", "rfft", "stft", "istft", "eig", "eigvals"), ARRAYS),
@@ -36,6 +39,8 @@ INSTEAD: Final = {
     "custom_jvp": "write mg.Function with a jvp, or mg.custom_vjp",
     "device_put": "write x.to(device)",
     "hub": "models are not downloaded; mg.load reads safetensors files",
+    "make_jaxpr": "mg.viz.graph(f(x)) draws the recorded ops of a result, and mg.explain prints them",
+    "pmap": "start one process per part of the batch; mg.dist joins them",
     "lax": "write loops and branches in Python; mg.where chooses by element",
     "numpy": "the names of jax.numpy that minigrad has are names of mg itself",
     "quantization": QUANTIZED,
@@ -65,7 +70,8 @@ class MissingName(AttributeError):
         self.advice = advice
 
     def __str__(self) -> str:
-        advice = "" if str(self.name).startswith("_") else self.advice()  # names of protocols get none
+        # Names of Python protocols, such as `_repr_html_`, get no advice.
+        advice = "" if str(self.name).startswith("_") else self.advice()
         return f"{self.args[0]}: {advice}" if advice else str(self.args[0])
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -94,13 +100,13 @@ def missing_attribute(kind: type, name: str) -> NoReturn:
 
 
 def replaced(name: str) -> str:
-    """Return what replaces a name of another library, or ""."""
+    """Return the replacement of a name of another library, or ""."""
     family = (advice for pattern, advice in FAMILIES.items() if re.search(pattern, name))
     return INSTEAD.get(name) or next(family, "")
 
 
 def elsewhere(module: str, name: str) -> str:
-    """Return where else in minigrad the name is, or ""."""
+    """Return the namespace of minigrad that has the name, as advice, or ""."""
     for space in SPACES:
         path = f"minigrad.{space}".rstrip(".")
         if path != module and name in getattr(importlib.import_module(path), "__all__", ()):
@@ -110,7 +116,7 @@ def elsewhere(module: str, name: str) -> str:
 
 
 def nearest(name: str, names: Iterable[str]) -> str:
-    """Return the names that are spelled nearly so as a question, or ""."""
+    """Return names with a similar spelling, as a question, or ""."""
     close = difflib.get_close_matches(name, list(names), n=3, cutoff=0.78)
     return f"did you mean {' or '.join(map(repr, close))}?" if close else ""
 

@@ -9,6 +9,7 @@ Source: https://data-apis.org/array-api/2024.12.
 from __future__ import annotations
 
 import builtins
+import inspect
 import linecache
 import math
 from collections.abc import Callable
@@ -20,12 +21,13 @@ from minigrad.api.aliases import ALIASES
 from minigrad.api.interop import from_dlpack
 from minigrad.core.device import Device
 from minigrad.core.dtype import finfo, iinfo
+from minigrad.declare.docstring import document_all
 from minigrad.declare.names import LINALG, MG, listed, namespaces
 from minigrad.runtime.tensor import Tensor
 
 __array_api_version__ = "2024.12"
 __array_namespace_info__ = standard.namespace_info
-# Functions of `mg` that serve as they are, under the same name or under an alias.
+# Functions of `mg` that need no change, under the same name or under an alias.
 UNARY = """abs acos acosh asin asinh atan atanh bitwise_invert ceil cos cosh exp expm1 floor isfinite isinf isnan log
     log1p log2 log10 logical_not negative positive reciprocal round sign signbit sin sinh sqrt square tan tanh trunc"""
 BINARY = """add atan2 bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor copysign divide equal
@@ -33,7 +35,7 @@ BINARY = """add atan2 bitwise_and bitwise_left_shift bitwise_or bitwise_right_sh
     minimum multiply nextafter not_equal pow remainder subtract"""
 OURS = ALIASES | {"bitwise_invert": "bitwise_not", "equal": "eq"}
 
-# Functions that spell their arguments in another way, each with the expression of ours that it stands for.
+# Functions with other arguments, each with the expression of `mg` that it returns.
 SPELLED = """
 all(x, /, *, axis=None, keepdims=False): mg.all(x, axis, keepdims)
 any(x, /, *, axis=None, keepdims=False): mg.any(x, axis, keepdims)
@@ -98,7 +100,7 @@ zeros(shape, *, dtype=None, device=None): mg.zeros(shape, **made(dtype, device))
 zeros_like(x, /, *, dtype=None, device=None): mg.zeros_like(x, **made(dtype, device))
 """
 
-# The extension for linear algebra: a line counts if `mg.linalg`, or `mg`, has the function that it calls.
+# The extension for linear algebra.  A line is used only if `mg.linalg` or `mg` has the function that it calls.
 SPELLED_LINALG = """
 cholesky(x, /, *, upper=False): lin.cholesky(x, upper=upper)
 cross(x1, x2, /, *, axis=-1): lin.cross(*joined(x1, x2), dim=axis)
@@ -125,6 +127,56 @@ vecdot(x1, x2, /, *, axis=-1): lin.vecdot(*joined(x1, x2), dim=axis).to(result_t
 vector_norm(x, /, *, axis=None, keepdims=False, ord=2): lin.vector_norm(x, ord, axis, keepdims)
 """
 
+# Parameters of these functions: type and description.
+DESCRIBED = {
+    "append": ("Tensor, optional", "Values after the last ones."),
+    "arrays": ("Tensor or sequence of Tensor", "The tensors."),
+    "axes": ("int or tuple", "The axes, or the number of axes that are summed."),
+    "axis": ("int or tuple of int, optional", "Axis; a negative one counts from the end."),
+    "condition": ("Tensor", "Bools; where true, the element of `x1` is chosen."),
+    "copy": ("bool, optional", "Whether the memory is copied; by default only if necessary."),
+    "correction": ("float", "Number that is subtracted from the count in the divisor."),
+    "descending": ("bool", "Whether the largest element comes first."),
+    "destination": ("int or tuple of int", "New positions of the axes."),
+    "device": ("Device or str, optional", "Device of the result."),
+    "dtype": ("DType, optional", "Dtype of the result."),
+    "endpoint": ("bool", "Whether `stop` is the last value."),
+    "fill_value": ("bool, int or float", "Value of all elements."),
+    "full_matrices": ("bool", "Whether the factors are square."),
+    "include_initial": ("bool", "Whether the result begins with 0, or 1 for products."),
+    "indexing": ("str", 'Order of the first two axes, "xy" or "ij".'),
+    "indices": ("Tensor", "Integer indices."),
+    "invert": ("bool", "Whether the result is inverted."),
+    "k": ("int", "Diagonal: 0 is the main one, positive ones are above it."),
+    "keepdims": ("bool", "Whether reduced axes stay, with length 1."),
+    "max": ("Tensor or float, optional", "Upper bound."),
+    "min": ("Tensor or float, optional", "Lower bound."),
+    "mode": ("str", '"reduced" or "complete".'),
+    "n": ("int", "Number of repetitions, or the exponent of a matrix."),
+    "n_cols": ("int, optional", "Number of columns; by default that of rows."),
+    "n_rows": ("int", "Number of rows."),
+    "num": ("int", "Number of values."),
+    "offset": ("int", "Diagonal: 0 is the main one, positive ones are above it."),
+    "ord": ("int, float or str", "Order of the norm."),
+    "prepend": ("Tensor, optional", "Values before the first ones."),
+    "repeats": ("int or Tensor", "Number of repetitions of each element."),
+    "repetitions": ("tuple of int", "Number of repetitions along each axis."),
+    "rtol": ("float, optional", "Singular values up to this fraction of the largest one count as 0."),
+    "shape": ("int or tuple of int", "Shape of the result."),
+    "shift": ("int or tuple of int", "Number of positions by which elements move."),
+    "side": ("str", '"left" or "right": the side of equal elements.'),
+    "sorter": ("Tensor, optional", "Indices that sort `x1`."),
+    "source": ("int or tuple of int", "Axes to move."),
+    "stable": ("bool", "Whether equal elements keep their order."),
+    "start": ("float", "First value; if `stop` is missing, the end, and 0 is the first value."),
+    "step": ("float", "Difference of neighbours."),
+    "stop": ("float, optional", "End of the values."),
+    "upper": ("bool", "Whether the factor is upper triangular."),
+    "x": ("Tensor", "The tensor."),
+    "x1": ("Tensor", "First operand."),
+    "x2": ("Tensor", "Second operand; shapes broadcast."),
+}
+
 
 # ---- the table as functions -----------------------------------------------------------------------------------------
 
@@ -149,25 +201,42 @@ def spelled(lines: str, **others: Any) -> dict[str, Any]:
     return functions
 
 
+def document_parameters(function: Callable[..., Any]) -> None:
+    """Add sections for the parameters and the result to the docstring of a function."""
+    lines = [str(function.__doc__), "", "Parameters", "----------"]
+    for p in inspect.signature(function).parameters.values():
+        kind, text = DESCRIBED[p.name]
+        default = "" if p.default in (p.empty, None) else f", default {p.default!r}"
+        lines += [f"{'*' * (p.kind is p.VAR_POSITIONAL)}{p.name} : {kind}{default}", f"    {text}"]
+    lines += ["", "Returns", "-------", "Tensor or tuple of Tensor", "    The result of the expression above."]
+    function.__doc__ = "\n".join(lines)
+
+
 def meeting(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """Return a function of two operands, of which one without dims counts as any other for the dtype."""
+    """Return a function of two operands, of which an operand without dims counts as any other for the dtype."""
 
     def call(x1: Any, x2: Any, /) -> Tensor:
         return function(*standard.joined(x1, x2))
 
     call.__name__ = call.__qualname__ = function.__name__
-    call.__doc__ = function.__doc__
+    call.__doc__ = f"Return `mg.{function.__name__}(x1, x2)`."
     return call
 
 
 linalg = ModuleType(f"{__name__}.linalg", "The functions of the array API's extension for linear algebra.")
-linalg.__dict__.update(spelled(SPELLED_LINALG))
-NAMES: dict[str, Any] = {name: namespaces[MG][OURS.get(name, name)] for name in UNARY.split()}
-NAMES |= {name: meeting(namespaces[MG][OURS.get(name, name)]) for name in BINARY.split()}
-NAMES |= {function.__name__: function for function in standard.FUNCTIONS} | spelled(SPELLED)
+extension = spelled(SPELLED_LINALG)
+NAMES: dict[str, Any] = {name: meeting(namespaces[MG][OURS.get(name, name)]) for name in BINARY.split()}
+NAMES |= spelled(SPELLED)
+for each in (*NAMES.values(), *extension.values()):
+    document_parameters(each)
+NAMES |= {name: namespaces[MG][OURS.get(name, name)] for name in UNARY.split()}
+NAMES |= {function.__name__: function for function in standard.FUNCTIONS}
 NAMES |= {"e": math.e, "pi": math.pi, "inf": math.inf, "nan": math.nan, "newaxis": None, "linalg": linalg}
 NAMES |= {"Device": Device, "from_dlpack": from_dlpack, "finfo": finfo, "iinfo": iinfo}
 NAMES |= {dtype.name: dtype for dtype in standard.DTYPES}
+document_all(extension)
+document_all(NAMES)
+linalg.__dict__.update(extension)
 globals().update(NAMES)
 __all__ = sorted(NAMES)
 __dir__ = listed([*__all__, "__array_api_version__", "__array_namespace_info__"])

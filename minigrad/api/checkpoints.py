@@ -22,9 +22,9 @@ from minigrad.ops.random import Generator, default_generator
 from minigrad.runtime.data import host_array
 from minigrad.runtime.tensor import describe
 
-CHECKSUM: Final = "crc32"  # of the metadata
+CHECKSUM: Final = "crc32"  # the algorithm of the checksum in the metadata
 NAME: Final = re.compile(r"checkpoint-(\d+)\.safetensors")
-TEMPORARY: Final = ".checkpoint-"  # the names of unfinished files begin so, see `files.replaced`
+TEMPORARY: Final = ".checkpoint-"  # the prefix of the names of unfinished files: see `files.replaced`
 
 
 class Checkpoint:
@@ -212,7 +212,8 @@ def random_states() -> dict[str, Any]:
     version, words, gauss = random.getstate()
     legacy: Any = np.random.get_state(legacy=False)  # noqa: NPY002 - the global generator is the one that programs use
     state = legacy["state"]
-    simple = legacy["bit_generator"] == "MT19937"  # unless the program has set another one
+    # The default generator of NumPy, unless the program has set another one.
+    simple = legacy["bit_generator"] == "MT19937"
     return {
         "minigrad": state_of(default_generator),
         "python": [version, np.array(words, np.int64), gauss],

@@ -1,4 +1,4 @@
-"""copy, deepcopy and pickle of tensors and Vars: other objects, the last two with memory of their own.
+"""copy, deepcopy and pickle of tensors and Vars: other objects, the last two with separate memory.
 
 Tensors that share memory share it after deepcopy and pickle as well.  A pickle is written in one pass, so a tensor
 whose memory another tensor shows is written with the whole of it, as in PyTorch; any other with its own elements alone.
@@ -31,7 +31,7 @@ def shallow(x: Tensor) -> Tensor:
     twin = twin_on(x, x.storage, x.op)
     if isinstance(x, Var):
         twin._grad = x._grad
-    else:  # what is written into one of them, both show
+    else:  # both share the memory, so a write into one is visible in the other
         twin.base = x if x.base is None else x.base
     return twin
 
@@ -102,7 +102,7 @@ def twin_on(x: Tensor, storage: Storage, op: BackpropOp | None) -> Any:
     if isinstance(x, Var):
         twin.name = x.name
         storage.tracked = True
-    elif hasattr(x, "_grad"):  # a Var that was frozen: a module lists it among its parameters
+    elif hasattr(x, "_grad"):  # a frozen Var: a module lists it among its parameters
         twin._grad = None
         twin.name = getattr(x, "name", None)
     return twin

@@ -150,7 +150,7 @@ def represent(x: Tensor) -> str:
     if x.op is not None:
         notes.append(f"op={x.op.op.label}")
     length = len(text) - text.rfind("\n") + 1 + (indent if "\n" not in text else 0)
-    for note in notes:  # behind the numbers, or in a line of its own
+    for note in notes:  # on the line of the numbers if it fits, otherwise on a new line
         apart = length + len(note) + 2 > option("linewidth")
         text += f",\n{' ' * indent}{note}" if apart else f", {note}"
         length = indent + len(note) if apart else length + len(note) + 2

@@ -27,10 +27,10 @@ from minigrad.runtime.data import host_array
 from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.writing import overlap
 
-STRUCTURE = "minigrad"  # of the metadata: how the tensors of a file belong together
+STRUCTURE = "minigrad"  # key of the metadata that describes how the tensors of a file are nested
 PLAIN = (bool, int, float, str, type(None))
 RESERVED = (STRUCTURE, "__metadata__")
-HALVES = "bfloat16"  # of the structure of an .npz: names of arrays whose 16 bits are bfloat16
+HALVES = "bfloat16"  # key in the structure of an .npz: names of the arrays that contain bfloat16
 
 
 def save(obj: Any, f: Any) -> None:
@@ -87,7 +87,7 @@ def load(f: Any, map_location: Any = None, *, weights_only: bool | None = None, 
     Returns
     -------
     Any
-        The tree that was saved.  Its tensors have no gradient and memory of their own.
+        The tree that was saved.  Its tensors have no gradient and use separate memory.
 
     Raises
     ------
@@ -109,12 +109,12 @@ class Packer:
 
     def __init__(self) -> None:
         self.tensors: dict[str, Tensor] = {}
-        self.names: dict[Any, str] = {}  # by storage and layout
+        self.names: dict[Any, str] = {}  # names by storage and layout, so that shared tensors are written once
 
     def packed(self, value: Any, path: str) -> Any:
         """Return a part of the tree as JSON: a list for each container and tensor, with its kind first."""
         if isinstance(value, np.ndarray):
-            with suppress(DTypeError):  # an array of texts or objects is named below
+            with suppress(DTypeError):  # the error for an array of texts or objects is raised below
                 value = tensor(value, device="cpu")
         if isinstance(value, Tensor):
             return ["tensor", self.named(value, path or "tensor")]
@@ -168,7 +168,7 @@ def write(file: BinaryIO, arrays: dict[str, Any], structure: Any, npz: bool, new
     # `np.savez` takes names for its own parameters, and `np.load` takes "a.npy" for "a".
     with zipfile.ZipFile(file, "w") as archive:
         for name, array in stored.items():
-            if "\0" in name:  # an archive ends the name there
+            if "\0" in name:  # a zip archive ends a name at a null character
                 raise ArgumentError(f"save: .npz cannot keep the name {name!r}; leave the null character out")
             with archive.open(f"{name}.npy", "w", force_zip64=True) as part:
                 np.lib.format.write_array(part, array, allow_pickle=False)
@@ -199,7 +199,7 @@ def replaced(path: str) -> Iterator[Any]:
             os.unlink(temporary)
     opened = os.open(folder, os.O_RDONLY)
     try:
-        os.fsync(opened)  # the new name is on disk too
+        os.fsync(opened)  # writes the directory entry with the new name to disk
     finally:
         os.close(opened)
 
@@ -222,7 +222,8 @@ def read(file: BinaryIO, path: str, device: Any) -> Any:
     size = file.seek(0, os.SEEK_END) - begin
     file.seek(begin)
     with reading(f"load: {path}"):
-        plain = safetensors.begins(start)  # first, as the length of a header may begin with the letters of the others
+        # Tested first, because the bytes of its header's length can look like another format.
+        plain = safetensors.begins(start)
         if not plain and start[:2] == b"PK":
             arrays, structure = read_npz(file)
         elif not plain and start[:1] == b"\x80":

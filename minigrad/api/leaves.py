@@ -36,7 +36,7 @@ def requires_grad_(x: Tensor, requires_grad: bool = True) -> Tensor:
         become_leaf(x)
     elif x.is_variable:
         x.__class__ = Tensor
-        changes.count += 1  # a module may have it as a parameter
+        changes.count += 1  # a module may list it among its parameters
     else:
         raise GradientError(
             f"requires_grad_: {describe(x)} is the result of {current(x).name}, and only a leaf can cease to require "
@@ -59,7 +59,7 @@ def become_leaf(x: Any) -> None:
             f"requires_grad_: {describe(x)} is a number of the program that other results share; clone() it first",
             op="requires_grad_",
         )
-    changes.count += hasattr(x, "_grad")  # it was a Var before, so a module may have it as a parameter
+    changes.count += hasattr(x, "_grad")  # a former Var: a module may list it among its parameters
     x._grad, x.name = getattr(x, "_grad", None), getattr(x, "name", None)
     x.base = None
     x.storage.tracked = True

@@ -50,7 +50,7 @@ OPERATORS = {
     "and": compare.bitwise_and, "or": compare.bitwise_or, "xor": compare.bitwise_xor,
 }  # fmt: skip
 
-# == and != are in `python.py`: their operand may be an object that is not a number.
+# == and != are in `python.py`, because their operand may be any object.
 COMPARISONS = {"__lt__": compare.lt, "__le__": compare.le, "__gt__": compare.gt, "__ge__": compare.ge}
 
 # ---- methods that are not functions of mg ---------------------------------------------------------------------------

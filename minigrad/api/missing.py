@@ -1,7 +1,7 @@
-"""Attributes that tensors do not have, although a function of minigrad or a method of PyTorch suggests them.
+"""Attributes that tensors do not have, although a function of `mg` or a method in PyTorch has their name.
 
-Each has a place in the class of its own, which raises AttributeError with advice.  A `__getattr__` would make every
-other attribute slower: a call `x * x` by a fifth.  The file is imported when all methods are there.
+Each one is a descriptor of the class, which raises AttributeError with advice.  A `__getattr__` would make every other
+attribute slower, and a call `x * x` by a fifth.  The file is imported after all methods have been attached.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Final, NoReturn
 from minigrad.declare.names import namespaces
 from minigrad.runtime.tensor import Tensor
 
-# Methods of PyTorch 2.13 and what scripts take from older releases and from NumPy.
+# Methods of PyTorch 2.13, and names from older releases and from NumPy that scripts use.
 OTHERS: Final = (
     "angle as_subclass astype ccol_indices cdouble cfloat chalf coalesce col_indices crow_indices dense_dim dequantize "
     "eig geqrf igamma igammac imag indices int_repr is_coalesced istft lstsq lu map2_ masked_scatter_ matrix_exp "
@@ -43,7 +43,7 @@ def own_attributes(x: Tensor) -> list[str]:
 
 
 def attach() -> None:
-    """Give Tensor a place for each name that it does not have."""
+    """Give Tensor a descriptor for each name that it does not have."""
     for name in {*OTHERS, *[name for names in namespaces.values() for name in names]}:
         if not hasattr(Tensor, name):
             setattr(Tensor, name, Missing(name))

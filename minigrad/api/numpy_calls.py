@@ -23,13 +23,13 @@ from minigrad.errors import ArgumentError, GradientError
 from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.tracers import Tracer
 
-# NumPy's name of a ufunc -> ours, where neither `mg` nor an alias has that name.
+# NumPy's name of a ufunc -> the name in `mg`, if neither `mg` nor an alias has NumPy's name.
 UFUNCS = ALIASES | {
     "power": "pow", "invert": "bitwise_not", "left_shift": "bitwise_left_shift", "rint": "round",
     "right_shift": "bitwise_right_shift", "degrees": "rad2deg", "radians": "deg2rad", "equal": "eq", "fabs": "abs",
     "conjugate": "positive",
 }  # fmt: skip
-# The function of its own for each method of a ufunc.
+# For each method of a ufunc, the function that computes it.
 METHODS = {
     "reduce": {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_and": "all",
                "logical_or": "any"},
@@ -163,7 +163,7 @@ def ufunc(x: Tensor, function: Any, method: str, *inputs: Any, **named: Any) -> 
         named = {"axis": 0} | named | results
         return tried(function, array_api.NAMES[METHODS[method][function.__name__]], inputs, named)
     ours: Any = namespaces[MG].get(UFUNCS.get(function.__name__, function.__name__))
-    if method == "at":  # NumPy does not see that an array is read-only
+    if method == "at":  # NumPy does not check whether an array is read-only here
         raise ArgumentError(f"np.{function.__name__}.at: NumPy cannot write into {describe(inputs[0])}; use index_put_")
     if ours is None or method not in ("__call__", "outer"):
         return unserved(f"np.{function.__name__}", getattr(function, method), inputs, named | results)
@@ -176,7 +176,7 @@ def array_function(x: Tensor, function: Any, types: Any, args: Any, kwargs: Any)
     """Serve a call of another NumPy function.  Raises as `ufunc`."""
     name = f"{function.__module__}.{function.__name__}".removeprefix("numpy.")
     ours = FUNCTIONS.get(name) or (array_api.NAMES.get(name) if function.__module__ == "numpy" else None)
-    if name == "broadcast_arrays":  # plotting calls it on numbers, lists and None as well
+    if name == "broadcast_arrays":  # plotting libraries also pass numbers, lists and None
         ours = None
     if ours is None:
         return unserved(f"np.{name}", function, args, kwargs)

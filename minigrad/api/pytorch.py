@@ -274,7 +274,7 @@ def resize_as_(x: Tensor, other: Tensor, *, memory_format: Any = None) -> Tensor
 
 
 def share_memory_(x: Tensor) -> Tensor:
-    """Return x itself: processes share gradients through `mg.dist`, and loaders through memory of their own."""
+    """Return x itself: processes share gradients through `mg.dist`, and loaders through separate memory."""
     return x
 
 

@@ -38,7 +38,7 @@ def write(file: BinaryIO, arrays: Mapping[str, Any], metadata: Mapping[str, str]
     """Write arrays by name; bfloat16 is that of ml_dtypes.  new: whether the file is empty, and gets nothing else."""
     names = sorted(arrays, key=lambda name: (-arrays[name].dtype.itemsize, name))
     header: dict[str, Any] = {"__metadata__": dict(metadata)} if metadata else {}
-    header |= dict.fromkeys(arrays)  # their order is that of the caller, wherever their bytes are
+    header |= dict.fromkeys(arrays)  # the caller determines their order, independent of the order of the bytes
     end = 0
     for name in names:
         begin, end = end, end + arrays[name].nbytes
@@ -65,7 +65,7 @@ def reserve(file: BinaryIO, size: int) -> None:
         return
     try:
         os.posix_fallocate(file.fileno(), 0, size)
-    except OSError as error:  # of a system of files without it, of a pipe
+    except OSError as error:  # raised for a pipe, or by a file system that does not support it
         if error.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT):
             raise
 

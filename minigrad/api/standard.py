@@ -119,9 +119,28 @@ def row(start: float, stop: float, num: int, endpoint: Any, dtype: Any, device: 
 
 
 def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: Any = None) -> Tensor:
-    """Return a tensor of numbers, nested lists, an array, or a tensor, which is shared where that is possible.
+    """Return a tensor of numbers, nested lists, an array or a tensor.
 
-    copy: True for memory of its own; False raises ArgumentError, a ValueError, where only a copy would do.
+    Parameters
+    ----------
+    obj : object
+        Numbers, nested lists of numbers, an array or a tensor.
+    dtype : DType, optional
+        Dtype of the result.
+    device : Device or str, optional
+        Device of the result.
+    copy : bool, optional
+        True copies the memory, and None copies it only if necessary.
+
+    Returns
+    -------
+    Tensor
+        It shares the memory of `obj` where that is possible and `copy` is not True.
+
+    Raises
+    ------
+    ArgumentError
+        If `copy` is False and only a copy is possible.
     """
     if copy:
         return creation.tensor(obj, dtype, device) if not isinstance(obj, Tensor) else obj.to(
@@ -137,20 +156,69 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: Any = N
 
 
 def astype(x: Tensor, dtype: Any, /, *, copy: Any = True, device: Any = None) -> Tensor:
-    """Return x in another dtype; a copy also where nothing changes, unless copy=False."""
+    """Return x in another dtype.
+
+    Parameters
+    ----------
+    x : Tensor
+        The tensor.
+    dtype : DType
+        Dtype of the result.
+    copy : bool, default True
+        Whether the result is a copy even if the dtype and the device stay.
+    device : Device or str, optional
+        Device of the result; by default that of `x`.
+
+    Returns
+    -------
+    Tensor
+        New tensor, or `x` itself if nothing changes and `copy` is False.
+    """
     expect_tensors("astype", x)
     return casting.to(x, dtype, device or x.device, copy=bool(copy))
 
 
 def nonzero(x: Tensor, /) -> Any:
-    """Return the positions of nonzero elements, a tensor per dim.  Raises ShapeError for a tensor without dims."""
+    """Return the positions of nonzero elements.
+
+    Parameters
+    ----------
+    x : Tensor
+        Tensor with at least one dim.
+
+    Returns
+    -------
+    tuple of Tensor
+        One int64 tensor per dim.
+
+    Raises
+    ------
+    ShapeError
+        If `x` has no dims.
+    """
     if not x.ndim:
         raise ShapeError(f"nonzero: {describe(x)} has no dim that a position could count along", op="nonzero")
     return OURS["nonzero"](x, as_tuple=True)
 
 
 def result_type(*arrays_and_dtypes: Any) -> DType:
-    """Return the promoted dtype of tensors, dtypes and Python numbers; a tensor without dims counts as any other."""
+    """Return the promoted dtype of tensors, dtypes and Python numbers.
+
+    Parameters
+    ----------
+    *arrays_and_dtypes : Tensor, DType or number
+        At least one tensor or dtype. A tensor without dims counts as any other.
+
+    Returns
+    -------
+    DType
+        The dtype of a result of these operands.
+
+    Raises
+    ------
+    ArgumentError
+        If there is neither a tensor nor a dtype.
+    """
     dtypes = [x if isinstance(x, DType) else x.dtype for x in arrays_and_dtypes if isinstance(x, (Tensor, DType))]
     if not dtypes:
         raise ArgumentError("result_type: expected one tensor or dtype at least", op="result_type")
@@ -164,7 +232,20 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
 
 
 def can_cast(from_: Any, to: DType, /) -> bool:
-    """Return whether a dtype, or that of a tensor, fits another one of the same kind without loss."""
+    """Return whether a dtype can be cast to another one of the same kind without loss.
+
+    Parameters
+    ----------
+    from_ : DType or Tensor
+        The dtype, or a tensor of it.
+    to : DType
+        The other dtype.
+
+    Returns
+    -------
+    bool
+        False also for a dtype of another kind.
+    """
     dtype: DType = getattr(from_, "dtype", from_)
     try:
         return dtype is to or (engine.category(dtype) == engine.category(to) and engine.promote(dtype, to) is to)
@@ -173,7 +254,25 @@ def can_cast(from_: Any, to: DType, /) -> bool:
 
 
 def isdtype(dtype: DType, kind: Any) -> bool:
-    """Return whether a dtype is another one, of a kind such as "real floating", or one of several."""
+    """Return whether a dtype is of a kind.
+
+    Parameters
+    ----------
+    dtype : DType
+        The dtype.
+    kind : DType, str or tuple
+        Another dtype, a kind such as "real floating", or several of these.
+
+    Returns
+    -------
+    bool
+        True if `dtype` is equal to the dtype, or of the kind, or of one of several.
+
+    Raises
+    ------
+    ArgumentError
+        If `kind` is another text.
+    """
     if isinstance(kind, tuple):
         return any(isdtype(dtype, each) for each in kind)
     if isinstance(kind, str) and kind not in KINDS:

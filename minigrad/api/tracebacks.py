@@ -14,7 +14,7 @@ from typing import Any
 from minigrad.config import settings
 from minigrad.errors import MinigradError
 
-PACKAGE = os.path.dirname(os.path.dirname(__file__))  # as in frames, which do not follow links
+PACKAGE = os.path.dirname(os.path.dirname(__file__))  # without resolving links, as in the file names of frames
 OURS = (os.path.join(PACKAGE, ""), "<minigrad ")
 
 

@@ -76,7 +76,7 @@ class Inspecting(Observer):
 _lines, _inspecting = Lines(), Inspecting()
 
 
-chosen = OfProcess((False, True))  # whether gradients are looked at, and whether for nan
+chosen = OfProcess((False, True))  # whether gradients are checked, and whether for nan
 
 
 def follow() -> None:

@@ -38,7 +38,7 @@ def barred(x: Tensor, parents: Iterable[Any], name: str, reason: str) -> Tensor:
     return Tensor(x.storage, x.layout, BackpropOp(refusal(name, reason), plan, {}, edges, 0, ()))
 
 
-# The same values under a node of their own.
+# The result has the same values and a separate node.
 ALIAS = Op("alias", "view", ("x",), {}, f"{__file__}:1")
 ALIAS.doc = "The same values."
 ALIAS.rules = (Rule(lambda g: g, (), ()),)

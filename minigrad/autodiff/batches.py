@@ -19,7 +19,7 @@ from minigrad.runtime.plans import plan_for
 from minigrad.runtime.tensor import PLAIN, Tensor
 from minigrad.runtime.tracers import Tracer, derives
 
-BATCH = object()  # in the key of a plan: its parameters are those of one sample of the batch
+BATCH = object()  # mark in the key of a plan whose parameters are those of one sample of the batch
 
 
 @lru_cache(maxsize=4096)
@@ -68,7 +68,7 @@ class BatchTransform(ReplacingTransform):
                 key = (whole.layout, whole.dtype, whole.device, BATCH, *[keyed(v) for v in params.values()])
                 plan = op.plans.get(key)
                 if plan is None and batch_kind(op) == "view":
-                    # The key of a plan has the parameters as they were before they were shifted.
+                    # The key of a plan contains the parameters before the shift.
                     shifted = Batch(op, params, (whole,), (True,), self.size).shifted()
                     plan = plan_for(op, (whole,), shifted, key)
                 if plan is not None:

@@ -86,7 +86,8 @@ class Call(UserOp):
                         f"may write; clone() it first",
                         op=self.name,
                     )
-                x.storage.version += x.storage.version == then  # by NumPy, say
+                # Only if the function wrote without a count, for example through NumPy.
+                x.storage.version += x.storage.version == then
         for name, x, then, now in zip(self.operands, operands, before, versions(operands), strict=True):
             if now != then and mode.enabled and x.requires_grad and not among(x, ctx._dirty):
                 raise GradientError(
@@ -124,7 +125,8 @@ class Call(UserOp):
             made_here = x.id >= self.first if code is None else code < 0
             kept.append(x.detach() if made_here else x)
         for k, y in enumerate(results):
-            if among(y, ctx._dirty) and -1 - k not in codes:  # its version identifies its memory in the graph
+            # The version identifies this state of the memory in the graph.
+            if among(y, ctx._dirty) and -1 - k not in codes:
                 codes.append(-1 - k)
                 kept.append(y.detach())
         ctx._kept = ()
@@ -145,7 +147,8 @@ class Call(UserOp):
             if carry and not dirty and any(part.storage is memory for memory in storages):
                 part.base = RETURNED
             parts.append(part)
-        ctx._dirty = ctx._constant = ()  # a result that its own node stores would keep the graph alive
+        # A node that stores its own result would be a cycle, and would keep the graph alive.
+        ctx._dirty = ctx._constant = ()
         return parts[0] if self.result is None else self.result(*parts)
 
 
@@ -220,6 +223,6 @@ def with_edge(y: Tensor, node: Any, dirty: bool) -> Tensor:
     if dirty:
         y.op = Tensor(y.storage, y.layout, node).op
         return y
-    if y.storage.version:  # its writes belong to forward
+    if y.storage.version:  # the writes in `forward` are complete: they are not later changes
         y = clone(y.detach())
     return Tensor(y.storage, y.layout, node)

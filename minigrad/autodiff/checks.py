@@ -16,7 +16,7 @@ from minigrad.runtime.graph import BackpropOp
 from minigrad.runtime.rebasing import WRITE, current
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
-Node = Any  # BackpropOp, or a Var where a graph ends; tables have their ids as keys, which are unique
+Node = Any  # BackpropOp, or a Var where a graph ends.  Their ids are unique, and are the keys of tables.
 
 
 def node_of(x: Tensor) -> Node:

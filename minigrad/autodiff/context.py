@@ -21,7 +21,11 @@ from minigrad.runtime.tracers import Tracer
 class Context:
     """The values that a forward stores for its backward: `save_for_backward`, and any attribute.
 
-    needs_input_grad: for each argument, whether it requires a gradient; in backward, whether this pass computes one.
+    Parameters
+    ----------
+    needs : tuple of bool
+        For each argument, whether it requires a gradient. It becomes `needs_input_grad`; in backward, this attribute
+        states whether the current pass computes the gradient of the argument.
     """
 
     def __init__(self, needs: tuple[bool, ...]) -> None:

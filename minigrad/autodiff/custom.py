@@ -45,7 +45,7 @@ class custom_vjp:
         functools.update_wrapper(self, fun)
         argnums = nondiff_argnums if isinstance(nondiff_argnums, (tuple, list)) else (nondiff_argnums,)
         self.fun, self.nondiff = fun, tuple(argnums)
-        self.within = threading.local()  # whether fwd is running, which may call the function itself
+        self.within = threading.local()  # whether `fwd` is running in this thread; it may call the function itself
         self.fwd: Callable[..., Any] | None = None
         self.bwd: Callable[..., Any] | None = None
 
@@ -94,7 +94,7 @@ def rule_of(custom: custom_vjp) -> type[Function]:
     """Return the Function that each call of it runs."""
     fwd, bwd = custom.fwd, custom.bwd
     assert fwd is not None and bwd is not None
-    left = threading.local()  # the values that forward hands on to setup_context, so that fwd runs once
+    left = threading.local()  # the values that `forward` passes to `setup_context`, so that `fwd` runs only once
 
     def forward(*args: Any) -> Any:
         if not any(isinstance(x, Tensor) and x.requires_grad for x in args):

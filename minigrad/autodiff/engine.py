@@ -104,7 +104,7 @@ def walk(
     seeds = [(node_of(y), seed(y, g)) for y, g in zip(ys, cotangents, strict=True)]
     asked = {**targets, **kept_nodes(nodes)} if retained else targets
     early = Early(nodes, leaves, create, store) if late_hooks and store is not None else None
-    before, mode.enabled, casts = mode.enabled, create, pause()  # its ops have the dtypes of the forward pass
+    before, mode.enabled, casts = mode.enabled, create, pause()  # no casts: the ops have the dtypes of the forward pass
     try:
         result, table = pull_back(nodes, seeds, wanted, asked, retain, create, early=early)
         if leaf_hooks:
@@ -157,7 +157,7 @@ def pull_back(
         added = plain and node.op in PARTS and added_in_place(node, gradients[0], table, owned, wanted)
         pairs = [] if added else node.pull(gradients, wanted, create)
         pairs.reverse()
-        while pairs:  # one by one: none is held while the next node is visited
+        while pairs:  # pairs are removed one by one, so that no gradient is kept while the next node is visited
             parent, partial = pairs.pop()
             if parent.id in table:
                 accumulate(table, owned, parent.id, partial, create)

@@ -115,7 +115,7 @@ def by_diagonal(call: Call, left: set[int]) -> tuple[set[int], Tangents]:
     if call.op.result is not None:
         return {k}, [diagonal_part(call, k, i) for i in range(len(call.results))]
     rule, (y,) = call.rule(k), call.results
-    # A rule relies on a g of the shape and dtype of the result.
+    # A rule requires a g with the shape and dtype of the result.
     g = as_result(call, call.tangents[k], y)
     values = [g, *[call.value(name) for name in rule.saves]]
     if not rule.facts and not any(x is not None and derives(x, is_grad_enabled()) for x in values):
@@ -147,7 +147,7 @@ def by_transposing(call: Call, left: set[int]) -> tuple[set[int], Tangents]:
         return set(left), transposed_over(call, left)
     create = is_grad_enabled() and any(x is not None and x.requires_grad for x in values)
     held = call if create else call.without_history()
-    # A rule is linear in g, so any g will do.  If a rule drops its g, ones reveal that.
+    # A rule is linear in g, so any g can be used.  With ones, a rule that drops its g is detected.
     heads = [
         ones(y.shape, dtype=y.dtype, device=y.device, requires_grad=True) if y.dtype.is_float else None
         for y in call.results
@@ -198,7 +198,8 @@ def pulled_back(call: Call, k: int, heads: Sequence[Tensor | None]) -> Tensor | 
         ys = [call.results[i] for i in rule.gradients]
         picked = [zeros(y.shape, dtype=y.dtype, device=y.device) if u is None else u for u, y in zip(picked, ys)]
     joint = call.op.joint
-    if call.op.composed is not None and joint is not None and not joint.smooth:  # kernels without derivatives
+    # The joint rule calls kernels that have no derivatives.
+    if call.op.composed is not None and joint is not None and not joint.smooth:
         y, head = call.results[0], heads[0]
         assert head is not None
         asked = [j == k for j in range(len(call.primals))]
@@ -247,6 +248,6 @@ def linear_group(op: Op, count: int, left: frozenset[int]) -> frozenset[int]:
         for group in op.linear.groups
     ]
     if op.kind == "elementwise":
-        # A rule costs no more than the op, and needs no zeros.
+        # The rule costs no more than the op, and does not need tensors of zeros.
         groups = [group for group in groups if group <= left]
     return max(groups, key=lambda group: len(group & left), default=frozenset())

@@ -1,7 +1,7 @@
-"""Functions with a derivative of their own: `mg.Function`, as `torch.autograd.Function`.
+"""Functions with a custom derivative: `mg.Function`, as `torch.autograd.Function`.
 
 A subclass defines the computation (`forward`) and the derivative rule (`backward`); `apply` calls it.  Each call
-(`calling.py`) is an op of its own, whose rules run the user's code (`user_op.py`), so the engine, hooks, checkpoints
+(`calling.py`) is a separate op, whose rules run the user's code (`user_op.py`), so the engine, hooks, checkpoints
 and transforms treat it as any other.
 """
 
@@ -116,8 +116,18 @@ def check_nothing_tracks(name: str, value: Any) -> None:
 
 
 def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
-    """Mark a backward as differentiable once, because it computes with other values than tensors: it runs unrecorded,
-    and a second derivative through it raises GradientError."""
+    """Mark a backward as differentiable once, because it computes with other values than tensors.
+
+    Parameters
+    ----------
+    backward : callable
+        The `backward` of a `Function`: from the context and one gradient per output to one gradient per argument.
+
+    Returns
+    -------
+    callable
+        The same function, which runs unrecorded. A second derivative through it raises GradientError.
+    """
 
     @functools.wraps(backward)
     def once(ctx: Context, *gradients: Any) -> Any:

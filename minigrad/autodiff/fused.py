@@ -39,7 +39,8 @@ def fuse(op: Op, operand: int) -> Callable[..., Any]:
     if scalar is None:
         rule.fused = rule.fn
     elif len(scalar.node.body) == 2:
-        # One op needs no fused kernel, and no lambda around it where its operands are the rule's.
+        # A rule that is one op needs no fused kernel.  If the operands are those of the rule, it needs no lambda
+        # either.
         rule.fused = only_call(scalar) or rule.fn
     else:
         rule.fused = kernel_of(op, scalar)

@@ -137,7 +137,7 @@ class Early:
     def __init__(self, nodes: Sequence[BackpropOp], leaves: Sequence[Tensor], create: bool, store: GradStore) -> None:
         waiting = {leaf.id: leaf for leaf in leaves if late_hooks.get(leaf.id)}
         last: dict[int, int] = {}
-        for node in nodes:  # by falling ids, so the last assignment is that of the node that is visited last
+        for node in nodes:  # in descending order of ids, so the assignment of the last visited node remains
             for parent in node.parents:
                 if parent is not None and parent.id in waiting:
                     last[parent.id] = node.id

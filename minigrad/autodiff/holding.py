@@ -104,7 +104,7 @@ def hold(node: BackpropOp, make: Callable[[Tensor], Holder]) -> None:
     """Replace the saved values of a node by holders."""
     if node.saved:
         node.saved = tuple([make(x) for x in node.saved])
-        if node.__class__ is BackpropOp:  # the pull of other nodes reads holders itself
+        if node.__class__ is BackpropOp:  # other nodes have a `pull` that reads holders
             node.__class__ = HeldNode
 
 
@@ -123,7 +123,7 @@ class Packed(Holder):
         before = getrefcount(storage.buffer)
         with no_grad():
             self.packed = hooks.pack(x.detach())
-        # A NumPy array on the memory would reveal a write, but would not keep the count of writes alive.
+        # A NumPy array on the same memory shows a write, but does not keep the count of writes alive.
         self.shown = storage if getrefcount(storage.buffer) != before else None
         if x.storage.version != self.version:
             raise GradientError(
@@ -169,9 +169,31 @@ class PackHooks:
 def saved_tensors_hooks(pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]) -> Iterator[None]:
     """Open a block that stores each saved value as `pack_hook(value)`; `unpack_hook` restores it at each use.
 
-    If blocks are nested, only the innermost one applies.  The version of the value is checked as without hooks, so a
-    write in place is still detected.  Raises GradientError for a pack that writes.  When the gradient is computed, it
-    raises GradientError, ShapeError, DTypeError or DeviceError for an unpack that returns another kind of value.
+    Parameters
+    ----------
+    pack_hook : callable
+        From a tensor to any value, which the graph stores instead. It must not write the tensor.
+    unpack_hook : callable
+        From that value to a tensor with the shape, dtype and device of the saved one.
+
+    Returns
+    -------
+    context manager
+        The hooks apply to the values that are saved inside the block.
+
+    Raises
+    ------
+    ArgumentError
+        If a hook cannot be called.
+    GradientError
+        If `pack_hook` writes the tensor.
+    GradientError, ShapeError, DTypeError, DeviceError
+        When the gradient is computed, if `unpack_hook` returns another kind of value.
+
+    Notes
+    -----
+    If blocks are nested, only the innermost one applies. The version of the value is checked as without hooks, so a
+    write in place is still detected.
     """
     if not callable(pack_hook) or not callable(unpack_hook):
         raise ArgumentError("saved_tensors_hooks: expected two functions, pack(tensor) and unpack(packed)")

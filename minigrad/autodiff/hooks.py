@@ -103,7 +103,7 @@ class Around:
 
 
 class Hooked(Around):
-    """A node with hooks of its own.  They do not run where a backward pass ends at it."""
+    """A node with hooks.  They do not run where a backward pass ends at it."""
 
     __slots__ = ()
 

@@ -39,7 +39,7 @@ def held_elsewhere(pairs: Pairs) -> bool:
     if holders(pairs) != SOLE_HOLDERS:
         return True
     if pairs[-1][1].op is None or pairs[-1][1].layout.is_contiguous:
-        pairs[-1][1].base = None  # it may be a view of it, and nothing else may use that base
+        pairs[-1][1].base = None  # the gradient may be a view of this base, which nothing else may use
     return storage_holders(pairs) != SOLE_STORAGE_HOLDERS
 
 
@@ -97,7 +97,7 @@ def handed_out(pairs: Pairs, dense: bool, create: bool) -> Pairs:
     result: Pairs = []
     while pairs:
         borrowed = held_elsewhere(pairs)
-        target, g = pairs.pop()  # of two targets with one gradient, the second is its only holder
+        target, g = pairs.pop()  # if two targets have the same gradient, the second one is the last reference to it
         storage = g.storage
         # Without an allocator the memory belongs to another owner, such as a NumPy array.
         if borrowed or storage.allocator is None or storage.__class__ is ConstantStorage or not tidy(g.layout, dense):
@@ -118,7 +118,8 @@ def apart(gradients: list[Tensor | None], create: bool) -> list[Tensor | None]:
 
 def copied(g: Tensor, create: bool) -> Tensor:
     """Return a contiguous copy."""
-    if g.__class__ is Tensor and not g.storage.tracked:  # nothing to record, so the switch would be wasted time
+    # Nothing is recorded, so recording need not be turned off, which takes time.
+    if g.__class__ is Tensor and not g.storage.tracked:
         return clone(g)
     with set_grad_enabled(create):
         return clone(g)

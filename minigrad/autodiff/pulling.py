@@ -157,7 +157,7 @@ def saved_in_graph(node: BackpropOp) -> tuple[Tensor, ...]:
         return node.saved or ()
     return tuple(
         value
-        if k >= len(node.parents)  # a value that a Function made in between
+        if k >= len(node.parents)  # a value that was computed inside a Function
         else operand_in_graph(value, node.parents[k])
         if k >= 0
         else Tensor(value.storage, value.layout, edge_of(node, -1 - k))
@@ -167,7 +167,7 @@ def saved_in_graph(node: BackpropOp) -> tuple[Tensor, ...]:
 
 def operand_in_graph(value: Tensor, parent: Any) -> Tensor:
     """Return a saved operand with the history that it had: it may be detached since, or be a leaf."""
-    if parent is value.op:  # None for a constant
+    if parent is value.op:  # the parent of a constant is None
         return value.detach() if parent is None and value.is_variable else value
     return value if parent is value else Tensor(value.storage, value.layout, parent)
 

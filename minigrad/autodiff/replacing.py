@@ -1,6 +1,6 @@
 """Writes into values of transforms: the result of the functional op replaces the inner value.
 
-A value of a transform has no memory of its own.  A write into one is the functional call, and its result replaces the
+A value of a transform has no memory.  A write into one is the functional call, and its result replaces the
 inner value; derivatives and batches follow from that call.  That equals a write as long as nothing else sees the
 memory, or has saved it for a rule, which the reference counts reveal.  A write into a value that is shared raises an
 error: write into a clone() of it.
@@ -42,7 +42,7 @@ class ReplacingTransform(Transform):
             )
         self.replace(x, y)
         x.layout = self.layout_of(x)
-        x.id = next(ids)  # a new id, by which those that have saved x detect the write
+        x.id = next(ids)  # with a new id, nodes that saved x detect the write
 
     def replace(self, x: Any, y: Tensor) -> None:
         """Give x the inner value of y, or y itself where it is a constant here."""

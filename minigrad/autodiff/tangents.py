@@ -70,7 +70,7 @@ class Call:
         return Call(self.op, self.params, tuple(primals), self.tangents, tuple(results))
 
     def tangent(self, k: int) -> Tensor:
-        """Return the tangent of operand k, a zero without memory of its own where it has none."""
+        """Return the tangent of operand k; zeros, which share the memory of one element, if it has none."""
         tangent = self.tangents[k]
         return zeros_of(self.primals[k].shape, self.primals[k]) if tangent is None else tangent
 

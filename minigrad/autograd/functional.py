@@ -1,7 +1,7 @@
 """`mg.autograd.functional`: PyTorch's older names for the transforms of `mg.func`.
 
-inputs is a tensor or a tuple of them; results are nested as in PyTorch, outputs first.  Without create_graph they carry
-no graph.  strict=True is not offered: an input that the function does not depend on has zeros.
+The inputs are a tensor or a tuple of tensors.  Results are nested as in PyTorch, outputs first, and carry a graph only
+with `create_graph`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from minigrad import func as transforms
+from minigrad.declare.docstring import document_all
 from minigrad.declare.names import listed
 from minigrad.errors import ArgumentError, GradientError
 from minigrad.ops.creation import ones_like
@@ -27,9 +28,38 @@ def jacobian(
     func: Fn, inputs: Inputs, create_graph: bool = False, strict: bool = False, vectorize: bool = False,
     strategy: str = "reverse-mode",
 ) -> Any:  # fmt: skip
-    """Compute the derivative of each output with respect to each input, of the shape of output and input.
+    """Compute the derivative of each output with respect to each input.
 
-    strategy: "reverse-mode" or "forward-mode".  It is always batched; vectorize has no effect.
+    Parameters
+    ----------
+    func : callable
+        Function of tensors, which returns a tensor or a tuple of tensors; it takes one argument per input.
+    inputs : Tensor or tuple of Tensor
+        Point at which the derivative is computed.
+    create_graph : bool, default False
+        Whether the Jacobian can be differentiated again.
+    strict : bool, default False
+        Must be False: an input that the outputs do not depend on has zeros.
+    vectorize : bool, default False
+        Accepted, without effect: rows are always computed in a batch.
+    strategy : {"reverse-mode", "forward-mode"}
+        Mode of differentiation, "reverse-mode" by default. Forward mode is faster for fewer inputs than outputs.
+
+    Returns
+    -------
+    Tensor or tuple
+        For one input and one output: a tensor with the dims of the output, then those of the input. Otherwise
+        nested tuples of such tensors, outputs first.
+
+    Raises
+    ------
+    ArgumentError
+        If `strict` is True, or `strategy` has another value.
+
+    Examples
+    --------
+    >>> mg.autograd.functional.jacobian(lambda x: x * x, mg.tensor([1.0, 2.0])).tolist()
+    [[2.0, 0.0], [0.0, 4.0]]
     """
     if strategy not in ("reverse-mode", "forward-mode"):
         raise ArgumentError(f"jacobian: strategy is 'reverse-mode' or 'forward-mode', got {strategy!r}")
@@ -43,34 +73,173 @@ def hessian(
     func: Fn, inputs: Inputs, create_graph: bool = False, strict: bool = False, vectorize: bool = False,
     outer_jacobian_strategy: str = "reverse-mode",
 ) -> Any:  # fmt: skip
-    """Compute the second derivative of a scalar-valued function with respect to each pair of inputs."""
+    """Compute the second derivative of a scalar-valued function with respect to each pair of inputs.
+
+    Parameters
+    ----------
+    func : callable
+        Function of tensors, which returns a tensor of one element; it takes one argument per input.
+    inputs : Tensor or tuple of Tensor
+        Point at which the derivative is computed.
+    create_graph : bool, default False
+        Whether the Hessian can be differentiated again.
+    strict : bool, default False
+        Must be False: an input that the outputs do not depend on has zeros.
+    vectorize : bool, default False
+        Accepted, without effect: rows are always computed in a batch.
+    outer_jacobian_strategy : str, default "reverse-mode"
+        Accepted, without effect: the outer derivative uses forward mode.
+
+    Returns
+    -------
+    Tensor or tuple
+        For one input: a tensor with the dims of the input, twice. For several a tuple of tuples of tensors.
+
+    Raises
+    ------
+    ArgumentError
+        If `strict` is True.
+    GradientError
+        If `func` does not return a tensor of one element.
+
+    Examples
+    --------
+    >>> mg.autograd.functional.hessian(lambda x: (x * x * x).sum(), mg.tensor([1.0, 2.0])).tolist()
+    [[6.0, 0.0], [0.0, 12.0]]
+    """
     xs = inputs_of("hessian", inputs, strict)
     with set_grad_enabled(create_graph and mode.enabled):
         return transforms.hessian(scalar("hessian", func), which(inputs))(*xs)
 
 
 def vjp(func: Fn, inputs: Inputs, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
-    """Return the output, and v times the Jacobian; v is ones for a scalar output, and otherwise required."""
+    """Compute the product of a vector and the Jacobian, in reverse mode.
+
+    Parameters
+    ----------
+    func : callable
+        Function of tensors; it takes one argument per input.
+    inputs : Tensor or tuple of Tensor
+        Point at which the derivative is computed.
+    v : Tensor or tuple of Tensor, optional
+        Incoming gradient, nested as the output; by default 1 for an output of one element.
+    create_graph : bool, default False
+        Whether the product can be differentiated again.
+    strict : bool, default False
+        Must be False: an input that the outputs do not depend on has zeros.
+
+    Returns
+    -------
+    output : Tensor or tuple of Tensor
+        The result of `func`.
+    product : Tensor or tuple of Tensor
+        One tensor per input, with its shape.
+
+    Raises
+    ------
+    ArgumentError
+        If `strict` is True.
+    GradientError
+        If `v` is missing and the output has more than one element.
+
+    Examples
+    --------
+    >>> y, product = mg.autograd.functional.vjp(lambda x: x * x, mg.tensor([1.0, 2.0]), mg.tensor([1.0, 10.0]))
+    >>> product.tolist()
+    [2.0, 40.0]
+    """
     xs = inputs_of("vjp", inputs, strict)
     with set_grad_enabled(create_graph and mode.enabled):
         y, pull = transforms.vjp(func, *xs)
         if v is None:
             if not isinstance(y, Tensor) or y.numel() != 1:
-                raise GradientError("vjp: the output is not a scalar, so v is required, of the shape of the output")
+                raise GradientError("vjp: v is required for an output that is not a scalar; pass a tensor of its shape")
             v = ones_like(y)
         product = pull(v)
     return y, product[0] if isinstance(inputs, Tensor) else product
 
 
 def jvp(func: Fn, inputs: Inputs, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
-    """Return the output, and the Jacobian times v; v is one for an input of one element, and otherwise required."""
+    """Compute the product of the Jacobian and a vector, in forward mode.
+
+    Parameters
+    ----------
+    func : callable
+        Function of tensors; it takes one argument per input.
+    inputs : Tensor or tuple of Tensor
+        Point at which the derivative is computed.
+    v : Tensor or tuple of Tensor, optional
+        Tangent, nested as the inputs; by default 1 for an input of one element.
+    create_graph : bool, default False
+        Whether the product can be differentiated again.
+    strict : bool, default False
+        Must be False: an input that the outputs do not depend on has zeros.
+
+    Returns
+    -------
+    output : Tensor or tuple of Tensor
+        The result of `func`.
+    product : Tensor or tuple of Tensor
+        One tensor per output, with its shape.
+
+    Raises
+    ------
+    ArgumentError
+        If `strict` is True.
+    GradientError
+        If `v` is missing and the inputs have more than one element.
+
+    Examples
+    --------
+    >>> y, product = mg.autograd.functional.jvp(lambda x: x * x, mg.tensor([1.0, 2.0]), mg.tensor([1.0, 10.0]))
+    >>> product.tolist()
+    [2.0, 40.0]
+    """
     xs = inputs_of("jvp", inputs, strict)
     with set_grad_enabled(create_graph and mode.enabled):
         return transforms.jvp(func, xs, tangents("jvp", inputs, xs, v))
 
 
 def hvp(func: Fn, inputs: Inputs, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
-    """Return the value of a scalar-valued function, and its Hessian times v: forward over reverse mode."""
+    """Compute the product of the Hessian of a scalar-valued function and a vector, without the matrix.
+
+    Parameters
+    ----------
+    func : callable
+        Function of tensors, which returns a tensor of one element; it takes one argument per input.
+    inputs : Tensor or tuple of Tensor
+        Point at which the derivative is computed.
+    v : Tensor or tuple of Tensor, optional
+        Vector, nested as the inputs; by default 1 for an input of one element.
+    create_graph : bool, default False
+        Whether the product can be differentiated again.
+    strict : bool, default False
+        Must be False: an input that the outputs do not depend on has zeros.
+
+    Returns
+    -------
+    output : Tensor
+        The value of `func`.
+    product : Tensor or tuple of Tensor
+        One tensor per input, with its shape.
+
+    Raises
+    ------
+    ArgumentError
+        If `strict` is True.
+    GradientError
+        If `v` is missing and the inputs have more than one element, or `func` does not return one element.
+
+    Notes
+    -----
+    Forward mode is applied to the gradient, which needs less memory than `vhp`.
+
+    Examples
+    --------
+    >>> y, product = mg.autograd.functional.hvp(lambda x: (x * x * x).sum(), mg.tensor([1.0, 2.0]), mg.ones(2))
+    >>> product.tolist()
+    [6.0, 12.0]
+    """
     xs = inputs_of("hvp", inputs, strict)
     gradient = transforms.grad_and_value(scalar("hvp", func), which(inputs))
     with set_grad_enabled(create_graph and mode.enabled):
@@ -79,7 +248,45 @@ def hvp(func: Fn, inputs: Inputs, v: Any = None, create_graph: bool = False, str
 
 
 def vhp(func: Fn, inputs: Inputs, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
-    """Return the value of a scalar-valued function, and v times its Hessian: reverse over reverse mode."""
+    """Compute the product of a vector and the Hessian of a scalar-valued function, without the matrix.
+
+    Parameters
+    ----------
+    func : callable
+        Function of tensors, which returns a tensor of one element; it takes one argument per input.
+    inputs : Tensor or tuple of Tensor
+        Point at which the derivative is computed.
+    v : Tensor or tuple of Tensor, optional
+        Vector, nested as the inputs; by default 1 for an input of one element.
+    create_graph : bool, default False
+        Whether the product can be differentiated again.
+    strict : bool, default False
+        Must be False: an input that the outputs do not depend on has zeros.
+
+    Returns
+    -------
+    output : Tensor
+        The value of `func`.
+    product : Tensor or tuple of Tensor
+        One tensor per input, with its shape.
+
+    Raises
+    ------
+    ArgumentError
+        If `strict` is True.
+    GradientError
+        If `v` is missing and the inputs have more than one element, or `func` does not return one element.
+
+    Notes
+    -----
+    Reverse mode is applied to the gradient. The product equals that of `hvp`.
+
+    Examples
+    --------
+    >>> y, product = mg.autograd.functional.vhp(lambda x: (x * x * x).sum(), mg.tensor([1.0, 2.0]), mg.ones(2))
+    >>> product.tolist()
+    [6.0, 12.0]
+    """
     xs = inputs_of("vhp", inputs, strict)
     ts = tangents("vhp", inputs, xs, v)
     with set_grad_enabled(create_graph and mode.enabled):
@@ -95,7 +302,7 @@ def vhp(func: Fn, inputs: Inputs, v: Any = None, create_graph: bool = False, str
 def inputs_of(name: str, inputs: Any, strict: bool) -> tuple[Tensor, ...]:
     """Return the inputs in a tuple."""
     if strict:
-        raise ArgumentError(f"{name}: strict=True is not offered; an input that nothing depends on has zeros")
+        raise ArgumentError(f"{name}: strict must be False; the derivative with respect to an unused input is zeros")
     xs = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
     expect_tensors(name, *xs)
     return xs
@@ -111,7 +318,7 @@ def tangents(name: str, inputs: Any, xs: tuple[Tensor, ...], v: Any) -> tuple[Te
     if v is None:
         if len(xs) != 1 or xs[0].numel() != 1:
             raise GradientError(
-                f"{name}: v is required, of the shape of the inputs, unless there is one of one element"
+                f"{name}: v is required if the inputs have more than one element; pass a tensor of the shape of each"
             )
         return (ones_like(xs[0]),)
     return (v,) if isinstance(v, Tensor) else tuple(v)
@@ -127,3 +334,6 @@ def scalar(name: str, func: Fn) -> Fn:
         return y if y.ndim == 0 else y.reshape(())
 
     return one
+
+
+document_all({name: globals()[name] for name in __all__})

@@ -97,7 +97,7 @@ class Backend(Calls, Transfers, ABC):
 
     def lower(self, request: Request, outs: tuple[Spec, ...], operands: tuple[Spec, ...]) -> Launch:
         """The launch of a request made of simpler ones.  Raises DeviceError if no lowering is known."""
-        from minigrad.backends.lowering import lowerings  # a device that serves what it is asked for needs none
+        from minigrad.backends.lowering import lowerings  # only devices that do not serve all requests need it
 
         make = lowerings.get(type(request))
         if make is None:

@@ -60,7 +60,7 @@ is_capsule = function_of_python("PyCapsule_IsValid", ctypes.c_int, c_void_p, c_c
 inside = function_of_python("PyCapsule_GetPointer", c_void_p, c_void_p, c_char_p)
 rename = function_of_python("PyCapsule_SetName", ctypes.c_int, c_void_p, c_char_p)
 
-alive: dict[int, tuple[Any, ...]] = {}  # what is out, by the address of its structure
+alive: dict[int, tuple[Any, ...]] = {}  # exported arrays, by the address of their structure
 
 
 @DELETER
@@ -117,7 +117,7 @@ class Foreign:
         self.layout = Layout.make(shape, strides, 0)
         self.address = (tensor.data or 0) + tensor.byte_offset
         self.readonly = name is VERSIONED and bool(managed.flags & READ_ONLY)
-        self.managed = managed  # ours to free from here on
+        self.managed = managed  # from here on this process frees it
         rename(id(capsule), USED[name])
 
     def __del__(self) -> None:

@@ -123,7 +123,7 @@ class Launch:
     arguments: how many buffers a call receives, operands and then results.  temporaries: the slots after these.
     flags: index checks between or after the steps.  always_fails: whether every call has an index out of range.
     limits: the index that a failed check is about, where the op names one.
-    parts: the requests that were asked for, in their order.
+    parts: the requests that it serves, in order.
     call: the one function that runs the launch, on the buffers, written at its first use.  Where an index was out of
     range it raises IndexOutOfRange, or is true if the launch has no limits.
     """
@@ -155,7 +155,7 @@ class Launch:
 
     @property
     def requests(self) -> tuple[Any, ...]:
-        """The requests that were asked for."""
+        """Return the requests that the launch serves."""
         return tuple([part.request for part in self.parts])
 
     @property
@@ -233,9 +233,9 @@ class Calls:
         return launch.fast
 
 
-Loop = Launch | Executable | Callable[..., Any]  # as a backend may serve a request
-NO_STEPS = Launch(0)  # the launch of a loop without elements, whatever its buffers
-NO_POSITIONS = Launch(0, always_fails=True)  # where there are indices and the indexed dim has no position
+Loop = Launch | Executable | Callable[..., Any]  # the results that a backend's method may return for a request
+NO_STEPS = Launch(0)  # the launch of a loop without elements, for any buffers
+NO_POSITIONS = Launch(0, always_fails=True)  # for indices into a dim of length 0
 
 
 def as_launch(made: Any, arguments: int, name: str) -> Launch:
@@ -268,14 +268,14 @@ def written(launch: Launch) -> Callable[..., Any]:
     if not launch.steps:
         return lambda *buffers: False
     kernel, numbers = launch.fast
-    if kernel is not None and launch.arguments == 2:  # without the 10 us of a text
+    if kernel is not None and launch.arguments == 2:  # this saves the 10 us of generating a function
         return lambda a, out: kernel(a, out, numbers)
     if kernel is not None and launch.arguments == 3:
         return lambda a, b, out: kernel(a, b, out, numbers)
     names = {k: f"b{k}" for k in range(launch.arguments)}
     bound: dict[str, Any] = {}
     for slot, memory in enumerate(launch.temporaries, launch.arguments):
-        # Of scratch not the buffer itself is held: an allocator keeps only what nobody else refers to.
+        # For temporaries the buffer itself is not stored: an allocator caches only buffers without other references.
         names[slot] = f"c{slot}" if isinstance(memory, Constant) else f"s{slot}.buffer"
         if isinstance(memory, Constant):
             bound[names[slot]] = memory.storage.buffer

@@ -26,7 +26,7 @@ from minigrad.kernels.store import uninterrupted
 _lock = threading.RLock()
 _serial_only = False
 STALL = 1e-3  # seconds beyond what one thread takes that are no work: threads that sleep are there after a tenth of it
-LONG = 16e-3  # seconds of a launch of which a stall is not the most
+LONG = 16e-3  # seconds of a launch above which a stall is the smaller part
 LIMIT = 1024  # launches of a kernel that are remembered
 PAUSES = 0.05, 0.8  # seconds for which nothing is shared: after a first stall, and at most
 
@@ -49,7 +49,7 @@ core = _Core()
 
 def _after_fork_in_child() -> None:
     global _lock, _serial_only
-    _lock = threading.RLock()  # the old one may be held by a thread that does not exist here
+    _lock = threading.RLock()  # in a forked child, the old lock may be held by a thread that does not exist
     if threading_layer() == "omp":  # this process or another library may have started it
         _serial_only = True
 
@@ -63,8 +63,8 @@ def guarded(parallel: Callable[..., Any], serial: Callable[[], Callable[..., Any
 
     The numbers of a kernel are its last argument, and identify the launch.  A threshold of 0 always shares.
     """
-    times: dict[bytes, float] = {}  # seconds on one thread, the least seen, by the numbers
-    asked: set[bytes] = set()  # for which it should be found out
+    times: dict[bytes, float] = {}  # shortest time on one thread in seconds, by scalar arguments
+    asked: set[bytes] = set()  # scalar arguments whose time on one thread is to be measured next
 
     def launch(*args: Any) -> Any:
         if _serial_only:

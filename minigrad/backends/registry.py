@@ -15,10 +15,10 @@ from minigrad.errors import DeviceError
 
 _factories: dict[str, Callable[[], Backend]] = {}
 _backends: dict[str, Backend] = {}
-_resting: dict[tuple[str, str], Backend] = {}  # by kind and the setting under which it served
+_resting: dict[tuple[str, str], Backend] = {}  # backends that are not used now, by kind and setting
 _by_device: dict[Device, Backend] = {}
 _by_dlpack: dict[int, str] = {}
-ACCELERATOR = "cuda"  # the kind that is meant where a call names none, as in x.pin_memory()
+ACCELERATOR = "cuda"  # the kind of device for calls that name none, such as x.pin_memory()
 
 
 def register_backend(kind: str, factory: Callable[[], Backend], dlpack: int | None = None) -> None:

@@ -26,11 +26,11 @@ Ints = tuple[int, ...]
 Specs = tuple[Spec, ...]
 Lowering = Callable[..., Launch]
 F = TypeVar("F", bound=Callable[..., Any])
-# Memory in between is the backend's own and never leaves it, so it does not matter which device its storage names.
+# Temporary memory never leaves the backend, so the device of its storage has no meaning.
 INSIDE = CPU
 
 
-# How a request that a backend does not serve is made of others: (backend, request, outs, operands) -> launch.
+# A function that composes a request from others: (backend, request, outs, operands) -> launch.
 lowerings: dict[type[Request], Lowering] = {}
 
 

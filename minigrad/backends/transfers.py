@@ -1,6 +1,6 @@
 """Transfers between the memory of a device, that of the host and other libraries.
 
-The defaults are for memory of the host, where nothing has to be done; a device with memory of its own overrides them.
+The defaults are for memory of the host, where nothing has to be done; a device with separate memory overrides them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from minigrad.errors import DeviceError
 class Transfers:
     """The part of a backend that copies to and from other devices and libraries."""
 
-    from_host: Any  # of the backend
+    from_host: Any  # the backend's function that copies from the host
     to_host: Any
 
     def constant(self, values: NDArray[Any], dtype: DType, device: Device) -> Storage:

@@ -31,8 +31,8 @@ from minigrad.runtime.graph import BackpropOp, Output
 from minigrad.runtime.tensor import Tensor
 from minigrad.runtime.var import Var
 
-IDLE = 10.0  # seconds without a message after which the helper ends
-SMALL = 1 << 16  # elements up to which operands are zeros, in case a check reads them
+IDLE = 10.0  # the helper ends after so many seconds without a message
+SMALL = 1 << 16  # largest number of elements for operands of zeros, which a check may read
 
 Message = tuple[str, list[tuple[Any, ...]], tuple[bool, ...], dict[str, Any]]
 
@@ -50,7 +50,7 @@ def serve() -> None:
             message = messages.get(timeout=IDLE)
         except queue.Empty:
             return
-        with suppress(Exception):  # the process that needs it will report the error
+        with suppress(Exception):  # the process that needs the kernel reports the error
             process(message, wanted)
         while wanted:
             with suppress(Exception):

@@ -26,7 +26,7 @@ from minigrad.viz.explain import kernel_files
 from minigrad.viz.export import PACKAGES
 
 MISSING: Final = "not installed"
-# Where functions consist of ops, and have no kernel of their own.
+# Modules whose functions consist of ops and have no separate kernel.
 COMPOSED = ("minigrad.ops.", "minigrad.nn.", "minigrad.api.methods", "minigrad.api.pytorch")
 
 
@@ -161,7 +161,7 @@ def cuda_kernels(name: str, dtype: str, layout: str, large: bool, show: str) -> 
 
     with mg.override(cuda="simulator"):
         files = files_of(name, dtype, layout, large, mg.device("cuda"))
-    # "<minigrad mul_f32_..._0123456789abcdef.py>": a name, and the hash of the text.
+    # Matches "<minigrad mul_f32_..._0123456789abcdef.py>": a name and the hash of the text.
     programs = [Program(path.removeprefix("<minigrad ").rpartition("_")[0], source(path)) for path in files]
     if show == "source":
         return [(program.file, program.text) for program in programs]
@@ -176,7 +176,7 @@ def files_of(name: str, dtype: str, layout: str, parallel: bool, device: Device 
         raise mg.ArgumentError(f"{name} is a view: arithmetic on strides (declared at {op.where}), no kernel runs")
     large = parallel or layout == "tiled"
     files = kernel_files(op, operands_of(op, dtype, layout, large), device, params_of(op, device, large))
-    # Large operands run the same kernel, and the loop that shares its tasks.
+    # Large operands use the same kernel, and the loop that distributes its tasks over threads.
     return [*files, team().path] if parallel and device is CPU else files
 
 
@@ -185,7 +185,7 @@ def find_op(name: str) -> Op:
 
     Raises ArgumentError for a function that is composed of other ops, and for an unknown name with its neighbours.
     """
-    # Read first: the ops of layers are declared when this module is imported.
+    # Imported first: this import declares the ops of layers.
     function = getattr(mg.nn.functional, name, None) or getattr(mg, name, None)
     result = schema[CALLED[name]] if name in CALLED else getattr(function, "op", None) or schema.get(name)
     if not isinstance(result, Op):  # a class has `op` as a slot

@@ -12,12 +12,14 @@ from pathlib import Path
 
 from minigrad.errors import quantity
 
-NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"  # of a checkout
+NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"  # the folder in a checkout
 PACKAGE = Path(__file__).resolve().parents[1]
-PACKED = PACKAGE / "learning" / "notebooks"  # of a wheel: `hatch_build.py`
-LINK = re.compile(r"\]\(\.\./((minigrad|docs|examples)/[^)#]+)")  # in a notebook: from its folder into the checkout
+PACKED = PACKAGE / "learning" / "notebooks"  # the folder in a wheel, made by `hatch_build.py`
+# A link in a notebook, from its folder to a file of the checkout.
+LINK = re.compile(r"\]\(\.\./((minigrad|docs|examples)/[^)#]+)")
 COPY = "minigrad-notebooks"  # the folder that receives the notebooks of a wheel
-HIDDEN = ["__pycache__", "*.pyc", "*~", "[0-9A][0-9]_*.py"]  # the last: jupytext's texts of the notebooks
+# The last pattern matches the jupytext sources of the notebooks.
+HIDDEN = ["__pycache__", "*.pyc", "*~", "[0-9A][0-9]_*.py"]
 GREETING = """minigrad: an autograd framework to read, to inspect and to train with.
 
     python -m minigrad demo        a gradient, its check and its graph, then a network that reads digits
@@ -52,15 +54,15 @@ def tutorial() -> int:
         print(f"The first notebook is {first}.")
         print("Jupyter is not installed: `pip install jupyterlab matplotlib`, or `make notebooks` in the checkout.")
         return 1
-    # Links to source files begin at the checkout, and so does the minigrad that a kernel imports.
+    # Links to source files are relative to the checkout, and a Jupyter kernel imports minigrad from it.
     root, env = folder, dict(os.environ)
     if folder == NOTEBOOKS:
         root = NOTEBOOKS.parent
         env["PYTHONPATH"] = os.pathsep.join(filter(None, (str(root), os.environ.get("PYTHONPATH"))))
     lab = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={root}", f"--ContentsManager.hide_globs={HIDDEN}"]
-    # Without a browser, Jupyter prints its default address only, so that one must lead to the notebook.
+    # Without a browser, Jupyter prints only its default address, so this address must open the notebook.
     lab.append(f"--LabApp.default_url=/lab/tree/{first.relative_to(root).as_posix()}")
-    if hasattr(os, "geteuid") and os.geteuid() == 0:  # Windows has no such number
+    if hasattr(os, "geteuid") and os.geteuid() == 0:  # Windows has no user id
         print("You are root, as in many containers: Jupyter starts with --allow-root.")
         lab.append("--allow-root")
     return subprocess.run([*lab, str(first)], check=False, env=env).returncode

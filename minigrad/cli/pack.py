@@ -16,7 +16,7 @@ from pathlib import Path
 from minigrad.kernels import objects, packs
 from minigrad.kernels.cpu.processor import LEVELS, features
 
-# LLVM's own tuning for the highest level shuns its widest registers.
+# LLVM's default tuning for the highest level avoids the widest registers.
 WIDE = {"x86-64-v4": ",-prefer-256-bit"}
 
 

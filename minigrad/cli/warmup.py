@@ -214,7 +214,7 @@ def watch(pending: dict[Future[str], tuple[Any, ...]], before: int) -> list[str]
     failed, left = [], set(pending)
     with progress(total=len(pending), unit="piece") as bar:
         while left:
-            # A first piece takes long; the clock and the kernels go on meanwhile.
+            # The first piece takes long.  Meanwhile the clock and the count of kernels are updated.
             done, left = wait(left, timeout=0.5, return_when=FIRST_COMPLETED)
             bar.update(len(done))
             bar.set_postfix_str(f"{kernels() - before} kernels")

@@ -135,10 +135,10 @@ class Block:
             key = self.key
             allocator = self.allocator
         except AttributeError:
-            # __init__ was called with wrong arguments and holds nothing.
+            # __init__ was called with wrong arguments, so there is no memory.
             return
         if key:
-            # `CpuAllocator.free` in the same frame, for a buffer that needs no look-up.
+            # The body of `CpuAllocator.free`, repeated here to save a call, for a buffer that needs no look-up.
             buffer = self.buffer
             if references(buffer) > unshared:
                 return allocator._lose(key)
@@ -366,7 +366,7 @@ class CpuAllocator(Allocator):
             self._floor -= nbytes
             return
         self._keep(key, buffer)
-        # To below the limit, so that not every free has to trim.
+        # The cache shrinks to less than the limit, so that not every call of `free` has to trim it.
         self._trim(self._cache_limit * 3 // 4)
 
     def _trim(self, goal: int, least: int = 0) -> None:
@@ -423,7 +423,7 @@ def heap_trimmer() -> Any:
     By itself the heap returns only the memory above its last block in use: after 12,000 sizes, a process with an empty
     cache still held 452 MB.
     """
-    import ctypes  # at the first use: few programs empty the cache
+    import ctypes  # imported at the first use, because few programs empty the cache
 
     try:
         return ctypes.CDLL(None).malloc_trim
@@ -456,7 +456,7 @@ def _mapped(nbytes: int) -> mmap.mmap:
     except (OSError, OverflowError) as error:
         raise MemoryError(str(error)) from None
     if hasattr(mmap, "MADV_HUGEPAGE"):
-        with suppress(OSError):  # a system built without huge pages
+        with suppress(OSError):  # raised by a system without huge pages
             block.madvise(mmap.MADV_HUGEPAGE)
     return block
 
@@ -484,7 +484,7 @@ def get_allocator(kind: str) -> Allocator:
         ) from None
 
 
-# The reference device computes in the same memory by other means.
+# The reference device uses the same memory with other functions.
 set_allocator("cpu", CpuAllocator())
 set_allocator("reference", get_allocator("cpu"))
 

@@ -247,7 +247,7 @@ def promote_all(operands: Iterable[tuple[DType, int]]) -> DType:
         >>> promote_all([(float32, 1), (float64, 0)]), promote_all([(int32, 1), (float64, 0)])
         (mg.float32, mg.float64)
     """
-    met: list[DType | None] = [None, None]  # of the operands without dims, and of those with some
+    met: list[DType | None] = [None, None]  # the dtypes of the operands without dims, and of the operands with dims
     for dtype, ndim in operands:
         known = met[ndim > 0]
         met[ndim > 0] = dtype if known is None else promote(known, dtype)
@@ -387,7 +387,7 @@ def cast_array(array: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any
 def _saturate(array: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any]:
     """Convert floats to integers, without C's undefined behaviour outside the range."""
     real = np.asarray(array, dtype=np.float64)
-    # 2.0**63 is a float64 and int64's highest is not, so the test is against the first value outside.
+    # 2.0**63 is exact in float64, but the largest int64 is not, so the test uses the first value outside the range.
     above = np.asarray(real >= float(int(dtype.highest) + 1))
     below = np.asarray(real <= float(int(dtype.lowest) - 1))
     inside = ~(above | below | np.isnan(real))

@@ -23,7 +23,7 @@ class MemoryFormat:
 
 contiguous_format, preserve_format = MemoryFormat("contiguous_format"), MemoryFormat("preserve_format")
 channels_last, channels_last_3d = MemoryFormat("channels_last"), MemoryFormat("channels_last_3d")
-CHANNELS_LAST = {channels_last: 4, channels_last_3d: 5}  # how many dims a tensor has
+CHANNELS_LAST = {channels_last: 4, channels_last_3d: 5}  # required number of dims
 ROW_MAJOR = (None, contiguous_format, preserve_format)
 
 

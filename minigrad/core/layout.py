@@ -403,8 +403,8 @@ def _intern(key: tuple[Ints, Ints, int]) -> Layout:
 
 @lru_cache(maxsize=4096)
 def _contiguous(shape: Ints, offset: int) -> Layout:
-    # The layout of every fresh result. The last few thousand stay alive, so that a short-lived tensor does not
-    # make and drop its layout each time.
+    # The layout of every new result.  The last few thousand stay alive, so that short-lived tensors do not create and
+    # discard their layouts each time.
     return Layout.make(shape, contiguous_strides(shape), offset)
 
 
@@ -418,9 +418,9 @@ def _without(values: Ints, dim: int) -> Ints:
 
 
 def _walk(offset: int, dims: Ints, strides: Ints) -> Iterator[int]:
-    if 0 in dims:  # the other dims may be huge
+    if 0 in dims:  # the product of the other dims may exceed the limit
         return iter(())
-    # product() turns its last range fastest, as row-major order does, and has one empty tuple for a scalar.
+    # product() changes the last index fastest, as row-major order does, and yields one empty tuple for a scalar.
     steps = [[i * stride for i in range(size)] for size, stride in zip(dims, strides)]
     return (offset + sum(step) for step in product(*steps))
 

@@ -115,7 +115,7 @@ def axes(layouts: Sequence[Layout], dims: Sequence[int], flip: bool = True, sort
             for k, s in enumerate(strides):
                 shifts[k] += s[d] * (size - 1)
                 s[d] = -s[d]
-    # A dim of stride 0 reads the same element again, so it belongs outside those that advance.
+    # A dim of stride 0 reads the same element again, so it should be outside the dims that advance.
     order = sorted(range(len(sizes)), key=lambda d: -(abs(strides[0][d]) or inf) if sort else d)
     merged, steps = merge_dims(tuple(sizes[d] for d in order), [tuple(s[d] for d in order) for s in strides])
     return Axes(merged, list(steps), shifts)

@@ -48,7 +48,7 @@ def beside(operands: Sequence[Any]) -> str:
 
 
 def _dim(value: Any, op: str, name: str, operands: Sequence[Any]) -> int:
-    # A scalar is a row of one element, as in PyTorch: dim 0 and -1.
+    # A scalar counts as a row of one element, as in PyTorch: it has dims 0 and -1.
     return normalize_dim(value, operands[0].ndim or 1, op, operands[0])
 
 
@@ -111,7 +111,7 @@ def _any(value: Any, op: str, name: str, operands: Sequence[Any]) -> Any:
     return value
 
 
-# A negative dim counts from the end, where a batch in front changes nothing; every other moves by one.
+# A negative dim counts from the end, so a batch in front does not change it; every other dim moves by one.
 
 
 def _shift_dim(value: int, shape: tuple[int, ...], size: int) -> int:
@@ -129,11 +129,13 @@ def _shift_dims(value: Any, shape: tuple[int, ...], size: int) -> tuple[int, ...
 
 
 def _shift_folded(value: Any, shape: tuple[int, ...], size: int) -> tuple[int, ...]:
-    return _shift_dims(value, shape, size) if shape else ()  # a scalar is a row of one: reducing it changes nothing
+    # A scalar counts as a row of one element: reducing it changes nothing.
+    return _shift_dims(value, shape, size) if shape else ()
 
 
 def _shift_swapped(value: int, shape: tuple[int, ...], size: int) -> int:
-    return _shift_dim(value, shape, size) if shape else 0  # a scalar's one dim with itself, and so is a batch's
+    # A scalar has one dim, and so has each sample of a batch of scalars.
+    return _shift_dim(value, shape, size) if shape else 0
 
 
 def _shift_order(value: Any, shape: tuple[int, ...], size: int) -> tuple[int, ...]:
@@ -144,7 +146,7 @@ def _shift_shape(value: Any, shape: tuple[int, ...], size: int) -> tuple[int, ..
     return (size, *as_shape((value,)))
 
 
-WHOLE = (None, None, None)  # of an index: all of a dim
+WHOLE = (None, None, None)  # the part of an index that selects all of a dim
 
 
 class Entries(tuple[Any, ...]):
@@ -161,7 +163,7 @@ def _shift_index(value: tuple[Any, ...], shape: tuple[int, ...], size: int) -> E
 Dim = Annotated[
     int, Role("Dim", "a dim of the first operand; negative ones count from the end", "int", _dim, _shift_dim)
 ]
-# Of functions that take more than a dim, and whose op receives a dim.
+# For functions that accept more than a dim, while their op receives a dim.
 DimOrDims = Annotated[
     Any, Role("Dim", "a dim, several that count as one, or None", "int | Sequence[int] | None", _dim, _shift_dim)
 ]
@@ -184,12 +186,12 @@ Flag = Annotated[bool, Role("Flag", "True or False", "bool", _flag)]
 Choice = Annotated[str, Role("Choice", "one of a few words", "str", _any)]
 Target = Annotated[Any, Role("Target", "the device of the result", "Any", _any)]
 
-# Read by the function that users call, and not by the op.
+# The public function reads this parameter; the op does not.
 Cast = Annotated[Any, Role("Cast", "a dtype to which the operand is converted first", "Any", _any)]
 Format = Annotated[Any, Role("Format", "the order in which elements lie", "Any", _any)]
 Front = Annotated[Any, Role("Front", "an argument that the function reads, and not the op", "Any", _any)]
 
-AS_IT_COMES = _any  # the `read` of a role that does not change a value
+AS_IT_COMES = _any  # the `read` function of a role that does not change a value
 
 # Parameters of views: `Layout` checks them, and its messages name the view.
 ViewDim = Annotated[int, Role("Dim", "a dim of the operand; negative ones count from the end", "int", _any, _shift_dim)]

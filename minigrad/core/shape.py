@@ -90,7 +90,7 @@ def normalize_dims(dims: int | Iterable[int] | None, ndim: int, op: str, owner: 
     """
     if dims is None:
         return tuple(range(ndim))
-    # An array or a tensor without dims is one number, though its class is iterable.
+    # An array or a tensor without dims is one number, although its class is iterable.
     several: Any = dims if isinstance(dims, Iterable) and getattr(dims, "ndim", True) else (dims,)
     listed: Shape = tuple(several)
     result = sorted(normalize_dim(dim, ndim, op, owner) for dim in listed)
@@ -127,7 +127,7 @@ def _broadcast_two(op: str, lhs: Shape, rhs: Shape, shapes: tuple[Shape, ...]) -
     sizes = []
     for dim, (a, b) in enumerate(zip(left, right)):
         if a != b and a != 1 and b != 1:
-            listed = " and ".join(str(shape) for shape in shapes if shape)  # a number fits every shape
+            listed = " and ".join(str(shape) for shape in shapes if shape)  # the shape () fits every shape
             raise ShapeError(
                 f"{op}: shapes {listed} do not broadcast: dim {dim} is {a} against {b}, "
                 f"and only equal sizes or 1 stretch",

@@ -29,7 +29,7 @@ from minigrad.core.dtype import (
 )
 from minigrad.errors import DeviceError, IndexOutOfRange, StorageError
 
-SEATED = 1  # true, and not True
+SEATED = 1  # a true value that is not True
 
 
 class Storage(Block):
@@ -188,7 +188,7 @@ def _common_dtype(numbers: tuple[bool | int | float, ...]) -> DType:
 
 _CALL_REFERENCES = 0
 _held_once = Storage(np.empty(0, np.bool_), bool_, CPU)
-# A call to a method adds references of its own, and how many depends on the Python version.
+# A call of a method adds references; their number depends on the Python version.
 _CALL_REFERENCES = _held_once.use_count() - 1
 del _held_once
 

@@ -39,7 +39,7 @@ def may_overlap(shape: Ints, strides: Ints) -> bool:
         return False
     reach = 0
     for stride, size in sorted((abs(stride), size) for size, stride in zip(shape, strides) if size > 1):
-        # A dim whose step is longer than all that the finer dims cover cannot land on them again.
+        # If the step of a dim is longer than the range of all finer dims, it never reaches their elements again.
         if stride <= reach:
             return True
         reach += (size - 1) * stride

@@ -1,7 +1,8 @@
 """Functions for CUDA itself: availability, memory in use, and the order of work.
 
-Tensors need nothing of this: `device="cuda"` does.  Names follow `torch.cuda`.  With MINIGRAD_CUDA=simulator, or
-`mg.override(cuda="simulator")`, all of it answers without a GPU.  `kernel` makes a function a kernel of one's own.
+Tensors on a GPU need only `device="cuda"`, and none of these functions.  Names follow `torch.cuda`.  With
+MINIGRAD_CUDA=simulator, or `mg.override(cuda="simulator")`, all of them work without a GPU.  `kernel` makes a function
+a custom kernel.
 """
 
 import importlib
@@ -26,16 +27,18 @@ from minigrad.cuda.facts import (
 from minigrad.cuda.order import Event, Stream, current_stream, default_stream, deterministic, set_stream, stream
 from minigrad.cuda.own import Kernel, kernel
 from minigrad.cuda.seeds import manual_seed, manual_seed_all
+from minigrad.declare.docstring import document_all
 from minigrad.declare.names import listed
 
 __all__ = [
     "Event", "Kernel", "Stream", "current_stream", "default_stream", "deterministic", "device_count",
-    "empty_cache",     "get_device_capability", "get_device_name", "get_device_properties", "is_available", "kernel",
+    "empty_cache", "get_device_capability", "get_device_name", "get_device_properties", "is_available", "kernel",
     "manual_seed", "manual_seed_all",
     "max_memory_allocated", "max_memory_reserved", "mem_get_info", "memory_allocated", "memory_reserved",
     "memory_stats", "reset_peak_memory_stats", "set_stream", "stream", "synchronize",
 ]  # fmt: skip
 __dir__ = listed(__all__)
+document_all({name: globals()[name] for name in __all__})
 
 
 def __getattr__(name: str) -> Any:

@@ -15,11 +15,11 @@ class autocast(of_device):
     Parameters
     ----------
     enabled : bool, default True
-        False for a block that casts nothing.
+        Whether the block casts.
     dtype : DType, optional
-        float16 by default.
+        The dtype of 16 bits, float16 by default.
     cache_enabled : bool, default True
-        Cast a parameter once for all its uses.
+        Whether a parameter is cast once for all its uses.
     """
 
     def __init__(self, enabled: bool = True, dtype: Any = None, cache_enabled: bool = True) -> None:

@@ -17,14 +17,39 @@ from minigrad.errors import DeviceError
 def is_available() -> bool:
     """Return whether `device="cuda"` can be used, on a real device or in the simulator.
 
-    `python -m minigrad doctor` prints why not.  This calls the driver, which starts CUDA: processes forked later
-    cannot use it.
+    Returns
+    -------
+    bool
+        True if a call on the device can run.
+
+    Notes
+    -----
+    The call starts the CUDA driver. A process that is forked later cannot use CUDA. `python -m minigrad doctor` prints
+    why CUDA is not available.
+
+    Examples
+    --------
+    >>> with mg.override(cuda="simulator"):
+    ...     mg.cuda.is_available()
+    True
     """
     return settings.cuda == "simulator" or started("cuda") is not None or not fault()
 
 
 def device_count() -> int:
-    """Return the number of CUDA devices, 1 in the simulator; minigrad uses only the first, "cuda:0"."""
+    """Return the number of CUDA devices.
+
+    Returns
+    -------
+    int
+        Zero without a device; 1 in the simulator. minigrad uses only the first device, "cuda:0".
+
+    Examples
+    --------
+    >>> with mg.override(cuda="simulator"):
+    ...     mg.cuda.device_count()
+    1
+    """
     if settings.cuda == "simulator" or started("cuda") is not None:
         return 1
     return 0 if fault() else driver().devices
@@ -42,22 +67,87 @@ def current_runtime(device: Any = None) -> Runtime:
 
 
 def get_device_properties(device: Any = None) -> Properties:
-    """Return name, compute capability, multiprocessors and memory of the device."""
+    """Return the properties of a device.
+
+    Parameters
+    ----------
+    device : Device or str, optional
+        CUDA device; by default the first one, "cuda:0", which is the only one that minigrad uses.
+
+    Returns
+    -------
+    Properties
+        Fields `name`, `capability` (major and minor version), `multiprocessors` (a count) and `memory` (bytes).
+
+    Raises
+    ------
+    DeviceError
+        If a component of CUDA is missing, or `device` is not the first CUDA device.
+    """
     return current_runtime(device).properties
 
 
 def get_device_name(device: Any = None) -> str:
-    """Return the device's own name, or "simulator"."""
+    """Return the name of a device.
+
+    Parameters
+    ----------
+    device : Device or str, optional
+        CUDA device; by default the first one, "cuda:0", which is the only one that minigrad uses.
+
+    Returns
+    -------
+    str
+        The name that the driver reports, or "simulator".
+
+    Raises
+    ------
+    DeviceError
+        If a component of CUDA is missing, or `device` is not the first CUDA device.
+
+    Examples
+    --------
+    >>> with mg.override(cuda="simulator"):
+    ...     mg.cuda.get_device_name()
+    'simulator'
+    """
     return current_runtime(device).properties.name
 
 
 def get_device_capability(device: Any = None) -> tuple[int, int]:
-    """Return the major and minor number of the compute capability."""
+    """Return the compute capability of a device.
+
+    Parameters
+    ----------
+    device : Device or str, optional
+        CUDA device; by default the first one, "cuda:0", which is the only one that minigrad uses.
+
+    Returns
+    -------
+    tuple[int, int]
+        Major and minor version, such as (9, 0).
+
+    Raises
+    ------
+    DeviceError
+        If a component of CUDA is missing, or `device` is not the first CUDA device.
+    """
     return current_runtime(device).properties.capability
 
 
 def synchronize(device: Any = None) -> None:
-    """Wait until all work of the device has ended."""
+    """Wait until all work of a device has ended.
+
+    Parameters
+    ----------
+    device : Device or str, optional
+        CUDA device; by default the first one, "cuda:0", which is the only one that minigrad uses.
+
+    Raises
+    ------
+    DeviceError
+        If a component of CUDA is missing, or `device` is not the first CUDA device.
+    """
     current_runtime(device).synchronize()
 
 
@@ -65,42 +155,160 @@ def synchronize(device: Any = None) -> None:
 
 
 def memory_stats(device: Any = None) -> DeviceMemory:
-    """Return the bytes in use, the reserved and the free bytes, and the peak."""
+    """Return how much memory of a device is used.
+
+    Parameters
+    ----------
+    device : Device or str, optional
+        CUDA device; by default the first one, "cuda:0", which is the only one that minigrad uses.
+
+    Returns
+    -------
+    DeviceMemory
+        Fields in bytes: `allocated_bytes` and `peak_bytes` of tensors, `reserved_bytes` and `peak_reserved_bytes` of
+        the pool, `free_bytes` and `total_bytes` of the device.
+
+    Raises
+    ------
+    DeviceError
+        If a component of CUDA is missing, or `device` is not the first CUDA device.
+    """
     return current_runtime(device).memory()
 
 
 def memory_allocated(device: Any = None) -> int:
-    """Return the bytes that tensors have now."""
+    """Return the memory that tensors use now.
+
+    Parameters
+    ----------
+    device : Device or str, optional
+        CUDA device; by default the first one, "cuda:0", which is the only one that minigrad uses.
+
+    Returns
+    -------
+    int
+        Bytes.
+
+    Raises
+    ------
+    DeviceError
+        If a component of CUDA is missing, or `device` is not the first CUDA device.
+    """
     return current_runtime(device).memory().allocated_bytes
 
 
 def max_memory_allocated(device: Any = None) -> int:
-    """Return the most bytes that tensors had since the start or the last `reset_peak_memory_stats`."""
+    """Return the peak of the memory that tensors used.
+
+    Parameters
+    ----------
+    device : Device or str, optional
+        CUDA device; by default the first one, "cuda:0", which is the only one that minigrad uses.
+
+    Returns
+    -------
+    int
+        Bytes, at most since the start or the last call of `reset_peak_memory_stats`.
+
+    Raises
+    ------
+    DeviceError
+        If a component of CUDA is missing, or `device` is not the first CUDA device.
+    """
     return current_runtime(device).memory().peak_bytes
 
 
 def memory_reserved(device: Any = None) -> int:
-    """Return the bytes that were taken from the device: those in use and those cached for reuse."""
+    """Return the memory that the pool has taken from a device.
+
+    Parameters
+    ----------
+    device : Device or str, optional
+        CUDA device; by default the first one, "cuda:0", which is the only one that minigrad uses.
+
+    Returns
+    -------
+    int
+        Bytes: those in use, and those that are cached for reuse.
+
+    Raises
+    ------
+    DeviceError
+        If a component of CUDA is missing, or `device` is not the first CUDA device.
+    """
     return current_runtime(device).memory().reserved_bytes
 
 
 def max_memory_reserved(device: Any = None) -> int:
-    """Return the most bytes that were reserved."""
+    """Return the peak of the memory that the pool took from a device.
+
+    Parameters
+    ----------
+    device : Device or str, optional
+        CUDA device; by default the first one, "cuda:0", which is the only one that minigrad uses.
+
+    Returns
+    -------
+    int
+        Bytes, at most since the start or the last call of `reset_peak_memory_stats`.
+
+    Raises
+    ------
+    DeviceError
+        If a component of CUDA is missing, or `device` is not the first CUDA device.
+    """
     return current_runtime(device).memory().peak_reserved_bytes
 
 
 def reset_peak_memory_stats(device: Any = None) -> None:
-    """Restart the peaks at the bytes in use now."""
+    """Set the peaks of memory to the bytes that are in use now.
+
+    Parameters
+    ----------
+    device : Device or str, optional
+        CUDA device; by default the first one, "cuda:0", which is the only one that minigrad uses.
+
+    Raises
+    ------
+    DeviceError
+        If a component of CUDA is missing, or `device` is not the first CUDA device.
+    """
     current_runtime(device).reset_peak()
 
 
 def mem_get_info(device: Any = None) -> tuple[int, int]:
-    """Return the free and the total bytes of the device; other processes are included."""
+    """Return the free and the total memory of a device.
+
+    Parameters
+    ----------
+    device : Device or str, optional
+        CUDA device; by default the first one, "cuda:0", which is the only one that minigrad uses.
+
+    Returns
+    -------
+    tuple[int, int]
+        Free and total bytes. The memory of other processes counts as used.
+
+    Raises
+    ------
+    DeviceError
+        If a component of CUDA is missing, or `device` is not the first CUDA device.
+    """
     now = current_runtime(device).memory()
     return now.free_bytes, now.total_bytes
 
 
 def empty_cache() -> None:
-    """Return memory that is cached for reuse to the device, for other processes; memory in use stays."""
+    """Return memory that is cached for reuse to the device, so that other processes can use it.
+
+    Raises
+    ------
+    DeviceError
+        If a component of CUDA is missing.
+
+    Notes
+    -----
+    Memory of living tensors stays.
+    """
     gc.collect()
     current_runtime().empty_cache()

@@ -16,14 +16,18 @@ from minigrad.errors import ArgumentError
 class Event:
     """Position in a stream; other streams can wait for it, and two events measure the time between them.
 
-    enable_timing: whether `elapsed_time` will be called.
+    Parameters
+    ----------
+    enable_timing : bool, default False
+        Whether `elapsed_time` will be called.
 
-    Example:
-        >>> with mg.override(cuda="simulator"):
-        ...     start, end = (mg.cuda.Event(enable_timing=True) for _ in range(2))
-        ...     start.record(); y = mg.ones(3, device="cuda") * 2; end.record()
-        ...     start.elapsed_time(end) >= 0
-        True
+    Examples
+    --------
+    >>> with mg.override(cuda="simulator"):
+    ...     start, end = (mg.cuda.Event(enable_timing=True) for _ in range(2))
+    ...     start.record(); y = mg.ones(3, device="cuda") * 2; end.record()
+    ...     start.elapsed_time(end) >= 0
+    True
     """
 
     def __init__(self, enable_timing: bool = False) -> None:
@@ -31,17 +35,35 @@ class Event:
         self.position: Any = None
 
     def record(self, stream: Stream | None = None) -> None:
-        """Set the position to the current end of the work of a stream, or of the current stream."""
+        """Set the position to the current end of the work of a stream.
+
+        Parameters
+        ----------
+        stream : Stream, optional
+            By default the current stream of this thread.
+        """
         stream = current_stream() if stream is None else stream
         self.position = stream.runtime.timed(stream.native, self.timing)
 
     def wait(self, stream: Stream | None = None) -> None:
-        """Let later work of a stream, or of the current one, wait for this position."""
+        """Let the later work of a stream wait for this position.
+
+        Parameters
+        ----------
+        stream : Stream, optional
+            By default the current stream of this thread.
+        """
         if self.position is not None:
             (current_stream() if stream is None else stream).native.wait(self.position)
 
     def query(self) -> bool:
-        """Return whether all work before this position has ended; true if it was never recorded."""
+        """Return whether all work before this position has ended.
+
+        Returns
+        -------
+        bool
+            True also for an event that was never recorded.
+        """
         return self.position is None or self.position.is_done
 
     def synchronize(self) -> None:
@@ -50,7 +72,23 @@ class Event:
             self.position.sync()
 
     def elapsed_time(self, end: Event) -> float:
-        """Return milliseconds from this event to another, both recorded with enable_timing; waits for the latter."""
+        """Return the time from this event to a later one, and wait for the later one.
+
+        Parameters
+        ----------
+        end : Event
+            The later event.
+
+        Returns
+        -------
+        float
+            Milliseconds.
+
+        Raises
+        ------
+        ArgumentError
+            If an event was never recorded, or was made without `enable_timing=True`.
+        """
         for event, name in ((self, "the first"), (end, "the second")):
             if not event.timing or event.position is None:
                 state = "was never recorded" if event.timing else "was made without enable_timing=True"
@@ -76,16 +114,27 @@ class Stream:
     never reused too early and the default stream may read results at once.  Other streams wait for each other only on
     request.
 
-    priority: the lower, the sooner its blocks are started.
+    Parameters
+    ----------
+    device : Device or str, optional
+        CUDA device; by default the first one, "cuda:0", which is the only one that minigrad uses.
+    priority : int, default 0
+        Blocks of a stream with a lower value start earlier.
 
-    Example:
-        >>> with mg.override(cuda="simulator"):
-        ...     s = mg.cuda.Stream()
-        ...     with s:
-        ...         y = mg.ones(3, device="cuda") * 2
-        ...     mg.cuda.current_stream().wait_stream(s)
-        ...     y.tolist()
-        [2.0, 2.0, 2.0]
+    Raises
+    ------
+    DeviceError
+        If a component of CUDA is missing, or `device` is not the first CUDA device.
+
+    Examples
+    --------
+    >>> with mg.override(cuda="simulator"):
+    ...     s = mg.cuda.Stream()
+    ...     with s:
+    ...         y = mg.ones(3, device="cuda") * 2
+    ...     mg.cuda.current_stream().wait_stream(s)
+    ...     y.tolist()
+    [2.0, 2.0, 2.0]
     """
 
     def __init__(self, device: Any = None, priority: int = 0) -> None:
@@ -102,29 +151,52 @@ class Stream:
 
     @property
     def cuda_stream(self) -> int:
-        """Its id, for other libraries: 1 is the legacy default one."""
+        """The id of the stream, for other libraries: 1 is the legacy default stream."""
         return int(self.native.handle)
 
     def synchronize(self) -> None:
-        """Wait until its work so far has ended."""
+        """Wait until the work that the stream has received so far has ended."""
         self.native.sync()
 
     def query(self) -> bool:
-        """Return whether its work so far has ended."""
+        """Return whether the work that the stream has received so far has ended."""
         return self.runtime.is_done(self.native)
 
     def record_event(self, event: Event | None = None) -> Event:
-        """Return an event at the end of its work so far."""
+        """Return an event at the current end of the stream's work.
+
+        Parameters
+        ----------
+        event : Event, optional
+            Event to set; by default a new one.
+
+        Returns
+        -------
+        Event
+            The event.
+        """
         event = Event() if event is None else event
         event.record(self)
         return event
 
     def wait_event(self, event: Event) -> None:
-        """Let its later work wait for an event."""
+        """Let the later work of this stream wait for an event.
+
+        Parameters
+        ----------
+        event : Event
+            Event of this or another stream; one that was never recorded has no effect.
+        """
         event.wait(self)
 
     def wait_stream(self, stream: Stream) -> None:
-        """Let its later work wait for the work of another stream so far."""
+        """Let the later work of this stream wait for the work that another stream has received so far.
+
+        Parameters
+        ----------
+        stream : Stream
+            The other stream.
+        """
         self.wait_event(stream.record_event())
 
     def __enter__(self) -> Stream:
@@ -146,20 +218,63 @@ class Stream:
 
 
 def current_stream(device: Any = None) -> Stream:
-    """Return the current stream of this thread."""
+    """Return the current stream of this thread.
+
+    Parameters
+    ----------
+    device : Device or str, optional
+        CUDA device; by default the first one, "cuda:0", which is the only one that minigrad uses.
+
+    Returns
+    -------
+    Stream
+        The stream that later calls of this thread use.
+
+    Raises
+    ------
+    DeviceError
+        If a component of CUDA is missing, or `device` is not the first CUDA device.
+    """
     runtime = current_runtime(device)
     return Stream.of(runtime, runtime.stream)
 
 
 def default_stream(device: Any = None) -> Stream:
-    """Return the legacy default stream, which is used unless another one is set."""
+    """Return the legacy default stream.
+
+    Parameters
+    ----------
+    device : Device or str, optional
+        CUDA device; by default the first one, "cuda:0", which is the only one that minigrad uses.
+
+    Returns
+    -------
+    Stream
+        The stream that calls use unless another one is set. Other libraries use it too.
+
+    Raises
+    ------
+    DeviceError
+        If a component of CUDA is missing, or `device` is not the first CUDA device.
+    """
     runtime = current_runtime(device)
     return Stream.of(runtime, runtime.foreign_stream(1))
 
 
 @contextmanager
 def stream(stream: Stream | None) -> Iterator[None]:
-    """Use a stream for this thread's work inside a `with` block; None changes nothing."""
+    """Use a stream for the work of this thread inside a `with` block.
+
+    Parameters
+    ----------
+    stream : Stream or None
+        None changes nothing.
+
+    Returns
+    -------
+    context manager
+        The stream applies to the calls inside the block.
+    """
     if stream is None:
         yield
         return
@@ -168,23 +283,42 @@ def stream(stream: Stream | None) -> Iterator[None]:
 
 
 def set_stream(stream: Stream) -> None:
-    """Use a stream for this thread's work from now on."""
+    """Use a stream for the work of this thread from now on.
+
+    Parameters
+    ----------
+    stream : Stream
+        The new current stream.
+    """
     stream.runtime.use(stream.native)
 
 
 def deterministic(enabled: bool = True) -> Any:
     """Open a `with` block that selects whether additions of floats by index are in the same order at each call.
 
-    The order is the same by default.  Additions by index are `scatter_add`, `index_add`, the gradients of `gather`,
-    `index_select` and `embedding`, and of items by index.  With False they are atomic, in any order: one launch, where
-    sorting takes about ten.  The last digits of float32 and float64 then vary between calls; float16 and bfloat16 are
-    always added in order.  The setting applies to the ops that run inside the block, so call `backward` there.
-    `mg.settings.deterministic` and MINIGRAD_DETERMINISTIC=0 set it for a whole process.
+    Parameters
+    ----------
+    enabled : bool, default True
+        Whether the order is the same, which is the default of the process. With False the additions are atomic, in any
+        order.
 
-    Example:
-        >>> with mg.override(cuda="simulator"), mg.cuda.deterministic(False):
-        ...     x, i = mg.zeros(3, device="cuda"), mg.tensor([2, 0, 2], device="cuda")
-        ...     x.index_add(0, i, mg.tensor([1.0, 2.0, 4.0], device="cuda")).tolist()
-        [2.0, 0.0, 5.0]
+    Returns
+    -------
+    context manager
+        The setting applies to the ops that run inside the block, so call `backward` there.
+
+    Notes
+    -----
+    Additions by index are `scatter_add`, `index_add`, the gradients of `gather`, `index_select` and `embedding`, and of
+    items by index. Atomic additions need one launch, where sorting needs about ten. The last digits of float32 and
+    float64 then vary between calls; float16 and bfloat16 are always added in order. `mg.settings.deterministic` and
+    MINIGRAD_DETERMINISTIC=0 set it for a whole process.
+
+    Examples
+    --------
+    >>> with mg.override(cuda="simulator"), mg.cuda.deterministic(False):
+    ...     x, i = mg.zeros(3, device="cuda"), mg.tensor([2, 0, 2], device="cuda")
+    ...     x.index_add(0, i, mg.tensor([1.0, 2.0, 4.0], device="cuda")).tolist()
+    [2.0, 0.0, 5.0]
     """
     return override(deterministic=enabled)

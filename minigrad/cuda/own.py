@@ -17,7 +17,13 @@ from minigrad.runtime.writing import check_writable
 
 
 class Kernel:
-    """A function that runs once in each thread: `k[blocks, threads](x, y, out, n)`; made by `kernel`."""
+    """A function that runs once in each thread: `k[blocks, threads](x, y, out, n)`; made by `kernel`.
+
+    Parameters
+    ----------
+    function : callable
+        A function of pointers to the elements of tensors, and then of integers.
+    """
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
@@ -25,14 +31,49 @@ class Kernel:
         self.loaded: dict[Any, Any] = {}
 
     def __getitem__(self, sizes: tuple[Any, Any]) -> Callable[..., None]:
-        """Return the kernel on a grid of blocks and a block of threads, each a number or up to three."""
+        """Return the kernel for a grid of blocks and a block of threads.
+
+        Parameters
+        ----------
+        sizes : tuple
+            Two entries, `blocks, threads`; each is an int or up to three ints.
+
+        Returns
+        -------
+        callable
+            A function of tensors and then of ints, which launches the kernel.
+
+        Raises
+        ------
+        ArgumentError
+            If there are not two entries, or a size is below 1.
+        """
         if not isinstance(sizes, tuple) or len(sizes) != 2:
             raise ArgumentError(f"{self.__name__}: write {self.__name__}[blocks, threads](...), not [{sizes!r}]")
         grid, block = own.size_of(sizes[0]), own.size_of(sizes[1])
         return lambda *args: self.launch(grid, block, args)
 
     def launch(self, grid: Any, block: Any, args: tuple[Any, ...]) -> None:
-        """Run it; tensors become pointers to their first elements, which follow each other, and come before ints."""
+        """Run the kernel once; a tensor becomes a pointer to its first element.
+
+        Parameters
+        ----------
+        grid, block : tuple of int
+            Three sizes each.
+        args : tuple
+            Contiguous tensors of one device, then ints of at most 64 bits.
+
+        Raises
+        ------
+        DTypeError
+            If an argument is neither a tensor nor an int, or a tensor follows an int.
+        ShapeError
+            If a tensor is a view.
+        DeviceError
+            If tensors are on different devices.
+        GradientError
+            If a tensor belongs to a transform, or the kernel writes a tensor that gradients flow through.
+        """
         name = self.__name__
         tensors = [x for x in args if isinstance(x, Tensor)]
         numbers = args[len(tensors) :]
@@ -60,14 +101,38 @@ class Kernel:
         runtime.launcher(loaded, grid, block, numbers)(*[x.storage.buffer.address for x in tensors])
 
     def text(self, *args: Any) -> str:
-        """Return the module that is compiled for such arguments, or run by the simulator."""
+        """Return the module that is compiled for such arguments, or run by the simulator.
+
+        Parameters
+        ----------
+        *args : Tensor or int
+            Arguments of a launch: tensors first, then ints.
+
+        Returns
+        -------
+        str
+            Python source.
+        """
         tensors = [x for x in args if isinstance(x, Tensor)]
         return own.own_program(self.function, tuple(x.dtype for x in tensors), len(args) - len(tensors)).text
 
     def ptx(self, *args: Any) -> str:
-        """Return the machine code that it is compiled to for such arguments, which needs no device.
+        """Return the kernel in PTX, the assembly language of CUDA, which needs no device.
 
-        Raises KernelError, with the missing component, where the compiler is not installed.
+        Parameters
+        ----------
+        *args : Tensor or int
+            Arguments of a launch: tensors first, then ints.
+
+        Returns
+        -------
+        str
+            Text of the PTX module.
+
+        Raises
+        ------
+        KernelError
+            If the compiler is not installed; the message names the missing component.
         """
         from minigrad.backends.cuda import compile as compiler
 
@@ -92,25 +157,40 @@ def check_changeable(name: str, x: Tensor) -> None:
 def kernel(function: Callable[..., Any]) -> Kernel:
     """Make a function a CUDA kernel: it takes pointers to the elements of tensors, then integers.
 
-    In it, `cuda` has the names of numba.cuda: threadIdx, blockIdx, blockDim, gridDim, shared.array, syncthreads,
-    shuffles, atomic; `np` and `math` are available, other globals are not.  The simulator runs it thread by thread and
-    raises a KernelError for errors that a device does not report: a race, a barrier that some threads miss, an index
-    beyond the end, memory that was never written.
+    Parameters
+    ----------
+    function : callable
+        It runs once in each thread. In it, `cuda` has the names of numba.cuda: threadIdx, blockIdx, blockDim, gridDim,
+        shared.array, syncthreads, shuffles and atomic. `np` and `math` are available; other globals are not.
 
-    Gradient: none is recorded.  A kernel may read tensors that gradients flow through, as plain elements; it may write
-    them only under `mg.no_grad()`.  A tensor counts as written if the function assigns to it, renames it or hands it to
-    a function, such as cuda.atomic.add; saved values of a graph in it are then stale, and backward raises.
+    Returns
+    -------
+    Kernel
+        Launch it with `k[blocks, threads](*tensors, *ints)`.
 
-    Example:
-        >>> @mg.cuda.kernel
-        ... def double(x, out, n):
-        ...     i = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
-        ...     if i < n:
-        ...         out[i] = x[i] * np.float32(2)
-        >>> with mg.override(cuda="simulator"):
-        ...     x, out = mg.arange(5, dtype="float32", device="cuda"), mg.empty(5, dtype="float32", device="cuda")
-        ...     double[2, 4](x, out, 5)
-        ...     out.tolist()
-        [0.0, 2.0, 4.0, 6.0, 8.0]
+    Raises
+    ------
+    KernelError
+        In the simulator, which runs the kernel thread by thread, for errors that a device does not report: a race, a
+        barrier that some threads miss, an index beyond the end, memory that was never written.
+
+    Gradient
+    --------
+    Not recorded. A kernel may read tensors that gradients flow through, as plain elements; it may write them only under
+    `mg.no_grad()`. A tensor counts as written if the function assigns to it, renames it or passes it to a function such
+    as cuda.atomic.add. If a graph had saved its earlier values, the backward pass raises an error.
+
+    Examples
+    --------
+    >>> @mg.cuda.kernel
+    ... def double(x, out, n):
+    ...     i = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
+    ...     if i < n:
+    ...         out[i] = x[i] * np.float32(2)
+    >>> with mg.override(cuda="simulator"):
+    ...     x, out = mg.arange(5, dtype="float32", device="cuda"), mg.empty(5, dtype="float32", device="cuda")
+    ...     double[2, 4](x, out, 5)
+    ...     out.tolist()
+    [0.0, 2.0, 4.0, 6.0, 8.0]
     """
     return Kernel(function)

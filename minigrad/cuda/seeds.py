@@ -6,10 +6,30 @@ from minigrad.ops.random import manual_seed as restart
 
 
 def manual_seed(seed: int) -> None:
-    """Restart the default generator, as `mg.manual_seed`; a program without a device calls it, too."""
+    """Seed the default generator, as `mg.manual_seed` does.
+
+    Parameters
+    ----------
+    seed : int
+        Any integer.
+
+    Notes
+    -----
+    One generator serves all devices. A program without a device can call this function too.
+    """
     restart(seed)
 
 
 def manual_seed_all(seed: int) -> None:
-    """Restart the default generator, as `mg.manual_seed`."""
+    """Seed the default generator, as `mg.manual_seed` does.
+
+    Parameters
+    ----------
+    seed : int
+        Any integer.
+
+    Notes
+    -----
+    One generator serves all devices.
+    """
     restart(seed)

@@ -104,7 +104,8 @@ class CIFAR10(Images):
     `images` is float32 (n, 3, 32, 32) in [0, 1], `targets` int64 (n,).
     """
 
-    folders = ("cifar-10-batches-bin", "", "cifar-10-batches-py")  # the last one is where files should be
+    # The last folder is the one that the error message names.
+    folders = ("cifar-10-batches-bin", "", "cifar-10-batches-py")
     archive = "cifar-10-python.tar.gz"
     parts = {True: tuple(f"data_batch_{k}" for k in range(1, 6)), False: ("test_batch",)}
     key, skipped = "labels", 0

@@ -34,9 +34,10 @@ def load_digits(
 
     Returns
     -------
-    train_images, train_labels, test_images, test_labels : numpy.ndarray
-        New arrays that may be written. Images are float32 (n, 64) in [0, 1], labels int64 (n,) from 0 to 9; n is 1442
-        and 355 for the default fold.
+    train_images, train_labels : numpy.ndarray
+        New arrays: images float32 (n, 64) in [0, 1], labels int64 (n,) from 0 to 9. For the default fold n is 1442.
+    test_images, test_labels : numpy.ndarray
+        The same for the test set. For the default fold n is 355.
 
     Raises
     ------

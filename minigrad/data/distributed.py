@@ -39,7 +39,7 @@ class DistributedSampler(ArraySampler):
         seed: int = 0, drop_last: bool = False,
     ) -> None:  # fmt: skip
         if num_replicas is None or rank is None:
-            from minigrad import dist  # mpi4py, which it starts, is a library that few have
+            from minigrad import dist  # imported here, because it needs mpi4py, which few users have
 
             num_replicas = dist.get_world_size() if num_replicas is None else num_replicas
             rank = dist.get_rank() if rank is None else rank

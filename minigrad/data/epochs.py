@@ -35,7 +35,7 @@ class Epoch(Iterator[Any]):
         self.indices, self.key, self.progress = indices, key, progress
         self.finish: Callable[[Any], Any] | None = finish
         self.length = length
-        self.number = 0  # of the batch that is asked for next
+        self.number = 0  # the number of the next requested batch
 
     def skip(self, count: int) -> None:
         """Leave batches out that were returned before a program was stopped."""
@@ -71,7 +71,7 @@ class Epoch(Iterator[Any]):
 
 
 class LocalEpoch(Epoch):
-    """Batches that are made when they are asked for, in this process."""
+    """Batches that are made on request, in this process."""
 
     def __init__(self, fetcher: Fetcher, *arguments: Any) -> None:
         super().__init__(*arguments)
@@ -89,7 +89,7 @@ class LocalEpoch(Epoch):
 
 
 class WorkerEpoch(Epoch):
-    """Batches of a pool of workers: each is asked for `ahead` batches in advance, in turn.
+    """Batches of a pool of workers: `ahead` batches are requested from each in advance, in turn.
 
     ordered: whether batches are returned in the order of the sampler, or as they come.
     last: whether the pool is closed behind this epoch.  timeout: seconds to wait for a batch, or 0.
@@ -138,7 +138,7 @@ class WorkerEpoch(Epoch):
             raise
 
     def received(self) -> Any:
-        """Return the next message of a worker as a batch; a stream that has ended is asked no more."""
+        """Return the next message of a worker as a batch; an ended stream receives no more requests."""
         self.begin()
         while self.pending:
             if not self.ordered:

@@ -34,7 +34,7 @@ class Fetcher:
         self.samples: Iterator[Any] | None = None
 
     def __reduce__(self) -> Any:
-        return Fetcher, self.arguments  # its functions are found again in a worker
+        return Fetcher, self.arguments  # a worker finds the functions again by import
 
     def start(self) -> None:
         """Begin an epoch."""

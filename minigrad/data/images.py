@@ -160,6 +160,6 @@ def read_image(path: Any, size: tuple[int, int] | None = None) -> Tensor:
         raise MissingFile(f"read_image: there is no file {os.path.abspath(os.fspath(path))}; put it there") from None
     except MinigradError:
         raise
-    except Exception as error:  # damaged files make Pillow raise whatever there is
+    except Exception as error:  # for damaged files Pillow raises exceptions of many types
         raise FileError(f"read_image: {os.fspath(path)}: cannot read it ({error})") from None
     return from_numpy(np.ascontiguousarray(values.transpose(2, 0, 1)).astype(np.float32) / np.float32(WHITE))

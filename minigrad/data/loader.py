@@ -25,7 +25,7 @@ from minigrad.runtime.tensor import Tensor, describe
 T_co = TypeVar("T_co", covariant=True)
 FIXED = frozenset({"batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers"})
 READS = ("__getitem__", "__getitems__", "__getbatch__")
-AHEAD = 2  # batches that each worker is asked for in advance, as in PyTorch
+AHEAD = 2  # number of batches that are requested from each worker in advance, as in PyTorch
 
 
 class DataLoader(Generic[T_co]):
@@ -150,7 +150,8 @@ class DataLoader(Generic[T_co]):
         stream = source(self.generator)
         now = state["now"] or (stream.seed, stream.offset)
         stream.seed, stream.offset = state["start"]
-        self._restore_order(state, with_set_epoch=False)  # its generator may have been restored since
+        # Its generator may have been restored after this object was made.
+        self._restore_order(state, with_set_epoch=False)
         if state["done"]:
             self._keys()
         else:
@@ -176,7 +177,8 @@ class DataLoader(Generic[T_co]):
         finish = partial(pinned, device=self.pin_memory_device) if self.pin_memory and pinning(self) else None
         arguments = indices, key, self._progress, finish, self.__len__
         if not self.num_workers:
-            return LocalEpoch(copy(self._fetcher), *arguments)  # a stream has its position there
+            # The fetcher is copied because a stream stores its position in it.
+            return LocalEpoch(copy(self._fetcher), *arguments)
         pool = self._pool
         if pool is None or not pool.close.alive:
             wanted = self.multiprocessing_context
@@ -238,7 +240,8 @@ class DataLoader(Generic[T_co]):
             )
         if state["now"] is not None and self.generator is not None:
             self.generator.seed, self.generator.offset = state["now"]
-        self._restore_order(state, with_set_epoch=True)  # now, as the caller sets its epoch before the next iterator
+        # Restored now, because the caller sets the epoch before the next iterator.
+        self._restore_order(state, with_set_epoch=True)
         self._progress = None
         self._resume = None if state["done"] is None else dict(state)
 

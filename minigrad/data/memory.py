@@ -2,7 +2,7 @@
 
 A segment is an open file that no folder has, mapped by two processes: the system frees it when both have ended, however
 they end.  It does not lie in /dev/shm, so a container's limit of that does not apply.
-A batch is pickled with its arrays beside it (protocol 5): these are written to the segment.
+A batch is pickled with its arrays next to it (protocol 5): these are written to the segment.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from minigrad.runtime.data import host_array
 from minigrad.runtime.tensor import Tensor
 
 ALIGNMENT: Final = 64  # bytes, a cache line
-LARGE: Final = 1 << 12  # bytes of an array that processes share
-SEGMENTS: Final = hasattr(os, "memfd_create")  # Linux; on other systems batches go through pipes
+LARGE: Final = 1 << 12  # smallest array in bytes that processes share
+SEGMENTS: Final = hasattr(os, "memfd_create")  # available on Linux; on other systems batches pass through pipes
 
 
 def new_file(size: int) -> int:
@@ -159,7 +159,7 @@ def restored(flat: Any, dtype: Any, shape: tuple[int, ...]) -> Any:
 
 
 def packed(value: Any) -> tuple[bytes, list[memoryview]]:
-    """Return a batch as a pickle and the buffers beside it."""
+    """Return a batch as a pickle and separate buffers."""
     buffers: list[pickle.PickleBuffer] = []
     file = io.BytesIO()
     Packer(file, pickle.HIGHEST_PROTOCOL, buffer_callback=buffers.append).dump(value)

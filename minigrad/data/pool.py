@@ -16,8 +16,8 @@ from minigrad.data.fetching import Fetcher
 from minigrad.data.memory import SEGMENTS, Parcel, Segment, new_file, unpacked
 from minigrad.errors import ArgumentError, WorkerError, warn
 
-GROWTH: Final = 1.25  # of a segment over the batch that did not fit, as batches differ in size
-PATIENCE: Final = 1.0  # seconds that workers have to end by themselves
+GROWTH: Final = 1.25  # size of a new segment relative to the batch that did not fit, because batches differ in size
+PATIENCE: Final = 1.0  # seconds until workers that do not end are killed
 METHODS: Final = ("forkserver", "spawn")
 
 
@@ -58,7 +58,8 @@ class Pool:
         self.full = False
         self.ready = False
         self.outstanding = [0] * count  # messages that each worker has not answered
-        self.turn = 0  # counts epochs; an epoch has no reference from here, so that dropping it ends the workers
+        # Number of epochs so far; there is no reference to an epoch, so that its end also ends the workers.
+        self.turn = 0
         self.close = weakref.finalize(self, shutdown, os.getpid(), self.pipes, self.processes, self.segments)
         try:
             with contextlib.closing(Parcel(fetcher)) as parcel:
@@ -101,7 +102,7 @@ class Pool:
             self.await_any([worker], timeout)
         try:
             message = self.pipes[worker].recv()
-        except (EOFError, OSError):  # also in the middle of a message
+        except (EOFError, OSError):  # raised also in the middle of a message
             self.dead(worker)
         self.outstanding[worker] -= 1
         return message
@@ -211,7 +212,7 @@ def shutdown(owner: int, pipes: list[Any], processes: list[Any], segments: dict[
     if os.getpid() != owner:
         return
     for pipe in pipes:
-        with contextlib.suppress(OSError):  # it has ended
+        with contextlib.suppress(OSError):  # the process has ended
             pipe.send((process.STOP,))
     end = time.monotonic() + PATIENCE
     for each in processes:

@@ -195,7 +195,8 @@ class WeightedRandomSampler(DrawingSampler):
         if self.replacement:
             ends = np.cumsum(self.weights)
             drawn = np.searchsorted(ends, uniforms(key, self.num_samples) * ends[-1], side="right")
-            return np.minimum(drawn, np.flatnonzero(self.weights)[-1])  # a product may round up to the last end
+            # The product may be rounded up to the end of the last interval.
+            return np.minimum(drawn, np.flatnonzero(self.weights)[-1])
         with np.errstate(divide="ignore"):
             keys = -np.log1p(-uniforms(key, len(self.weights))) / self.weights
         keys[self.weights == 0] = np.inf  # also for 0 / 0

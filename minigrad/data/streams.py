@@ -96,7 +96,7 @@ def planted(seed: int) -> Iterator[None]:
         _legacy.restore()
 
 
-_numpy: Any = np.random  # whose stubs lack some names
+_numpy: Any = np.random  # typed as Any because NumPy's stubs lack some names
 
 
 class Legacy:
@@ -110,8 +110,8 @@ class Legacy:
 
     WORDS: Final = 624 * 4 + 4  # bytes of a Mersenne Twister: its words and its position
     whole: Any = None  # the state as NumPy copied it
-    words = b""  # of a state without a number set aside
-    owner: Any = None  # the generator that they are of
+    words = b""  # the words of a state that stores no second normal number
+    owner: Any = None  # the generator to which the words belong
 
     def save(self) -> None:
         """Store the state."""
@@ -122,7 +122,7 @@ class Legacy:
         self.owner = bits if type(bits) is np.random.MT19937 and not self.whole["has_gauss"] else None
         if self.owner is not None:
             self.words = string_at(bits.ctypes.state_address, self.WORDS)
-            state = self.whole["state"]  # another layout in memory is not understood
+            state = self.whole["state"]  # a state with another layout in memory is not supported
             if self.words != state["key"].tobytes() + pack("=i", state["pos"]):
                 self.owner = None
 

@@ -23,14 +23,15 @@ from minigrad.data.memory import Segment, packed, padded
 from minigrad.data.streams import WORKER, plant, seed_of
 
 FETCH, START, SEGMENT, STOP = "fetch", "start", "segment", "stop"  # messages to a worker
-MAPPED, PIPED, FAILED, ENDED, READY = "mapped", "piped", "failed", "ended", "ready"  # and from it
+MAPPED, PIPED, FAILED, ENDED, READY = "mapped", "piped", "failed", "ended", "ready"  # messages from a worker
 
 
 def work(pipe: Connection, number: int, count: int, fetcher: Fetcher, initialize: Any) -> None:
     """Run a worker: the target of its process."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process of the loader, which ends the workers
+    # Only the process of the loader handles Ctrl-C, and it ends the workers.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     if "numba" not in sys.modules:
-        os.environ["NUMBA_NUM_THREADS"] = "1"  # the workers are the threads
+        os.environ["NUMBA_NUM_THREADS"] = "1"  # one thread per worker, since the workers run in parallel
     tasks: queue.SimpleQueue[Any] = queue.SimpleQueue()
     threading.Thread(target=listen, args=(pipe, tasks), daemon=True).start()
     Worker(pipe, number, count, fetcher, initialize).run(tasks)
@@ -92,7 +93,7 @@ class Worker:
         if self.initialize is not None:
             plant(seed)
             self.initialize(self.number)
-            self.initialize = None  # once per process, also where that serves many epochs
+            self.initialize = None  # called once per process, also if the process serves many epochs
         return READY, -1
 
     def fetch(self, batch: int, slot: int, indices: Any) -> Any:

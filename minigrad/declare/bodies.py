@@ -14,7 +14,7 @@ from minigrad.declare.signature import HIDDEN, KEYWORD, plain_test
 
 CAST = role_of(Cast)
 FORMAT = role_of(Format)
-FRONT_ROLES = (CAST, FORMAT, role_of(Front))  # of parameters that the public function reads instead of the op
+FRONT_ROLES = (CAST, FORMAT, role_of(Front))  # roles of the parameters that the public function reads instead of the op
 PARAMS = "{'dims': dim, 'keepdim': keepdim}"
 
 
@@ -80,7 +80,7 @@ def kernel_body(op: Op, out: bool, floats: bool, otherwise: Any) -> list[str]:
             f"    return {HIDDEN}found",
         ]
     first = op.operands[0] if op.operands else ""
-    if floats:  # after a check of the other parameters, so that nothing is made before an error
+    if floats:  # after the checks of the other parameters, so that no tensor is made before an error
         tests = [f"not {first}.dtype.is_float", *[f"{key} is not None" for key in casts]]
         lines += [
             f"if {' or '.join(tests)}:",
@@ -101,7 +101,8 @@ def composed_body(op: Op, out: bool, floats: bool) -> list[str]:
     """Return the lines of a composed op's function."""
     signature, lines = op.signature, []
     operands = "".join(f"*{x}, " if x == signature.many else f"{x}, " for x in op.operands)
-    if any(p.kind is p.VAR_POSITIONAL for p in signature.parameters):  # several arguments, or one sequence of them
+    # The dims may be several arguments, or one sequence.
+    if any(p.kind is p.VAR_POSITIONAL for p in signature.parameters):
         test = f"len({signature.many}) == 1 and {signature.many}[0].__class__ in (list, tuple)"
         lines.append(f"{signature.many} = {signature.many}[0] if {test} else {signature.many}")
     if signature.many:

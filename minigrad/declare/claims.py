@@ -15,7 +15,7 @@ from minigrad.core.op import Op
 from minigrad.errors import DeclarationError
 
 FACTS = ("shape", "dtype", "layout", "device")
-VARIADIC_FACTS = ("in_shapes", "position")  # for ops over any number of operands, which have one rule for all
+VARIADIC_FACTS = ("in_shapes", "position")  # for ops with any number of operands, which share one rule
 BatchRule = str | Callable[..., Any] | None
 BATCHES = ("elementwise", "reduction", "view", "product", "along", "loop")
 

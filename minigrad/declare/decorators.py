@@ -62,7 +62,8 @@ from minigrad.runtime.tensor import PLAIN, Tensor
 
 F = TypeVar("F", bound=Callable[..., Any])
 Namespace = str | tuple[str, ...] | None
-PLAIN_DIMS = (type(None), int)  # the most common dims of a reduction; not bool, which is equal to an int as a key
+# Classes of the most common `dim`; bool is not among them, because as a key it equals an int.
+PLAIN_DIMS = (type(None), int)
 
 
 def scalar(function: Callable[..., Any]) -> Any:
@@ -245,7 +246,8 @@ def view(
 
     def declare(function: FunctionType) -> Function:
         signature = read_signature(function)
-        if signature.operands == ("layout",):  # not annotated; the body receives the layout of the operand
+        # The parameter has no annotation: the body receives the layout of the operand.
+        if signature.operands == ("layout",):
             first = signature.parameters[0].replace(name="x", annotation="Tensor")
             signature = Signature((first, *signature.parameters[1:]), ("x",))
         if len(signature.parameters) > len({p.name for p in signature.parameters}):
@@ -355,7 +357,7 @@ def composed(
 
     def declare(function: FunctionType) -> Function:
         signature = read_signature(function)
-        passes = "out" in (*signature.params, *signature.operands)  # the definition itself writes into `out`
+        passes = "out" in (*signature.params, *signature.operands)  # whether the definition itself writes into `out`
         op = new_op(function, "composed", signature.operands, signature.params, None, listed=of is None)
         op.signature, op.composed = signature, collected(function, signature)
         op.writes = check_writes(op, writes)

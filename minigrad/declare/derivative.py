@@ -21,7 +21,8 @@ from minigrad.kernels.scalar import strip_docstring
 # The op whose rules differentiate an operator or a call of scalar functions that has another name.
 OPERATORS = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.Pow: "pow", ast.Mod: "remainder"}
 CALLS = {"fabs": "abs", "normal_cdf": "ndtr", "logistic": "sigmoid"}
-CONSTANT = ("floor", "ceil", "trunc", "rint", "round", "isnan", "isinf", "isfinite")  # between their steps
+# Functions that are constant between their steps.
+CONSTANT = ("floor", "ceil", "trunc", "rint", "round", "isnan", "isinf", "isfinite")
 CONSTANT_IN = {("copysign", 1)}  # functions of several operands that are constant in one of them
 
 Pair = tuple[ast.expr, ast.expr | None]
@@ -106,7 +107,7 @@ class Tangents:
                 return self.values[name]
             case ast.BinOp(left=left, op=op, right=right):
                 pairs = self.walk(left), self.walk(right)
-                if type(op) not in OPERATORS:  # bits, and // , which is constant between its steps
+                if type(op) not in OPERATORS:  # bit operations, and `//`, which is constant between its steps
                     return ast.BinOp(pairs[0][0], op, pairs[1][0]), None
                 return self.step(OPERATORS[type(op)], pairs, lambda x, y: ast.BinOp(x, node.op, y))
             case ast.UnaryOp(op=ast.USub(), operand=operand):
@@ -125,7 +126,7 @@ class Tangents:
                 return self.either(logic, [self.walk(x) for x in parts])
             case ast.Call(func=func, args=args):
                 return self.call(func, [self.walk(x) for x in args])
-        return node, None  # a number, or a constant of math
+        return node, None  # a number or a constant of `math` has no derivative
 
     def either(self, logic: ast.boolop, pairs: Sequence[Pair]) -> Pair:
         """Return `a and b`, `a or b`: conditions, or the number that decides."""

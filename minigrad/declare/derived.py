@@ -24,7 +24,7 @@ from minigrad.runtime.dispatch import fast_path
 def leave_rules(op: Op, vjp: Sequence[Any], later: bool) -> None:
     """Set the rules that `vjp` declares as "derived": at their first use, or now."""
     op.derived, op.complete = True, None not in vjp
-    while op.result is None and op.outputs[0] in op.operands:  # a rule saves `y`, the operand
+    while op.result is None and op.outputs[0] in op.operands:  # a rule saves `y`, which is the operand
         op.outputs = (f"{op.outputs[0]}_",)
 
     def derive(op: Op) -> None:

@@ -37,8 +37,8 @@ DTYPES = {
     "logical": "Its dtype is bool.",
     "select": "Its dtype is the promoted dtype of the last two operands.",
 }
-PLAIN_ROLES = ("Choice", "Flag", "Front", "Int", "Scalar", "Size")  # their descriptions add nothing to the type
-ORDINALS = ("first", "second", "third", "fourth", "fifth", "next")  # of an operand without a description
+PLAIN_ROLES = ("Choice", "Flag", "Front", "Int", "Scalar", "Size")  # roles whose descriptions add nothing to the type
+ORDINALS = ("first", "second", "third", "fourth", "fifth", "next")  # for operands without a description
 REFUSED = {"number": "If every operand is bool.", "integer": "If an operand is a float."}
 
 
@@ -120,7 +120,7 @@ def type_text(annotation: Any, role: Role | None) -> str:
 def described(function: Callable[..., Any], op: Op | None, p: inspect.Parameter, role: Role | None) -> str:
     """Return the description of a parameter that the docstring does not describe, or ""."""
     name, several = p.name, "Sequence" in str(p.annotation) or p.kind is p.VAR_POSITIONAL
-    ours = str(function.__module__).startswith("minigrad")  # a name means something else in an op of a user
+    ours = str(function.__module__).startswith("minigrad")  # in a user's op, the same name may have another meaning
     if ours and (text := of_function(function, name)):
         return text
     if role is not None and role.name not in PLAIN_ROLES:

@@ -222,7 +222,7 @@ def collected(function: FunctionType, signature: Signature) -> Callable[..., Any
 
     def definition(*arguments: Any, **named: Any) -> Any:
         first = [*arguments, *[named.pop(name) for name in names[len(arguments) :]]]
-        return function(*first[:-1], *first[-1], **named)  # nothing else is given by position behind `*tensors`
+        return function(*first[:-1], *first[-1], **named)  # after `*tensors`, all parameters are passed by name
 
     return definition
 

@@ -25,7 +25,7 @@ from minigrad.kernels.scalar import parse, strip_docstring
 from minigrad.runtime.many import ManyPlan, apart, rows_of
 from minigrad.runtime.tensor import Tensor, expect_tensors
 
-PLANS = 64  # plans that a rule keeps; past it the older half goes
+PLANS = 64  # largest number of plans of a rule; then the older half is removed
 
 
 class Rule(Later):
@@ -110,7 +110,7 @@ class Rule(Later):
         for row in rows:
             expect_tensors(self.name, *row)
         parts = [part for row in rows for x in row for part in (x.layout, x.dtype, x.device)]
-        positions: dict[Any, int] = {}  # a plan is for tensors that share memory in this way
+        positions: dict[Any, int] = {}  # a plan is valid for one pattern of shared memory
         key = (*parts, *[positions.setdefault(x.storage, len(positions)) for row in rows for x in row])
         result = self.plans.get(key)
         if result is None or not all(plan.current for _, plan in result):

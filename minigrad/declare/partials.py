@@ -33,7 +33,8 @@ CHOICES = (
     'function of two partial results; order="extreme" for the largest or smallest; or order="sequential" for one '
     "element after the other"
 )
-# Rows in two parts, reduced separately and as one.  Times 4 they are integers, for bodies that accept only those.
+# Rows in two parts, which are reduced separately and together.  Times 4 they are integers, for bodies that accept only
+# integers.
 ROWS = (((), ()), ((), (-3.0,)), ((3.0,), (-0.5, 0.75)), ((2.0, -1.25), (0.75, -2.0, 1.5)))
 ENDS = (-2.0, 0.0, 0.75, math.inf, -math.inf, math.nan)
 CLOSE = 1e-6
@@ -98,7 +99,7 @@ def misfit(reducer: Reducer, order: str | None, combines: bool, results: int | N
         )
     if values is not None and (not values.args or len(scalar.args) != count + 1):
         return f"maps elements by {values.name}, which must take one, and takes their values as ({accs}, x)"
-    scan = reducer.combine is None and count == 1  # it may read several operands, one element after the other
+    scan = reducer.combine is None and count == 1  # a scan: its body may read several operands, element by element
     for function, wanted in () if scan else ((scalar, count + 1), (reducer.combine, 2 * count)):
         if function is not None and len(function.args) != wanted:
             needed = NUMBERS.get(wanted, wanted)

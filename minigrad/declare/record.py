@@ -26,8 +26,8 @@ from minigrad.declare.signature import annotations_of, where_of
 from minigrad.errors import DeclarationError, quantity
 
 schema: dict[str, Op] = {}
-FEW = 5  # operands up to which all of their subsets are tabulated at once
-DERIVED = "derived"  # a rule that is made from the body
+FEW = 5  # largest number of operands for which all subsets are tabulated at once
+DERIVED = "derived"  # the value of `vjp=` for a rule that is derived from the body
 GRADIENT = re.compile(r"g(\d*)$")
 Vjp = tuple[Callable[..., Any] | None, ...]
 Function = Callable[..., Any]
@@ -103,7 +103,7 @@ def enter_rules(op: Op, rules: tuple[Rule | None, ...]) -> None:
     """Set the rules of an op, and the values that a call saves for them."""
     op.rules = rules
     for name, make in (("saves", saves_for), ("picks", picks_for)):
-        few = len(rules) <= FEW  # a tuple is read faster
+        few = len(rules) <= FEW  # a tuple, because it is read faster
         setattr(op, name, tuple([make(op, mask) for mask in range(1 << len(rules))]) if few else ByMask(op, make))
     op.complete = None not in rules
 
@@ -277,7 +277,7 @@ def publish(
         enter(public, namespace, method, in_place)
     if not listed:
         return public
-    # A user may declare another `mul`, to learn from it: it is listed in addition to ours, under its module's name.
+    # A user may declare another `mul` as an exercise: it is listed in addition, under the name of its module.
     ours = public.__module__.startswith("minigrad.")
     taken = not ours and op.name in schema and schema[op.name].public.__module__.startswith("minigrad.")
     schema[f"{public.__module__}.{op.name}" if taken else op.name] = op

@@ -218,7 +218,7 @@ def at(function: FunctionType, public: Function) -> Function:
 
 
 def launcher(fn: RowFn, lines: Names) -> Body:
-    """Return the body of an op over the operands of `fn`; sums down the columns are results of their own."""
+    """Return the body of an op over the operands of `fn`; sums down the columns are separate results."""
 
     def prepare(backend: Any, *specs: Spec, **params: Any) -> Any:
         count = len(specs) - len(fn.operands)

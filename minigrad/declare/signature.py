@@ -21,7 +21,7 @@ from minigrad.errors import DeclarationError
 from minigrad.runtime.first_call import at_first_call
 from minigrad.runtime.tensor import Tensor
 
-HIDDEN = "_mg_"  # the prefix of names in the written function that are not the user's
+HIDDEN = "_mg_"  # the prefix of internal names in the generated function
 KEYWORD, EITHER = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
 EMPTY = inspect.Parameter.empty
 FRONT = role_of(Front)
@@ -93,7 +93,7 @@ def annotations_of(function: Callable[..., Any]) -> dict[str, Any]:
         if not ours:
             return inspect.get_annotations(function, eval_str=True)
         return {name: evaluated(text, space) for name, text in annotations.items()}
-    except NameError:  # an annotation that only a type checker can resolve
+    except NameError:  # raised for an annotation that only a type checker can resolve
         return annotations
 
 

@@ -22,11 +22,11 @@ OPERATORS = {
     "mod": "remainder", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor",
 }  # fmt: skip
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
-# The ops that may combine booleans: a sum of two would be 2 in a kernel, and True as a tensor.
+# The ops that may combine booleans.  The sum of two booleans would be 2 in a kernel, but True as a tensor.
 LOGIC = ("bitwise_and", "bitwise_or", "bitwise_xor", "logical_and", "logical_or", "logical_xor", "logical_not",
          "eq", "ne", "where")  # fmt: skip
-LIMIT = 6  # operands of a fused kernel at most
-EXACT = 1 << 53  # integers up to here are exact in every float notation
+LIMIT = 6  # largest number of operands of a fused kernel
+EXACT = 1 << 53  # largest integer that float64 represents exactly, with all smaller ones
 
 
 class Unfusable(Exception):
@@ -90,7 +90,7 @@ class Symbol:
 
 def method_op(name: str) -> Op:
     """Return the elementwise op for a tensor's method of this name.  Raises Unfusable for any other attribute."""
-    # `x.where(condition, other)` has another order than the op; rules use `where_cond`.
+    # The arguments of `x.where(condition, other)` have another order than those of the op, so rules use `where_cond`.
     if name == "where_cond":
         return schema["where"]
     method = getattr(Tensor, name, None)
@@ -132,9 +132,10 @@ def trace(op: Op, rule: Rule, name: str) -> ScalarFn | None:
     written = Trace(args)
     try:
         value = rule.fn(*[Symbol(written, ast.Name(a), with_g=a == "g") for a in args])
-    except Exception:  # the rule itself, on tensors, raises the error with its own message
+    except Exception:  # when the rule runs on tensors, it raises the error itself
         return None
-    # A value that does not depend on g has the shape of the saved values, and the kernel would return it in that of g.
+    # A value that does not depend on g has the shape of the saved values, but the kernel would return it with the shape
+    # of g.
     if not isinstance(value, Symbol) or value._truth or not value._with_g or not written.lines:
         return None
     arguments = ast.arguments([], [ast.arg(a) for a in args], None, [], [], None, [])

@@ -16,15 +16,16 @@ HEADING = re.compile(r"^([A-Z][A-Za-z ]+)\n-{3,}\n?", re.MULTILINE)
 ENTRY = re.compile(r"(\*{0,2}\w+(?:, \*{0,2}\w+)*)(?: ?:(?: (.*)|$))?")
 ERROR = re.compile(r"(?:,? and |,? or |, |^)([A-Z]\w*(?:Error|OutOfRange|Advice))\b")
 PARTS = {"Gradient": "Gradient", "Gradients": "Gradient", "Source": "References", "Sources": "References"}
-LABELS = "DTypes|Shapes|Order|Error|Special values|Complexity|Windows"  # parts of the Notes, which keep their labels
-NAMES = ("dtype", "dim", "input", "inf", "nan", "p", "g", "x", "n")  # these are quoted at the start of a sentence
+# Labels of paragraphs in the Notes, which keep their labels.
+LABELS = "DTypes|Shapes|Order|Error|Special values|Complexity|Windows"
+NAMES = ("dtype", "dim", "input", "inf", "nan", "p", "g", "x", "n")  # names that are quoted at the start of a sentence
 
 
 class Text:
     """A written docstring, by part: the summary, descriptions of parameters by name, and the text of each section."""
 
     def __init__(self, text: str, names: Sequence[str]) -> None:
-        self.described: dict[str, tuple[str, str]] = {}  # parameter: (type, description)
+        self.described: dict[str, tuple[str, str]] = {}  # by parameter: (type, description)
         self.sections: dict[str, list[str]] = {}
         self.raised: list[tuple[str, str]] = []
         self.names = frozenset(names)
@@ -119,7 +120,8 @@ class Text:
                 blank = not line
                 continue
             match = ENTRY.fullmatch(line) if name == "Parameters" else re.fullmatch(r"(\w+)(?: :)?", line)
-            if match is not None and ":" not in line and name == "Parameters":  # names alone, "foreach, fused"
+            # A line of names only, such as "foreach, fused".
+            if match is not None and ":" not in line and name == "Parameters":
                 match = match if {*match[1].replace("*", "").split(", ")} <= self.names else None
             if match is None or (blank and match[1] != "end"):
                 if not blank and kept:

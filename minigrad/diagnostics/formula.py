@@ -99,7 +99,7 @@ def written(step: Step, operand: int, pick: Sequence[int]) -> Term | None:
     try:
         partial = followed(Writing(), step, operand, pick, rule.fn)
     except (MinigradError, TypeError, ValueError, AttributeError):
-        return None  # written for tensors with memory
+        return None  # the rule was written for tensors with memory
     term = partial.note if isinstance(partial, Annotated) else constant(partial)
     shape = node.plan.specs[operand].shape
     # The engine sums the gradient of an operand that was broadcast in the forward pass.

@@ -29,7 +29,17 @@ DEBUG = "run the program under mg.debug() to see where gradients are cut"
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why a gradient has its value.  kind: "none", "zero", "nan", "inf" or "flows".  reasons: one sentence each."""
+    """The explanation of a gradient's value; `print` shows it as text.
+
+    Parameters
+    ----------
+    kind : str
+        "none", "zero", "nan", "inf" or "flows".
+    what : str
+        First sentence: which gradient is explained, and its value.
+    reasons : tuple of str
+        The reasons, one sentence each.
+    """
 
     kind: str
     what: str
@@ -46,8 +56,22 @@ class Explanation:
 def explain_grad(x: Tensor, y: Tensor | None = None) -> Explanation:
     """Explain why the gradient of y with respect to x has its value, or why there is none.
 
-    y: the output, with ones as its gradient; if omitted, the newest living result of x, under `mg.debug()`.
-    Raises GradientError where y must be named, or its graph has been freed by a backward without retain_graph.
+    Parameters
+    ----------
+    x : Tensor
+        Input whose gradient is explained.
+    y : Tensor, optional
+        Output, with ones as its gradient. By default the newest living result of x; this needs `mg.debug()`.
+
+    Returns
+    -------
+    Explanation
+        Its `kind` is "none", "zero", "nan", "inf" or "flows"; `reasons` has one sentence per reason.
+
+    Raises
+    ------
+    GradientError
+        If `y` is missing and cannot be found, or its graph has been freed by a backward pass without `retain_graph`.
     """
     expect_tensors("explain_grad", x, *([] if y is None else [y]))
     called = getattr(x, "name", None)
@@ -135,7 +159,7 @@ def cuts(x: Tensor, y: Tensor) -> Iterator[str]:
 
 
 def exits(x: Tensor) -> Iterator[str]:
-    """Iterate over the places where elements of x, or of results computed from it, were taken as numbers."""
+    """Yield a sentence on the calls in which values of x, or of results computed from it, became Python numbers."""
     entry = entry_of(x)
     names = [] if entry is None else list(entry.left)[-MOST:]
     if names:

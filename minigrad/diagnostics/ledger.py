@@ -22,8 +22,8 @@ from minigrad.diagnostics.flow import vertex_of
 from minigrad.runtime.graph import BackpropOp, Output
 from minigrad.runtime.tensor import Tensor
 
-LINE = 64  # bytes: sizes of memory are rounded up to a multiple of it
-Key = Any  # of a piece of memory: the id of a storage, or the node whose result it is if nothing holds it
+LINE = 64  # bytes; sizes of memory are rounded up to a multiple of this
+Key = Any  # key of a piece of memory: the id of a storage, or the node of a result whose storage no longer exists
 
 
 class Ledger:
@@ -152,7 +152,7 @@ def references() -> tuple[int, int]:
     constants: list[Any] = [SimpleNamespace(storage=object())]
     node = SimpleNamespace(saved=(constants[0],))
     counts = getrefcount(constants[0]), getrefcount(constants[0].storage)
-    del node  # it had to stay alive until here
+    del node  # the node had to stay alive until here
     return counts
 
 

@@ -1,6 +1,6 @@
 """Where does a computation lose its digits?  Each of its values is compared with the same value in float64.
 
-A function is run in float64 first, and then in other dtypes, op by op, by transforms of their own.  A value of such a
+A function is run in float64 first, and then in other dtypes, op by op, by special transforms.  A value of such a
 run has two errors.  Its distance from the value of the first run is the total error so far.  Its distance from the same
 op in float64 on the same rounded operands is the error that this op added.  If the first is large and the second is
 small, the op has amplified errors of its operands: a difference of nearly equal numbers is exact, but it consists
@@ -169,7 +169,8 @@ class Rough(Run):
         if vertex.number >= len(self.vertices) or not vertex.like(self.vertices[vertex.number]):
             self.refuse(vertex)
         exact = self.vertices[vertex.number]
-        # A constant has no operands, so its correct value is that in float64; an input's is the given value.
+        # A constant has no operands, so its correct value is its value in float64.  The correct value of an input is
+        # the given one.
         self.fair.append(exact.right if vertex.kind == "constant" else vertex.right)
         exact.errors[self.dtype] = self.errors_of(exact, value)
 
@@ -256,7 +257,7 @@ def compared(
 
 def followed(run: Run, f: Callable[..., Any], inputs: Sequence[Tensor], names: Sequence[str]) -> set[int]:
     """Run f on a run's values; return the indices of its results."""
-    with run, no_grad(), Streams().repeated():  # no generator moves on, so each run draws the same numbers
+    with run, no_grad(), Streams().repeated():  # the generators are reset, so each run draws the same random numbers
         result = f(*[run.input(x, name) for x, name in zip(inputs, names, strict=True)])
     pending, ends = [result], set()
     while pending:

@@ -92,7 +92,7 @@ def as_grid(elements: NDArray[Any]) -> NDArray[np.float64]:
             edges = np.linspace(0, size, SIDE + 1).astype(int)
             counts = np.diff(edges)
             of = np.repeat(counts, counts)
-            # Divided before the addition, since a sum of large numbers overflows.
+            # Divided before the addition, because a sum of large values could overflow.
             with np.errstate(invalid="ignore"):
                 matrix = np.add.reduceat(matrix / (of[:, None] if axis == 0 else of), edges[:-1], axis=axis)
     result: NDArray[np.float64] = matrix

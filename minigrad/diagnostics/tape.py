@@ -64,7 +64,16 @@ class Row:
 class Tape(Sequence[Row]):
     """The recorded ops under a tensor, the oldest first.
 
-    peak: the most bytes that a backward pass uses beyond those in use before it; None where it was not timed.
+    Parameters
+    ----------
+    what : str
+        Description of the tensor.
+    rows : Sequence[Row]
+        One row per op.
+    ledger : Ledger
+        Memory of the graph.
+    peak : int, optional
+        Most bytes that a backward pass uses in addition to those in use before it; None if it was not timed.
     """
 
     def __init__(self, what: str, rows: Sequence[Row], ledger: Ledger, peak: int | None = None) -> None:

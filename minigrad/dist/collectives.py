@@ -85,7 +85,7 @@ def write(x: Tensor, array: Any) -> None:
 
 
 def outgoing(x: Tensor) -> Any:
-    """Return the elements of a tensor as a contiguous array of its own."""
+    """Return the elements of a tensor as a new contiguous array."""
     return np.array(host_array(x.detach()), order="C")
 
 

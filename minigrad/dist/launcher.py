@@ -57,7 +57,7 @@ def forward_lines(job: subprocess.Popen[str], report: list[str]) -> None:
     """Copy the errors of a job to those of this process, and keep the last ones."""
     assert job.stderr is not None
     for text in job.stderr:
-        line = text.replace("\0", "")  # Open MPI ends its report with one
+        line = text.replace("\0", "")  # Open MPI ends its report with a null character
         sys.stderr.write(line)
         sys.stderr.flush()
         report.append(line)
@@ -65,7 +65,7 @@ def forward_lines(job: subprocess.Popen[str], report: list[str]) -> None:
 
 
 def mpiexec() -> str | None:
-    """Return the path of mpiexec: beside this Python, or on the search path."""
+    """Return the path of mpiexec: next to this Python, or on the search path."""
     own = Path(sys.executable).parent / "mpiexec"
     return str(own) if own.is_file() else shutil.which("mpiexec")
 

@@ -27,7 +27,8 @@ from minigrad.runtime.recording import is_grad_enabled
 from minigrad.runtime.data import host_array
 from minigrad.runtime.tensor import Tensor, describe
 
-LINE = 16  # elements, to whose multiples a parameter's part of a bucket begins: a line of the cache for float32
+# In elements: each parameter's part of a bucket begins at a multiple of this, which is a cache line of float32.
+LINE = 16
 
 
 class Bucket:
@@ -58,7 +59,7 @@ class Bucket:
 
     def begin(self, comm: Any, op: Any) -> None:
         """Pack the gradients and begin their sum."""
-        # Two references are this attribute and the argument; a gradient that somebody keeps is a third.
+        # Two references are this attribute and the argument.  A third one means that other code keeps the gradient.
         if self.array is None or sys.getrefcount(self.array) > 2:
             self.array = np.zeros(self.size, self.dtype)
         array = self.array
@@ -138,7 +139,8 @@ class DistributedDataParallel(Module):
         self.expecting = self.waiting = False
         self.arrived: set[int] = set()
         self.used: set[int] = set()
-        method = weakref.WeakMethod(self.arrive)  # a hook lives as long as its parameter, and must not keep this
+        # Weak, because a hook lives as long as its parameter and must not keep this object alive.
+        method = weakref.WeakMethod(self.arrive)
         for _, p in named:
             p.register_post_accumulate_grad_hook(lambda p: call(method, p))
 

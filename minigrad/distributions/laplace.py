@@ -37,7 +37,7 @@ class Laplace(LocationScale):
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         """Return values, whose gradients flow to the parameters."""
         u = random.rand(self._extended_shape(sample_shape), dtype=self.loc.dtype, device=self.loc.device)
-        # At u = 0 the value would be -inf; half an eps is the least u whose distance from 0.5 is not rounded to 0.5.
+        # At u = 0 the value would be -inf.  eps / 2 is the smallest u for which 0.5 - u is not rounded to 0.5.
         return self.icdf(u.clamp(min=float(finfo(u.dtype).eps) / 2))
 
     def log_prob(self, value: Tensor) -> Tensor:

@@ -78,7 +78,7 @@ class TransformedDistribution(Distribution):
         """Return values of the base, one for each position to which the maps stretch it."""
         own = (*self.base_dist.batch_shape, *self.base_dist.event_shape)
         shape = (*self.batch_shape, *self.event_shape)
-        first = len(shape) - len(own)  # dims that the base does not have
+        first = len(shape) - len(own)  # number of dims that the base does not have
         stretched = [d for d, n in enumerate(own) if n != shape[first + d]]
         x = draw((*sample_shape, *shape[:first], *[shape[first + d] for d in stretched]))
         # The draws for an expanded dim come before the dims of the base; exchange it with that of length 1.

@@ -74,7 +74,7 @@ def jacrev(func: Function, argnums: Argnums = 0, *, has_aux: bool = False, chunk
 
 
 def rows(pullback: Pullback, outputs: Sequence[Tensor], first: int, count: int) -> list[Tensor]:
-    """Return some rows of the Jacobian, for each of the inputs."""
+    """Return some rows of the Jacobian, for each input."""
     cotangents = units(outputs, first, count)
     if count == 1:  # a scalar needs no batch
         gradients = pullback.pull([reshape(g, g.shape[1:]) for g in cotangents])

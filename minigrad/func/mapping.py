@@ -75,7 +75,7 @@ def batch_dims(
         raise ArgumentError(
             f"vmap: in_dims must be an int or a tuple, one entry per argument, got {in_dims!r}", op="vmap"
         )
-    if isinstance(in_dims, int):  # the same for all, where there are tensors
+    if isinstance(in_dims, int):  # the same dim for all tensors among the arguments
         dims: list[Any] = [in_dims if isinstance(x, Tensor) else None for x in leaves]
     else:
         dims = spread(in_dims, tree, "vmap: in_dims", "the arguments")

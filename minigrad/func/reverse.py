@@ -43,7 +43,7 @@ class PlainRun:
             if not x.is_variable:
                 x.base = INPUT
         self.targets: dict[int, Any] = {node_of(x).id: node_of(x) for x in self.placeholders}
-        self.begin = next(ids)  # what the function records is younger than the placeholders
+        self.begin = next(ids)  # nodes that the function records have larger ids than the placeholders
 
     def __enter__(self) -> PlainRun:
         mode.enabled = True
@@ -80,7 +80,7 @@ class PlainRun:
             resume(casts)
 
     def arrived(self, table: dict[int, Tensor], create: bool) -> list[Tensor | None]:
-        """Return the gradients that arrived at the placeholders, each in memory of its own."""
+        """Return the gradients that arrived at the placeholders, each in separate memory."""
         keys = [node_of(x).id for x in self.placeholders]
         pairs = [(key, table.pop(key)) for key in keys if key in table]
         if not any(isinstance(g, Tracer) for _, g in pairs):

@@ -39,7 +39,7 @@ def chosen(lines: Sequence[str]) -> list[str]:
     """Without the lines under `if 0:`.  Those under another number are there without a condition, and those under its
     `else:` are not."""
     kept: list[str] = []
-    blocks: list[tuple[int, bool]] = []  # the blocks around a line: their indentation, and whether they stay
+    blocks: list[tuple[int, bool]] = []  # the blocks that enclose a line: their indentation, and whether they are kept
     for line in lines:
         depth = depth_of(line)
         left = None

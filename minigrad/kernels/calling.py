@@ -196,7 +196,7 @@ def linked(name: str, text: str, symbols: Sequence[str]) -> dict[str, int]:
     text = text.replace("TYPE_AT", str(OBJECT - ctypes.sizeof(ctypes.c_void_p))).replace("DATA_AT", str(OBJECT))
     try:
         return objects.link(of_llvm(name, text, tuple(symbols)), **positions)
-    except KernelError:  # what was kept is complete and of no use
+    except KernelError:  # the stored code is complete but cannot be used
         return objects.link(objects.assembled(text, tuple(symbols)), **positions)
 
 

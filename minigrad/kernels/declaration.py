@@ -20,10 +20,10 @@ from unicodedata import normalize
 
 from minigrad.errors import DeclarationError
 
-HEAD = re.compile(r"^\s*def\s+(\w+)")  # one for all names: importing minigrad looks for a hundred
+HEAD = re.compile(r"^\s*def\s+(\w+)")  # one pattern for all names, because importing minigrad searches for a hundred
 IMPORT = ast.parse("import math").body[0]
-ROOTS = 4  # names before a dot that are tried as imported
-CLOSING = 20  # lines of closing brackets that may follow the last line with code
+ROOTS = 4  # largest number of names before a dot that are tried as modules
+CLOSING = 20  # largest number of lines of closing brackets after the last line with code
 
 
 def definition(function: Callable[..., Any]) -> tuple[ast.FunctionDef, str]:
@@ -38,7 +38,7 @@ def definition(function: Callable[..., Any]) -> tuple[ast.FunctionDef, str]:
     if name == "<lambda>":
         raise DeclarationError(f"{where}: a lambda has no name to declare; write `def name(...):`", op=name)
     node = find(code, linecache.getlines(code.co_filename, function.__globals__))
-    if node is None:  # the file may have been edited since its lines were read, and loaded again
+    if node is None:  # the file may have been edited and loaded again since its lines were read
         linecache.checkcache(code.co_filename)
         lines = linecache.getlines(code.co_filename, function.__globals__)
         if not lines:
@@ -81,7 +81,7 @@ def find(code: CodeType, lines: list[str]) -> ast.FunctionDef | None:
 
 def is_text(tree: ast.Module, code: CodeType) -> bool:
     """Return whether some code comes from the text of a function that is inside another function."""
-    # Python compiles a call of math.exp otherwise where math is imported in the same file: so for every module.
+    # Python compiles a call of math.exp differently if the file imports math, and this holds for every module.
     if is_code(ast.Module([IMPORT, *tree.body], []), code) or is_code(tree, code):
         return True
     called = {node.func.value.id for node in ast.walk(tree) if is_call_of_attribute(node)}  # type: ignore[attr-defined]
@@ -119,6 +119,6 @@ def closure_of(function: Callable[..., Any]) -> dict[str, Any]:
     names, cells = function.__code__.co_freevars, getattr(function, "__closure__", None) or ()
     values = {}
     for name, cell in zip(names, cells, strict=True):
-        with suppress(ValueError):  # assigned later, such as the function's own name
+        with suppress(ValueError):  # raised for a name that is assigned later, such as the function's own name
             values[name] = cell.cell_contents
     return dict.fromkeys(names) | values

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 
 from minigrad.config import settings
 
-PATIENCE = 0.3  # seconds before anything is said
+PATIENCE = 0.3  # seconds before the notice is printed
 _said = False
 _forgone = False
 
@@ -25,7 +25,7 @@ def watched() -> bool:
         return True
     try:
         return sys.stderr.isatty()
-    except (AttributeError, ValueError):  # no stderr, as under pythonw; or a closed one
+    except (AttributeError, ValueError):  # stderr is missing, as under pythonw, or closed
         return False
 
 

@@ -130,7 +130,7 @@ def unpacked(content: bytes, text: str, made_for: str = "") -> ObjectCode | None
     if magic + b"\n" != MAGIC or hashlib.sha256(body).hexdigest().encode() != said:
         return None
     head, _, code = body.partition(b"\n")
-    with suppress(ValueError, KeyError, TypeError):  # another writer's facts
+    with suppress(ValueError, KeyError, TypeError):  # facts that another program wrote
         facts = json.loads(head)
         if facts["fits"] == (made_for or fits()) and facts["text"] == digest(text):
             return ObjectCode(tuple(facts["symbols"]), tuple(facts["needs"]), code)
@@ -155,14 +155,14 @@ def write(path: Path, content: bytes, over: bool = True) -> None:
 
     over: replace an existing file; if False, the file of the first writer stays, and with it the locks on it.
     """
-    import tempfile  # which imports twenty modules, and a warm start writes nothing
+    import tempfile  # imported here, because it imports twenty modules, and a start with a warm cache writes nothing
 
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=path.suffix)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
         if not over:
-            with suppress(OSError):  # somebody was first, or the file system has no links
+            with suppress(OSError):  # another process was first, or the file system has no links
                 os.link(temporary, path)
             if path.exists():
                 return
@@ -230,7 +230,7 @@ def link(object_code: ObjectCode, **known: int) -> dict[str, int]:
     try:
         return linked(object_code, {**never_called(), **known})
     except RuntimeError:
-        pass  # it needs more names
+        pass  # the object code needs names that are not loaded yet
     try:
         return linked(object_code, {**never_called(), **of_numba(object_code.needs), **known})
     except (RuntimeError, ValueError) as error:  # ValueError: Numba has no threading layer
@@ -247,11 +247,11 @@ def linked(object_code: ObjectCode, known: Mapping[str, int]) -> dict[str, int]:
     for name in object_code.symbols:
         builder.export_symbol(name)
     tracker = builder.link(linker(), f"kernel {next(_numbers)}")
-    tracker.detach()  # or its end would unload the code, which may run as long as the process lives
+    tracker.detach()  # otherwise its end would unload the code, which may run until the process ends
     return {name: tracker[name] for name in object_code.symbols}
 
 
-_numbers = count()  # each library of the linker has a name of its own
+_numbers = count()  # each library of the linker needs a different name
 
 
 @cache

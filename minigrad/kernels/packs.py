@@ -18,7 +18,7 @@ from minigrad.kernels.cpu.processor import LEVELS, level, tile_shape
 FOLDER = Path(__file__).parent.parent / "packs"
 
 
-LARGEST = 1 << 24  # bytes that an entry may have, far more than any kernel's
+LARGEST = 1 << 24  # largest size of an entry in bytes, far more than a kernel needs
 
 
 def fits(name: str) -> str:
@@ -56,7 +56,7 @@ def find(file: str, text: str) -> objects.ObjectCode | None:
         if pack.getinfo(file).file_size > LARGEST:
             return None
         content = pack.read(file)
-    except Exception:  # a damaged zip file raises errors of six kinds, and all of them mean that there is no such entry
+    except Exception:  # a damaged zip file raises errors of six types; all of them mean that the entry is missing
         return None
     return objects.unpacked(content, text, fits(level()))
 
@@ -67,9 +67,9 @@ def write(name: str, kernels: dict[str, tuple[str, objects.ObjectCode]]) -> Path
     content, path = io.BytesIO(), path_of(name)
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as pack:
         for file, (text, code) in sorted(kernels.items()):
-            # The same kernels make the same bytes: an entry's time would not.
+            # The time of an entry is left out, so that the same kernels make the same bytes.
             pack.writestr(zipfile.ZipInfo(file), objects.packed(code, text, fits(name)), zipfile.ZIP_DEFLATED)
     path.parent.mkdir(parents=True, exist_ok=True)
     objects.write(path, content.getvalue())
-    path.chmod(0o644)  # all users of the installed package read it
+    path.chmod(0o644)  # all users of the installed package must be able to read it
     return path

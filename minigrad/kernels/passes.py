@@ -15,7 +15,7 @@ from minigrad.kernels.pasting import Expand, expression_macro, first_arguments, 
 from minigrad.kernels.specialize import neutral_text
 from minigrad.kernels.target import Target
 
-# How two numbers are joined, and the neutral element.
+# How two values are combined, and the neutral element.
 JOINS = {"sum": ("{0} + {1}", "zero"), "max": ("({1} if {1} > {0} else {0})", "lowest")}
 
 
@@ -39,7 +39,7 @@ def pass_macros(
     """F, given an element of each operand that the loop reads, then the term that was kept.
 
     A loop that finds total 2 also has F_2, START, JOIN and FINISH_2, a loop for sums down the columns F_0 and F_1.
-    operands: the places of the operands, if others are given.  total: the text of the total in a place.
+    operands: the positions of the operands, if others are given.  total: the text of the total in a position.
     """
     known = {each.name: total.format(k) for k, each in enumerate(fn.totals)}
     parameters = [*(fn.operands[k] for k in (loop.operands if operands is None else operands)), "kept"]

@@ -1,8 +1,8 @@
 """Pasting: a template's own source, with its free names expanded.
 
-`F` becomes the op's scalar function, `LOAD_K` and `STORE` the conversions of each dtype, `N.name` a number's place.
+`F` becomes the op's scalar function, `LOAD_K` and `STORE` the conversions of each dtype, `N.name` a number's position.
 A line that mentions `_K` is written once per operand, one that mentions `_R` once per result, one that mentions `_S`
-once per accumulator of a reduction; `walk` stands for the loop that takes a place apart.  A word may stand for the
+once per accumulator of a reduction; `walk` stands for the loop that takes a position apart.  A word may stand for the
 bodies of other templates, a list of `Part`.  Lines without any of these stay as they were written, so the file that
 runs is one that a learner can read.
 `blocks.py` chooses and unrolls blocks, `specialize.py` makes whole modules.
@@ -36,7 +36,7 @@ Named = Mapping[str, Any]
 LEFT_OUT = "..."  # a line of a template that assigns this is left out
 LETTER, EACH = re.compile(r"_([KRS])(?![A-Za-z0-9])"), re.compile(r"\w+_([KRS])\b")
 WORD, COUNTED = re.compile(r"\w+"), re.compile(r"\b\d+ [+*] \d+\b")
-SCALAR = re.compile(r"[FGH](_\d+)?|COMBINE|FINISH|JOINED")  # whose arguments may be repeated per operand
+SCALAR = re.compile(r"[FGH](_\d+)?|COMBINE|FINISH|JOINED")  # names whose arguments may be repeated per operand
 # Names that every kernel has: its arguments, and those of `native.py`.
 RESERVED = {
     "T",
@@ -87,7 +87,7 @@ def simplified(node: ast.BinOp) -> ast.expr:
 
 class Part(NamedTuple):
     """A template whose body is pasted in place of a word, where the words around it hold too.  macros, constants: words
-    of its own.  operands: the places of its operands, if these are not all."""
+    of its own.  operands: the positions of its operands, if these are not all."""
 
     template: Callable[..., Any]
     macros: Named = {}
@@ -152,7 +152,7 @@ class _Expander(ast.NodeTransformer):
         return node
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
-        # N.sizes[d], N.offset[0] of a group, N.strides[0][d].
+        # Matches N.sizes[d], N.offset[0] of a group, and N.strides[0][d].
         indices: list[str] = []
         inner: ast.expr = node
         while isinstance(inner, ast.Subscript):
@@ -294,7 +294,7 @@ def _expand_line(line: str, words: Words, used: set[str]) -> list[str]:
         line = EACH.sub(lambda match: ", ".join(spread(match[0], match[1], words)), line)
         line = line.replace("GIVEN", words.constants.get("GIVEN", "GIVEN"))
         return [re.sub(r"\bN\b", "numbers", line) if words.fields else line]
-    counted = COUNTED.search(code)  # `K + 1` once K is a number
+    counted = COUNTED.search(code)  # matches `K + 1` after K was replaced by a number
     plain = words.known.isdisjoint(WORD.findall(code)) and not counted and not code.endswith("_S,)")
     if plain or code.startswith(("#", '"')):
         return [line]
@@ -304,7 +304,7 @@ def _expand_line(line: str, words: Words, used: set[str]) -> list[str]:
     new = _Expander(words, before, used).visit(tree)
     final = ast.unparse(new).split("\n")[0] if opener else ast.unparse(new)
     above = [indent + text for text in before]
-    # A value that this kernel does not use is a number by now, `0`, or nothing is assigned: `x = ...`.
+    # A value that this kernel does not use was replaced by `0`, or nothing is assigned: `x = ...`.
     return above if re.fullmatch(r"\d+|\w+ = \.\.\.", final) else [*above, indent + final]
 
 
@@ -352,7 +352,7 @@ def stores_macro(
         lines, values = rendered(scalar, args[:count], compute, used, target, conditions)
         for position, store, value in zip(map(ast.unparse, args[count:]), stores, values, strict=True):
             lines.append(f"{position} = {store.format(ast.unparse(value))}")
-        return lines, ast.Constant(0)  # a line that is left out
+        return lines, ast.Constant(0)  # the line is left out
 
     return expand
 
@@ -370,7 +370,7 @@ def step_macro(scalar: ScalarFn | None, compute: np.dtype[Any], target: Target =
         if len(args) == count:
             return plain(args, used)
         lines, values = rendered(scalar, args[:count], compute, used, target)
-        # One line for all: a new accumulator may depend on the old values of the others.
+        # One line assigns all accumulators, because a new value may depend on the old values of the others.
         positions, texts = map(ast.unparse, args[count:]), [f"T({ast.unparse(value)})" for value in values]
         return [*lines, f"{', '.join(positions)} = {', '.join(texts)}"], ast.Constant(0)
 

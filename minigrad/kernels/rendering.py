@@ -21,14 +21,15 @@ from minigrad.errors import DeclarationError
 from minigrad.kernels.scalar import INTEGER, INTEGER_CALLS, MATH, OPERATORS, strip_docstring
 
 KINDS = {"b": "bool", "i": "int", "u": "int", "f": "float"}
-# The ending of a pasted name while the words around it are not all known yet.
+# The temporary ending of a pasted name until all names in the text have been determined.
 MARK = "__pasted"
 PASTED = re.compile(rf"\w+{MARK}\b")
-VECTORISED = re.compile(r"_(32|64)$")  # `exp_32`, `sin_any_64`: see `vecmath`
-QUESTIONS = ("isnan", "isinf", "isfinite")  # functions of `math` whose values are conditions
+# The ending of vectorised functions such as `exp_32` and `sin_any_64`: see `vecmath`.
+VECTORISED = re.compile(r"_(32|64)$")
+QUESTIONS = ("isnan", "isinf", "isfinite")  # functions of `math` that return booleans
 BITWISE = (ast.BitAnd, ast.BitOr, ast.BitXor)
 ROUNDING = ("floor", "ceil", "trunc", "rint")
-EXACT = 1 << 53  # integers up to here are float64 values
+EXACT = 1 << 53  # largest integer that float64 represents exactly, with all smaller ones
 MASK64 = (1 << 64) - 1
 
 
@@ -181,7 +182,7 @@ class _Render:
         if self.kind == "float":
             return Value(call(self.calls.get(name, MATH[name]), *args), name in QUESTIONS)
         if name in ROUNDING:
-            return Value(args[0])  # whole already, and float64 would not hold all of them
+            return Value(args[0])  # integers need no rounding, and float64 cannot represent all of them
         result = call(self.calls.get(name, MATH[name]), *[call("np.float64", a) for a in args])
         if name in QUESTIONS:
             return Value(result, True)
@@ -271,7 +272,8 @@ def bodies_of(
         else:
             assert isinstance(statement, ast.Return) and statement.value is not None
             last = statement.value
-            if scalar.results > 1 and isinstance(last, ast.Call):  # of a helper with as many results
+            # The last line calls a helper with the same number of results.
+            if scalar.results > 1 and isinstance(last, ast.Call):
                 return lines, writer.expanded(ast.unparse(last.func), last.args)
             return lines, [writer.value(part) for part in (last.elts if isinstance(last, ast.Tuple) else [last])]
     raise AssertionError(f"{scalar.name} does not return")

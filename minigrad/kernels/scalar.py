@@ -27,8 +27,8 @@ MATH = {name: f"math.{name}" for name in (
 MATH |= {name: f"np.{name}" for name in ("floor", "ceil", "trunc", "exp2", "log2", "cbrt", "fmod", "nextafter")}
 MATH |= {"rint": "np.rint", "normal_cdf": "math.normal_cdf", "logistic": "math.logistic", "gcd": "math.gcd"}
 CHEAP = ("floor", "ceil", "trunc", "rint", "fabs", "copysign", "isnan", "isinf", "isfinite", "sqrt")
-# Additions that a vectorised call such as exp is worth: 0.3 to 0.6 ns an element against 0.15; and a call of the
-# library or one of the slow operators, 1.5 to 10 ns.
+# Costs in additions: of a vectorised call such as exp (0.3 to 0.6 ns per element, an addition takes 0.15), and of a
+# call of the library or of a slow operator (1.5 to 10 ns).
 CALL_COST, SLOW_COST = 3, 12
 SLOW = ("gamma", "lgamma", "hypot", "fmod", "pow", "gcd", "nextafter")
 BUILTINS = ("abs", "round")
@@ -103,7 +103,7 @@ def checked(scalar: ScalarFn) -> ScalarFn:
 
 
 def parse_later(function: FunctionType) -> ScalarFn:
-    """One of our own scalar functions, whose text is read at its first use."""
+    """A scalar function of this package, whose text is read at its first use."""
 
     def fill(scalar: ScalarFn) -> None:
         made = parse(function)
@@ -117,7 +117,7 @@ def parse_later(function: FunctionType) -> ScalarFn:
     return scalar
 
 
-@lru_cache(maxsize=256)  # an equal request must find the same scalar function
+@lru_cache(maxsize=256)  # cached, so that equal requests have the same scalar function
 def projected(scalar: ScalarFn, k: int) -> ScalarFn:
     """The scalar function that returns only result k of a function with several results."""
     *body, last = scalar.node.body

@@ -25,7 +25,7 @@ from typing import Any
 
 try:
     import fcntl
-except ImportError:  # not POSIX: two processes may compile one kernel, and the later one's code is kept
+except ImportError:  # not POSIX: two processes may compile one kernel, and the later code remains
     fcntl = None  # type: ignore[assignment]
 
 from minigrad.config import settings
@@ -34,9 +34,9 @@ from minigrad.kernels import objects
 from minigrad.kernels.notice import forgo, patience
 
 watchers: list[list[str]] = []  # lists that receive the files of kernels while a plan is prepared: see `watch`
-compiling: list[Callable[[], None]] = []  # called when a compile begins
+compiling: list[Callable[[], None]] = []  # functions to call when a compilation begins
 _lock = threading.RLock()
-Text = tuple[str, str, str]  # of a kernel: its name, its file's, what is in it
+Text = tuple[str, str, str]  # of a kernel: its name, the name of its file, the text
 
 
 def cache_folder() -> Path:
@@ -169,8 +169,8 @@ def is_compiled(text: Text) -> bool:
     return text[1] in loaded or objects.path_for(path).exists()
 
 
-loaded: dict[str, Kernel] = {}  # by the name of the file
-_wanted: list[Text] | None = None  # in a process that compiles for others, what is to be compiled
+loaded: dict[str, Kernel] = {}  # kernels by the name of their file
+_wanted: list[Text] | None = None  # in a process that compiles for others: the texts to compile
 
 
 def load(name: str, text: str) -> Kernel:
@@ -231,7 +231,7 @@ def from_pack(location: str, file: str, text: str) -> Kernel | None:
     """A kernel that came with the package; None where there is none."""
     if without_compiler():
         return None
-    from minigrad.kernels import packs  # not every start needs one
+    from minigrad.kernels import packs  # imported here, because not every start needs a pack
 
     return linked(location, packs.find(file, text), "pack")
 
@@ -382,7 +382,7 @@ def locked(path: Path, wait: bool = True) -> Iterator[bool]:
         try:
             yield True
         finally:
-            with suppress(OSError):  # a child that was forked meanwhile has the file open too
+            with suppress(OSError):  # a child that was forked meanwhile also has the file open
                 fcntl.flock(file, fcntl.LOCK_UN)
 
 
@@ -396,7 +396,7 @@ def _before_fork() -> None:
 
 
 def _after_fork_in_parent() -> None:
-    with suppress(RuntimeError):  # hooks that were added while this fork waited did not take it
+    with suppress(RuntimeError):  # raised if the hooks were added while this fork waited: they did not acquire the lock
         _lock.release()
 
 

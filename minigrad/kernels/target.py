@@ -15,8 +15,8 @@ import numpy as np
 
 from minigrad.kernels.fields import Fields
 
-# The lines that take a place apart: the names of the place and of the list of sizes, how long that is, what moves on by
-# which steps, and a maker of names.
+# Generates the lines that split a position.  Arguments: the names of the position and of the list of sizes, the length
+# of this list, the offsets with their steps, and a function that makes names.
 Walk = Callable[[str, str, str, Sequence[tuple[str, str]], Callable[[str], str]], list[str]]
 
 

@@ -45,7 +45,7 @@ MODULES = {
     "A4": "from_jax",
 }
 NOT_THEIRS: tuple[Path, ...] = (Path(__file__).parent, Path(minigrad.__file__).parent, Path(np.__file__).parent)
-_given: dict[str, int] = {}  # how many hints were asked for, by exercise
+_given: dict[str, int] = {}  # number of hints that were requested, by exercise
 
 
 class Wrong(Exception):
@@ -56,9 +56,9 @@ class Wrong(Exception):
 class Exercise:
     """One exercise.
 
-    title: what it asks for.  hints: three, from a nudge to nearly all of it.  grade: raises Wrong for an answer that is
-    not right.  reference: a right answer, which the grader measures against.  fills: its answer may write into the
-    tensors that it is given; no other may, nor into arrays.
+    title: the task in a few words.  hints: three hints, from a first idea to nearly the whole answer.  grade: raises
+    Wrong for a wrong answer.  reference: a right answer, with which the grader compares.  fills: whether the answer may
+    write into the tensors that it receives; other answers must not, and none may write into arrays.
     """
 
     title: str

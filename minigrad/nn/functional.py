@@ -102,6 +102,7 @@ def _along(function: Callable[..., Tensor], input: Tensor, dim: int | None, dtyp
 
 
 namespaces[FUNCTIONAL]["logsigmoid"] = activation.log_sigmoid
-for name in ("celu", "elu", "hardtanh", "leaky_relu", "relu", "selu", "threshold"):  # as PyTorch has them here, too
+# PyTorch has these functions here as well.
+for name in ("celu", "elu", "hardtanh", "leaky_relu", "relu", "selu", "threshold"):
     namespaces[FUNCTIONAL][f"{name}_"] = getattr(Tensor, f"{name}_")
 present(globals(), namespaces[FUNCTIONAL])

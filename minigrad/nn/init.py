@@ -234,7 +234,7 @@ def orthogonal_(tensor: Any, gain: float = 1, generator: Generator | None = None
     with no_grad():
         flat = tensor.detach().new_empty((rows, columns)).normal_(generator=generator)
         q, r = qr(flat.t().contiguous() if rows < columns else flat)
-        q = q * r.diagonal().sign()  # a unique sign makes the distribution uniform
+        q = q * r.diagonal().sign()  # with positive diagonal elements of R, the distribution is uniform
         return tensor.copy_((q.t() if rows < columns else q).reshape(tensor.shape) * gain)
 
 

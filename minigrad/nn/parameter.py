@@ -32,7 +32,7 @@ class ParameterKind(type):
             made = made.clone()
         made.requires_grad_(requires_grad)
         if not requires_grad:
-            made._grad = made.name = None  # frozen from the beginning: of any dtype
+            made._grad = made.name = None  # frozen from the start, so any dtype is allowed
         parameter: Var = made
         return parameter
 
@@ -71,7 +71,7 @@ class Parameter(Var, metaclass=ParameterKind):
     __slots__ = ()
 
 
-buffers: dict[int, bool] = {}  # by the id of each tensor that `Buffer` made, while it lives: whether it is persistent
+buffers: dict[int, bool] = {}  # by the id of each living tensor that `Buffer` made: whether it is persistent
 
 
 class BufferKind(type):

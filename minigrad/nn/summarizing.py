@@ -46,7 +46,23 @@ class Row:
 class Summary(Sequence[Row]):
     """The table of a model.
 
-    rows: the calls of its modules in order.  total: the sums of all rows.
+    Parameters
+    ----------
+    rows : Sequence[Row]
+        The calls of its modules, in order.
+    parameters : int
+        Number of elements of all parameters.
+    trainable : int
+        Number of these elements that require a gradient.
+
+    Attributes
+    ----------
+    products : int
+        Multiply-adds of all rows.
+    size : int
+        Bytes of all rows.
+    seconds : float
+        Time of all rows.
     """
 
     def __init__(self, rows: Sequence[Row], parameters: int, trainable: int) -> None:
@@ -233,7 +249,7 @@ def multiply_adds(name: str, operands: Sequence[Any], result: Any) -> int:
             return int(result.numel() * operands[1].shape[-1])
         case "conv":
             return int(result.numel() * prod(operands[1].shape[1:]))
-        case "conv_input":  # a transposed convolution
+        case "conv_input":  # the request of a transposed convolution
             return int(operands[0].numel() * prod(operands[1].shape[1:]))
         case "attention" | "attention_kept":
             query, key, value = operands[:3]

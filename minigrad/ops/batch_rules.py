@@ -29,7 +29,7 @@ def ranked(x: Tensor, flag: bool, rank: int, size: int) -> Tensor:
     if not flag or len(x.layout.shape) > rank:
         return x
     shape = (size, *(1,) * (rank + 1 - x.ndim), *x.shape[1:])
-    if x.__class__ in PLAIN:  # what `reshape` does, which first looks at what it is given
+    if x.__class__ in PLAIN:  # the same as `reshape`, without its checks of the arguments
         plan = AS_VIEW.plans.get((x.layout, x.dtype, x.device, shape))
         if plan is not None:
             return run_view(AS_VIEW, plan, x)
@@ -78,13 +78,14 @@ def to_front(x: Tensor, dim: int) -> Tensor:
 
 # ---- products -------------------------------------------------------------------------------------------------------
 
-NARROW = 16  # columns below which a product for each of a batch costs more than one with all of them copied together
+# Smallest number of columns for one product per sample; with fewer, one product of copies of all samples is faster.
+NARROW = 16
 
 
 def batched_product(multiply: Callable[..., Any], a: Tensor, b: Tensor, flags: Flags, size: int) -> Tensor:
     """Return a @ b for each of a batch: as one product of larger matrices where one of them is the same for all."""
     many_a, many_b = flags
-    rows, columns = a.ndim - many_a, b.ndim - many_b  # dims of one of them
+    rows, columns = a.ndim - many_a, b.ndim - many_b  # number of dims of one sample
     y: Tensor
     if many_a and not many_b and columns <= 2:
         y = multiply(reshape(a, (-1, a.shape[-1])) if a.numel() else a, b)
@@ -105,14 +106,14 @@ def batched_product(multiply: Callable[..., Any], a: Tensor, b: Tensor, flags: F
 
 # ---- convolutions ---------------------------------------------------------------------------------------------------
 
-# The sum over all y[N, O] x[N, C] w[O, C]: in which dim each of the three has the images, the outputs and the channels,
-# and whether groups part it there.
+# The sum over all y[N, O] x[N, C] w[O, C]: for each of the three, the dims of images, outputs and channels, and whether
+# groups divide this dim.
 POSITIONS = {
     "N": {"x": (0, False), "y": (0, False)},
     "O": {"y": (1, True), "w": (0, True)},
     "C": {"x": (1, True), "w": (1, False)},
 }
-OWN = {"x": 1, "y": 1, "w": 0}  # the dim along which a batch of both operands is more groups
+OWN = {"x": 1, "y": 1, "w": 0}  # the dim along which a batch of both operands becomes more groups
 
 
 def into(x: Tensor, dim: int, groups: int) -> Tensor:

@@ -48,7 +48,7 @@ def cast(backend, out, input: Tensor, dtype):
     dtype=same_dtype, shape=same_shape, vjp=(lambda g: g,), linear=True, batch="elementwise", method=True, out=False
 )
 def clone(backend, out, input: Tensor, *, memory_format: Format = None):
-    """Return a row-major copy in storage of its own.  Gradient: g."""
+    """Return a row-major copy in a separate storage.  Gradient: g."""
     return backend.prepare(Copy(), out, input)
 
 
@@ -81,7 +81,7 @@ def to(
     ):
         return x if x.dtype is args[0] else cast(x, dtype=args[0])
     count = next((k for k in range(3) if not isinstance(args[len(args) - k - 1] if k < len(args) else None, bool)), 0)
-    if memory_format is not None or count:  # PyTorch takes the two flags by position as well
+    if memory_format is not None or count:  # PyTorch also accepts the two flags by position
         flags: Any = (*args[len(args) - count :], *(non_blocking, copy)[count:])
         non_blocking, copy = flags
         args = args[: len(args) - count]

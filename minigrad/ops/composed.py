@@ -1,4 +1,4 @@
-"""Functions made of other ops: no kernel and no derivative of their own, so every order of derivative is there.
+"""Functions made of other ops: no separate kernel and no separate derivative, so every order of derivative is there.
 
 Also the public forms of ops that take Python parameters: bounds, slopes and exponents become operands.
 """

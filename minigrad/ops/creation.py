@@ -65,7 +65,8 @@ def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
         raise ShapeError(f"from_numpy: byte strides {array.strides} are not multiples of {size}; use mg.tensor")
     strides = tuple(s // size for s in array.strides)
     low, end = extent(array.shape, strides, 0)
-    forwards = array[tuple(slice(None, None, -1 if s < 0 else 1) for s in strides)]  # begins at the lowest address
+    # The copy begins at the lowest address.
+    forwards = array[tuple(slice(None, None, -1 if s < 0 else 1) for s in strides)]
     first = forwards[(slice(0, 1),) * array.ndim] if array.ndim else array.reshape(1)
     base = np.lib.stride_tricks.as_strided(first.view(dtype.storage), (end - low,), (size,), writeable=True)
     return Tensor(Storage(base, dtype, as_device("cpu")), Layout.make(tuple(array.shape), strides, -low))
@@ -247,7 +248,7 @@ def arange(
     where = default_device() if device is None else as_device(device)
     expect_float(dtype, requires_grad)
     wide = float64 if dtype.is_float else int64
-    # Counting in int64 wraps as uint64 does, so its values travel as int64 of the same bits.
+    # Counting in int64 wraps like uint64, so values of uint64 are passed as int64 with the same bits.
     first, by = (number(v if dtype.is_float else (int(v) + 2**63) % 2**64 - 2**63, wide, where) for v in (start, step))
     return leaf(count_up(first, by, count=count, dtype=dtype), requires_grad)
 

@@ -36,8 +36,8 @@ from minigrad.ops.indexing.sorting import argsort
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 from minigrad.runtime.tracers import stack
 
-NAMES = {"uniform": "rand", "normal": "randn", "integer": "randint"}  # for messages
-BYTES = 16  # of a generator's state
+NAMES = {"uniform": "rand", "normal": "randn", "integer": "randint"}  # op: the name that error messages use
+BYTES = 16  # bytes of a generator's state
 STATE, LIMITS = Layout.contiguous((2,)), Layout.contiguous((3,))
 
 
@@ -152,7 +152,7 @@ class StandIns:
 
 
 class _OfThread(threading.local):
-    blocks: tuple[Any, ...] = ()  # of `drawn_from`, the innermost last
+    blocks: tuple[Any, ...] = ()  # the open blocks of `drawn_from`, the innermost last
 
 
 @contextmanager
@@ -182,7 +182,7 @@ def manual_seed(seed: int) -> Generator:
     namespace=(),
 )
 def draw(backend, out, state, limits, *, kind, shape: Shape, dtype):
-    """Return random numbers of a stream, from the place on that `state` says: see `Random` in core/requests.py."""
+    """Return random numbers of a stream, from the position that `state` specifies: see `Random` in core/requests.py."""
     return backend.prepare(Random(kind), out, state, limits)
 
 
@@ -237,7 +237,7 @@ def _floating(name: str, dtype: Any, generator: Any) -> Any:
 def _expect_fit(name: str, kind: DType, **numbers: float) -> None:
     """Raise ArgumentError for a number that the dtype does not hold: all that is drawn would be infinite, or one."""
     for word, value in numbers.items():
-        # A difference is made in the dtype of the registers.
+        # The difference is computed in the dtype of the registers.
         most = float(finfo(kind.compute if word == "high - low" else kind.numpy).max)
         if not abs(value) <= most:
             raise ArgumentError(f"{name}: {word} = {value} is more than {kind} holds", op=name)

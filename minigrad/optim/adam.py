@@ -129,7 +129,7 @@ class AdamW(Adam):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
-        for group in self.param_groups:  # also of a state of Adam
+        for group in self.param_groups:  # also for a state that Adam has saved
             group["decoupled_weight_decay"] = True
 
 
@@ -207,7 +207,7 @@ class NAdam(Moments):
             group["betas"][0] * (1 - 0.5 * 0.96 ** (step * group["momentum_decay"]))
             for step in (counters["step"], counters["step"] + 1)
         )
-        # In float32, as it is stored and as PyTorch multiplies it.
+        # In float32, because it is stored so, and PyTorch multiplies it so.
         counters["mu_product"] = float(np.float32(counters["mu_product"]) * np.float32(mu))
         return {**result, "mu": mu, "mu_next": mu_next, "mu_product": counters["mu_product"]}
 

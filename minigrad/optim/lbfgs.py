@@ -19,7 +19,7 @@ from minigrad.optim.options import expect_rate
 from minigrad.runtime.recording import enable_grad, no_grad
 from minigrad.runtime.tensor import Tensor
 
-CURVATURE = 1e-10  # the least product of a step and the change of the gradient that is remembered
+CURVATURE = 1e-10  # smallest product of a step and the change of the gradient for which both are stored
 
 
 @many

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-LESS, FLATTER = 1e-4, 0.9  # how much lower and how much flatter the loss must be: c1 and c2 of the conditions
+LESS, FLATTER = 1e-4, 0.9  # c1 and c2 of the Wolfe conditions: how much the loss and its slope must decrease
 
 
 class Point(NamedTuple):

@@ -117,12 +117,12 @@ def clip_norm_(
     """
     tensors = list(tensors)
     norm = total_norm(tensors, norm_type, error_if_nonfinite)
-    if host.defer is not None:  # a program that is recorded has no values to decide by
+    if host.defer is not None:  # while a program is recorded there are no values for the decision
         factor = (max_norm / (norm.double() + 1e-6)).clamp(max=1.0)
         for x in tensors:
             x.mul_(factor.to(x.dtype))
         return norm
     factor = max_norm / (norm.item() + 1e-6)
-    if not factor >= 1:  # nan scales as well
+    if not factor >= 1:  # written so that nan also scales
         scale_(tensors, factor)
     return norm

@@ -266,7 +266,7 @@ def with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(step)
     def hooked(self: Any, *args: Any, **kwargs: Any) -> Any:
         hooks, attributes = self._hooks, self.__dict__
-        if "_opt_called" in attributes:  # a schedule waits for it
+        if "_opt_called" in attributes:  # a schedule warns until this is set
             attributes["_opt_called"] = True
         if not hooks["step_pre"] and not hooks["step_post"]:
             return step(self, *args, **kwargs)

@@ -190,8 +190,10 @@ def rmsprop_centered_momentum(p, square_avg, momentum_buffer, grad_avg, g, *, lr
 
 @many
 def rprop(p, prev, step_size, g, *, shrink, grow, smallest, largest, maximize):  # type: ignore[no-untyped-def]
-    """Take a step of its own size per element, along the sign of the gradient: sizes grow while the sign stays, and
-    shrink where it has changed."""
+    """Take a step with a separate size for each element, along the sign of the gradient.
+
+    A size grows while the sign stays, and shrinks if the sign has changed.
+    """
     g = -g if maximize else g
     product = g * prev
     factor = grow if product > 0 else shrink if product < 0 else 1

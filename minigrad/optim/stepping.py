@@ -20,7 +20,7 @@ from minigrad.runtime.many import ManyPlan, rows_of
 from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor
 
-END = object()  # behind the last state, so that a list that has become shorter is another one
+END = object()  # marks the end of the states, so that a shorter list is detected as a change
 
 
 class RuleOptimizer(Optimizer):
@@ -156,7 +156,7 @@ class GroupPlan:
         params, rule = self.group["params"], optimizer.rule(self.group)
         try:
             gradients = [p._grad for p in params]
-        except AttributeError:  # a tensor that never was a Var
+        except AttributeError:  # raised by a tensor that never was a Var
             gradients = [p.grad for p in params]
         layouts = [None if g is None else g.layout for g in gradients]
         storages = [None if g is None else g.storage for g in gradients]
@@ -165,7 +165,7 @@ class GroupPlan:
         if not self.changed.isdisjoint(storages):
             return self.step_apart(optimizer, rule, params, gradients)
         if self.passing or any(bundle.fresh for bundle in self.bundles):
-            self.optimizer_rule = None  # the next step may be made of other launches
+            self.optimizer_rule = None  # the next step may need other launches
         for bundle in self.bundles:
             constants = bundle.numbers(optimizer, self.group, rule)
             read = storages if len(bundle.rows) == len(params) else [storages[k] for k in bundle.rows]
@@ -194,13 +194,14 @@ class GroupPlan:
         self, optimizer: RuleOptimizer, rule: Rule, params: list[Any], gradients: list[Any], layouts: list[Any]
     ) -> None:
         """Make the bundles for parameters that have a gradient."""
-        self.optimizer_rule, self.gradients = None, layouts  # after an error there is no plan
+        self.optimizer_rule, self.gradients = None, layouts  # after an error the plan is invalid
         self.layouts, self.storages = [p.layout for p in params], [p.storage for p in params]
         states = rule.tensors[1:-1]
         self.names = (*states, *optimizer.counters)
         self.bundles = []
         self.changed: set[Any] = set()
-        # A gradient from before its parameter became of another dtype: the next one may lie as it does.
+        # This gradient is older than a change of its parameter's dtype; the next one may have the layout of the
+        # parameter.
         self.passing = any(g is not None and g.dtype is not p.dtype for p, g in zip(params, gradients, strict=True))
         alike: dict[Any, list[int]] = {}
         uses = Counter(id(p) for p, g in zip(params, gradients, strict=True) if g is not None)
@@ -209,7 +210,7 @@ class GroupPlan:
                 state = optimizer.state[p] if self.names else {}
                 fresh = "first" in rule.numbers and state.get(states[0]) is None
                 prepare(optimizer, state, states, p, self.group)
-                # A parameter that comes twice takes one step after the other, each in a launch of its own.
+                # A parameter that occurs twice takes its steps in turn, each in a separate launch.
                 key = (fresh, k if uses[id(p)] > 1 else None, *[float(state[name]) for name in optimizer.counters])
                 alike.setdefault(key, []).append(k)
         stepped: set[int] = set()
@@ -250,7 +251,7 @@ class GroupPlan:
             rows = [(params[k], *[optimizer.state[params[k]][name] for name in names], gradients[k])
                     for k in bundle.rows]  # fmt: skip
             rule.launch(rows, constants)
-        self.optimizer_rule = None  # the next step looks at everything again
+        self.optimizer_rule = None  # the next step checks everything again
 
 
 def same(values: Iterable[Any], kept: list[Any]) -> bool:

@@ -32,7 +32,23 @@ def expect_decay(name: str, decay: float) -> None:
 
 
 def get_ema_multi_avg_fn(decay: float = 0.999) -> MultiUpdate:
-    """Return a function that moves averages a part 1 - decay of the way to the current values, by one launch."""
+    """Return a function that updates exponential moving averages of lists of tensors, by one launch.
+
+    Parameters
+    ----------
+    decay : float, default 0.999
+        Weight of the average, from 0 to 1; the current value has the weight 1 - decay.
+
+    Returns
+    -------
+    callable
+        A function of the averages, the current values and their count; it writes the averages.
+
+    Raises
+    ------
+    ArgumentError
+        If `decay` is not between 0 and 1.
+    """
     expect_decay("get_ema_multi_avg_fn", decay)
 
     def ema_update(averages: Sequence[Tensor], current: Sequence[Tensor], _: Any) -> None:
@@ -42,7 +58,13 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> MultiUpdate:
 
 
 def get_swa_multi_avg_fn() -> MultiUpdate:
-    """Return a function that adds current values to means of so many, by one launch."""
+    """Return a function that updates the means of lists of tensors, by one launch.
+
+    Returns
+    -------
+    callable
+        A function of the means, the current values and the number of values in the means; it writes the means.
+    """
 
     def swa_update(averages: Sequence[Tensor], current: Sequence[Tensor], num_averaged: Any) -> None:
         lists.lerp_(averages, current, 1 / (int(num_averaged) + 1))
@@ -51,7 +73,23 @@ def get_swa_multi_avg_fn() -> MultiUpdate:
 
 
 def get_ema_avg_fn(decay: float = 0.999) -> Update:
-    """Return a function of an average and a current value: decay * average + (1 - decay) * current."""
+    """Return a function that updates an exponential moving average.
+
+    Parameters
+    ----------
+    decay : float, default 0.999
+        Weight of the average, from 0 to 1; the current value has the weight 1 - decay.
+
+    Returns
+    -------
+    callable
+        A function of an average, a current value and their count, which returns the new average.
+
+    Raises
+    ------
+    ArgumentError
+        If `decay` is not between 0 and 1.
+    """
     expect_decay("get_ema_avg_fn", decay)
 
     def ema_update(average: Any, current: Any, num_averaged: Any) -> Any:
@@ -62,7 +100,13 @@ def get_ema_avg_fn(decay: float = 0.999) -> Update:
 
 
 def get_swa_avg_fn() -> Update:
-    """Return a function of a mean of so many values and a current one: the mean of all of them."""
+    """Return a function that updates a mean.
+
+    Returns
+    -------
+    callable
+        A function of a mean, a current value and the number of values in the mean, which returns the new mean.
+    """
 
     def swa_update(average: Any, current: Any, num_averaged: Any) -> Any:
         with no_grad():
@@ -193,7 +237,7 @@ def update_bn(loader: Iterable[Any], model: Any, device: Any = None) -> None:
     momenta, training = [each.momentum for each in norms], model.training
     for each in norms:
         each.reset_running_stats()
-        each.momentum = None  # the mean of all batches
+        each.momentum = None  # None means the mean of all batches
     model.train()
     with no_grad():
         for batch in loader:
@@ -205,15 +249,16 @@ def update_bn(loader: Iterable[Any], model: Any, device: Any = None) -> None:
 
 
 class SWALR(LRScheduler):
-    """From the current rate to a constant one, over some epochs.
+    """Move the rates to constant ones over some epochs.
 
     Parameters
     ----------
     optimizer : Optimizer
+        The rates in its groups are overwritten, here and by each `step`.
     swa_lr : float or list of float
         The rate at the end; a list has one for each group.
     anneal_epochs : int, default 10
-        How many epochs it takes; 0 for at once.
+        Number of epochs that the change takes; 0 for at once.
     anneal_strategy : {"cos", "linear"}
         Along a cosine or a line.
     last_epoch : int, default -1
@@ -234,7 +279,7 @@ class SWALR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def part(self, step: int) -> float:
-        """Return how much of the way is behind at a step."""
+        """Return the fraction of the change that is done at a step."""
         t = max(0.0, min(1.0, step / max(1, self.anneal_epochs)))
         return (1 - math.cos(math.pi * t)) / 2 if self._anneal_strategy == "cos" else t
 

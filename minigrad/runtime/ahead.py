@@ -30,7 +30,7 @@ from minigrad.runtime.observers import Observer, attach, detach
 from minigrad.runtime.recording import mode
 
 ROOT = Path(__file__).parent.parent.parent
-LONGEST = 4096  # bytes of a message that a pipe takes whole or not at all: POSIX says 512, Linux 4096
+LONGEST = 4096  # largest message in bytes that a pipe accepts completely or not at all: 512 in POSIX, 4096 in Linux
 LENGTH = struct.Struct("=I")
 _helper: Any = None
 _announced: list[str] = []
@@ -42,13 +42,13 @@ def tell(op: Op, operands: tuple[Any, ...], params: dict[str, Any]) -> bool:
     helper = _helper
     if helper is None:
         return False
-    import pickle  # a warm start sends nothing, so it does not need it
+    import pickle  # imported here, because a start with a warm cache sends nothing
 
     tracked = tuple(mode.enabled and (x.op is not None or x.is_variable) for x in operands)
     specs = [(x.shape, x.strides, x.offset, x.dtype.name, str(x.device)) for x in operands]
     try:
         message = pickle.dumps((op.name, specs, tracked, params))
-    except Exception:  # a parameter that cannot be sent
+    except Exception:  # raised for a parameter that cannot be pickled
         return True
     send(helper, message)
     return True
@@ -112,7 +112,7 @@ def start() -> None:
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths)), "MINIGRAD_COMPILE_AHEAD": "0",
                        "MINIGRAD_CACHE_DIR": str(settings.cache_dir)}  # fmt: skip
         with suppress(OSError):
-            # A session of its own: Ctrl-C is meant for this process.
+            # A separate session, so that Ctrl-C reaches only this process.
             helper = subprocess.Popen(
                 [sys.executable, "-P", "-m", "minigrad.cli.ahead", str(settings.parallel_threshold)],
                 stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment, bufsize=0,
@@ -152,14 +152,14 @@ def dismiss() -> None:
 
 
 def _after_fork_in_child() -> None:
-    # The pipe is the parent's; the helper lives as long as any process has it open.
+    # The pipe belongs to the parent.  The helper runs until every process has closed it.
     global _helper, _starting
     helper, _helper, _starting = _helper, None, threading.Lock()
     if helper is not None:
         detach(_planned)
         with suppress(OSError):
             helper.stdin.close()
-        helper.returncode = 0  # it is not a child of this process
+        helper.returncode = 0  # after a fork the helper is not a child of this process
 
 
 if hasattr(os, "register_at_fork"):

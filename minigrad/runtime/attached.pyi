@@ -642,7 +642,7 @@ class Attached:
         """Apply `clamp` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def clone(self, *, memory_format: Any = ...) -> Tensor:
-        """Return a row-major copy in storage of its own.  Gradient: g."""
+        """Return a row-major copy in a separate storage.  Gradient: g."""
 
     def conj(self) -> Tensor:
         """Return x itself: it is dense and real."""
@@ -657,7 +657,7 @@ class Attached:
         """Return the tensor itself if its elements are row-major without gaps, otherwise a row-major copy."""
 
     def copy(self, *, memory_format: Any = ...) -> Tensor:
-        """Return a row-major copy in storage of its own.  Gradient: g."""
+        """Return a row-major copy in a separate storage.  Gradient: g."""
 
     def copy_(self, source: Any, non_blocking: builtins.bool = ...) -> Tensor:
         """Copy the elements of source, broadcast and cast, in place."""
@@ -929,7 +929,7 @@ class Attached:
         """Apply `fmod` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def force_contiguous(self, *, memory_format: Any = ...) -> Tensor:
-        """Return a row-major copy in storage of its own.  Gradient: g."""
+        """Return a row-major copy in a separate storage.  Gradient: g."""
 
     def frac(self, *, out: Tensor | None = ...) -> Tensor:
         """Return x without its integer part, with the sign of x; nan for an infinity.  Gradient: g."""
@@ -1253,7 +1253,7 @@ class Attached:
         """Return the number of bytes of an element."""
 
     def kron(self, other: Tensor, *, out: Tensor | None = ...) -> Tensor:
-        """Return the Kronecker product: each element of input times all of other, as a block in its place."""
+        """Return the Kronecker product: each element of input times all of other, as a block at its position."""
 
     def kthvalue(self, k: builtins.int, dim: builtins.int = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
         """Return the k-th smallest element along `dim`, k from 1 on: (values, indices); nan is the greatest."""
@@ -1552,7 +1552,7 @@ class Attached:
         """Return a view of `length` elements along `dim` from `start`.  Gradient: zeros around g."""
 
     def narrow_copy(self, dim: builtins.int, start: builtins.int, length: builtins.int, *, out: Tensor | None = ...) -> Tensor:
-        """Return a copy of the result of `narrow`, in memory of its own."""
+        """Return a copy of the result of `narrow`, in separate memory."""
 
     @property
     def nbytes(self) -> builtins.int:
@@ -1836,7 +1836,7 @@ class Attached:
         """Apply `sign` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def share_memory_(self) -> Tensor:
-        """Return x itself: processes share gradients through `mg.dist`, and loaders through memory of their own."""
+        """Return x itself: processes share gradients through `mg.dist`, and loaders through separate memory."""
 
     def short(self, memory_format: Any = ...) -> Tensor:
         """Return x as int16."""

@@ -14,7 +14,7 @@ from typing import Any
 
 _casts: ContextVar[Any] = ContextVar("casts", default=None)
 current, begin, resume = _casts.get, _casts.set, _casts.reset
-pause = partial(begin, None)  # make no casts until `resume`; a `partial`, as each backward pass calls it
+pause = partial(begin, None)  # turns casts off until `resume`; a `partial`, because each backward pass calls it
 
 
 @contextmanager

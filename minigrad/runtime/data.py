@@ -34,7 +34,7 @@ def store(data: Any, dtype: Any = None, device: Any = None, name: str = "tensor"
         values, source = np.asarray(data), as_dtype(data.dtype)
     else:
         if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
-            data = list(data)  # a range or a deque, too
+            data = list(data)  # also converts a range or a deque
         shape = nested_shape(data)
         values, source = host_numbers(data, shape, None if dtype is None else as_dtype(dtype))
         if dtype is not None and source.is_int and values.size:

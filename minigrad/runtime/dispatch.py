@@ -83,7 +83,7 @@ def run_single(op: Op, plan: CallPlan, operands: tuple[Tensor, ...]) -> Tensor:
     node = None
     if any(x.storage.tracked for x in operands) and mode.enabled:
         node = record(op, plan, operands, (storage,))
-    y: Tensor = new_tensor(Tensor)  # field by field: a call of __init__ costs as much as all of them
+    y: Tensor = new_tensor(Tensor)  # field by field: a call of __init__ costs as much as all assignments
     y.id = next(ids)
     y.storage = storage
     y.layout = plan.layout
@@ -136,9 +136,9 @@ def record(op: Op, plan: CallPlan, operands: tuple[Tensor, ...], storages: tuple
         if parent is None:
             if x.is_variable:
                 parent = x
-            elif x.storage.tracked:  # a view from before a write that was recorded, or one that is detached
+            elif x.storage.tracked:  # x is a view from before a recorded write, or it is detached
                 parent = current(x)
-        elif x.storage.version:  # written to since it was computed, so its node may be another
+        elif x.storage.version:  # the memory was written after x was computed, so x may have another node
             parent = current(x)
         parents.append(parent)
         if parent is not None:
@@ -176,7 +176,7 @@ def record(op: Op, plan: CallPlan, operands: tuple[Tensor, ...], storages: tuple
     return node
 
 
-# `run` for one operand and for two.
+# Versions of `run` for one operand and for two.
 run_one = fast_paths.written_later(run_single, 1, globals())
 run_two = fast_paths.written_later(run_single, 2, globals())
 

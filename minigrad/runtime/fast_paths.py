@@ -20,7 +20,8 @@ from typing import Any
 from minigrad.runtime.first_call import at_first_call
 from minigrad.runtime.unrolling import unrolled
 
-# The function of an op; {run} stands for the lines of `dispatch.run_single`, {xs} and {keys} join all operands.
+# The function of an op.  {run} stands for the lines of `dispatch.run_single`, {xs} and {keys} for all operands and
+# their keys.
 CALL = """\
 def call({parameters}):
     {front}
@@ -34,10 +35,11 @@ def call({parameters}):
 {run}
 """
 
-# The same for an op of several results.
+# The same for an op with several results.
 CALL_SEVERAL = CALL.replace("{run}", "    return run_several(op, plan, ({xs},))")
 
-# Operands that are not plain tensors take the general path, except a number next to a tensor: literals are common.
+# Operands that are not plain tensors take the general path, except a number next to a tensor, because literals are
+# common.
 READ = """\
 if not ({plain}):
         return apply(op, ({xs},), NO_PARAMS, out)"""
@@ -51,12 +53,12 @@ if {1}.__class__ not in PLAIN:
             return apply(op, ({0}, {1}), NO_PARAMS, out)
         {0} = weak_number(op, {0}, {1}.dtype, {1})"""
 NOTHING: Mapping[str, Any] = {}
-HIDDEN = "_mg_"  # of names that hold defaults
+HIDDEN = "_mg_"  # the prefix of names for default values
 OUT = """\
     if out is not None:
         return write_result(op, plan, ({xs},), out, run)
 """
-# A name of a template's own: not an attribute, and not one that stands for operands.
+# A name that the template defines: not an attribute, and not a name that stands for operands.
 OWN = re.compile(r"(?<![\w.{])[A-Za-z_]\w*(?![\w}])")
 _written: dict[tuple[str, int], Callable[..., Any]] = {}
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
-WRITE = "_mg_write"  # in the names of a function: the function that writes its text
+WRITE = "_mg_write"  # the name of the variable with the function that generates the text
 
 
 def at_first_call(name: str, names: dict[str, Any], write: Callable[[], Any]) -> Any:

@@ -15,7 +15,7 @@ from minigrad.core.op import Op
 from minigrad.runtime.hooks import AFTER, BEFORE, Hook, HookHandle, add_hook
 
 ids = itertools.count(1)
-FEW = 6  # elements of an operand or a result up to which a node keeps their storages for pictures
+FEW = 6  # largest number of elements of an operand or a result whose storage a node keeps for pictures
 
 
 class BackpropOp:

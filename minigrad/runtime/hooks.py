@@ -21,13 +21,13 @@ _numbers = itertools.count()
 
 
 class Walks:
-    """hooked: some node has had hooks of its own."""
+    """hooked: whether some node has had hooks."""
 
     hooked = False
 
 
 walks = Walks()
-# By the id of a tensor, while it lives: the hooks of leaves, those after accumulation, and the retained gradients.
+# By the id of a living tensor: the hooks of leaves, the hooks after accumulation, and the retained gradients.
 leaf_hooks: dict[int, dict[int, Hook]] = {}
 late_hooks: dict[int, dict[int, Hook]] = {}
 retained: dict[int, Retained] = {}

@@ -1,6 +1,6 @@
 """`inference_mode`: nothing is recorded, and results can never enter a graph.
 
-Results made in such a block have storages of a class of their own, without a version that a record could save.
+Results made in such a block have storages of a special class, without a version that a record could save.
 An observer assigns the class: while a block is open anywhere, it receives every allocation and checks whether its
 thread is in a block.  Outside such blocks there is no check.
 """

@@ -32,8 +32,9 @@ from minigrad.runtime.tracers import Tracer
 from minigrad.runtime.writing import check_recordable, check_writable, overlap
 
 INTO_LIMIT = 1024
-WRITES = {"clone": "copy_", "cast": "copy_", "fill": "fill_"}  # ops that write their operand: their public names
-VECTORS_PAY = 2048  # elements from which a kernel of its own is worth compiling for an operand that is the result
+WRITES = {"clone": "copy_", "cast": "copy_", "fill": "fill_"}  # the public names of ops that write their operand
+# Smallest number of elements for which a separate kernel is compiled if an operand is also the result.
+VECTORS_PAY = 2048
 
 
 def write_result(op: Op, plan: CallPlan, operands: tuple[Tensor, ...], out: Any, run: Callable[..., Any]) -> Any:

@@ -62,7 +62,7 @@ class Entry:
 
 seconds: weakref.WeakKeyDictionary[BackpropOp, float] = weakref.WeakKeyDictionary()  # the duration of recorded calls
 _made: weakref.WeakKeyDictionary[BackpropOp, weakref.ref[Entry]] = weakref.WeakKeyDictionary()
-_entries: dict[int, tuple[weakref.ref[Tensor], Entry]] = {}  # by the id of the tensor
+_entries: dict[int, tuple[weakref.ref[Tensor], Entry]] = {}  # entries by the id of their tensor
 
 
 def entry_of(x: Tensor) -> Entry | None:

@@ -29,7 +29,7 @@ from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.writing import check_writable, overlap
 
 Row = tuple[Tensor, ...]
-epoch = [0]  # how often plans were forgotten: one made before is made again
+epoch = [0]  # how often plans were discarded; an older plan is made again
 
 
 class ManyPlan:

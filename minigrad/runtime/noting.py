@@ -73,7 +73,7 @@ class Saving(Observer):
 
     def recorded(self, node: BackpropOp, operands: Sequence[Tensor]) -> None:
         if savers.stack:
-            node.read = None  # a saver decides what is kept
+            node.read = None  # a saver decides which values are kept
             savers.stack[-1].keep(node, operands)
 
 
@@ -116,7 +116,7 @@ def saving(saver: Saver | None) -> Iterator[None]:
     try:
         yield
     finally:
-        # Blocks of generators end in any order: each removes only its own saver.
+        # Blocks inside generators may end in any order, so each block removes only its own saver.
         savers.stack = before if saver is None else tuple([each for each in savers.stack if each is not saver])
         detach(_saving)
 
@@ -133,7 +133,7 @@ def scope(name: str) -> Iterator[None]:
     try:
         yield
     finally:
-        # Blocks of generators end in any order: each removes only its own name.
+        # Blocks inside generators may end in any order, so each block removes only its own name.
         scopes.names = tuple([each for each in scopes.names if each is not here])
         detach(_scoping)
 

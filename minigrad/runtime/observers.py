@@ -74,7 +74,7 @@ class Observed:
     recorded: tuple[Callable[..., Any], ...]
     writing: tuple[Callable[..., Any], ...]
     pulling: tuple[Callable[..., Any], ...]
-    __slots__ = EVENTS  # calls read some of them, which is fastest with slots
+    __slots__ = EVENTS  # with slots, because calls read some of these attributes
 
     def __init__(self) -> None:
         for event in EVENTS:
@@ -135,7 +135,8 @@ class Observed:
 
 
 observed = Observed()
-instrument: list[Callable[[], None]] = []  # called when allocations or launches are watched, or no longer
+# Functions to call when observers of allocations or launches are attached or detached.
+instrument: list[Callable[[], None]] = []
 _attached: dict[Observer, int] = {}
 _changing = threading.RLock()
 
@@ -178,7 +179,7 @@ def refresh() -> None:
 
 def _after_fork_in_child() -> None:
     global _changing
-    _changing = threading.RLock()  # the old one may be held by a thread that does not exist here
+    _changing = threading.RLock()  # in a forked child, the old lock may be held by a thread that does not exist
 
 
 if hasattr(os, "register_at_fork"):

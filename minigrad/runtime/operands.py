@@ -28,10 +28,10 @@ from minigrad.runtime.tensor import Tensor, describe
 
 SCALAR = Layout.contiguous(())
 NUMBERS = frozenset({bool, int, float})
-# One object for equal values, or equal to nothing with another meaning: it is its own key.
+# Values of these classes are their own keys: equal values are one object, or have the same meaning.
 INTERNED = frozenset({DType, Device, Layout, Op, Entries, Window})
 NUMBER_LIMIT = 1024
-CONCRETE: set[type] = {Tensor}  # the classes of tensors with memory; values of transforms have others
+CONCRETE: set[type] = {Tensor}  # the classes of tensors with memory; values of transforms have other classes
 _numbers: dict[Any, Tensor] = {}
 _weak: dict[Any, Tensor] = {}
 
@@ -159,7 +159,7 @@ def keyed(value: Any) -> Any:
     if kind is float:
         return kind, value.hex()
     if (kind is tuple or kind is Size) and all([each.__class__ is int for each in value]):  # noqa: C419  a generator takes twice as long
-        return value  # no other part of a key is a tuple of ints: those begin with a class
+        return value  # a tuple of ints is its own key: all other tuples in a key begin with a class
     if isinstance(value, (tuple, list)):
         return kind, *[each if each.__class__ is int else keyed(each) for each in value]
     if isinstance(value, np.generic):

@@ -17,7 +17,7 @@ from minigrad.runtime.tensor import Tensor
 
 NO_PARAMS: dict[str, Any] = {}
 INTO = object()  # ends the key of a plan that only writes into existing memory
-MANY = 8  # operands from which a key has one dtype and device for all, if that is so
+MANY = 8  # smallest number of operands for a key with one common dtype and device
 planned: set[Op] = set()  # the ops that have plans
 
 
@@ -37,7 +37,7 @@ def plan_of(op: Op, operands: tuple[Tensor, ...], params: dict[str, Any] = NO_PA
     if params:
         try:
             key = (*key, *[v if v.__class__ is int else keyed(v) for v in params.values()])
-        except TypeError:  # an array, say, of which a role makes a tuple
+        except TypeError:  # raised for example for an array, which a role converts to a tuple
             params = canonical(op, operands, params)
             key = (*key, *map(keyed, params.values()))
     if not fresh:
@@ -65,7 +65,7 @@ def plan_for(
         tell(op, operands, params)
     plan = make_plan(op, operands, params, fresh)
     for tell in observed.planning:
-        if tell not in watchers:  # the first compile, which may have been in `make_plan`, attaches the helper
+        if tell not in watchers:  # the first compilation attaches the helper, perhaps inside `make_plan`
             tell(op, operands, params)
     if len(op.plans) >= settings.plan_limit:
         for old in list(op.plans)[: settings.plan_limit // 2]:

@@ -23,8 +23,8 @@ from minigrad.runtime.planning import make_plan
 from minigrad.runtime.plans import plan_of
 from minigrad.runtime.tensor import Tensor, describe
 
-# The node between a computed value and the same memory after a write: it has no rule, so no gradient passes it.
-# It shows the same memory, so it is a view.
+# The node between a computed value and the same memory after a write.  It has no rule, so no gradient passes it.  It is
+# a view, because it has the same memory.
 WRITE = Op("write", "view", ("x",), {}, f"{__file__}:1")
 WRITE.doc = "A write in place that was not recorded."
 WRITE.saves = WRITE.picks = ((), ())
@@ -95,7 +95,7 @@ def current(x: Tensor) -> Any:
         whole = current(base)
         if whole is not None:
             root = root_of(whole)
-            if root is None:  # a base that was a Var
+            if root is None:  # the base was a Var
                 return node
             if node is None or root_of(node) is not root:
                 x.op = node = seen_through(x, base, ground_of(base, whole))

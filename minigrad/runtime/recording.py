@@ -93,7 +93,7 @@ class _GradMode:
 
 
 def decorated(function: F, block: Callable[[], Any]) -> F:
-    """Return the function, with each call of it in a block of its own."""
+    """Return the function, with each call of it in a separate block."""
 
     @functools.wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> Any:

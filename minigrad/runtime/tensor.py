@@ -25,7 +25,7 @@ else:
     Attached = object
 
 
-# Gives the layout and the storage of a tensor that is made of lengths or data; `api/pytorch.py` enters it.
+# Function that returns the layout and the storage of a tensor from lengths or data; `api/pytorch.py` sets it.
 old_constructor: list[Any] = []
 
 
@@ -38,7 +38,7 @@ class Tensor(Attached):
     base: for a view, the tensor that owns its memory, which is not a view itself; otherwise None.  See `rebasing.py`.
     """
 
-    # `_grad` and `name` are those of a Var: with them here a tensor can become one, and a Var a tensor.
+    # `_grad` and `name` are used by a Var.  Because they are here, a tensor can become a Var, and a Var a tensor.
     __slots__ = ("__weakref__", "_grad", "base", "device", "dtype", "id", "layout", "name", "op", "storage")
     is_variable = False
 
@@ -87,7 +87,7 @@ class Tensor(Attached):
         """Whether gradients flow through it: a Var, or made from one while recording."""
         if self.op is not None or self.is_variable:
             return True
-        return self.base is not None and self.base.op is not None  # written into after this view was made
+        return self.base is not None and self.base.op is not None  # the base was written after this view was made
 
     @property
     def is_leaf(self) -> bool:

@@ -35,7 +35,7 @@ def unrolled(
     parameters = [name for arg in definition.args.args for name in groups.get(arg.arg, (arg.arg,))]
     definition.args.args = [ast.arg(name) for name in parameters]
     definition.returns = None
-    definition.body = definition.body[1:]  # without its docstring
+    definition.body = definition.body[1:]  # the body without its docstring
     rewriting = Unrolling(groups, callees, definition)
     definition.body = [each for line in definition.body for each in rewriting.statements(line)]
     return ast.fix_missing_locations(definition)

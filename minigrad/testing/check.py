@@ -25,9 +25,9 @@ from minigrad.testing.patterns import suspect
 from minigrad.testing.quotients import CALLS, CHOSEN, Quotients, outputs_of
 from minigrad.testing.report import Argument, Element, GradcheckError, worst
 
-EVERY = 64  # elements of an argument up to which each is compared
-DIRECTIONS = 3  # along which a larger one is
-REDRAWS = 4  # points that are tried on each side of a kink
+EVERY = 64  # largest argument for which every element is compared, in elements
+DIRECTIONS = 3  # number of random directions for a larger argument
+REDRAWS = 4  # number of points that are tried on each side of a kink
 
 
 def coarser(dtype: DType, outputs: Sequence[Tensor]) -> DType:
@@ -64,7 +64,7 @@ class Check(Case):
             whole = x.numel() <= EVERY if every is None else every
             if whole or not self.projections_agree(k, analytic[at], argument):
                 wrong += self.elements(k, at, analytic[at], argument)
-            if argument.kinks:  # the point has moved
+            if argument.kinks:  # after a kink was found, the point was moved
                 analytic = self.analytic()
         if wrong:
             self.fail(wrong)

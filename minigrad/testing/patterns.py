@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
-LOOSE = 1e-3  # relative: a pattern that explains the values this well is worth naming
+LOOSE = 1e-3  # relative error up to which a pattern is reported
 
 
 def suspect(analytic: Array, numeric: Array, others: Mapping[str, Array]) -> str | None:
@@ -52,7 +52,7 @@ def factor(analytic: Array, numeric: Array) -> str | None:
         return None
     known = next((f" (1/{n})" for n in range(2, 1025) if abs(ratio * n - 1) <= LOOSE), "")
     if numeric.size == 1 and not known and abs(ratio - round(ratio)) > LOOSE:
-        return None  # every number is some factor of another
+        return None  # with one value, every ratio fits some factor
     return f"it is {ratio:.6g}{known} times what it should be"
 
 

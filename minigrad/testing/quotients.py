@@ -21,12 +21,13 @@ from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.var import Var
 
 Function = Callable[..., Any]
-CALLS = 4  # at one point, before a function is called deterministic: two draws may agree by chance
-STEPS = tuple(10.0**-k for k in range(1, 11))  # of a curve
-# (step, atol, rtol) by dtype.  The step that makes a central quotient best is about the cube root of the rounding
+# Number of calls at one point before a function counts as deterministic: two random results may be equal by chance.
+CALLS = 4
+STEPS = tuple(10.0**-k for k in range(1, 11))  # the steps of a curve
+# (step, atol, rtol) by dtype.  The best step of a central difference is about the cube root of the rounding error
 # (Press et al., Numerical Recipes, section 5.7): 6e-6 and 5e-3 for values around one.
 CHOSEN = {float64: (1e-6, 1e-6, 1e-5), float32: (5e-3, 2e-3, 5e-3)}
-BEND = 1e-3  # relative difference of the slopes on both sides from which a point is a kink, at the smallest steps
+BEND = 1e-3  # a point is a kink if the slopes on both sides differ relatively by more than this, at the smallest steps
 
 
 @dataclass(frozen=True)

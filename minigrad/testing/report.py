@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from minigrad.diagnostics.page import styled
 from minigrad.errors import GradientError, quantity
 
-SHOWN = 8  # of the ranked elements
-SCREEN = 32  # rows and columns of a picture
+SHOWN = 8  # number of ranked elements in a report
+SCREEN = 32  # largest number of rows and columns of a picture
 
 
 class GradcheckError(GradientError, AssertionError):

@@ -18,8 +18,8 @@ WIDTH, HEIGHT = 560, 300
 LEFT, RIGHT, TOP, BOTTOM = 62, 18, 34, 34
 COLOURS = (COOL, ACCENT, *(LIGHT[f"{kind}-line"] for kind in ("output", "view", "warning", "scope")))
 DASHES = ("", "7 3", "2 3", "9 3 2 3")  # lines are distinguishable without colour too
-MARK = 3  # how often a line is marked by its letter in a terminal
-COLUMNS, ROWS = 60, 16  # letters of a terminal that the lines are drawn in
+MARK = 3  # number of marks with its letter on each line in a terminal
+COLUMNS, ROWS = 60, 16  # size of the plot in a terminal, in characters
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 

@@ -13,10 +13,10 @@ from itertools import islice, pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-CELLS = 1024  # of all matrices together
+CELLS = 1024  # largest number of cells of all matrices together
 COLUMNS = 16  # cells in a row of a vector
-SIDE = 32  # rows and columns of a matrix that is alone
-BINS = 20  # of the histogram
+SIDE = 32  # largest number of rows and columns if there is only one matrix
+BINS = 20  # number of bins of the histogram
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def statistics(numbers: NDArray[np.float64]) -> Statistics:
 
 
 def matrices_of(numbers: NDArray[np.float64], write: Callable[[float], str]) -> tuple[list[Matrix], list[str]]:
-    """Return the matrices with at most CELLS cells, and notes on elements that have no cell of their own.
+    """Return the matrices with at most CELLS cells, and notes on elements without a cell.
 
     write: returns the letters of a value.
     """
@@ -131,7 +131,7 @@ def patches(
         row = []
         for left, right in acrosses:
             patch = matrix[top:bottom, left:right].reshape(-1)
-            # argmax takes the first nan for the largest.
+            # argmax counts the first nan as the largest value.
             value = float(patch[np.abs(patch).argmax()])
             row.append(Cell(index.format(span(top, bottom), span(left, right)), value, write(value)))
         yield row

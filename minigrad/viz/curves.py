@@ -28,12 +28,13 @@ Array = NDArray[np.float64]
 Function = Callable[[Tensor], Any]
 
 POINTS = 401  # an odd number: the middle of a range, where kinks often are, is one of them
-CLOSER = 64  # parts that a wide step is cut into, and again
-WIDE = 0.02  # of the height: steps from which on the search for a jump begins
-STAYS = 0.5  # of a step, in one of its parts: a jump
-FAR = 8.0  # how many times higher than most of it a curve may be, before its ends are cut off
-LARGEST = 1e300  # a height, so that differences of two do not overflow
-DRAWN = 1000  # values of a training run that are drawn; of more, the largest and smallest of each section
+CLOSER = 64  # number of parts of a wide step; a part may be divided again
+WIDE = 0.02  # fraction of the height: for a larger step, the search for a jump begins
+STAYS = 0.5  # fraction of a step within one of its parts that counts as a jump
+FAR = 8.0  # how many times higher than most of its values a curve may be before its ends are cut off
+LARGEST = 1e300  # largest height, so that differences of two heights do not overflow
+# Largest number of drawn values of a training run; of a longer run, the largest and smallest of each section.
+DRAWN = 1000
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from minigrad.viz.explain import files_of
 from minigrad.viz.graph import name_of
 from minigrad.viz.mathematics import mathml, plain
 
-POSITIONS = 120  # frames with kernel files; for more frames, finding the files would take long
+POSITIONS = 120  # largest number of frames with kernel files, because finding the files takes long
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,9 @@ from minigrad.viz.folding import Group
 from minigrad.viz.picture import alive, fitting
 from minigrad.viz.svg import Edge, Node
 
-NODES = 3000  # of all drawings together
-STATES = 24  # that are drawn at most
-FEW = 4  # scopes, up to which there is a drawing of every state
+NODES = 3000  # largest number of nodes of all drawings together
+STATES = 24  # largest number of states that are drawn
+FEW = 4  # largest number of scopes for drawing every state
 
 
 class Foldable:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from minigrad.viz.svg import Edge, Node
 from minigrad.viz.tints import STRENGTH
 
-USES = 3  # of a leaf, from which on it is drawn again at each
+USES = 3  # number of uses from which a leaf is drawn again at each use
 LEAVES = ("var", "constant")
 SCOPE = "scope "  # before the name of a group: it contains a space, so no id of a node is equal to it
 
@@ -177,7 +177,7 @@ def acyclic(nodes: Sequence[Node], edges: Sequence[Edge], group_of: Mapping[str,
             waiting[b] += 1
     names = {group_of.get(node.id, node.id) for node in nodes}
     ready = [name for name in names if not waiting[name]]
-    for name in ready:  # grows while it is read
+    for name in ready:  # the list grows during the loop
         for other in after[name]:
             waiting[other] -= 1
             if not waiting[other]:

@@ -33,7 +33,7 @@ from minigrad.viz.terminal import LINES, shortened
 from minigrad.viz.tints import tinted
 
 COLOURS = {name: (style.fill, style.line) for name, style in svg.KINDS.items()}
-FOLDED = 30  # nodes from which scopes are drawn folded
+FOLDED = 30  # number of nodes from which scopes are drawn folded
 
 
 class Graph:
@@ -161,7 +161,7 @@ def graph(
     """Draw the graph that ends in y: a node for each op with its shape, dtype and the values saved for backward.
 
     grads: the result of backward; its gradients are written at the Vars.
-    names: names for Vars that have none of their own, for results and for data.  By default, the caller's variables are
+    names: names for Vars without a name, for results and for data.  By default, the caller's variables are
     used, and the dicts, lists and objects that they contain, for example model['weight'].
     Each result of up to six elements is shown with its value and, after `backward()`, with the gradient of y with
     respect to it, for which the backward pass is run again.  A value that was changed in place is left out.

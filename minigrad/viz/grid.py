@@ -52,8 +52,8 @@ def rank(nodes: Sequence[Hashable], arcs: list[tuple[int, int]]) -> list[int]:
         waiting[b] += 1
     ready = [k for k, count in enumerate(waiting) if not count]
     ranks = [0] * len(nodes)
-    private = [True] * len(nodes)  # moving such a node down with all its ancestors makes no edge longer
-    for a in ready:  # grows while it is read
+    private = [True] * len(nodes)  # whether a node can move down with all its ancestors without making an edge longer
+    for a in ready:  # the list grows during the loop
         single = len(set(targets[a])) == 1
         for b in targets[a]:
             private[b] = private[b] and private[a] and single
@@ -157,7 +157,7 @@ def _crossings(grid: Grid, position: list[int]) -> int:
     """Return how many pairs of edge pieces cross: inversions between the orders of their upper and lower ends."""
     total = 0
     for upper in grid.rows[:-1]:
-        seen: list[int] = []  # lower ends so far, in order
+        seen: list[int] = []  # the lower ends of the edges so far, in order
         for slot in (slot for k in upper for slot in sorted([position[m] for m in grid.below[k]])):
             total += len(seen) - bisect_right(seen, slot)
             insort(seen, slot)

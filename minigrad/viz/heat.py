@@ -25,11 +25,11 @@ from minigrad.viz.svg import ODD
 from minigrad.viz.terminal import WIDTH as WIDTH_OF_LINE
 
 NAME = "viz.tensor"
-RANK = 4  # dims at most
-NUMBERS = 144  # elements up to which the cells contain numbers
+RANK = 4  # largest number of dims
+NUMBERS = 144  # largest number of elements for which the cells contain numbers
 CELL, GAP, MARGIN, WIDTH = 14, 14, 16, 720
 BAR, HIGH = 13, 60  # width of a bar of the histogram, and height of the highest
-INDENT = 36  # of the histogram, for the counts
+INDENT = 36  # indentation of the histogram, with space for the counts
 BLOCKS = " ▁▂▃▄▅▆▇█"
 
 
@@ -132,7 +132,8 @@ def as_svg(matrices: Sequence[Matrix], s: Statistics, notes: Sequence[str], titl
     first = matrices[0].title.partition(",")[0]
     for m in matrices:
         wide, above = width * max(map(len, m.rows)), 16 if m.title else 0
-        begins = m.title.count(",") and m.title.partition(",")[0] != first  # another row of a tensor of 4 dims
+        # Whether this matrix begins another row of a tensor with 4 dims.
+        begins = m.title.count(",") and m.title.partition(",")[0] != first
         if left > MARGIN and (begins or left + wide > WIDTH):
             left, top = float(MARGIN), floor + GAP
         first = m.title.partition(",")[0]

@@ -20,7 +20,7 @@ from minigrad.runtime.graph import BackpropOp, Output
 from minigrad.runtime.tensor import Tensor
 from minigrad.runtime.tracers import Tracer
 
-DEEP = 3  # steps from a variable to a tensor: model.layers[0].weight
+DEEP = 3  # largest number of steps from a variable to a tensor, as in model.layers[0].weight
 LOOKED_AT = 20_000  # the largest number of objects to search
 OF_NOTEBOOKS = ("In", "Out", "exit", "quit", "get_ipython")  # variables that a notebook defines itself
 CLOSED = (str, bytes, int, float, complex, type, ModuleType, FunctionType, MethodType, BackpropOp, Output)
@@ -107,7 +107,7 @@ def caller_names(depth: int = 2) -> dict[str, Tensor]:
     local = frame.f_locals
     variables = {**local, **{name: value for name, value in frame.f_globals.items() if name not in local}}
     if frame.f_code.co_flags & CO_OPTIMIZED and sys.version_info < (3, 13):
-        local.clear()  # a copy, which the frame would keep alive, and with it memory that the function frees
+        local.clear()  # clears the copy of the frame's variables, which would keep alive memory that the function frees
     own = [(name, value) for name, value in variables.items() if usual(name) and name not in OF_NOTEBOOKS]
     return dict(tensors_in(own))
 

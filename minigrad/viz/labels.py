@@ -15,7 +15,7 @@ from minigrad.runtime.tensor import Tensor
 from minigrad.runtime.tracers import Tracer
 from minigrad.viz.known import Known
 
-SHOWN = 6  # elements of a gradient or a value that a node prints
+SHOWN = 6  # largest number of elements of a gradient or a value that a node shows
 
 # The earlier labels of nodes, so that a picture after backward can show them again: texts, and no tensors.
 _written: weakref.WeakKeyDictionary[BackpropOp, dict[int, list[str]]] = weakref.WeakKeyDictionary()

@@ -129,7 +129,8 @@ def _position(grid: Grid) -> list[float]:
     longest = [max((up[k] + down[k] for k in row), default=0) for row in grid.rows]
     firm = {k: 1.0 if up[k] + down[k] == most else ASIDE for row, most in zip(grid.rows, longest) for k in row}
     for turn in range(passes):
-        # First each rank follows the one before it, which carries positions far; the last passes balance both sides.
+        # First each rank follows the rank before it, so that positions move quickly; the last passes balance both
+        # sides.
         both = 2 * turn >= passes
         rows = list(zip(grid.rows, offsets))
         for row, steps in rows if turn % 2 == 0 else reversed(rows):
@@ -177,7 +178,7 @@ def _isotonic(wanted: list[float], weights: list[float]) -> list[float]:
     >>> _isotonic([1.0, 4.0, 2.0, 5.0], [1.0, 1.0, 1.0, 1.0])
     [1.0, 3.0, 3.0, 5.0]
     """
-    pools: list[tuple[float, float, int]] = []  # mean, weight, length
+    pools: list[tuple[float, float, int]] = []  # (mean, weight, length) of each pool
     for value, weight in zip(wanted, weights):
         mean, length = value, 1
         while pools and pools[-1][0] > mean:

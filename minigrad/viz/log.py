@@ -21,7 +21,7 @@ from minigrad.errors import ArgumentError
 from minigrad.runtime.tensor import Tensor
 from minigrad.viz.curves import Curves, curves
 
-SECONDS = 0.5  # between two pictures
+SECONDS = 0.5  # seconds between two pictures
 REPORTS = 10  # lines of progress in a file or a pipe
 
 

@@ -24,11 +24,11 @@ INFIX = {
 }  # fmt: skip
 NAMES = {"sigmoid": "\u03c3", "log": "ln", "stretch": "spread", "expand": "spread", "view": "reshape", "ndtr": "\u03a6",
          "unsqueeze": "reshape", "squeeze": "reshape"}  # fmt: skip
-SAID = ("dims", "dim", "keepdim", "reverse", "to")  # parameters that a formula shows
+SAID = ("dims", "dim", "keepdim", "reverse", "to")  # names of the parameters that a formula shows
 LETTERS = "stuvwpqr"
 # Parentheses of the size of the text: larger ones make a line of calls hard to read.
 OPEN, CLOSE = '<mo stretchy="false">(</mo>', '<mo stretchy="false">)</mo>'
-LONG = 9  # letters from which a term that is used twice gets a name
+LONG = 9  # length in characters from which a repeated term gets a name
 
 
 def plain(term: Term) -> str:

@@ -26,7 +26,7 @@ from minigrad.viz.terminal import clipped
 WIDTH, HEIGHT, LEFT, TOP = 640, 220, 70, 64
 SAVED, PASSING = LIGHT["saved"], LIGHT["passing"]
 LINES = 24  # rows of text for each pass
-NAME = 28  # letters of an op's name there
+NAME = 28  # characters of an op's name in this text
 
 
 class Memory(Picture):

@@ -77,7 +77,7 @@ def fitting(svg: str) -> str:
 
 
 def save_page(path: str | Path, title: str, body: str, endings: str = ".html") -> Path:
-    """Write HTML as a page of its own.  Raises ArgumentError for an ending other than .html; endings: to name."""
+    """Write HTML as a separate page.  Raises ArgumentError for an ending other than .html; endings: to name."""
     target = Path(path)
     if target.suffix.lower() != ".html":
         raise ArgumentError(f"save: {target.name!r} does not end in {endings}", path=str(target))
@@ -86,7 +86,7 @@ def save_page(path: str | Path, title: str, body: str, endings: str = ".html") -
         f'<meta name="viewport" content="width=device-width,initial-scale=1"></head>'
         f'<body class="mg mg-page">{body}</body></html>\n'
     )
-    # A name may hold half of a surrogate pair, which has no encoding.
+    # A name may contain half of a surrogate pair, which cannot be encoded.
     target.write_text(FORBIDDEN.sub("\ufffd", page), encoding="utf-8")
     return target
 
@@ -94,7 +94,7 @@ def save_page(path: str | Path, title: str, body: str, endings: str = ".html") -
 def alive(kind: str, attributes: str, body: str) -> str:
     """Return a fragment of HTML with the style sheet and the script of its kind, which loads nothing.
 
-    Each fragment has an id of its own, so a page may contain several.
+    Each fragment has a unique id, so a page may contain several.
     """
     name = f"mg-{kind}-{secrets.token_hex(4)}"
     script = (Path(__file__).parent / f"{kind}.js").read_text(encoding="utf-8").strip()

@@ -25,7 +25,7 @@ from minigrad.viz.picture import Picture, scrolling
 
 DTYPES = ("float32", "float16", "bfloat16")
 NAME = "viz.precision"
-NUMBERS = 3  # elements of a value that are written out
+NUMBERS = 3  # number of elements of a value that are printed
 LOST = 0.1  # the relative error from which on not even the first digit is right
 WORTH = 4.0  # the error of the result, in eps, from which on its origin is reported
 LEGEND = (
@@ -160,7 +160,7 @@ def finding(vertices: Sequence[Vertex], ends: set[int], dtype: DType) -> str:
         text += f"the result is {off.got:.8g}{position_of(off)}, and {off.right:.8g} in float64"
         text += f": {lost}" if off.size else ": exact"
         if off.size < WORTH:
-            return text  # what is wrong inside did not matter
+            return text  # the errors inside did not affect the result
     came_in = {v: max((vertices[p].errors[dtype].total.size for p in v.parents), default=0.0) for v in vertices}
     vertex = max(under(vertices, ends), key=lambda v: v.errors[dtype].total.size / max(came_in[v], 1.0))
     own, total = (size_text(error, eps) for error in (vertex.errors[dtype].own, vertex.errors[dtype].total))

@@ -15,7 +15,7 @@ from minigrad.runtime.graph import BackpropOp
 from minigrad.runtime.tensor import Tensor
 from minigrad.viz.known import Known, operand_of
 
-SMALL = 100  # nodes up to which a picture computes gradients
+SMALL = 100  # largest number of nodes for which a picture computes gradients
 
 
 def gradients_after_backward(
@@ -38,7 +38,7 @@ def gradients_after_backward(
                 if node.saved is None:
                     return {}
         return flow(y, name="viz.graph").gradients
-    except MinigradError:  # a saved value was changed in place, or an op has no gradient
+    except MinigradError:  # raised if a saved value was changed in place, or an op has no gradient
         return {}
     finally:
         for node in restored:

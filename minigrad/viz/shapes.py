@@ -19,7 +19,7 @@ LINE: Final = "#8a949e"  # as readable on white as on black
 SANS: Final = "Helvetica, Arial, Liberation Sans, DejaVu Sans, sans-serif"
 MONO: Final = "Menlo, Consolas, Liberation Mono, DejaVu Sans Mono, monospace"
 
-# Characters that no XML document may hold, escaped or not.
+# Characters that XML does not permit, escaped or not.
 FORBIDDEN: Final = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 

@@ -71,7 +71,7 @@ class Steps:
         )
 
     def save(self, path: str | Path) -> Path:
-        """Write the trace as a page of its own.  Raises ArgumentError for an ending that is not .html."""
+        """Write the trace as a separate page.  Raises ArgumentError for an ending that is not .html."""
         return save_page(path, f"backward from {self.what}", self.html())
 
     def picture(self) -> str:
@@ -102,7 +102,7 @@ class Steps:
 
     def item(self, frame: Frame) -> str:
         """Return one frame as an item of the list."""
-        to = {share.to for share in frame.shares}  # constants get nothing
+        to = {share.to for share in frame.shares}  # constants receive no gradient
         into = [k for k, edge in enumerate(self.graph.edges) if edge.target == frame.node and edge.source in to]
         edges = " ".join(map(str, into))
         bound = ", ".join(f"{escape(name)} is {escape(what)}" for name, what in frame.operands)
@@ -126,7 +126,7 @@ def step(y: Tensor, names: Mapping[str, Tensor] | None = None) -> Steps:
     """Trace the backward pass from y, node by node: incoming gradients, rule as a formula, outgoing gradients, sums.
 
     It starts from ones as `backward()` does, keeps the graph and changes no `.grad`; hooks are not called.
-    names: names for Vars that have none of their own; the caller's variables are used when omitted.
+    names: names for Vars without a name; the caller's variables are used when omitted.
     Raises GradientError for a tensor without a graph, or with one that was freed.
     """
     expect_graph("viz.step", y)

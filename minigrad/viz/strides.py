@@ -23,8 +23,8 @@ from minigrad.viz.svg import ON_TINT
 from minigrad.viz.terminal import blocks
 
 CELL, GAP, MARGIN = 34, 8, 16
-POSITIONS = 64  # of the buffer, or elements, that are drawn
-ROW = 24  # positions of the buffer in a row
+POSITIONS = 64  # largest number of positions of the buffer, or of elements, that are drawn
+ROW = 24  # positions of the buffer per row
 
 
 def layout(x: Tensor) -> Picture:

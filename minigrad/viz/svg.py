@@ -42,15 +42,16 @@ KINDS: Final = {
 HEAD_SIZE: Final = 13.0
 TEXT_SIZE: Final = 11.0
 LINE_HEIGHT: Final = 16.0
-WIDENED: Final = 6  # arrows: a box of more would be wider than a screen
+WIDENED: Final = 6  # largest number of arrows for which a box is widened; with more it would be wider than a screen
 PADDING: Final = 10.0
 MARGIN: Final = 14.0
 ARROW: Final = LIGHT["arrow"]
 ARROW_LENGTH: Final = 7.0
-# Tints that say how much, all of which can be written on: from little to much, what is not finite, and none.
+# Background colours for amounts, on which text is readable: from small to large, for values that are not finite, and
+# for no value.
 STEPS: Final = tuple(LIGHT[f"step-{k}"] for k in range(5))
 ODD, NONE = LIGHT["odd"], LIGHT["none"]
-ON_TINT: Final = "#17202a"  # what is written on a light colour, which is light on black too
+ON_TINT: Final = "#17202a"  # colour of text on light colours, which stay light in a dark theme
 
 
 Cells = Sequence[Sequence[tuple[str, str]]]
@@ -112,7 +113,7 @@ def draw(
     height = plan.height + 2 * MARGIN + (26 if legend else 0)
     parts = [_arrow(i, edge, route) for i, (edge, route) in enumerate(zip(edges, plan.routes))]
     parts += [_box(node, plan.centres[node.id], sizes[node.id]) for node in nodes]
-    # Labels lie on top of everything: an arrow that passes must not strike one through.
+    # Labels are drawn last, so that no arrow crosses a label.
     parts += [_edge_label(edge, route, plan) for edge, route in zip(edges, plan.routes) if edge.label]
     parts += _legend(legend, -left, plan.height + 10)
     corner = (-left - MARGIN, -MARGIN)
@@ -178,7 +179,7 @@ def _edge_label(edge: Edge, route: list[Point], plan: Arrangement) -> str:
     (x, y), leftwards = route[-1], _is_left(edge, route, plan)
     anchor, shift = ("end", -6) if leftwards else ("start", 6)
     at = (x + shift, y - 4, edge.label, TEXT_SIZE - 1, anchor)
-    # The white around it is a text of its own: not every program paints fill and line in the right order.
+    # The white outline is a separate text, because not every program paints fill and line in the right order.
     around = label(
         *at, font_family=MONO, fill=LIGHT["paper"], stroke=LIGHT["paper"], stroke_width="3", aria_hidden="true"
     )

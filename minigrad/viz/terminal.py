@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-WIDTH = 72  # letters of a line
-LINES = 60  # of a picture that is printed
+WIDTH = 72  # characters per line
+LINES = 60  # largest number of lines of a printed picture
 
 # The dots of a braille letter by column and row, as bits; Unicode, chapter 21, "Braille Patterns".
 DOTS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))

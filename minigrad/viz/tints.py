@@ -42,7 +42,7 @@ def by_gradient(y: Tensor, order: Mapping[str, tuple[str, Any]]) -> tuple[dict[s
         ids = (item.ids or (item.id,)) if isinstance(item, BackpropOp) else (item.id,) if kind == "var" else ()
         parts = [np.abs(values(gradients[i])).max(initial=0.0) for i in ids if i in gradients]
         if kind != "constant":
-            sizes[key] = float(np.max(parts, initial=0.0))  # nan if any is, which Python's max is not
+            sizes[key] = float(np.max(parts, initial=0.0))  # NumPy's max, because it returns nan if any value is nan
     finite = [size for size in sizes.values() if 0 < size < math.inf]
     top = math.floor(math.log10(max(finite))) if finite else 0
 

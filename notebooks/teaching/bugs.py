@@ -34,10 +34,10 @@ HERE = Path(__file__).parent / "planted"
 class Bug:
     """A program with a mistake.
 
-    name: of its file in `planted/`.  title: the mistake, for teachers.  chapter: the one that it needs.
-    tool: the call of the tool that finds it.  clue: a part of the output of the tool.  cause: one or two sentences.
-    wrong, right: the text of the mistake, and its replacement.  proof: an expression that is true for the fixed program
-    only.
+    name: the name of its file in `planted/`.  title: the mistake, for teachers.  chapter: the chapter that students
+    need.  tool: the call that finds the mistake.  clue: a part of the output of this call.  cause: the reason, in one
+    or two sentences.  wrong, right: the text of the mistake, and its replacement.  proof: an expression that is true
+    only for the fixed program.
     """
 
     name: str
@@ -187,9 +187,9 @@ BUGS = {
             "run()", "since the last barrier",
             "An addition reads, then writes. If two threads do this at once, one addition is lost. The "
             "simulator records the accesses since the last barrier. In the fix each of four threads counts one kind.",
-            "    if t < n:\n        room[kinds[t]] += np.float32(1)  # noqa: F821\n",
+            "    if t < n:\n        sums[kinds[t]] += np.float32(1)  # noqa: F821\n",
             "    if t < 4:\n        for i in range(n):\n            if kinds[i] == t:\n"
-            "                room[t] += np.float32(1)  # noqa: F821\n",
+            "                sums[t] += np.float32(1)  # noqa: F821\n",
             "run() == [8.0, 8.0, 8.0, 8.0]",
         ),
         Bug(
@@ -257,7 +257,7 @@ BUGS = {
 
 
 def bug(name: str) -> Bug:
-    """A bug by its name, as "b03".  Raises KeyError for one that does not exist."""
+    """Return the bug with a name such as "b03".  Raises KeyError for an unknown name."""
     if name not in BUGS:
         raise KeyError(f"there is no bug {name!r}; there are {', '.join(BUGS)}")
     return BUGS[name]

@@ -180,18 +180,18 @@ def seconds(function: Callable[[], Any], repeat: int = 5) -> float:
 def roofline(plt: Any) -> Any:
     """Plot the roofline of this machine, and the speed of three ops."""
     n, side = 4_000_000, 768
-    x, room, matrix = mg.ones(n), mg.empty(n), mg.ones(side, side)
+    x, result, matrix = mg.ones(n), mg.empty(n), mg.ones(side, side)
     target, square = np.empty(n, np.float32), np.ones((side, side), np.float32)
     band, peak = 8 * n / seconds(lambda: np.copyto(target, x.numpy())), 2 * side**3 / seconds(lambda: square @ square)
     points = {}
     for name, function, flops, moved in (
-        ("add", lambda: mg.add(x, x, out=room), n, 12 * n),
-        ("exp", lambda: mg.exp(x, out=room), 20 * n, 8 * n),
+        ("add", lambda: mg.add(x, x, out=result), n, 12 * n),
+        ("exp", lambda: mg.exp(x, out=result), 20 * n, 8 * n),
         ("matmul", lambda: matrix @ matrix, 2 * side**3, 12 * side**2),
     ):
         took = seconds(function)
         points[name] = flops / moved, flops / took / 1e9
-        band, peak = max(band, moved / took), max(peak, flops / took)  # the op that came closest
+        band, peak = max(band, moved / took), max(peak, flops / took)  # the largest measured values
     figure, ax = plt.subplots()
     work = np.logspace(-2, 3, 50)
     ax.loglog(work, np.minimum(work * band, peak) / 1e9, color=LINE, label="limit: memory, then arithmetic")
@@ -222,10 +222,11 @@ def race() -> str:
     planted = bug("b07")
     kernel = planted.text[planted.text.index("@mg.cuda.kernel") : planted.text.index("def run")].rstrip()
     lines = [line.replace("  # noqa: F821", "") for line in kernel.splitlines()]
-    told = planted.report().partition(": ")[2]
-    half = told.index(" ", len(told) // 2)
+    report = planted.report().partition(": ")[2]
+    half = report.index(" ", len(report) // 2)
     marked = [k for k, line in enumerate(lines) if "+=" in line]
-    return listing("A race: one thread reads what another one writes", lines, marked, [told[:half], told[half + 1 :]])
+    parts = [report[:half], report[half + 1 :]]
+    return listing("A race: one thread reads a value that another one writes", lines, marked, parts)
 
 
 def training(plt: Any) -> Any:

@@ -25,7 +25,7 @@ PROGRAMS = {"subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.fo
             "os.killpg"}  # fmt: skip
 CHANGES = {"os.remove", "os.rename", "os.rmdir", "os.mkdir", "os.truncate", "os.chmod", "os.chown", "os.utime",
            "os.symlink", "os.link", "shutil.rmtree", "shutil.move", "sqlite3.connect"}  # fmt: skip
-DEVICES = ("/dev/null", "/dev/urandom")  # files that may be opened for writing, since they store nothing
+DEVICES = ("/dev/null", "/dev/urandom")  # files that may be opened for writing, because they store nothing
 
 
 class TooLong(BaseException):
@@ -98,7 +98,7 @@ def close(*folders: Path) -> None:
 
 
 class Seal:
-    """A copy of the names that the graders use; `broken` returns a name whose value has changed."""
+    """The values of the names that the graders use; `broken` returns a name whose value has changed."""
 
     def __init__(self, *modules: ModuleType) -> None:
         import numpy

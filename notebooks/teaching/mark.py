@@ -1,8 +1,8 @@
 """Mark the notebooks of a class: `python -m notebooks.teaching.mark FOLDER [--csv marks.csv]`.
 
-FOLDER contains a notebook or a folder per student; `.ipynb` or `.py`, any number, any chapters.  Each notebook runs in
-its own process, with limits of time and memory and without a network (`one.py`, `guard.py`), so one that
-crashes or never ends does not affect other marks.
+FOLDER contains a notebook or a folder per student: any number of `.ipynb` or `.py` files, of any chapters.  Each
+notebook runs in its own process, with limits of time and memory and without a network (`one.py`, `guard.py`).  A
+notebook that crashes or never ends therefore does not affect other marks.
 
 Exit status: 0 if every notebook was marked, 1 if one could not be read or did not end, 2 if there was nothing
 to mark or the marks cannot be written, 130 after Ctrl-C.
@@ -36,7 +36,7 @@ from notebooks.teaching.marks import RANK, Mark, Notebook, summary, table, write
 from notebooks.teaching.reading import Cell, Unreadable, cells_of, parses
 
 ROOT = Path(__file__).resolve().parents[2]
-UNWRITTEN = "is not written yet; replace the `...`"  # the end of what `expect_returned` says of a stub
+UNWRITTEN = "is not written yet; replace the `...`"  # the end of the message of `expect_returned` for a stub
 LINES = 10_000  # messages of one notebook; later ones are ignored
 RUNNING: set[int] = set()  # processes of notebooks; each has its own session
 INTERRUPTED = threading.Event()  # by Ctrl-C: a process that starts now is stopped at once

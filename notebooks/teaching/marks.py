@@ -10,12 +10,7 @@ from pathlib import Path
 
 from minigrad.learning.grading import exercise
 
-RANK = (
-    "right",
-    "refused",
-    "wrong",
-    "not tried",
-)  # if a notebook checks an exercise several times, the first of these counts
+RANK = ("right", "refused", "wrong", "not tried")  # of several checks of one exercise, the first of these counts
 SHOWN = 90  # characters of a reason in the table; the file of --csv contains the full text
 
 
@@ -31,8 +26,10 @@ class Mark:
 
 @dataclass
 class Notebook:
-    """One submitted file and its marks.  remarks: for the teacher to check.  ended: the
-    file was read, and ran to its end."""
+    """One submitted file and its marks.
+
+    remarks: sentences for the teacher to check.  ended: whether the file was read and ran to its end.
+    """
 
     student: str
     path: Path
@@ -72,8 +69,8 @@ def summary(notebooks: Sequence[Notebook]) -> Iterator[str]:
     yield f"{len({n.student for n in notebooks if n.marks})} students, {len(of)} exercise{'s' * (len(of) > 1)}:"
     counts = {name: Counter(results.values()) for name, results in sorted(of.items())}
     for name, count in counts.items():
-        told = ", ".join(f"{count[result]} {result}" for result in RANK if count[result])
-        yield f"  {name}  {told}  ({exercise(name).title})"
+        results = ", ".join(f"{count[result]} {result}" for result in RANK if count[result])
+        yield f"  {name}  {results}  ({exercise(name).title})"
     tried = {name: count["wrong"] for name, count in counts.items() if count["wrong"]}
     if tried:
         worst = max(tried, key=lambda name: (tried[name], name))

@@ -1,10 +1,9 @@
 """Run one notebook and report the marks of its answers; `mark` starts this process for each notebook.
 
-The order comes on standard input as JSON.  Each result is one line for the file descriptor that the command line
-names, so that no result is lost if the process ends early.  Each line contains a token that only the two processes
-know.
+Standard input contains the task as JSON.  Each result is one line for the file descriptor that the command line names,
+so that no result is lost if the process ends early.  Each line contains a token that only the two processes have.
 
-The graders are those from before the first cell ran.  A call of `check` in a cell is replaced with `Recorder`,
+The graders are loaded before the first cell runs.  A call of `check` in a cell is replaced with `Recorder`,
 even if the notebook redefines it.  If a notebook changes a grader, its later answers are refused.
 """
 
@@ -83,7 +82,7 @@ class Recorder:
 def run(order: dict[str, Any], tell: Tell) -> None:
     """Run the cells of a notebook in their order; an error in one does not stop the next."""
     known = {name: each for chapter in order["chapters"] for name, each in exercises_of(chapter).items()}
-    grading.NOT_THEIRS = (*grading.NOT_THEIRS, Path(__file__).parent)  # the guard raises, but the line is the student's
+    grading.NOT_THEIRS = (*grading.NOT_THEIRS, Path(__file__).parent)  # the student's line caused the error
     recorder = Recorder(known, None, tell, order["cell_seconds"])
     grading.check = recorder  # for imports under another name
     modules = [sys.modules[f"minigrad.learning.exercises.{grading.MODULES[chapter]}"] for chapter in order["chapters"]]

@@ -45,7 +45,7 @@ def cells_of(path: Path) -> list[Cell]:
 
 
 def decoded(data: bytes) -> str:
-    """Decode a file; the byte order mark, or else a trial as UTF-8, determines the encoding."""
+    """Decode a file: by its byte order mark, otherwise as UTF-8, and if this fails as cp1252."""
     for mark, name in (
         (codecs.BOM_UTF8, "utf-8-sig"),
         (codecs.BOM_UTF16_LE, "utf-16"),

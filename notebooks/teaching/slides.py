@@ -1,4 +1,4 @@
-"""Slides that are SVG: 1600 x 900, with a title, and a picture, a picture beside text, or code."""
+"""Slides that are SVG: 1600 x 900, with a title, and a picture, a picture next to text, or code."""
 
 from __future__ import annotations
 

@@ -30,4 +30,4 @@ class CpuBackend(
     Conv, Elementwise, Factors, Filling, Groups, Indexing, Joining, ManyTensors, Masks, Matmul, Pairs, Pool, Reduction,
     Resampling, Rotations, Rows, Scan, Sorting,
 ):  # fmt: skip
-    """Everything that `Backend` asks for, on the host's threads."""
+    """The functions that `Backend` requires, on the host's threads."""

@@ -28,8 +28,8 @@ from minigrad.kernels.cpu.transposing import transpose_copy
 from minigrad.kernels.specialize import write_kernel
 from minigrad.kernels.store import load
 
-BLOCK = 3 << 17  # bytes of an image that a task copies: what stays in the second cache next to the weights
-TASKS = 16  # blocks that the work is cut into, by the shape
+BLOCK = 3 << 17  # bytes of an image that a task copies; they fit the second-level cache, next to the weights
+TASKS = 16  # number of blocks of the work; the shape determines their bounds
 
 
 class Field:
@@ -101,7 +101,7 @@ class Conv(Winograd):
         blocks = units * blocks_of(fields)
         kind = kind_of(out.layout.numel * k * dtype.itemsize // WORK, tall * blocks)
         kernel = self.kernel(write, conv.correlate, dtype, conv.gather, kind=kind)
-        # Few blocks are shared by the channels of their outputs, for which each task copies its image again.
+        # With few blocks, tasks share the output channels of a block, and each task copies the image again.
         high = max(1, -(-tall * blocks // TASKS)) if kind == "shared" and blocks < TASKS else tall
         added = {}
         if bias:
@@ -121,7 +121,7 @@ class Conv(Winograd):
         self, steps: Steps, out: Value, y: Value, w: Value, stride: Ints, padding: Ints, dilation: Ints
     ) -> None:
         """Add the steps that compute an image from outputs y, one phase of the stride at a time."""
-        # Image and output swap their roles, so the weight's dims of channels are transposed.
+        # The image and the output exchange their roles, so the two dims of channels of the weight are transposed.
         turned = w.seen(w.layout.transpose(1, 2))
         phases = []
         for phase in product(*(range(min(s, n)) for s, n in zip(stride, out.shape[2:], strict=True))):

@@ -20,7 +20,7 @@ from minigrad.core.op import Spec
 from minigrad.kernels.calling import Call, function
 from minigrad.kernels.store import Kernel, forks_wait, watchers
 
-GIL_LIMIT = 1 << 15  # additions; a call with fewer of them keeps the GIL
+GIL_LIMIT = 1 << 15  # number of additions; a call with fewer of them keeps the GIL
 
 
 class NativeKernel(Executable):

@@ -20,7 +20,7 @@ from minigrad.kernels.cpu import groups
 from minigrad.kernels.specialize import write_kernel
 from minigrad.kernels.store import load
 
-COST = 8  # additions that an element is worth, about
+COST = 8  # approximate cost of an element, in additions
 
 
 class Groups(Family):

@@ -71,7 +71,7 @@ class Indexing(Family):
         walked = walked_by(index, out, src, dim)
         if walked[0] and inner(walked[1])[0] == 1:
             return self._columns(self._copied(out, a, index, src), dim, walked, join)
-        # Each line runs along the indexed dim on its own, which is nearer in memory.
+        # Each line runs along the indexed dim separately, so its accesses are closer in memory.
         whole = without(out.layout, out.shape, dim).shape == without(index.layout, index.shape, dim).shape
         if whole and a.dtype == out.dtype:
             return self._lines(Steps(self, (out,), (a, index, src)), dim, join, fresh=True)
@@ -161,8 +161,8 @@ class Indexing(Family):
 
 
 def walked_by(index: Spec, out: Spec, src: Spec, dim: int) -> Walk:
-    """How out, src and index are walked beside the indexed dim: a scatter may name fewer places than out and src
-    have, so by the shape of the index."""
+    """Return the loops over the other dims of out, src and index.  They use the shape of the index, because a scatter
+    may name fewer positions than out and src have."""
     return walk([without(x.layout, index.shape, dim) for x in (out, src, index)])
 
 

@@ -21,9 +21,10 @@ from minigrad.kernels.cpu import joining
 from minigrad.kernels.specialize import write_kernel
 from minigrad.kernels.store import load
 
-PIECE = 1 << 15  # bytes of a chunk
-SHORT = 6  # elements of a piece up to which a strided copy, 0.7 ns each, beats a call that moves bytes, 5 ns a piece
-LONG = 4096  # elements of an operand from which a launch of its own costs little
+PIECE = 1 << 15  # bytes per chunk
+# Largest number of elements for a strided copy (0.7 ns per element); others use a call that moves bytes (5 ns).
+SHORT = 6
+LONG = 4096  # smallest number of elements of an operand for a separate launch
 
 
 class Joining(Family):
@@ -41,7 +42,7 @@ class Joining(Family):
         ends = [size * n for n in accumulate(lengths)]
         whole = size * out.layout.numel
         chunk, _ = pieces(whole, PIECE)
-        chunk = -(-chunk // 64) * 64  # chunks begin on lines of the cache
+        chunk = -(-chunk // 64) * 64  # chunks begin at cache lines
         offsets = [size * x.layout.offset for x in (*parts, out)]
         tasks = -(-whole // chunk)
         kernel = self.kernel(write_join, kind=kind_of(out.layout.numel, tasks))

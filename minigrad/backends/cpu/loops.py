@@ -15,14 +15,15 @@ from minigrad.core.layout import Layout
 from minigrad.core.plan import Strides, pieces, walk
 from minigrad.kernels.cpu.elementwise import DENSE, NEST, TILED
 
-CHUNK = 8192  # elements a chunk: some microseconds of work, so that the parallel region's 1.1 us is paid back
-COLUMNS = 64  # columns of a block, where columns are all that threads can share: four cache lines of float32
-UNITS = 16  # tasks from which on the outer dims are enough to share
-STRIP = 8  # rows of a tile, whose lines of an operand that lies across stay in the nearest cache
-MEETING = 512  # columns so many elements apart, or a multiple of it, have their lines in the same few sets of a cache
-TILE = (64, 8)  # columns of a tile; of one whose lines meet, as many as a set holds
-LARGE = 4096  # elements from which tiles pay: all of fewer are in the nearest cache anyway
-SHORT, MANY = 3, 32  # columns of rows that cost more to begin than to walk, 1.4 ns per element and 0.7; rows of such
+CHUNK = 8192  # elements per chunk: some microseconds of work, compared with 1.1 us for starting the threads
+COLUMNS = 64  # columns per block if threads can share only columns: four cache lines of float32
+UNITS = 16  # number of tasks in the outer dims for which threads need not share the inner dim
+STRIP = 8  # rows of a tile; the lines of a transposed operand then stay in the first-level cache
+MEETING = 512  # columns at multiples of this distance in elements share the same few sets of a cache
+TILE = (64, 8)  # columns of a tile; and of a tile whose lines share a set of the cache
+LARGE = 4096  # smallest number of elements for tiles; fewer elements are in the first-level cache in any case
+# Columns of short rows, which take longer to start (1.4 ns per element) than to read (0.7); number of such rows.
+SHORT, MANY = 3, 32
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,4 +1,4 @@
-"""Many tensors in one launch on the CPU: rows whose tensors are runs share a kernel, others have loops of their own.
+"""Many tensors in one launch on the CPU: rows whose tensors are runs share a kernel, others have separate loops.
 
 The loop is in `kernels/cpu/many.py`.  One kernel serves any number of rows of the same dtypes.
 """
@@ -99,7 +99,7 @@ def chunks_of(sizes: Sequence[int]) -> list[tuple[int, int, int]]:
     result = []
     for row, size in enumerate(sizes):
         chunk, _ = pieces(size, CHUNK)
-        chunk = -(-chunk // 64) * 64  # chunks begin on lines of the cache
+        chunk = -(-chunk // 64) * 64  # chunks begin at cache lines
         result += [(row, at, min(chunk, size - at)) for at in range(0, size, chunk)]
     return result
 
@@ -108,7 +108,7 @@ def write_many(scalar: ScalarFn, compute: np.dtype[Any], dtypes: tuple[DType, ..
     """Write, compile and import the loop over many tensors of one scalar function."""
     results, columns = dtypes[: scalar.results], len(dtypes)
     read = columns - len(results)
-    # The table of addresses begins with the flag and the numbers; see `Table` for the order of the rest.
+    # The table of addresses begins with the flag and the scalar arguments; `Table` describes the order of the rest.
     starts = [f"3 + {read + k} * rows" for k in range(len(results))]
     starts += [f"2 + {k} * rows" for k in range(read)]
     stores = [store_text(compute, y, several=True)[0] for y in results]

@@ -25,7 +25,7 @@ from minigrad.kernels.pasting import LEFT_OUT, call_macro, results_macro, step_m
 from minigrad.kernels.specialize import neutral_text, store_text, write_kernel
 from minigrad.kernels.store import load
 
-LANES = 64  # accumulators side by side where a sum may not be re-associated
+LANES = 64  # number of independent accumulators if the additions must not be reordered
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,7 +65,7 @@ def plan_mapped(
 
 
 def plan_tiny(outs: Sequence[Layout], operands: Sequence[Layout], dims: Sequence[int]) -> MappedPlan:
-    """The places of all outputs and elements, one by one."""
+    """The positions of all outputs and elements, one by one."""
     a = operands[0]
     kept = [d for d in range(a.ndim) if d not in dims]
     shapes = tuple(a.shape[d] for d in kept), tuple(a.shape[d] for d in dims)
@@ -130,7 +130,7 @@ def write_mapped(
 ) -> Any:
     """Write, compile and import one reduction of any number of operands, accumulators and results."""
     scalar, accumulators = reducer.scalar, reducer.accumulators
-    # Sums may be re-associated, and integers anyway: their lanes are registers.
+    # The additions of "sum" reductions and of integers may be reordered, so their accumulators are in registers.
     free = reducer.order == "sum" or compute.kind != "f" or reducer.combine is None
     laned = kind == "along" and not free
     positions = {"LANED": str(int(laned)), "LANES": str(LANES), "RESULTS": str(len(outs))}

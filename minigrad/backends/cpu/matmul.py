@@ -3,7 +3,7 @@
 The loops are in `kernels/cpu/matmul.py`, the register tile in `kernels/cpu/tile.py`, decisions by shape in
 `product.py`.  A product runs in the dtype of the registers and reads operands in place if the tile can.  Other operands
 are copied first: float16, bfloat16, bool and other dtypes are cast, a right operand without dense rows is packed.  One
-row or one column has a kernel of its own, and a batch whose right operand does not change is one tall matrix.
+row or one column has a separate kernel, and a batch whose right operand does not change is one tall matrix.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ from minigrad.kernels.cpu.transposing import transpose_copy
 from minigrad.kernels.specialize import write_kernel
 from minigrad.kernels.store import load
 
-WORK = 32  # bytes of registers multiplied and added that weigh as much as one element of an elementwise loop
-WIDE = 1 << 21  # bytes multiplied and added that are worth two more launches
+WORK = 32  # bytes of multiply-adds in registers that cost as much as one element of an elementwise loop
+WIDE = 1 << 21  # smallest number of bytes of multiply-adds for which two more launches pay
 PRODUCT, MIXED = 0, 2  # modes of the kernels
 FIELDS = {
     matmul.multiply: matmul.MULTIPLY, matmul.pack: matmul.PACK, matmul.vector: matmul.VECTOR,
@@ -82,9 +82,9 @@ class Matmul(Family):
             problem.part_rows()
         if problem.m == 1 or problem.n == 1:
             self._vector_product(steps, problem, (out, a, b, c), factors)
-        # Not by the setting that decides on threads: which way is taken shows in the last bits.
+        # The setting for threads must not choose the method, because the last bits depend on the method.
         elif len(out.shape) == 2 and work_of(problem, dtype) >= WIDE and pays_turned(problem):
-            # The transpose of the product of the transposes: what has to be packed then is the left operand.
+            # Computed as the transpose of the product of the transposes, so that the left operand is the packed one.
             result = steps.work(out.shape[::-1], dtype)
             self.product(steps, result, b.transposed, a.transposed, c and c.transposed, alpha, beta)
             steps.copy(out, result.transposed)

@@ -26,19 +26,19 @@ from minigrad.kernels.pasting import expression_macro
 from minigrad.kernels.specialize import load_text, neutral_text, write_kernel
 from minigrad.kernels.store import load
 
-# How `pooled` joins two values, and how it finishes a result.
+# How `pooled` combines two values, and how it computes a result from them.
 LARGEST = ("{1} if ({1} > {0}) | ({1} != {1}) else {0}", "{0}")
 MEAN = ("{0} + {1}", "T({0} * T({1} * {2}))")
 TEMPLATES: dict[str, Callable[..., Any]] = {
     "positions": maxima.max_pool_indices, "pick": maxima.max_pool_pick, "back": maxima.max_pool_back,
 }  # fmt: skip
 HELPERS = (pool.starts, maxima.search, maxima.corner)
-TASK = 4096  # elements of the image that a task reads, about
-COST = 2  # additions that one of them is worth
-TOGETHER = 64  # outputs that are made at a time, if planes are smaller
-NARROW = 16  # columns of outputs that are about a vector
-SMALL = 1024  # outputs of a plane, so that they stay in the nearest cache
-ONES = {"window", "stride", "dilation"}  # what is 1 along a dim that is not pooled; the padding is 0
+TASK = 4096  # approximate number of elements of the image per task
+COST = 2  # cost of one of these elements, in additions
+TOGETHER = 64  # number of outputs that are computed together, if planes are smaller
+NARROW = 16  # number of columns of outputs that fit about one vector
+SMALL = 1024  # largest number of outputs of a plane; they stay in the first-level cache
+ONES = {"window", "stride", "dilation"}  # parameters that are 1 along a dim that is not pooled; there the padding is 0
 
 
 class Pool(Family):
@@ -48,7 +48,8 @@ class Pool(Family):
     def largest(self, out: Spec, *others: Spec, part: str, **windows: Ints) -> Launch:
         if out.layout.numel == 0:
             return NO_STEPS
-        *before, x = others  # positions of the maxima (a result), or the values to pick or to put back
+        # `others` ends with the positions of the maxima (a result), or the values to read or to write.
+        *before, x = others
         reads = part in ("pick", "back")
         outputs = before[0] if part == "back" else out
         steps = Steps(self, (out,) if reads else (out, *before), others if reads else (x,))
@@ -119,7 +120,7 @@ def numbers_of(
         sizes[name] = (*none, *layout.strides[2:])
     values |= {f"{name}{d}": of[d] for name, of in sizes.items() for d in range(3)}
     wide = values["size2"] * max(1, values["stride1"])
-    values["offsets"] = 2 * sum(sizes["window"]) + sum(sizes["out"])  # where they begin in the tables
+    values["offsets"] = 2 * sum(sizes["window"]) + sum(sizes["out"])  # the index where the offsets begin in the tables
     values["rows"] = max(1, min(values["out1"], TASK // max(1, wide)))
     values["narrow"] = is_narrow(values)
     rows = rows and not values["narrow"]
@@ -128,7 +129,7 @@ def numbers_of(
 
 
 def is_narrow(values: Mapping[str, int]) -> bool:
-    """Whether all outputs of a plane are made at once, since its rows are too short for loops of their own.
+    """Whether all outputs of a plane are made at once, since its rows are too short for separate loops.
 
     With padding that would read memory outside of the image.
     """
@@ -143,13 +144,14 @@ def is_narrow(values: Mapping[str, int]) -> bool:
 def tables_of(
     outputs: Ints, image: Ints, window: Ints, stride: Ints, padding: Ints, dilation: Ints
 ) -> NDArray[np.int64]:
-    """Return what the docstring of `maxima.py` describes, for three dims."""
+    """Return the tables that the docstring of `maxima.py` describes, for three dims."""
     missing = 3 - len(window)
     dims = [(1, 1, 1, 1, 0, 1)] * missing
     dims += zip(outputs[2:], image[2:], window, stride, padding, dilation, strict=True)
     ends, starts = [], []
     for count, size, taps, step, pad, spread in dims:
-        position = np.arange(count) * step - pad + np.arange(taps)[:, None] * spread  # of each tap of each output
+        # One position for each tap of each output.
+        position = np.arange(count) * step - pad + np.arange(taps)[:, None] * spread
         inside = (position >= 0) & (position < size)
         first = inside.argmax(1)
         ends.append(np.stack([first, first + inside.sum(1)], 1).ravel())

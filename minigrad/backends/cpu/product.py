@@ -12,13 +12,13 @@ from minigrad.core.dtype import DType
 from minigrad.core.layout import Layout
 from minigrad.kernels.cpu.matmul import PACK
 
-TASKS = 16  # blocks that a result is cut into: by the shape, not by the number of threads
-ROWS = 128  # rows of a task: what of the left operand stays in the second cache, at the kernels' depth
-PIECE = 2048  # elements of the inner dim that are worth a task of their own
-PAGE = 1024  # elements from which each of a column's neighbours is on another page of memory
-PACKED = 1 << 20  # bytes of a right operand beyond which packing it costs less than it saves
-COPIED = 8 << 20  # bytes of operands that are copied at a time
-FEW, LONG = 16, 256  # columns, and elements of a row, from which inner products are made
+TASKS = 16  # number of blocks of a result; it does not depend on the number of threads
+ROWS = 128  # rows per task: this part of the left operand fits the second-level cache
+PIECE = 2048  # smallest number of elements of the inner dim for a separate task
+PAGE = 1024  # row length in elements from which neighbours in a column are on different pages of memory
+PACKED = 1 << 20  # size of a right operand in bytes from which packing saves time
+COPIED = 8 << 20  # bytes of operands that are copied together
+FEW, LONG = 16, 256  # number of columns, and of elements per row, for which inner products are used
 
 
 class Panels:
@@ -70,7 +70,7 @@ def is_packed(p: Problem, dtype: DType) -> bool:
 
 
 def is_cut(p: Problem) -> bool:
-    """Whether pieces of the inner dim may be tasks of their own: the result is small."""
+    """Whether pieces of the inner dim may be separate tasks: the result is small."""
     return p.m * p.n * p.batches <= 1 << 16
 
 

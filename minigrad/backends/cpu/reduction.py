@@ -69,7 +69,7 @@ class Reduction(Family, Searching):
         kind = kind_of(plan.numel, plan.tasks, reducer.scalar.cost)
         kernel = self.kernel(write_mapped, reducer, compute, dtypes, stored, plan.kind, plan.steps, kind=kind)
         steps = Steps(self, outs, operands)
-        # One piece stores nothing in between: any memory stands for the work that is not touched.
+        # A single piece needs no partial results, so any memory may replace them.
         work = [
             steps.work((plan.work,), as_dtype(compute)) if plan.work else steps.outs[0]
             for _ in range(reducer.accumulators)
@@ -88,7 +88,7 @@ class Reduction(Family, Searching):
         kernel = self.kernel(write_reduction, reducer, compute, a.dtype, out.dtype, plan.label, form, kind=kind)
         values = [a, out]
         if plan.kind == "run":
-            # One piece keeps nothing: any memory stands for the work that is not touched.
+            # A single piece needs no partial results, so any memory may replace them.
             capacity = (1 if form in WHOLE else plan.values["width"]) * plan.tasks
             values.insert(1, out if plan.tasks == 1 else steps.work((capacity,), as_dtype(compute)))
         numbers = headed(plan.tasks, plan.numbers(count), end=plan.kind == "run" and plan.tasks > 1)
@@ -147,9 +147,9 @@ def form_of(reducer: Reducer, compute: np.dtype[Any], plan: ReductionPlan, a: DT
     return "" if plan.cols > 1 else "extreme"
 
 
-LOWEST = "T(-np.inf)"  # what the largest begins with
+LOWEST = "T(-np.inf)"  # the initial value of a maximum
 BETTER = {True: "{0} if {0} > {1} else {1}", False: "{0} if {0} < {1} else {1}"}
-SHORT = 128  # elements from which a short sum is faster: 48 ns for a row of 1000 where 70 were taken, 10 for one of 100
+SHORT = 128  # smallest row for short sums, in elements: a row of 1000 takes 48 ns instead of 70, a row of 100 takes 10
 WHOLE = ("sum", "wide sum", "short sum", "integer", "extreme")
 LIBERTIES = {"sum": ("reassoc",), "wide sum": ("reassoc", "contract"), "short sum": ("reassoc", "contract")}
 
@@ -229,7 +229,7 @@ def extreme(neutral: str, compute: np.dtype[Any]) -> tuple[dict[str, Any], dict[
     bits = 8 * compute.itemsize
     key, end, highest = f"np.uint{bits}", (1 << bits) - 1, (1 << bits - 1) - 1
     infinity = int(np.array(np.inf, compute).view(key[3:]))
-    # For the largest the key of -inf becomes 0, for the smallest that of inf the last of all: nan follow on the circle.
+    # Keys are rotated: for a maximum -inf becomes 0, for a minimum inf becomes the largest key; nan come after them.
     largest = neutral == LOWEST
     shift = infinity - end if largest else end - infinity
     macros = {
@@ -259,7 +259,8 @@ def write_search(better: ScalarFn, operands: tuple[DType, ...], label: str, kept
         out=int64,
         compute=a.compute,
         macros={"F": scalar_macro(better, a.compute, condition=True), "KEEP": keep_macro(kept)},
-        # A run of step 1 is indexed through a slice, otherwise it would not vectorise; other steps may be negative.
+        # A run with step 1 is indexed through a slice; otherwise the loop would not be vectorised.  Other steps may be
+        # negative.
         constants={"VIEW": "in_0[at:]", "PLACE": "j"} if unit_step else {"VIEW": "in_0", "PLACE": "at + j * step"},
         arrays=(*operands, a, int64),
         fields=FIELDS[kind],

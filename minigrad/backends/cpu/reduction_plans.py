@@ -20,12 +20,13 @@ from minigrad.core.reducer import Axes, axes, goes_along, kept_axes
 from minigrad.kernels.cpu import reduction
 from minigrad.kernels.fields import Fields
 
-TINY = 512  # up to so many elements a list of places is walked, whose loop compiles in no time
-LANES = 256  # accumulators side by side in a "run": they hide the latency of an addition
-COLUMNS = 1024  # outputs that one row of accumulators serves; with the row read they fit the first-level cache
-PIECE = 32768  # elements a piece of a long reduction
-ROWS = 128  # rows a piece has at least: its row of partial results is written, read and added, as another three
-FEW = 16  # with fewer groups of outputs than this a long reduction is cut, so that many threads find work
+TINY = 512  # largest number of elements for a loop over a list of positions, which compiles quickly
+LANES = 256  # number of independent accumulators in a "run": they hide the latency of an addition
+COLUMNS = 1024  # outputs per row of accumulators; together with the row that is read they fit the first-level cache
+PIECE = 32768  # elements per piece of a long reduction
+# Smallest number of rows per piece: writing, reading and adding its partial results costs as much as three rows.
+ROWS = 128
+FEW = 16  # with fewer groups of outputs, a long reduction is cut into pieces, so that all threads have work
 
 FIELDS: dict[str, Fields] = {
     "tiny": reduction.TINY, "run": reduction.RUN, "choose": reduction.CHOOSE,
@@ -91,7 +92,7 @@ def plan_search(out: Layout, a: Layout, dim: int) -> tuple[ReductionPlan, list[i
 
 
 def plan_tiny(out: Layout, a: Layout, dims: Sequence[int]) -> ReductionPlan:
-    """The places of all outputs and elements, one by one."""
+    """The positions of all outputs and elements, one by one."""
     kept = [d for d in range(a.ndim) if d not in dims]
     first = Layout.make(tuple(a.shape[d] for d in kept), tuple(a.strides[d] for d in kept), a.offset)
     reducer = Layout.make(tuple(a.shape[d] for d in dims), tuple(a.strides[d] for d in dims))

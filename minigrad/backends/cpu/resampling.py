@@ -18,7 +18,7 @@ from minigrad.kernels.cpu import resampling
 from minigrad.kernels.specialize import write_kernel
 from minigrad.kernels.store import load
 
-LINES = 4  # beside each other that are made at once: their sums are in registers, and the tables are read once
+LINES = 4  # neighbouring lines that are computed together: their sums are in registers, and the tables are read once
 
 
 class Resampling(Family):

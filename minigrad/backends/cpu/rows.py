@@ -32,13 +32,15 @@ from minigrad.kernels.pasting import LEFT_OUT, Expand, Part, paste
 from minigrad.kernels.specialize import write_kernel
 from minigrad.kernels.store import load
 
-COLUMNS = 128  # rows side by side that one block works on: their totals stay in the first-level cache
-PARTS = 16  # chunks of rows whose column sums are made apart
-ROWS_A_PART = 16  # fewer rows are not worth a part of their own
+COLUMNS = 128  # neighbouring rows per block: their totals stay in the first-level cache
+PARTS = 16  # number of chunks of rows with separate column sums
+ROWS_A_PART = 16  # smallest number of rows per chunk
 REDUCTIONS = {"none": 0, "sum": 1, "mean": 2}
-PICK_COST = 10  # additions that an element is worth: one call of exp
-STREAMED = 1 << 24  # bytes of a result that goes past the caches; half as much may still be there for its reader
-ROW_BYTES = (1 << 10, 1 << 18)  # of a row that is streamed: many lines, and a scratch row in the second-level cache
+PICK_COST = 10  # cost of an element in additions: one call of exp
+# Size in bytes from which a result bypasses the caches; a smaller one may still be cached for its reader.
+STREAMED = 1 << 24
+# Limits in bytes of a row that bypasses the caches: many cache lines, and a workspace in the second-level cache.
+ROW_BYTES = (1 << 10, 1 << 18)
 
 
 class Rows(Family):

@@ -29,11 +29,11 @@ from minigrad.kernels.pasting import Expand, expression_macro, scalar_macro
 from minigrad.kernels.specialize import neutral_text, write_kernel
 from minigrad.kernels.store import load
 
-COLUMNS = 128  # neighbours that one block scans side by side
-NARROW = 8  # with fewer neighbours than this each row is a chain of its own
-FEW = 16  # with fewer rows than this a long one is cut into blocks
-BLOCK = 4096  # elements a block of a long row
-BLOCKS = 256  # and no more blocks than this, since each adds up the totals before it
+COLUMNS = 128  # number of neighbouring rows that one block scans together
+NARROW = 8  # with fewer neighbours, each row is a separate chain of additions
+FEW = 16  # with fewer rows, a long row is cut into blocks
+BLOCK = 4096  # elements per block of a long row
+BLOCKS = 256  # largest number of blocks, because each one adds the totals of all earlier blocks
 Chain = tuple[ScalarFn, ScalarFn | None, str, np.dtype[Any]]
 
 
@@ -94,7 +94,7 @@ def scan_numbers(
         return tuple(s[-1] == 1 for s in strides[1:]), numbers, units, 0
     rows = prod(dims)
     block, blocks = pieces(n, max(BLOCK, n // BLOCKS)) if cut and rows < FEW and n >= 2 * BLOCK else (n, 1)
-    # Four chains run at once, so a task takes a multiple of four units.
+    # Four chains run together, so the units of a task are a multiple of four.
     chunk = max(4, CHUNK // block // 4 * 4)
     chunks = -(-rows * blocks // chunk)
     numbers = scan.ALONG.pack(
@@ -156,7 +156,7 @@ def write_along(chain: Chain, dtypes: tuple[DType, ...], out: DType, dense: bool
 def write_carry(chain: Chain, a: DType, dense: bool) -> Any:
     """Totals of blocks."""
     constants = {"LANES": "32", "VIEW": "in_0", "PLACE": "at + (i + j) * step"}
-    if dense:  # a run of step 1 is indexed through a slice, otherwise it would not vectorise
+    if dense:  # a run with step 1 is indexed through a slice; otherwise the loop would not be vectorised
         constants |= {"VIEW": "in_0[at + i :]", "PLACE": "j"}
     label = f"{chain[0].name}_totals{'1' if dense else ''}"
     return write(label, "totals of blocks", scan.carry, chain, (a,), as_dtype(chain[-1]), constants, scan.ALONG)
@@ -176,7 +176,7 @@ def write_search(better: ScalarFn, a: DType, way: tuple[bool, ...] | bool) -> An
         name = f"{better.name}_columns" + "".join("1" if d else "x" for d in way)
         constants = column_views(way) | {"RAW": "np.bool_" if a.kind == "bool" else f"np.{a.storage}"}
         return write(name, "columns", scan.arg_columns, chain, (a, a), int64, constants, scan.COLUMNS, condition=True)
-    # A run of step 1 is indexed through a slice, otherwise it would not vectorise.
+    # A run with step 1 is indexed through a slice; otherwise the loop would not be vectorised.
     constants = {"GOAL": "out[q:]" if way else "out", "SPOT": "j" if way else "np.uint64(q + j * z)"}
     for k in range(2):
         constants |= {f"VIEW_{k}": f"in_{k}[p_{k}:]" if way else f"in_{k}"}

@@ -21,9 +21,9 @@ from minigrad.kernels.pasting import expression_macro
 from minigrad.kernels.specialize import write_kernel
 from minigrad.kernels.store import load
 
-COST = 16  # additions that sorting one element is worth
-FEW = 32  # up to so many of the best are kept in order while the row is read
-PART = 4  # `first_few` looks at the digits of a row: it pays where at most a quarter is wanted
+COST = 16  # cost of sorting one element, in additions
+FEW = 32  # largest k for which the best elements are kept in a sorted list while the row is read
+PART = 4  # `first_few` counts the digits of a row; it saves time if at most this fraction (1/4) is requested
 
 
 class Sorting(Family, Ordering):

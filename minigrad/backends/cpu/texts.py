@@ -14,7 +14,7 @@ from minigrad.kernels.cpu.processor import tile_shape
 from minigrad.kernels.cpu.target import CPU, imported
 from minigrad.kernels.orders import keep_macro as keep_macro
 
-DEPTH = 256  # of a block of a product: up to it operands stay in the nearest caches
+DEPTH = 256  # inner length of a block of a product: its operands stay in the first caches
 
 
 def column_views(dense: Sequence[bool]) -> dict[str, str]:

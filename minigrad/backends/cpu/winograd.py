@@ -27,13 +27,14 @@ from minigrad.kernels.store import load
 Taps = list[tuple[int, int]]  # (position relative to the output, index in the kernel), along one dim
 TILE = 4  # outputs along a dim
 POINTS = 36  # values of a transformed tile
-FILLED = 0.4  # share of the outputs of all tiles that has to lie in the image
-CHANNELS = 12  # of the image and of the output, from which the products saved pay for the transforms
-BYTES = 3 << 18  # of a task's values at the points: what stays in the second cache next to the weight
-WEIGHED = 1 << 19  # bytes of a transformed weight that a tile is worth: it is transformed again at each call
-WIDEST = 1 << 22  # bytes of a transformed row of tiles, beyond which it would leave the caches
-LEAST = 32  # tiles that are worth a slab of sums
-SLABS = 1 << 22  # elements that the partial sums of a weight's gradient may take
+FILLED = 0.4  # smallest fraction of the tiles' outputs that must be inside the image
+# Smallest number of channels of the image and of the output: the saved products then pay for the transforms.
+CHANNELS = 12
+BYTES = 3 << 18  # bytes of a task's transformed values: they fit the second-level cache, next to the weight
+WEIGHED = 1 << 19  # largest number of bytes of the transformed weight per tile, because each call transforms the weight
+WIDEST = 1 << 22  # largest size in bytes of a transformed row of tiles; a larger one would leave the caches
+LEAST = 32  # smallest number of tiles for a separate array of partial sums
+SLABS = 1 << 22  # largest number of elements of the partial sums of a weight's gradient
 TRANSFORMS = (
     "input_transform", "output_transform", "gradient_transform", "weight_transform", "weight_gradient_transform",
 )  # fmt: skip

@@ -21,4 +21,4 @@ from minigrad.backends.cuda.sorting import Sorting
 
 
 class CudaBackend(Conv, Elementwise, Filling, Indexing, Joining, Masks, Pool, Reduction, Rows, Scan, Sorting):
-    """Everything that `Backend` asks for, on a CUDA device or in the simulator."""
+    """The functions that `Backend` requires, on a CUDA device or in the simulator."""

@@ -21,7 +21,7 @@ from minigrad.errors import DeviceError
 TYPES = {"float32": 0, "float64": 1, "float16": 2, "bfloat16": 14}  # cudaDataType
 SUMS_32, SUMS_64 = 68, 70  # cublasComputeType_t; the first does not round float32 to TF32
 AS_IT_IS, TURNED, CHOSEN = 0, 1, -1  # cublasOperation_t, and the algorithm that cuBLAS chooses
-LARGEST = (1 << 31) - 1  # its sizes are 32 bits wide
+LARGEST = (1 << 31) - 1  # cuBLAS takes sizes of 32 bits
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Blas:
 
     def __init__(self, library: Any) -> None:
         self.library = library
-        self.lock = threading.Lock()  # a handle is one thread's at a time
+        self.lock = threading.Lock()  # only one thread at a time may use a handle
         self.handle = ctypes.c_void_p()
         status = library.cublasCreate_v2(ctypes.byref(self.handle))
         if status:

@@ -3,7 +3,7 @@
 Warps run one after the other, each up to the next barrier of the block, and so do its lanes: forward, in reverse, or in
 a random order with a seed.  So a thread runs far ahead of the threads that it should have waited for.  A collective
 operation runs when all lanes in its mask have arrived.  The simulator reports a barrier that not all threads of the
-block reach, or that they reach at two places.
+block reach, or that they reach at two positions.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Block:
         launch = words.launch
         self.lanes = [Lane(at, Access(launch, number, 0, k // 32, 0, k)) for k, at in enumerate(positions(size))]
         self.shared: dict[Any, Cells] = {}
-        self.copies: dict[int, list[list[Any]]] = {}  # asynchronous ones of each thread, in groups
+        self.copies: dict[int, list[list[Any]]] = {}  # the asynchronous copies of each thread, in groups
         self.current = self.lanes[0]
 
     def shared_array(self, site: Any, shape: Any, dtype: np.dtype[Any]) -> Cells:

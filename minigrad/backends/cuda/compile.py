@@ -29,7 +29,7 @@ from minigrad.errors import KernelError
 from minigrad.kernels.store import forks_wait
 
 Capability = tuple[int, int]
-SOMEWHERE: Capability = (9, 0)  # what is compiled for where there is no device
+SOMEWHERE: Capability = (9, 0)  # the capability that kernels are compiled for if there is no device
 TARGET = re.compile(r"^\.target (sm_\w+)", re.MULTILINE)
 ENTRY = re.compile(r"^\.visible \.entry (\w+)\(", re.MULTILINE)
 
@@ -50,7 +50,7 @@ def assembler() -> str:
         from cuda.bindings import nvjitlink
 
         nvjitlink.version()
-    except Exception:  # the package is missing, or the library that it looks for
+    except Exception:  # the package or a library that it loads is missing
         return "ptxas" if shutil.which("ptxas") else ""
     return "nvjitlink"
 

@@ -82,7 +82,7 @@ class Conv(Matmul):
     def spread(self, steps: Steps, z: Value, y: Value, w: Value, numbers: tuple[Ints, Ints, Ints]) -> None:
         """Steps for the image's gradient z, of the outputs' gradient y."""
         dims = list(zip(w.shape[3:], *numbers, strict=True))
-        # Image and output swap their roles, so the weight's dims of channels are transposed.
+        # The image and the output exchange their roles, so the two dims of channels of the weight are transposed.
         turned = w.seen(w.layout.transpose(1, 2))
         phases = [
             [phase_of(start, *dim) for start, dim in zip(starts, dims, strict=True)]

@@ -22,7 +22,7 @@ from minigrad.kernels.notice import forgo
 from minigrad.kernels.store import cache_folder, locked, publish
 
 MAGIC = b"minigrad cubin 1\n"
-RESERVED = 1024  # bytes of shared memory that the system takes of a block, which assemblers count
+RESERVED = 1024  # bytes of shared memory per block that CUDA reserves; assemblers count them
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ def read(path: Path, program: Program, made_for: str) -> Compiled | None:
     if not content.startswith(MAGIC) or hashlib.sha256(body).hexdigest().encode() != said:
         return None
     head, _, cubin = body.partition(b"\n")
-    with suppress(ValueError, KeyError, TypeError):  # another writer's facts
+    with suppress(ValueError, KeyError, TypeError):  # facts that another program wrote
         facts = json.loads(head)
         if facts["for"] == made_for and facts["text"] == objects.digest(program.text):
             return Compiled(facts["entry"], facts["ptx"], cubin, facts["log"])

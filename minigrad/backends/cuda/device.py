@@ -95,7 +95,7 @@ class CudaRuntime(Runtime):
             from cuda.pathfinder import load_nvidia_dynamic_lib
 
             return Blas(ctypes.CDLL(load_nvidia_dynamic_lib("cublas").abs_path))
-        except Exception:  # not installed, or not for this driver: the kernels of this package multiply as well
+        except Exception:  # cuBLAS is not installed, or not for this driver: minigrad's own kernels multiply instead
             return None
 
     # ---- memory
@@ -123,7 +123,7 @@ class CudaRuntime(Runtime):
         )  # fmt: skip
 
     def empty_cache(self) -> None:
-        self.synchronize()  # what was dropped meanwhile is free then
+        self.synchronize()  # memory of tensors that were dropped meanwhile is free after this
         checked(driver.cuMemPoolTrimTo(self.pool.handle, 0), "giving memory back")
 
     def reset_peak(self) -> None:
@@ -144,7 +144,7 @@ class CudaRuntime(Runtime):
             return
         position = data.ctypes.data
         checked(driver.cuMemcpyHtoDAsync(buffer.address, position, data.nbytes, stream.handle), "a copy to the device")
-        if self.pins.holds(data):  # other memory has been read when the driver returns
+        if self.pins.holds(data):  # memory that is not pinned has been read when the driver returns
             if waits:
                 stream.sync()
             else:
@@ -196,7 +196,7 @@ class CudaRuntime(Runtime):
         def run(*addresses: int) -> None:
             try:
                 stream = threads.stream
-            except AttributeError:  # the first launch of this thread
+            except AttributeError:  # raised at the first launch of this thread
                 stream = enter()
             launch(stream, config, function, *addresses, *scalars)
 

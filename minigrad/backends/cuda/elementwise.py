@@ -27,8 +27,8 @@ from minigrad.kernels.cuda.target import CUDA
 from minigrad.kernels.pasting import LEFT_OUT, Expand, call_macro, expression_macro, scalar_macro, stores_macro
 from minigrad.kernels.specialize import store_text, write_kernel
 
-MOVES = (IDENTITY, NONZERO)  # copies and casts, which are worth the way through shared memory
-RESIDENT = {1: 6, 2: 5, 4: 4}  # blocks of tiles that a multiprocessor has registers for, by the elements of a word
+MOVES = (IDENTITY, NONZERO)  # copies and casts, for which the detour through shared memory saves time
+RESIDENT = {1: 6, 2: 5, 4: 4}  # by elements per word: the number of blocks for which a multiprocessor has registers
 
 
 class Elementwise(Family):
@@ -127,7 +127,7 @@ def write_nest(
 
 
 def word_macro(long: bool) -> Expand:
-    """The type of places."""
+    """The type of positions."""
     return expression_macro("np.int64({})" if long else "np.uint32({})")
 
 

@@ -16,7 +16,7 @@ from minigrad.core.op import Spec
 from minigrad.core.requests import Request, SelectPut
 from minigrad.kernels.store import watchers
 
-WAVES = 8  # blocks a multiprocessor: as many as it holds at once, and more would only be started later
+WAVES = 8  # blocks per multiprocessor: it runs so many at once, and would start more of them only later
 
 
 class GridKernel(Executable):
@@ -48,7 +48,7 @@ class Family(Memory):
 
     def prepare(self, request: Request, outs: Spec | tuple[Spec, ...], *operands: Spec) -> Launch:
         launch = super().prepare(request, outs, *operands)
-        if isinstance(request, SelectPut):  # which leaves the rest of its result as it is
+        if isinstance(request, SelectPut):  # this request does not change the rest of its result
             return launch
         return self.runtime.watched(launch, outs if isinstance(outs, tuple) else (outs,))
 

@@ -77,6 +77,6 @@ def write_random(kind: str, out: DType) -> Program:
         target=CUDA,
         **philox.loop_words(kind, out),
     )
-    if kind == "normal":  # its logarithms and angles
+    if kind == "normal":  # costs more: it computes logarithms and angles
         text = text.replace("import numpy as np\n", "import math\n\nimport numpy as np\n", 1)
     return Program(f"random_{kind}_{out.short}", text)

@@ -24,9 +24,9 @@ from minigrad.kernels.cuda.target import CUDA
 from minigrad.kernels.pasting import expression_macro
 from minigrad.kernels.specialize import write_kernel
 
-CHUNK = 32  # entries that a thread adds up
+CHUNK = 32  # entries that one thread adds
 DIGIT = 8  # bits of a digit
-KEYS = (1 << 31) - 1  # values of 32 bits, one of which marks dropped entries
+KEYS = (1 << 31) - 1  # number of keys of 32 bits; one more value marks dropped entries
 
 
 class Grouping(Family):

@@ -32,8 +32,8 @@ from minigrad.kernels.fields import Fields
 from minigrad.kernels.pasting import expression_macro
 from minigrad.kernels.specialize import write_kernel
 
-FEW = 64  # indices of a line that are added one after the other sooner than sorted
-MANY = 1 << 18  # lines that keep a device busy, one for each thread
+FEW = 64  # largest number of indices per line for which adding in turn is faster than sorting
+MANY = 1 << 18  # number of lines that keep a device busy, with one thread per line
 
 
 class Indexing(Grouping):

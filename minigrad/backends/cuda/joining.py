@@ -25,7 +25,7 @@ from minigrad.kernels.cuda.target import CUDA
 from minigrad.kernels.pasting import Expand
 from minigrad.kernels.specialize import write_kernel
 
-PARTS = 32  # operands of a launch
+PARTS = 32  # largest number of operands per launch
 
 
 class Joining(Family):
@@ -43,7 +43,7 @@ class Joining(Family):
         if not dense or len(parts) < 2 or lines * max(widths) * size // word >= COUNT_32:
             return self.lower(requests.Join(dim), (out,), parts)
         steps = Steps(self, (out,), parts)
-        of = size / word  # words of an element; all that it is applied to give whole words
+        of = size / word  # words per element; every size here is a multiple of the word
         for k in range(0, len(parts), PARTS):
             some = slice(k, k + PARTS)
             scaled = [[round(n * of) for n in numbers] for numbers in (widths[some], begins[:-1][some], starts[some])]

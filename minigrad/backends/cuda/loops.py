@@ -17,10 +17,10 @@ from minigrad.core.plan import walk
 from minigrad.kernels.cuda.elementwise import DENSE, HIGH, rows_fields, tiles_fields
 
 WIDEST = 16  # bytes of one load
-SHORT = 32  # columns from which rows are read as such: a warp's reads are then neighbours
+SHORT = 32  # smallest number of columns for reading along rows: the accesses of a warp are then neighbours
 WARP = 32
-LEAST, TURNED = 16, 1024  # elements of both dims, and of a plane, that are worth being turned
-WORD = 4  # bytes that a lane turns at once where elements are smaller
+LEAST, TURNED = 16, 1024  # smallest number of elements of both dims, and of a plane, for transposing through tiles
+WORD = 4  # bytes that a lane transposes together if elements are smaller
 COUNT_32, OFFSET_32 = 1 << 31, 1 << 32  # the limits of `divide` and of 32-bit offsets
 ROWS_OF_GRID = 65535  # blocks along y
 
@@ -29,7 +29,7 @@ ROWS_OF_GRID = 65535  # blocks along y
 class LoopPlan:
     """kind: "dense", "rows", "tiles" or "nest"; steps: the inner step of each operand in the first two.
 
-    width: elements that a thread takes at once.  rank: dims that are taken apart.  long: places need 64 bits.
+    width: elements that a thread takes at once.  rank: dims that are taken apart.  long: positions need 64 bits.
     units: threads with work along x.  block: its threads.  high: blocks along y.
     """
 
@@ -75,7 +75,7 @@ def plan_nest(outs: Sequence[Layout], operands: Sequence[Layout]) -> LoopPlan:
 
 
 def is_long(layouts: Sequence[Layout]) -> bool:
-    """Whether places need 64 bits."""
+    """Whether positions need 64 bits."""
     return layouts[0].numel >= COUNT_32 or any(layout.span()[1] >= OFFSET_32 for layout in layouts)
 
 

@@ -35,11 +35,11 @@ from minigrad.kernels.cuda.target import CUDA
 from minigrad.kernels.pasting import expression_macro, stored
 from minigrad.kernels.specialize import write_kernel
 
-WARPS = 8  # rows of a matrix that a block multiplies by a vector at once
-SMALL = 64  # results of one product, and elements of the inner dim, up to which a thread makes an element
-ACROSS, DOWN = 32, 8  # threads of a block where columns lie along memory
+WARPS = 8  # rows of a matrix that one block multiplies by a vector
+SMALL = 64  # largest number of results, and of elements of the inner dim, for one thread per result
+ACROSS, DOWN = 32, 8  # threads of a block if columns are contiguous in memory
 UNSEEN: dict[str, Ints] = dict.fromkeys([*tile.FOUR.split(), *tile.THREE.split()], ())  # without windows
-Added = tuple[Value | None, float, float]  # what is added, alpha, beta
+Added = tuple[Value | None, float, float]  # the added matrix, alpha and beta
 
 
 class Matmul(Family):

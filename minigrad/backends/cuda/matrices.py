@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 ALL_LANES = 0xFFFFFFFF
-TOGETHER = {"ldmatrix", "ldmatrix_turned", "mma_float16", "mma_bfloat16"}  # what a warp does at once
+# Functions that all threads of a warp call together.
+TOGETHER = {"ldmatrix", "ldmatrix_turned", "mma_float16", "mma_bfloat16"}
 GROUP = 8  # elements of 16 bits in one copy, and in a row of a matrix
 
 Bits = NDArray[np.uint16]
@@ -66,14 +67,15 @@ def loaded(what: str, values: Mapping[int, Any]) -> dict[int, Any]:
     four = np.array([values[lane] for lane in range(32)], np.uint16).reshape(4, 8, 8)
     if what.endswith("turned"):
         four = four.transpose(0, 2, 1)
-    pairs = np.ascontiguousarray(four).view(np.uint32)  # (matrix, row, pair); the first of a pair is the low half
+    # dims (matrix, row, pair); the first element of a pair is in the low 16 bits.
+    pairs = np.ascontiguousarray(four).view(np.uint32)
     return {lane: tuple(pairs[:, lane // 4, lane % 4]) for lane in range(32)}
 
 
 def multiplied(what: str, values: Mapping[int, Any]) -> dict[int, Any]:
     """c + a @ b.  Source: PTX ISA, "Matrix fragments for mma.m16n8k16 with floating point type"."""
     words = np.array([values[lane][:6] for lane in range(32)], np.uint32)
-    halves = words.view(np.uint16).reshape(32, 6, 2)  # (lane, register, which half)
+    halves = words.view(np.uint16).reshape(32, 6, 2)  # dims (lane, register, low or high 16 bits)
     a, b = np.zeros((16, 16), np.uint16), np.zeros((16, 8), np.uint16)
     c = np.zeros((16, 8), np.float32)
     for lane in range(32):
@@ -83,7 +85,7 @@ def multiplied(what: str, values: Mapping[int, Any]) -> dict[int, Any]:
         for k in range(2):
             b[q + 8 * k : q + 8 * k + 2, g] = halves[lane, 4 + k]
         c[g, q : q + 2], c[g + 8, q : q + 2] = values[lane][6:8], values[lane][8:10]
-    # Products are exact in float64, and a sum of sixteen of them is rounded once here; a device may round on its way.
+    # Products are exact in float64.  Here a sum of sixteen products is rounded once; a device may round more often.
     sums = (c + floats(a, what) @ floats(b, what)).astype(np.float32)
     positions = ((lane, lane // 4, lane % 4 * 2) for lane in range(32))
     return {lane: (*sums[g, q : q + 2], *sums[g + 8, q : q + 2]) for lane, g, q in positions}

@@ -26,8 +26,8 @@ from minigrad.core.requests import Copy
 from minigrad.core.storage import Storage
 from minigrad.errors import DeviceError, DTypeError, StorageError
 
-ALIGNMENT = 16  # bytes: of the widest load, which every storage begins at a multiple of
-SLACK = 4096  # elements that are copied with others rather than by a kernel of their own
+ALIGNMENT = 16  # bytes of the widest load; every storage begins at a multiple of it
+SLACK = 4096  # largest number of unused elements that are copied too, instead of gathering the others by a kernel
 
 
 class Memory(Backend):
@@ -116,7 +116,7 @@ class Memory(Backend):
     # ---- other libraries
 
     def capsule(self, storage: Storage, layout: Layout, *, stream: Any, versioned: bool, readonly: bool) -> Any:
-        """stream: DLPack's number of the consumer's stream; None is the legacy default one, -1 asks for no order."""
+        """stream: DLPack's number of the consumer's stream; None is the legacy default one, -1 requests no order."""
         if stream == 0:
             raise StorageError("dlpack: stream=0 may mean two streams; pass 1, the default one, or 2", op="dlpack")
         ours = self.runtime.stream
@@ -144,7 +144,7 @@ class Memory(Backend):
             arguments = {"stream": int(self.runtime.stream.handle)}
             try:
                 capsule = source.__dlpack__(max_version=(1, 0), **arguments)
-            except TypeError:  # of before version 1
+            except TypeError:  # a producer that implements a version before 1.0
                 capsule = source.__dlpack__(**arguments)
             result = Foreign(capsule)
             return self.adopted(result, result.address, result.layout, result.dtype, result.readonly, device)

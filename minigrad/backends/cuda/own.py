@@ -23,7 +23,7 @@ from minigrad.errors import ArgumentError, DTypeError
 
 # The functions of `native.py` that only read through a pointer, and the position of that argument.
 READERS = {"load_1": 0, "load_2": 0, "load_4": 0, "load_8": 0, "load_16": 0, "copy_async": 2}
-# Names that the module of a kernel has for itself, or is given.
+# Names that the module of a kernel defines or receives.
 TAKEN = frozenset({"kernel", "POINTERS", "NUMBERS", "cuda", "device", "libdevice"})
 HEAD = '''"""{name}: written by its user."""
 
@@ -58,7 +58,7 @@ def text_of(function: Callable[..., Any]) -> str:
             f"kernel: the source of {name!r} cannot be read; define it in a file or a notebook cell"
         ) from None
     indent = source[: len(source) - len(source.lstrip())]
-    # Not textwrap.dedent, which a comment or a text at the left margin keeps from doing anything.
+    # textwrap.dedent would do nothing if a comment or a string begins at the left margin.
     lines = [line.removeprefix(indent) for line in source.splitlines(keepends=True)]
     whole = ast.parse("".join(lines)).body[0]
     return "".join(lines[whole.lineno - 1 :])

@@ -74,7 +74,7 @@ def driver() -> Driver:
     except OSError:
         return Driver(0, 0, f"no NVIDIA driver was found ({LIBRARY} is not there)")
     version, devices = ctypes.c_int(), ctypes.c_int()
-    # It says 1000 * major + 10 * minor.
+    # The value is 1000 * major + 10 * minor.
     if library.cuDriverGetVersion(ctypes.byref(version)) or version.value < 1000 * needed():
         result = Driver(version.value, 0, "")
         fault = f"the NVIDIA driver is too old: it supports CUDA {result.text}, {needed()}.0 is needed"

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from minigrad.backends import product
 
-ENOUGH = 128  # blocks that keep a device busy
-PIECE = 256  # elements of the inner dim that are worth a block of their own
+ENOUGH = 128  # number of blocks that keep a device busy
+PIECE = 256  # smallest number of elements of the inner dim for a separate block
 GROUP = 8  # elements of 16 bits that one asynchronous copy moves
 
 
@@ -35,7 +35,7 @@ class Tile:
         return f"{'mma' if self.mma else 'tile'}{self.high}x{self.broad}x{self.depth}"
 
 
-# From the largest to the smallest; of elements of 8 bytes the largest would not leave enough registers.
+# From the largest to the smallest.  With elements of 8 bytes the largest tile would need too many registers.
 TILES = (Tile(128, 128, 8, 256, 8, 8), Tile(64, 64, 16, 256, 4, 4), Tile(16, 16, 16, 64, 2, 2))
 MMA_TILES = (
     Tile(128, 128, 32, 256, 8, 8, True, 2), Tile(64, 64, 32, 128, 4, 8, True, 2), Tile(32, 32, 32, 64, 4, 4, True),
@@ -49,7 +49,7 @@ def tile_for(rows: int, cols: int, matrices: int, itemsize: int, mma: bool, wind
     for tile in fitting:
         if -(-rows // tile.high) * -(-cols // tile.broad) * matrices >= ENOUGH:
             return tile
-    # Too few of any: the inner dim can be cut, and a larger tile reads less.
+    # No tile makes enough blocks.  The inner dim can be cut, and a larger tile reads less memory.
     return fitting[-2] if len(fitting) > 1 else fitting[-1]
 
 

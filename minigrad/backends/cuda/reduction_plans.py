@@ -17,9 +17,9 @@ from minigrad.core.reducer import Axes, axes, kept_axes, leading
 
 WIDEST = 16  # bytes of one load
 WARP = 32
-EACH = 4  # loads of a lane before its group becomes larger
-BLOCKS = 1024  # that a long reduction of few outputs is cut for: about as many as a large device runs at once
-LEAST = 32  # elements a lane has at least in a piece
+EACH = 4  # largest number of loads per lane before the group becomes larger
+BLOCKS = 1024  # blocks for a long reduction with few outputs: about the number that a large device runs at once
+LEAST = 32  # smallest number of elements per lane in a piece
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -38,8 +38,8 @@ from minigrad.kernels.passes import pass_macros
 from minigrad.kernels.specialize import write_kernel
 
 WARP = 32
-REGISTERS = 96  # of a thread that hold rows and sums
-ROWS_OF_SUMS = 8  # that a group sums down the columns at least
+REGISTERS = 96  # registers of a thread for rows and sums
+ROWS_OF_SUMS = 8  # smallest number of rows whose columns one group adds
 
 
 class Rows(Family):
@@ -66,7 +66,7 @@ class Rows(Family):
             return self.lower(request, outs, operands)
         seen = Spec(Layout.contiguous(shape, outs[0].layout.offset), dtype)
         form, block, numbers, _ = plan_rows(fn, seen, operands, len(shape) - 1, value)
-        if not form.loads:  # sums of so many columns find no registers
+        if not form.loads:  # there are not enough registers for the sums of so many columns
             return self.lower(request, outs, operands)
         blocks = min(BLOCKS, max(1, -(-number // (block[1] * ROWS_OF_SUMS))))
         kernel = self.kernel(
@@ -173,7 +173,7 @@ def plan_rows(
     """The form of a kernel, its block, its numbers, and how many rows there are."""
     n, specs = out.shape[dim], (out, *operands)
     dims, strides, offsets = walk([without(x.layout, out.shape, dim) for x in specs])
-    steps = [x.layout.strides[dim] if n > 1 else 1 for x in specs]  # from one element there is no step
+    steps = [x.layout.strides[dim] if n > 1 else 1 for x in specs]  # a dim of one element has no step
     number = prod(dims)
     bits = int(np.array(value, out.dtype.compute).view(f"i{out.dtype.compute.itemsize}"))
     numbers = rows.rows_fields(len(dims)).pack(

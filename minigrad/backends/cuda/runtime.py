@@ -23,7 +23,7 @@ from minigrad.errors import StorageError
 from minigrad.kernels.store import file_of
 
 Size = tuple[int, int, int]
-THREADS = 256  # of a block, where nothing else is said
+THREADS = 256  # threads per block by default
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class Runtime(ABC):
     # ---- memory
 
     def allocate(self, size: int, dtype: np.dtype[Any]) -> DeviceBuffer:
-        """Uninitialised memory for so many elements; it is free again when nobody refers to it.
+        """Uninitialised memory for so many elements; it is freed when the last reference to it ends.
 
         Raises StorageError if there is none, after the cache was given back.
         """
@@ -191,7 +191,7 @@ class Runtime(ABC):
 
     @abstractmethod
     def timed(self, stream: RuntimeStream, timing: bool) -> RuntimeEvent:
-        """The place where the work of a stream ends now; with `timing`, it subtracts."""
+        """The position where the work of a stream ends now; with `timing`, it subtracts."""
 
     def is_done(self, stream: RuntimeStream) -> bool:
         """Whether the work of a stream so far has ended."""

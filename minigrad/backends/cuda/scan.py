@@ -35,10 +35,10 @@ from minigrad.kernels.specialize import load_text, neutral_text, store_text, wri
 
 WIDEST = 16  # bytes of one load
 WARP = 32
-EACH = 4  # elements of a lane, where they do not come by one load
-SIDE_BY_SIDE = 512  # rows across memory from which each is a thread's
-FEW = 128  # with fewer rows than this long ones are cut
-BLOCK = 4096  # elements a block of a row has at least
+EACH = 4  # elements per lane if they are not read by one load
+SIDE_BY_SIDE = 512  # smallest number of neighbouring rows for one thread per row
+FEW = 128  # with fewer rows, long rows are cut into blocks
+BLOCK = 4096  # smallest number of elements per block of a row
 
 
 class Scan(Family):

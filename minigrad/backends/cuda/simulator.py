@@ -77,11 +77,11 @@ class Simulator(Runtime):
         self.regions: weakref.WeakValueDictionary[int, Region] = weakref.WeakValueDictionary()
         self.lent: weakref.WeakSet[Region] = weakref.WeakSet()
         self.launches = 1
-        self.lock = threading.RLock()  # kernels of two threads would see each other's places
+        self.lock = threading.RLock()  # kernels of two threads would overwrite each other's positions
         self.limit = self.properties.memory
         self.allocated = self.reserved = self.peak = self.peak_reserved = 0
-        self.kept: dict[int, int] = {}  # how many pieces of a size wait for reuse
-        self.dropped: deque[int] = deque()  # the sizes of pieces that are not counted as such yet
+        self.kept: dict[int, int] = {}  # for each size, the number of pieces that are cached for reuse
+        self.dropped: deque[int] = deque()  # the sizes of freed pieces that are not counted yet
         self.pins = Pins()
         self.legacy = SimulatedStream(LEGACY)
         self.foreign: dict[int, SimulatedStream] = {}
@@ -115,7 +115,7 @@ class Simulator(Runtime):
             self.allocated += used
             self.peak, self.peak_reserved = max(self.peak, self.allocated), max(self.peak_reserved, self.reserved)
         region = Region(nbytes, "memory")
-        # Not settled at once: what is dropped by a thread of a kernel is dropped while that kernel holds the lock.
+        # Counted later: a piece that a thread of a kernel drops is dropped while the kernel holds the lock.
         weakref.finalize(region, self.dropped.append, used).atexit = False
         self.regions[region.address] = region
         return region, region.address
@@ -133,7 +133,7 @@ class Simulator(Runtime):
             self.kept[used] = self.kept.get(used, 0) + 1
 
     def adopt(self, owner: Any, address: int, size: int, dtype: np.dtype[Any]) -> DeviceBuffer:
-        region = self.regions.get(address)  # ours, which comes back
+        region = self.regions.get(address)  # memory of this simulator that is freed
         if region is None or region.bytes.size < size * dtype.itemsize:
             region = Region(size * dtype.itemsize, "memory of another library", address)
             self.lent.add(region)
@@ -214,7 +214,7 @@ class Simulator(Runtime):
         args = [*(Cells(self.region_at(address), dtype, words) for address, dtype in pairs), numbers]
         function = kernel.function(words)
         positions = itertools.product(range(grid.z), range(grid.y), range(grid.x))
-        with np.errstate(all="ignore"):  # infinities, nan and wrapping are results
+        with np.errstate(all="ignore"):  # infinities, nan and wrapped integers are valid results
             for number, (z, y, x) in self.order.of(list(enumerate(positions))):
                 block = Block(words, number, Point(x, y, z), size, self.order)
                 (block.run if kernel.waits else block.run_through)(function, args)

@@ -31,9 +31,9 @@ from minigrad.kernels.orders import keep_macro, key_of
 from minigrad.kernels.pasting import Expand, expression_macro
 from minigrad.kernels.specialize import write_kernel
 
-EACH = 8  # elements of a thread
+EACH = 8  # elements per thread
 LANES = 256  # threads of a tile, at most
-FEWER = 4  # tiles are sorted again where that leaves a quarter of their elements, or less
+FEWER = 4  # tiles are sorted again if this leaves at most a quarter of their elements
 
 COMMON = (sorting.together, sorting.stow, sorting.leave)  # functions of both loops
 
@@ -102,7 +102,7 @@ class Sorting(Family, Ordering):
                 numbers = sorting.runs_fields(how[-1]).pack(*ends, tiles=stage.runs, **common)
                 high = min(THREADS // lanes, power_above(rows))
                 grid, block = (self.blocks(rows * stage.runs, high), 1, 1), (lanes, high, 1)
-            # A launch does not touch an array that it does not need, so any memory may replace it.
+            # A launch does not access an array that it does not need, so any memory may replace it.
             steps.then(self.bind(kernel, grid, block, numbers), a, before, values or out, after)
             before = after
 

@@ -15,7 +15,7 @@ LEGACY = 1  # the number of the legacy default stream, for CUDA and for other li
 
 
 class RuntimeEvent(Protocol):
-    """A place in a stream.  One that times subtracts to milliseconds."""
+    """A position in a stream.  One that times subtracts to milliseconds."""
 
     @property
     def is_done(self) -> bool:
@@ -35,7 +35,7 @@ class RuntimeStream(Protocol):
         """Its number, by `int`."""
 
     def record(self, event: Any = None, options: Any = None) -> Any:
-        """The place that the work so far ends at."""
+        """The position that the work so far ends at."""
 
     def wait(self, other: Any) -> None:
         """Do what comes after an event, or after the work of a stream so far."""

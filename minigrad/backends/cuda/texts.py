@@ -22,7 +22,7 @@ def wire(compute: np.dtype[Any]) -> tuple[dict[str, Expand], dict[str, str]]:
 
 
 def group_words(along: bool) -> dict[str, str]:
-    """A thread's place among the lanes of its group, and the group's in the block; along: lanes are neighbours."""
+    """A thread's position among the lanes of its group, and the group's in the block; along: lanes are neighbours."""
     lane, group = "xy" if along else "yx"
     return {
         "LANE": f"cuda.threadIdx.{lane}", "LANES": f"cuda.blockDim.{lane}", "GROUP": f"cuda.threadIdx.{group}",

@@ -24,7 +24,7 @@ class Way:
     """How the operands of a product are read.
 
     along: whether threads go along the inner dim.  copied: whether by asynchronous copies.  windows: whether the right
-    operand is an image.  long: whether its places need 64 bits.
+    operand is an image.  long: whether its positions need 64 bits.
     """
 
     tile: Tile
@@ -111,7 +111,7 @@ def sides(way: Way, dtypes: tuple[DType, ...], compute: np.dtype[Any]) -> tuple[
         along, group = way.along[k], 8 if way.copied[k] else 1
         near = (shape.depth if along else size) // group
         first, other = f"t % {near}" + (f" * {group}" if group > 1 else ""), f"t // {near}"
-        turn = shape.threads // near  # how far apart what a thread brings is along the other dim
+        turn = shape.threads // near  # distance along the other dim of the elements that one thread loads
         copies = size * shape.depth // (group * shape.threads)
         names |= {f"{outer}_{k}": other if along else first, f"K_{k}": first if along else other}
         names |= {f"{outer}S_{k}": str(turn if along else 0), f"DEEP_{k}": str(0 if along else turn)}
@@ -141,7 +141,7 @@ def fragment_text(way: Way, k: int) -> str:
     along = way.along[k]
     pitch = way.tile.depth if along else (way.tile.high, way.tile.broad)[k]
     low, upper, eight = "(lane & 15)", "(lane >> 4) * 8", "(lane >> 3 & 1) * 8"
-    # Of the left operand the second matrix is below the first, of the right it lies deeper.
+    # In the left operand the second matrix is below the first; in the right operand it is further along the inner dim.
     below = (low, upper) if along == (k == 0) else (f"(lane & 7) + {upper}", eight)
     side, deep = below if along else below[::-1]
     if along:
@@ -176,7 +176,7 @@ def mma_part(
     """Write the product of a warp: 16 x 8 results at once, four for each lane."""
     shape = way.tile
     across = shape.threads // 32 // shape.down
-    parts = [shape.tall // 2, shape.long // 4]  # of 16 rows, and of 16 columns
+    parts = [shape.tall // 2, shape.long // 4]  # number of parts of 16 rows, and of 16 columns
     constants |= {"PARTS_0": str(parts[0]), "PARTS_1": str(parts[1]), "HELD_0": str(4 * parts[0])}
     constants |= {"HELD_1": str(4 * parts[1]), "KEPT": "np.uint16", "HELD": "np.uint32", "EACH": "16"}
     constants["ROW_T"] = f"t // 32 % {shape.down} * {shape.high // shape.down}"

@@ -15,7 +15,7 @@ import numpy as np
 
 from minigrad.errors import KernelError
 
-POISON = 0xAB  # the bytes of memory that nobody has written: -1.2e-12 as a float32
+POISON = 0xAB  # byte that fills unwritten memory: -1.2e-12 as a float32
 
 
 class Access(NamedTuple):
@@ -73,7 +73,7 @@ class Region:
         self.address = int(self.bytes.ctypes.data)
         self.stamps = np.full(nbytes, int(address != 0), np.int64)  # the launch that wrote each byte, 1 for the host
         self.traces: dict[int, Trace] = {}
-        self.launch = 0  # whose traces these are
+        self.launch = 0  # the launch to which these traces belong
         self.name = name
 
     def fill(self, values: np.ndarray[Any, Any], launch: int) -> None:
@@ -200,7 +200,7 @@ class Cells:
         return Notice(f"{self.words.kernel}: {self.region.name} {what} ({self.words.access})", kind=kind)
 
 
-NOWHERE = Region(0, "a local array")  # its elements are Python's
+NOWHERE = Region(0, "a local array")  # its elements are Python objects
 
 
 class Own(Cells):

@@ -22,7 +22,7 @@ from minigrad.errors import KernelError
 from minigrad.kernels import half
 from minigrad.kernels.cuda.target import LIBDEVICE
 
-SHARED_LIMIT = 48 << 10  # bytes that a block may have without asking for more
+SHARED_LIMIT = 48 << 10  # bytes of shared memory that a block may use by default
 ALL_LANES = 0xFFFFFFFF
 
 
@@ -80,7 +80,7 @@ class Cuda:
         there = sorted(word for word in (*vars(self), *vars(type(self))) if not word.startswith("_"))
         raise KernelError(f"the simulator has no cuda.{name}; it has {', '.join(there)}")
 
-    # ---- places in the grid: a number along one dim, a tuple of them along two or three
+    # ---- positions in the grid: a number along one dim, a tuple of them along two or three
 
     def grid(self, dims: int) -> Any:
         return self._along(dims, lambda block, size, at, count: block * size + at)

@@ -27,4 +27,4 @@ from minigrad.backends.reference.tuples import Tuples
 class ReferenceBackend(
     Loops, Conv, Factors, Reductions, Indexing, Filling, Masks, Pool, Products, Rotations, Rows, Scan, Sorting, Tuples
 ):
-    """Everything that `Backend` asks for, one element at a time."""
+    """The functions that `Backend` requires, one element at a time."""

@@ -89,7 +89,7 @@ class Indexing(HostMemory):
     def index_bounds(self, out: Spec, index: Spec) -> Loop:
         def look(buffer: Buffer, result: Buffer) -> None:
             chosen = [int(i) for i in read(buffer, index, INT64)]
-            # Of nothing, an empty range that is inside every dim.
+            # Without elements, return an empty range, which is inside every dim.
             result[positions(out.layout)] = (min(chosen), max(chosen)) if chosen else (0, -1)
 
         return look

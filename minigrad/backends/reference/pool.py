@@ -22,7 +22,7 @@ from minigrad.core.shape import window_counts
 def windows(
     outputs: Ints, image: Ints, window: Ints, stride: Ints, padding: Ints, dilation: Ints
 ) -> Iterator[list[int]]:
-    """For each output in row-major order, the row-major places in the image that its window covers."""
+    """For each output in row-major order, the row-major positions in the image that its window covers."""
     dims = range(len(window))
     for n, c, *position in product(*map(range, outputs)):
         along = []
@@ -48,7 +48,8 @@ class Pool(HostMemory):
 
     @serves(requests.MaxPool)
     def largest(self, out: Spec, *others: Spec, part: str, **numbers: Ints) -> Loop:
-        *before, x = others  # positions of the maxima (a result), or the values to pick or to put back
+        # `others` ends with the positions of the maxima (a result), or the values to read or to write.
+        *before, x = others
         outputs = before[0] if part == "back" else out
         area, compute = int(np.prod(x.shape[2:])), out.dtype.compute
         number = compute_type(compute)

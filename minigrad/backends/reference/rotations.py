@@ -12,8 +12,9 @@ from minigrad.backends.reference.factors import matrices_of
 from minigrad.core import requests
 from minigrad.core.op import Spec
 
-SWEEPS = 60  # far more than any matrix needs; nan never ends
-CLOSE = 1e-16  # of the geometric mean of two diagonal elements, or of two squared lengths: below, rows are left alone
+SWEEPS = 60  # far more than any matrix needs; with nan the loop would never end
+# Relative to the geometric mean of two diagonal elements, or of two squared lengths; below this, rows are not rotated.
+CLOSE = 1e-16
 Rows = list[list[float]]
 
 

@@ -125,7 +125,7 @@ class Rows(HostMemory):
                 row = elements[r * n : (r + 1) * n]
                 totals = () if label == ignore else find(row)
                 for j, element in enumerate(row):
-                    if label == ignore:  # also where nothing counts, and the share is inf
+                    if label == ignore:  # also if no element counts, and the factor is inf
                         results.append(number(0))
                     else:
                         results.append(number((result(*element, *totals) - number(j == label)) * (head * share)))

@@ -19,7 +19,7 @@ from minigrad.core.dtype import as_dtype, cast_array
 from minigrad.core.op import ScalarFn
 from minigrad.kernels.rendering import as_python
 
-# Exact in every dtype, or questions: the operand's own type is right.
+# Functions that are exact in every dtype, or return a boolean: they need no wider dtype.
 DIRECT = {name: getattr(np, name) for name in ("isnan", "isinf", "isfinite", "fabs", "copysign", "fmod", "nextafter")}
 ROUNDED: dict[str, Callable[..., Any]] = {
     "exp": np.exp, "exp2": np.exp2, "expm1": np.expm1, "log": np.log, "log2": np.log2, "log10": np.log10,
@@ -60,8 +60,8 @@ def normal_cdf(x: float) -> float:
     h = -x / math.sqrt(2.0)
     if not -40.0 < x < -1.0:
         return 0.5 * math.erfc(h)
-    # Rounding h costs h**2 units in the tail: the first term of the series puts it right.
-    from fractions import Fraction  # which imports decimals, for one function
+    # Rounding h changes the tail by h**2 units; the first term of the series corrects this.
+    from fractions import Fraction  # imported here, because it imports `decimal`, and only one function needs it
 
     lost = float(Fraction(x) ** 2 / 2 - Fraction(h) ** 2) / (2.0 * h)
     return 0.5 * (math.erfc(h) - lost * math.exp(-h * h) * 2.0 / math.sqrt(math.pi))
@@ -95,7 +95,7 @@ def integer_power(a: Any, b: Any) -> int:
     """a to the b, exactly; below b = 0 it is 1/a**-b without its fraction, and 0 for a = 0."""
     base, exponent = int(a), int(b)
     if exponent >= 0:
-        # The low 64 bits are all that any compute dtype keeps; the whole power could fill the memory.
+        # Every compute dtype stores at most the low 64 bits; the exact power could fill the memory.
         low = pow(base, exponent, 1 << 64)
         return low - (1 << 64) if low >> 63 else low
     if abs(base) == 1:
@@ -134,7 +134,7 @@ def names(compute: np.dtype[Any]) -> dict[str, Any]:
     functions: dict[str, Any] = {**DIRECT, **{name: rounded(function) for name, function in ROUNDED.items()}}
     functions |= {"gamma": rounded(gamma), "lgamma": rounded(lgamma), "normal_cdf": rounded(normal_cdf)}
     functions |= {"logistic": rounded(logistic)}
-    # Integers are whole already, and float64 would not hold all of them.
+    # Integers need no rounding, and float64 cannot represent all of them.
     functions |= WHOLE if compute.kind == "f" else dict.fromkeys(WHOLE, lambda x: x)
     constants = {"pi": math.pi, "e": math.e, "inf": math.inf, "nan": math.nan}
     space = SimpleNamespace(**functions, **constants, float64=np.float64)

@@ -53,7 +53,7 @@ def grade_at_set(answer: Callable[..., Any]) -> None:
 
 
 def dropout(x: Any, keep: float, key: int) -> Any:
-    """A generator of its own draws."""
+    """A separate generator draws."""
     drawn = mg.rand(*x.shape, generator=mg.Generator(key), dtype=x.dtype)
     return x * (drawn < keep).to(x.dtype) / keep
 

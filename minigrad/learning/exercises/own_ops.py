@@ -1,4 +1,4 @@
-"""Exercises of notebook 11: ops of one's own."""
+"""Exercises of notebook 11: custom ops."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         """Return the log probability of each target and minus their mean; of one example without a batch dim, too."""
         self._check(input_, target_)
         input, target = (input_, target_) if target_.ndim else (input_.unsqueeze(0), target_.unsqueeze(0))
-        index = target  # in the head: that of a class of the short list, or of a cluster
+        index = target  # index in the head: of a class of the short list, or of a cluster
         parts = []
         for k, (begin, end) in enumerate(pairwise(self.cutoffs)):
             inside = (target >= begin) & (target < end)

@@ -192,7 +192,7 @@ class MultiheadAttention(Module):
         return parts
 
     def mask(self, pairs: Any, padding: Any, q: Any, k: Any) -> Any:
-        """Return what is added to the scores (N, num_heads, L, S) or broadcasts to them; None for nothing."""
+        """Return the mask to add to the scores (N, num_heads, L, S), or None; its shape broadcasts."""
         batch, length, count = q.shape[0], q.shape[1], k.shape[1]
         added = count - (self.bias_k is not None) - self.add_zero_attn
         masks = []

@@ -95,7 +95,7 @@ class _BatchNorm(_NormBase):
         if tracking:
             with no_grad():
                 self.num_batches_tracked.add_(1)
-            if momentum is None:  # the mean over all batches
+            if momentum is None:  # None means the mean of all batches
                 momentum = 1.0 / float(self.num_batches_tracked)
         mean, var = self.running_mean, self.running_var
         from_batch = self.training or (mean is None and var is None)

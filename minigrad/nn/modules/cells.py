@@ -18,7 +18,7 @@ from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
 __all__ = ["GRUCell", "LSTMCell", "RNNCell", "RNNCellBase"]
 
-State = tuple[Any, ...]  # h, and c of an LSTM
+State = tuple[Any, ...]  # h, and for an LSTM also c
 Weights = dict[str, Any]
 
 

@@ -108,7 +108,7 @@ class Crossing:
     def __init__(self, hooks: Hooks, module: Any) -> None:
         self.hooks, self.module = hooks, module
         self.grad_output: tuple[Tensor | None, ...] = ()
-        self.inputs: list[Any] = []  # of each tensor argument its shape, dtype and device
+        self.inputs: list[Any] = []  # shape, dtype and device of each tensor argument
         self.watched: list[int] = []
 
     def entered(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -156,7 +156,7 @@ class Crossing:
         for k, g in zip(positions, gradients, strict=True):
             full[k] = g
         for k, (shape, dtype, device) in enumerate(self.inputs if positions else ()):
-            if full[k] is None:  # as in PyTorch: zeros where no gradient is required, or none came
+            if full[k] is None:  # as in PyTorch, zeros if no gradient is required or none arrived
                 full[k] = zeros(*shape, dtype=dtype, device=device)
         grad_input: tuple[Tensor | None, ...] = tuple(full)
         for hook in tuple(self.hooks.backward.values()):
@@ -185,7 +185,7 @@ class Passing(Function):
     def forward(ctx: Any, see: Hook, *tensors: Tensor) -> Any:
         """Return copies of the tensors."""
         ctx.see = see
-        ctx.set_materialize_grads(False)  # a result that nothing used has None
+        ctx.set_materialize_grads(False)  # the gradient of an unused result is None
         return tuple([x.clone() for x in tensors])
 
     @staticmethod

@@ -19,7 +19,7 @@ from minigrad.runtime.tensor import Tensor, describe
 PARAMETERS, BUFFERS, CHILDREN = "_parameter_names", "_buffer_names", "_child_names"
 PLAIN = "_plain_containers"
 KINDS = {PARAMETERS: "parameter", BUFFERS: "buffer", CHILDREN: "module"}
-# The hooks that see each registration of a member, by its kind: `global_hooks.py` fills them.
+# The hooks that run at each registration of a member, by its kind; `global_hooks.py` adds them.
 registrations: dict[str, dict[int, Callable[..., Any]]] = {kind: {} for kind in KINDS}
 
 
@@ -90,7 +90,7 @@ class Members:
         if name == "training":
             changes.count += self.training != value
         elif isinstance(value, (list, tuple, dict)) and not self._warn_of_hidden(name, value):
-            d.setdefault(PLAIN, {})[name] = True  # modules may be put into it later
+            d.setdefault(PLAIN, {})[name] = True  # the list may receive modules later
         changes.count += d.get(name) is not value
         object.__setattr__(self, name, value)
 
@@ -171,7 +171,7 @@ class Members:
             self.__dict__[kind] = dict(self.__dict__[kind])
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """Return a copy with memory of its own; its parameters have no gradients, as those of PyTorch."""
+        """Return a copy with separate memory; its parameters have no gradients, as those of PyTorch."""
         reduced: Any = self.__reduce_ex__(4)
         make, arguments, state = reduced[:3]
         twin: Self = make(*arguments)

@@ -207,7 +207,8 @@ class ParameterDict(Module):
         """Add the values of a mapping, or of pairs of key and value; those of a plain dict in the order of its keys."""
         pairs = parameters.items() if hasattr(parameters, "items") else parameters
         if isinstance(parameters, Mapping) and not isinstance(parameters, OrderedDict):
-            pairs = sorted(pairs)  # as in PyTorch: the order of parameters is that of an optimizer's state
+            # Sorted as in PyTorch, because the state of an optimizer depends on the order of parameters.
+            pairs = sorted(pairs)
         for key, value in pairs:
             self[key] = value
 

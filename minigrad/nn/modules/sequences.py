@@ -16,7 +16,7 @@ from minigrad.ops.nn.sequences import lstm_sequence
 from minigrad.ops.shape.joining import cat, stack
 from minigrad.runtime.tensor import Tensor
 
-LONGEST = 128  # times that one launch has; it is written out, so it takes a while to prepare for long sequences
+LONGEST = 128  # largest number of times in one launch; its function is generated, which takes long for long sequences
 
 
 def over_time(step: Any, weights: Weights, x: Any, state: State, backwards: bool) -> tuple[Tensor, State]:

@@ -18,7 +18,7 @@ from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor, describe
 
 EXTRA = "_extra_state"
-SHOWN = 8  # keys of one kind in an error
+SHOWN = 8  # largest number of keys of one kind in an error message
 
 
 class State(OrderedDict[str, Any]):
@@ -37,7 +37,7 @@ class Loading(State):
 
 
 class IncompatibleKeys(NamedTuple):
-    """The result of `load_state_dict`: keys without a value, and values without a place in the module."""
+    """The result of `load_state_dict`: keys without a value, and values without a position in the module."""
 
     missing_keys: list[str]
     unexpected_keys: list[str]

@@ -63,7 +63,7 @@ class Layer(Module):
         As for `TransformerEncoderLayer`.
     """
 
-    count = 2  # parts, each with a norm and a dropout
+    count = 2  # number of parts, each with a norm and a dropout
     self_attn: Any
     dropout1: Any
     dropout2: Any
@@ -99,7 +99,7 @@ class Layer(Module):
             is_causal=is_causal and mask is not None,
         )[0]  # fmt: skip
 
-    # The blocks have the names that they have in PyTorch, since subclasses call and override them.
+    # The blocks have PyTorch's names, because subclasses call and override them.
 
     def _sa_block(self, x: Any, attn_mask: Any, key_padding_mask: Any, is_causal: bool = False) -> Any:
         """Return the attention of x to itself, with dropout."""

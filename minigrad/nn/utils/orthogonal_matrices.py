@@ -86,10 +86,10 @@ class _Orthogonal(Module):
             if self.registered:
                 raise ArgumentError("orthogonal: a weight can be assigned only with use_trivialization=True")
             self.registered = True
-            return weight.clone()  # the original at first is the weight that the module has
+            return weight.clone()  # the first original is the weight of the module
         self._keep_base(weight)
         original = zeros(weight.shape, dtype=weight.dtype, device=weight.device)
-        original.diagonal().fill_(-1.0)  # its skew-symmetric part is 0
+        original.diagonal().fill_(-1.0)  # with -1 on the diagonal, the skew-symmetric part is 0
         return original
 
 

@@ -48,7 +48,7 @@ def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
     name : str, default "weight"
         Name of the weight.
     dim : int, optional
-        Dim along which each slice has a length of its own; None for one length.
+        Dim along which each slice has a separate length; None for one length.
 
     Returns
     -------
@@ -130,7 +130,7 @@ class _SpectralNorm(Module):
         matrix = self._matrix(weight)
         if self.training:
             self._iterate(matrix.detach(), self.n_power_iterations)
-        # The next call moves the vectors in place, and backward needs those of this one.
+        # The next call changes the vectors in place, but the backward pass needs the vectors of this call.
         u, v = self.__dict__["_u"].clone(), self.__dict__["_v"].clone()
         result: Tensor = weight / u.dot(matrix @ v)
         return result

@@ -1,7 +1,7 @@
 """Parametrizations: a parameter is computed from others at each use.
 
 `register_parametrization(module, "weight", f)` moves the parameter to `module.parametrizations.weight.original` and
-makes `module.weight` the result of `f`.  The module gets a class of its own with a property for the name.
+makes `module.weight` the result of `f`.  The module gets a new class with a property for the name.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class ParametrizationList(ModuleList):
         self.names = list(parts)
         trained = isinstance(original, Parameter)
         for name, value in parts.items():
-            if trained and self.is_tensor:  # the same object, which an optimizer may train already
+            if trained and self.is_tensor:  # the same object, because an optimizer may already train it
                 adopt(original, value.detach())
                 self.register_parameter(name, original)
             elif trained:
@@ -93,7 +93,7 @@ def inverted(modules: list[Any], value: Any) -> Any:
     with no_grad():
         for module in reversed(modules):
             if hasattr(module, "right_inverse"):
-                with suppress(NotImplementedError):  # as without one: the identity
+                with suppress(NotImplementedError):  # a parametrization without `right_inverse` uses the identity
                     value = module.right_inverse(value)
     return value
 
@@ -109,7 +109,7 @@ class Parametrized:
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in type(self).names:
-            object.__setattr__(self, name, value)  # the property
+            object.__setattr__(self, name, value)  # sets the value through the property of the class
         else:
             super().__setattr__(name, value)
 
@@ -288,7 +288,7 @@ def remove_parametrizations(module: Any, tensor_name: str, leave_parametrized: b
     trained = listed.names[0] in listed.__dict__[PARAMETERS]
     if trained and listed.is_tensor and first.shape == value.shape:
         with no_grad():
-            first.copy_(value)  # an optimizer that trains the original keeps the same object
+            first.copy_(value)  # the values are copied, so an optimizer still trains the same object
         value = first
     elif trained and listed.is_tensor:
         adopt(first, value.detach())

@@ -40,7 +40,7 @@ class PackedSequence(PackedFields):
     data : Tensor
         Elements of all sequences, ordered by time.
     batch_sizes : Tensor
-        int64, on the CPU: how many sequences have an element at each time.
+        Number of sequences that have an element at each time; int64, on the CPU.
     sorted_indices, unsorted_indices : Tensor, optional
         The order of the sequences by length, and its inverse; None if they were sorted.
     """
@@ -67,7 +67,18 @@ class PackedSequence(PackedFields):
 
 
 def invert_permutation(permutation: Tensor | None) -> Tensor | None:
-    """Return the inverse of a permutation; None for None."""
+    """Return the inverse of a permutation.
+
+    Parameters
+    ----------
+    permutation : Tensor or None
+        Indices from 0 to n - 1, each once.
+
+    Returns
+    -------
+    Tensor or None
+        New int64 tensor on the same device; None for None.
+    """
     if permutation is None:
         return None
     return index(np.argsort(np.asarray(permutation.tolist(), np.int64)), permutation)
@@ -152,6 +163,11 @@ def unpad_sequence(padded_sequences: Any, lengths: Any, batch_first: bool = Fals
         Length of each sequence.
     batch_first : bool, default False
         Order of the first dims.
+
+    Returns
+    -------
+    list of Tensor
+        Views of `padded_sequences`, one per sequence, of shape (length, ...).
     """
     x = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
     return [x[k, :length] for k, length in enumerate(as_lengths(lengths))]
@@ -258,12 +274,43 @@ def pad_packed_sequence(
 
 
 def pack_sequence(sequences: Iterable[Tensor], enforce_sorted: bool = True) -> PackedSequence:
-    """Return sequences (length, ...) of different lengths as a packed one; see `pack_padded_sequence`."""
+    """Return sequences of different lengths as a packed sequence.
+
+    Parameters
+    ----------
+    sequences : iterable of Tensor
+        Sequences (length, ...).
+    enforce_sorted : bool, default True
+        Whether the sequences must be sorted by length, the longest first. Otherwise they are sorted here.
+
+    Returns
+    -------
+    PackedSequence
+        The sequences; gradients flow to the tensors.
+
+    Raises
+    ------
+    ShapeError
+        If the sequences differ in more than their lengths.
+    ArgumentError
+        If the sequences are not sorted.
+    """
     each = list(sequences)
     return pack_padded_sequence(pad_sequence(each), [len(x) for x in each], enforce_sorted=enforce_sorted)
 
 
 def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
-    """Return the sequences of a packed one as a list."""
+    """Return the sequences of a packed sequence as a list.
+
+    Parameters
+    ----------
+    packed_sequences : PackedSequence
+        The sequences.
+
+    Returns
+    -------
+    list of Tensor
+        One tensor (length, ...) per sequence, in the order that they had before they were packed.
+    """
     padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
     return unpad_sequence(padded, lengths, batch_first=True)

@@ -1,8 +1,7 @@
-"""x[...] = value, and whatever else writes a value into a tensor that is there.
+"""x[...] = value, and the other functions that write a value into an existing tensor.
 
-A basic index is a view, which is written; at what index tensors name and masks choose `index_copy` puts the values, in
-place; where a mask is given one element for all that it chooses, `where` does.  A write into a tracked tensor, or of
-one, is recorded.
+For a basic index, the view is written.  For index tensors and masks, `index_copy` writes the values in place; for a mask
+and a single element, `where` does.  A write into a tracked tensor, or of a tracked value, is recorded.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ from minigrad.runtime.writing import check_writable
 
 CAST = cast.op  # type: ignore[attr-defined]
 CLONE: Op = clone.op  # type: ignore[attr-defined]
-COMMON = 1000.0  # numbers below it every float dtype holds, and they come again and again
+COMMON = 1000.0  # every float dtype can represent integers below this, and they occur often
 COPY_IN: Op = index_copy.op  # type: ignore[attr-defined]
 
 
@@ -75,14 +74,14 @@ def put_at(y: Tensor, gathers: Gathers, value: Any, x: Tensor) -> None:
     if shape == y.shape or numel(shape) == 0 or y.layout.reshape(shape) is not None:
         part = y if shape == y.shape else as_view(y, shape=shape)
         write(COPY_IN, (part, positions, source), {"dim": dim}, part)
-    else:  # the strides do not show these dims as one
+    else:  # the strides do not permit these dims to be merged
         whole = index_copy(reshape(y, shape), dim, positions, source)
         write(CLONE, (reshape(whole, y.shape),), {}, y)
 
 
 def located(y: Tensor, gathers: Gathers, value: Any, x: Tensor) -> tuple[Tensor, int, tuple[int, ...], Tensor, Tensor]:
     """(y, dim, shape, places, source): y with the indexed dims side by side, its shape with them as the dim `dim`, the
-    places there, and value as slices for them."""
+    positions there, and value as slices for them."""
     y, dim, count, positions = chosen_by(y, gathers)
     lead, rest, n = y.shape[:dim], y.shape[dim + count :], positions.numel()
     expect_fit(y, "index", x, value, (*lead, *positions.shape, *rest))
@@ -106,7 +105,7 @@ def fill_where(y: Tensor, dim: int, mask: Tensor, value: Any, x: Tensor) -> None
     """Write value, of one element, into y's memory where a mask holds."""
     check_writable("index", x, tensors_of("index", value))
     check_writable("index", y)
-    # One element fits however many are chosen, so they are not counted, which would read the mask.
+    # One element fits any number of positions, so the mask need not be read to count them.
     expect_fit(y, "index", x, value, (*y.shape[:dim], mask.numel(), *y.shape[dim + mask.ndim :]))
     fill_masked(y, dim, mask, as_source(value, x))
 

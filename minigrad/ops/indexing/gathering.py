@@ -51,7 +51,8 @@ def watched(op: Callable[..., Any], backend: Backend, made: Any, x: Spec, index:
     names, size = op.op.operands, x.shape[dim]  # type: ignore[attr-defined]
     launch = as_launch(made, len(names) + 1, op.op.name)  # type: ignore[attr-defined]
     if index.layout.numel and 0 in (*x.shape[:dim], *x.shape[dim + 1 :]):
-        steps = Steps(backend, (), (x, index) + (x,) * (len(names) - 1))  # nothing is moved, so no kernel looks
+        # No element is moved, so no kernel checks the indices.
+        steps = Steps(backend, (), (x, index) + (x,) * (len(names) - 1))
         check_within(steps, steps.operands[1], size)
         launch = steps.launch
     return launch.within(IndexLimits(backend, op.op.label, 1, index, x, dim))  # type: ignore[attr-defined]
@@ -104,7 +105,7 @@ def _add_shape(op: Op, x: Spec, index: Spec, src: Spec, *, dim: int) -> tuple[in
 
 
 def zeros_of(shape: tuple[int, ...], like: Tensor) -> Tensor:
-    """Zeros to add to, in the dtype of a tensor and without memory of their own."""
+    """Return zeros to add to, with the dtype of a tensor; all elements share the memory of one."""
     return expand(number(0.0, like.dtype, like.device), shape=shape)
 
 
@@ -252,7 +253,7 @@ def index_copy(backend, out, input: Tensor, dim: Dim, index: Tensor, source: Ten
     """
     steps = Steps(backend, (out,), (input, index, source))
     (result,), (whole, positions, slices) = steps.outs, steps.operands
-    # The result may be the input itself, so nothing is written where a position does not exist.
+    # The result may be the input itself, so an index that does not exist writes nothing.
     check_within(steps, positions, input.shape[dim])
     steps.ask(Copy(), result, whole, unless_same=(whole, result) if input.layout == out.layout else None)
     steps.ask(SelectPut(dim), result, positions, slices)

@@ -76,7 +76,7 @@ def histogramdd(
 def counted(
     name: str, points: Tensor, bins: list[Any], limits: Any, weight: Tensor | None, density: bool
 ) -> tuple[Tensor, tuple[Tensor, ...]]:
-    """Return what lies in the bins of points (n, D), and the edges of each dim."""
+    """Return the counts of points (n, D) in bins, or the sums of their weights, and the edges of each dim."""
     n, dims = points.shape
     points = points.detach()
     if not points.dtype.is_float or any(isinstance(x, Tensor) and x.dtype is not points.dtype for x in (*bins, weight)):

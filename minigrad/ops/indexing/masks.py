@@ -31,7 +31,7 @@ from minigrad.runtime.dispatch import number
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 from minigrad.runtime.tracers import Tracer
 
-PART = 8192  # elements that are counted at once
+PART = 8192  # elements per count
 
 
 def _parts(mask: Tensor) -> int:
@@ -60,7 +60,7 @@ def tallied(mask: Tensor) -> tuple[Tensor, int]:
         )
     parts = _parts(mask)
     starts = tally(mask, parts=parts)
-    # A tally is dense and begins its buffer: one element is read without a look at its layout.
+    # A tally is dense and begins at the start of its buffer, so one element is read without its layout.
     return starts, int(backend_of(starts.device).to_host(starts.storage)[parts])
 
 
@@ -128,7 +128,7 @@ def nonzero(input: Tensor, *, as_tuple: Flag = False) -> Any:
     for d in range(input.ndim - 1):
         steps = numel(input.shape[d + 1 :])
         columns.append(floor_divide(rest, steps))
-        rest = rest - columns[-1] * steps  # one division per dim: a remainder is another one
+        rest = rest - columns[-1] * steps  # one division per dim, because computing the remainder would be another one
     columns += [rest] * bool(input.ndim)
     if as_tuple:
         return tuple(columns) if input.ndim else (positions,)
@@ -202,6 +202,6 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
             op="masked_scatter",
         )
     wide = expand(input, shape=shape)
-    if wanted == 0:  # none of source is used, and its gradient is 0
+    if wanted == 0:  # no element of source is used, so its gradient is 0
         return where(whole, cast(sum(source.reshape(-1).narrow(0, 0, 0)), dtype=input.dtype), wide)
     return where(whole, index_select(source.reshape(-1), 0, _ranks(whole)).reshape(shape), wide)

@@ -37,7 +37,7 @@ def scatter(input: Tensor, dim: Dim, index: Tensor, src: Tensor | float, *, redu
     reduce: "add" or "multiply" combines src with the element.
     Gradient: g where nothing was put, and to each value that was not overwritten.
     """
-    if not index.numel():  # it names nothing, in any shape
+    if not index.numel():  # an index without elements selects nothing, whatever its shape is
         return clone(input)
     x, positions = (y if y.ndim else reshape(y, (1,)) for y in (input, index))
     values = src if isinstance(src, Tensor) else expand(number(src, x.dtype, x.device), shape=positions.shape)

@@ -25,7 +25,7 @@ Gathers = list[tuple[int, Tensor]]
 
 def side_by_side(y: Tensor, gathers: Gathers) -> tuple[Tensor, int, int, Tensor]:
     """(y, dim, count, places): y with the indexed dims next to each other, `count` of them from `dim` on, and the
-    places in these dims as one.
+    positions in these dims as one.
 
     gathers: an index tensor or mask for each dim of y that is indexed, in order.
     Raises IndexOutOfRange for a position that its dim does not have, ShapeError for index tensors that do not

@@ -86,7 +86,7 @@ def expect_scatter(x: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str)
             f"scatter_reduce: the index into {describe(x)} must have an integer dtype, got {describe(index)}",
             op="scatter_reduce",
         )
-    if not index.numel() and index.ndim != x.ndim:  # it names nothing, in any shape
+    if not index.numel() and index.ndim != x.ndim:  # an index without elements selects nothing, whatever its shape is
         nothing = (0, *(1,) * (max(x.ndim, 1) - 1))
         index, src = reshape(index, nothing), reshape(narrow(reshape(src, (src.numel(),)), 0, 0, 0), nothing)
     shown = f"got input {describe(x)}, index {describe(index)} and src {describe(src)}"
@@ -109,7 +109,7 @@ def reduced(x: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, includ
     nothing = {"prod": 1, "amax": x.dtype.lowest, "amin": x.dtype.highest}.get(reduce, 0)
     try:
         count = counted(x.shape, dim, index) if reduce == "mean" or not include_self else None
-    except IndexOutOfRange as error:  # it names the counts, which are not the caller's
+    except IndexOutOfRange as error:  # the message names the counts, which the caller did not pass
         raise out_of_range("scatter_reduce", error.index, Spec(x.layout, x.dtype), dim) from None
     kept = x if count is None or include_self else where(count > 0, number(nothing, x.dtype, x.device), x)
     if reduce in ("sum", "mean"):

@@ -88,7 +88,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: Size = 0) 
     if n and amin(input).item() < 0:
         raise ArgumentError(f"bincount: {describe(input)} has a negative number", op="bincount")
     size = max(int(amax(input).item()) + 1 if n else 0, minlength)
-    if weights is None or not n:  # nothing is counted in int64, also with weights
+    if weights is None or not n:  # without elements the counts are int64, also with weights
         shares = ones_like(input, dtype=int64)
     else:  # PyTorch converts weights other than float32 to float64
         shares = weights if weights.dtype.name == "float32" else cast(weights, dtype="float64")

@@ -94,7 +94,7 @@ def from_ties(row: Tensor, value: Tensor) -> Tensor:
     if not row.dtype.is_float:
         return value
     ties = (row == value).logical_or((row != row).logical_and(value != value))
-    # The other elements must not tie, so they are the other infinity where the value is one.
+    # The other elements must not be equal to the value, so next to an infinity they are the opposite infinity.
     low, high = amin(where(ties, row, math.inf)), amax(where(ties, row, -math.inf))
     return where(value == -math.inf, low, high)
 
@@ -125,7 +125,7 @@ def median(input: Tensor, dim: OneDim = None, keepdim: Flag = False) -> Any:
     row = input if input.ndim else input.reshape(1)
     indices = argsort(row, dim)
     index = indices.narrow(dim, (n - 1) // 2, 1)
-    if input.dtype.is_float:  # nan is last
+    if input.dtype.is_float:  # nan is the largest value
         last = indices.narrow(dim, n - 1, 1)
         values = gather(row.detach(), dim, last)
         index = (values != values).where_cond(last, index)

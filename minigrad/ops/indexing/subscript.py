@@ -31,7 +31,7 @@ from minigrad.runtime.tensor import PLAIN, Tensor, describe
 from minigrad.runtime.tracers import Tracer, transform_of
 
 FULL_LIMIT = 1024
-_full: dict[Any, Entries] = {}  # indices of values of transforms in full, by number of dims and as they were written
+_full: dict[Any, Entries] = {}  # complete indices for values of transforms, by number of dims and index
 INDEX: Op = basic_index.op  # type: ignore[attr-defined]
 
 
@@ -57,12 +57,13 @@ def get_item(x: Tensor, index: Any) -> Tensor:
                 if len(_full) >= FULL_LIMIT:
                     _full.clear()
                 full = _full[x.ndim, written] = in_full(x, list(written))
-            transform = transform_of(INDEX, (x,))  # the door, without a look at a parameter that is canonical
+            # The dispatch of the op, without checks, because the parameter is canonical.
+            transform = transform_of(INDEX, (x,))
             assert transform is not None
             seen: Tensor = transform.call(INDEX, (x,), {"index": full})
             return seen
     y, gathers = read_index(x, index)
-    if not gathers:  # a view also of the whole, as without an observer
+    if not gathers:  # also `x[...]` is a view, as it is without an observer
         return basic_index(x, index=Entries((WHOLE,) * x.ndim)) if y is x else y
     dim, positions = gathers[0]
     if len(gathers) > 1:
@@ -128,7 +129,7 @@ def entries_of(x: Tensor, index: Any) -> tuple[Entries, list[tuple[int, Tensor]]
     """Return the basic indices in full, and each index tensor with its dim in their view."""
     items = [as_index(x, item) for item in (index if isinstance(index, tuple) else (index,))]
     basic: list[Any] = []
-    gathers, dim, at = [], 0, 0  # at: in x
+    gathers, dim, at = [], 0, 0  # at: the current dim of x
     for item in in_full(x, items):
         if is_mask(item):
             expect_mask(x, item, x.shape[at : at + item.ndim])
@@ -197,7 +198,7 @@ def as_index(x: Tensor, item: Any) -> Any:
             return item if item.ndim else Truth(bool(item.item()))
         if not item.dtype.is_int:
             raise not_an_index(x, describe(item))
-        # One position for each sample of a batch is not an int, but it can be gathered.
+        # An index that differs for each sample of a batch is not an int, but it can be gathered.
         return int(item.item()) if item.ndim == 0 and not isinstance(item, Tracer) else item
     return as_position(item)
 

@@ -31,8 +31,8 @@ from minigrad.runtime.operands import are_plain
 from minigrad.runtime.recording import is_grad_enabled
 from minigrad.runtime.tensor import Tensor, describe
 
-ORDERS = (1, 2)  # of distances between pairs that one kernel makes
-MANY = 25  # rows above which PyTorch, too, takes products for distances
+ORDERS = (1, 2)  # orders of the distances of pairs that have a kernel
+MANY = 25  # number of rows above which PyTorch also computes distances by products
 MODES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
 
 
@@ -155,7 +155,7 @@ def distance_of(a, b, product):
     Gradient: 0 where the vectors are equal up to rounding.
     """
     square = a + b - 2 * product
-    # 2**-50 of the squares is four times the relative rounding of their sum in float64.
+    # 2**-50 times the squares is four times the rounding error of their sum in float64.
     return 0 if square <= 8.881784197001252e-16 * (a + b) else math.sqrt(square)
 
 

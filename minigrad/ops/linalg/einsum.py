@@ -156,13 +156,13 @@ def without(x: Tensor, labels: Labels, dropped: Labels) -> tuple[Tensor, Labels]
 
 
 def summed(x: Tensor, labels: Labels, wanted: set[Label]) -> tuple[Tensor, Labels]:
-    """Return an operand summed over the labels that nobody wants."""
+    """Return an operand summed over the labels that neither other operands nor the result need."""
     dims = tuple([d for d, label in enumerate(labels) if label not in wanted])
     return (sum(x, dims), [label for label in labels if label in wanted]) if dims else (x, labels)
 
 
 def pair(a: Tensor, left: Labels, b: Tensor, right: Labels, wanted: set[Label]) -> tuple[Tensor, Labels]:
-    """Return the product of two operands, summed over the labels that nobody wants behind it."""
+    """Return the product of two operands, summed over the labels that no later operand or result needs."""
     a, left = summed(a, left, {*right, *wanted})
     b, right = summed(b, right, {*left, *wanted})
     both = [label for label in left if label in right and label in wanted]

@@ -133,10 +133,10 @@ def first_minor(a: Any) -> int:
 def cholesky(A: Tensor, *, upper: Flag = False) -> Tensor:
     """Return the triangle L with L @ L.mT = A for symmetric positive definite matrices (..., n, n); upper: L.mT.
 
-    Only the triangle that is asked for is read.  Gradient: symmetric, by two triangular solves (Murray 2016).
+    Only the requested triangle is read.  Gradient: symmetric, by two triangular solves (Murray 2016).
     Raises ArgumentError, with the index in the batch and the order of the minor, for another matrix.
     """
-    square = A.shape[-1:] == A.shape[-2:-1]  # of others the error shows the shape that was given
+    square = A.shape[-1:] == A.shape[-2:-1]  # for other shapes, the error message should show the shape that was passed
     return factor(A, checked=True).factor if upper or not square else factor(A.mT, checked=True).factor.mT
 
 

@@ -99,7 +99,8 @@ def renorm(input: Tensor, p: Scalar, dim: Dim, maxnorm: Scalar) -> Tensor:
     if p <= 0 or maxnorm < 0 or input.ndim < 2:
         raise ArgumentError(f"renorm: p > 0, maxnorm >= 0 and 2 dims are needed, got {p}, {maxnorm}, {describe(input)}")
     size = norms.norm(input, p, tuple([d for d in range(input.ndim) if d != dim]), True)
-    return input * where(size > maxnorm, maxnorm / (size + 1e-7), 1.0)  # PyTorch adds this, so that none is above
+    # PyTorch adds 1e-7, so that no norm is larger than maxnorm.
+    return input * where(size > maxnorm, maxnorm / (size + 1e-7), 1.0)
 
 
 @public(namespace=LINALG)
@@ -133,7 +134,7 @@ def matrix_power(A: Tensor, n: Int) -> Tensor:
         return matrix_power(inv(A), -n)
     if n == 0:
         one = expand(eye(A.shape[-1], dtype=A.dtype, device=A.device), shape=A.shape)
-        return where(one != one, A, one)  # no element of A, whose gradient is 0
+        return where(one != one, A, one)  # the result does not depend on A, so its gradient is 0
     if n == 1:
         return clone(A)
     half = A if n < 4 else matrix_power(A, n // 2)

@@ -96,7 +96,8 @@ def eigh(A: Tensor, UPLO: Choice = "L") -> Any:
     """
     if not isinstance(UPLO, str) or UPLO.upper() not in ("L", "U"):
         raise ArgumentError(f"eigh: UPLO must be 'L' or 'U', got {UPLO!r}", op="eigh")
-    lower = UPLO.upper() == "L" and A.shape[-1:] == A.shape[-2:-1]  # of others the error shows the given shape
+    # For other shapes, the error message should show the shape that was passed.
+    lower = UPLO.upper() == "L" and A.shape[-1:] == A.shape[-2:-1]
     return EIGH_RESULT._make(eigen(A.mT if lower else A))
 
 

@@ -111,7 +111,7 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: Flag = True, adjoin
     if not left:
         return lu_solve(LU, pivots, B.mT, adjoint=not adjoint).mT
     order = arange(LU.shape[-1], device=LU.device).expand(pivots.shape)
-    for j in range(LU.shape[-1]):  # the exchanges one after the other
+    for j in range(LU.shape[-1]):  # the row exchanges are applied in order
         p = pivots.narrow(-1, j, 1).to(order.dtype) - 1
         position = arange(LU.shape[-1], device=LU.device)
         moved = where(position == p, order.narrow(-1, j, 1), order)

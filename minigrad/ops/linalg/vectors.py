@@ -22,7 +22,7 @@ from minigrad.ops.shape.views import expand, permute, reshape
 from minigrad.runtime.into import copy_result
 from minigrad.runtime.tensor import Tensor, describe
 
-SHORT, MANY = 64, 8  # elements of a row that takes longer to begin than to walk; rows of an operand
+SHORT, MANY = 64, 8  # largest row for which starting takes longer than reading, in elements; number of such rows
 
 
 @composed()
@@ -99,13 +99,14 @@ def crossed(backend, out, a: Tensor, b: Tensor, *, dim):
 
 @composed()
 def kron(input: Tensor, other: Tensor) -> Tensor:
-    """Return the Kronecker product: each element of input times all of other, as a block in its place."""
+    """Return the Kronecker product: each element of input times all of other, as a block at its position."""
     n = max(input.ndim, other.ndim)
     first, second = ((1,) * (n - x.ndim) + x.shape for x in (input, other))
     a = reshape(input, tuple([m for size in first for m in (size, 1)]))
     b = reshape(other, tuple([m for size in second for m in (1, size)]))
     if n and second[-1] < SHORT and min(input.numel(), other.numel()) >= MANY * max(first[-1], second[-1]):
-        # Many short rows: first those of each operand at the length of the result's, which is a small part of all.
+        # Many short rows: first the operands are copied with the row length of the result, which is a small part of the
+        # work.
         a, b = (clone(expand(x, shape=(*x.shape[:-2], first[-1], second[-1]))) for x in (a, b))
         a, b = (reshape(x, (*x.shape[:-2], first[-1] * second[-1])) for x in (a, b))
     return reshape(a * b, tuple([p * q for p, q in zip(first, second)]))
@@ -128,7 +129,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Front = 2, out: Tensor | None = None) 
             f"tensordot: dims {left} of {describe(a)} and {right} of {describe(b)} must have equal lengths",
             op="tensordot",
         )
-    # A dim of size 1 stretches: its one element times a sum.
+    # A dim of size 1 broadcasts: the result is its one element times a sum.
     a, b = _summed(a, [i for i, j in pairs if b.shape[j] == 1]), _summed(b, [j for i, j in pairs if a.shape[i] == 1])
     kept, rest = ([d for d in range(x.ndim) if d not in ds] for x, ds in ((a, left), (b, right)))
     n, shape = prod(a.shape[d] for d in left), (*[a.shape[d] for d in kept], *[b.shape[d] for d in rest])

@@ -18,7 +18,7 @@ from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
 SQRT_2_OVER_PI = math.sqrt(2.0 / math.pi)
 SELU_SCALE, SELU_ALPHA = 1.0507009873554804934193349852946, 1.6732632423543772848170429916717
-FLAT = 1e4  # for squares of this size and above, tanh is 1 or -1 in float64 too, and exp of minus this is 0
+FLAT = 1e4  # for larger squares, tanh is 1 or -1 also in float64, and exp(-FLAT) is 0
 
 
 @scalar
@@ -243,7 +243,7 @@ def gelu_tanh(x):
 
 def gelu_tanh_derivative(x):
     """Return the derivative of gelu_tanh."""
-    square = (x * x).minimum(FLAT)  # beyond, t is 1 or -1, and 0 times an infinite square would be nan
+    square = (x * x).minimum(FLAT)  # beyond FLAT, t is 1 or -1, and 0 times an infinite square would be nan
     t = (SQRT_2_OVER_PI * x * (square * 0.044715 + 1.0)).tanh()
     inner = SQRT_2_OVER_PI * (square * (3 * 0.044715) + 1.0)
     return (t + 1.0) * 0.5 + x * (1.0 - t * t) * inner * 0.5

@@ -32,8 +32,8 @@ from minigrad.runtime.operands import are_plain
 from minigrad.runtime.recording import is_grad_enabled
 from minigrad.runtime.tensor import Tensor
 
-SCORES = 1 << 18  # of a block: what stays in a second cache
-CAUSAL = 128  # queries of a causal block; the keys behind its last one are left out
+SCORES = 1 << 18  # scores of a block: they fit a second-level cache
+CAUSAL = 128  # queries per causal block; the keys after its last query are left out
 
 
 @scalar
@@ -71,7 +71,8 @@ def _dropped(x, number, p):
     return x / (1 - p) if number >= p else 0
 
 
-# The softmax of scores plus a mask; a row of -inf gives zeros, and nan stays, which no peak shows.
+# The softmax of scores plus a mask.  A row of -inf has the result 0; nan remains, although the maximum does not show
+# it.
 MASKED = RowFn(
     "masked_softmax", ("input", "mask"),
     (Total("peak", "max", _masked), Total("scale", "sum", _exp_below, _inverse)), _weight, _weight_again,

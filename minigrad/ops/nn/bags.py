@@ -74,7 +74,7 @@ def embedding_bag(
 def first_largest(rows: Tensor, bag: Tensor, counts: Tensor, count: int) -> Tensor:
     """Return the largest elements of the rows of each bag; they are read where the first of equal ones is."""
     n, d = rows.shape
-    if not n:  # an op, so that there is a gradient
+    if not n:  # computed by an op, so that the result has a gradient
         return index_add(zeros_of((count, d), rows), 0, bag, rows)
     seen = where(counts.unsqueeze(1), rows.detach(), float("-inf"))
     best = index_reduce(zeros_of((count, d), rows), 0, bag, seen, "amax", include_self=False)

@@ -97,7 +97,7 @@ def forward(logs: Tensor, steps: Any, lengths: Any, labels: Any, blank: int) -> 
         alpha = where(constant(t < steps[:, None]), following, alpha)
     last = np.arange(states.shape[1]) - 2 * lengths[:, None]
     total = logsumexp(where(constant((last == 0) | (last == -1)), alpha, NEVER), 1)
-    # Without steps there is the empty sequence and no other.
+    # Without steps, only the empty sequence is possible.
     return where(constant(steps > 0), total, constant(np.where(lengths > 0, NEVER, 0.0)).to(total.dtype))
 
 

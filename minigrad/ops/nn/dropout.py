@@ -21,7 +21,8 @@ from minigrad.ops.reduction.extremes import argmax
 from minigrad.runtime.into import copy_result
 from minigrad.runtime.tensor import Tensor, describe
 
-# Minus what selu is far below 0: scale * alpha.  Source: Klambauer et al., arXiv 1706.02515.
+# The limit of selu for large negative inputs, with the sign reversed: scale * alpha.  Source: Klambauer et al., arXiv
+# 1706.02515.
 SATURATION = 1.7580993408473766
 
 
@@ -110,7 +111,8 @@ def gumbel_softmax(logits: Tensor, tau: Scalar = 1, hard: Flag = False, eps: Sca
     """
     if not logits.dtype.is_float:
         raise DTypeError(f"gumbel_softmax: {describe(logits)} needs a floating dtype", op="gumbel_softmax")
-    uniform = clamp(rand(logits.shape, dtype=float32, device=logits.device), 2.0**-25)  # an end would be infinite
+    # At the ends 0 and 1 the logarithm would be infinite.
+    uniform = clamp(rand(logits.shape, dtype=float32, device=logits.device), 2.0**-25)
     noise = -(-uniform.log()).log()
     y = softmax((logits + cast(noise, dtype=logits.dtype)) / tau, dim)
     if not hard:

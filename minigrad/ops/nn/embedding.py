@@ -43,7 +43,8 @@ def _shape(op: Op, x: Spec, index: Spec, share: Spec) -> tuple[int, ...]:
         None,
         None,
     ),
-    # Linear in x, but what a row learns is its share of g, and forward mode agrees with backward.
+    # Linear in x, but not declared so: each row receives its share of g, and forward mode must agree with the backward
+    # pass.
     jvp=lambda dx, index, share: index_select(dx, 0, index) * unsqueeze(share, dim=1),
     batch=lambda x, index, share, *, batch, flags: _batch(x, index, share, batch, flags),
     name="embedding",
@@ -99,7 +100,7 @@ def embedding(
             y = scaled_embedding(weight, rows, _shares(weight, rows))
         else:
             y = index_select(weight, 0, rows)
-    except IndexOutOfRange as error:  # its message describes the op that read the table first
+    except IndexOutOfRange as error:  # the message should describe this op and not the one that read the table
         raise out_of_range("embedding", error.index, Spec(weight.layout, weight.dtype), 0) from None
     if padding is not None and derives(y):
         y = _without_gradient(y, rows, weight.shape[0], padding)
@@ -123,7 +124,8 @@ def one_hot(tensor: Tensor, num_classes: Int = -1) -> Tensor:
         num_classes = high + 1 if num_classes == -1 else num_classes
         if low < 0 or high >= num_classes:
             raise IndexOutOfRange(f"one_hot: classes from {low} to {high}, and there are {num_classes} from 0 on")
-    classes = tensor.long() if tensor.dtype is uint64 else tensor  # which does not meet the signed integers of arange
+    # Uint64 cannot be compared with the signed integers of arange.
+    classes = tensor.long() if tensor.dtype is uint64 else tensor
     return cast(eq(unsqueeze(classes, -1), arange(num_classes, device=tensor.device)), dtype=int64)
 
 
@@ -140,14 +142,15 @@ def _padding(weight: Tensor, padding_idx: int) -> int:
 
 def _without_gradient(y: Tensor, rows: Tensor, n: int, padding: int) -> Tensor:
     """y, cut off from the table of n rows where the padding row was read."""
-    positions = cast(rows, dtype=int64)  # a narrow dtype may not hold the row's number
+    positions = cast(rows, dtype=int64)  # a narrow dtype may not be able to represent the row index
     padded = (positions == padding) | (positions == padding - n)
     return where(unsqueeze(padded, dim=1), y.detach(), y)
 
 
 def _shares(weight: Tensor, rows: Tensor) -> Tensor:
     """For each number, one over how often its row is named."""
-    dtype = float32 if weight.dtype.itemsize == 2 else weight.dtype  # a half cannot count far
+    # Float16 and bfloat16 cannot represent large counts.
+    dtype = float32 if weight.dtype.itemsize == 2 else weight.dtype
     once = ones(rows.shape, dtype=int64, device=rows.device)
     times = index_add(zeros(weight.shape[0], dtype=int64, device=rows.device), 0, rows, once)
     return 1.0 / cast(index_select(times, 0, rows), dtype=dtype)
@@ -171,6 +174,6 @@ def _shrink(weight: Tensor, rows: Tensor, max_norm: Any, norm_type: Any) -> None
         mask = np.zeros(n, np.bool_)
         mask[named[host_array(large)]] = True
         if mask.any():
-            # A little is added to the norm, as PyTorch does, so that the new one is not above max_norm.
+            # 1e-7 is added to the norm, as in PyTorch, so that the new norm is not larger than max_norm.
             scaled = read * unsqueeze(max_norm / (norms + 1e-7), dim=1)
             set_item(weight, tensor(mask, device=weight.device), scaled[large])

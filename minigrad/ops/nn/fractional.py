@@ -24,7 +24,8 @@ from minigrad.ops.shape.joining import cat
 from minigrad.ops.shape.views import expand, reshape, select
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
-AXES = {2: (1, 0), 3: (0, 1, 2)}  # which of the samples belongs to each dim: of images the width has the first
+# The index of the random sample for each dim; for images the first sample belongs to the width.
+AXES = {2: (1, 0), 3: (0, 1, 2)}
 
 
 @public(namespace=FUNCTIONAL)

@@ -29,7 +29,7 @@ from minigrad.runtime.dispatch import number
 from minigrad.runtime.tensor import Tensor, describe
 
 MODES, PADDINGS = ("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection")
-Taps = tuple[Tensor, Tensor]  # of one dim: positions (N, taps, outputs) and their weights
+Taps = tuple[Tensor, Tensor]  # for one dim: positions (N, taps, outputs) and their weights
 
 
 @composed(method=False, out=False)

@@ -110,7 +110,7 @@ def gru_sequence(
     """
     steps = Steps(backend, (hs, gates_out, hidden_out), (sums, weight, bias, h))
     (all_h, activated, hidden), (x, w, b, before) = steps.outs, steps.operands
-    # Dense rows, so that no time packs them again.
+    # Dense rows, so that the products need not pack them at each time.
     turned = steps.work((w.shape[1], w.shape[0]), w.dtype)
     steps.copy(turned, w.transposed)
     added = b.seen(b.layout.expand(x.shape[1:]))
@@ -149,7 +149,7 @@ def gru_sequence_backward(
             steps.each(ADD, head, part, of_h.select(0, t - 1))
         into = head if t else to_h
         steps.ask(Product(1, 1), into, sums, w, into)
-    # The first time has another h; the others are one product.
+    # The first time uses another h; all others are one product.
     steps.ask(Product(), to_weight, of_state.select(0, 0).transposed, start)
     if times > 1:
         steps.ask(Product(1, 1), to_weight, joined(of_state, 1).transposed, joined(all_h, 0), to_weight)

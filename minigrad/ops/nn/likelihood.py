@@ -19,7 +19,7 @@ from minigrad.ops.pointwise.clamping import clamp
 from minigrad.runtime.dispatch import number
 from minigrad.runtime.tensor import Tensor, describe
 
-NARROW = 1e-12  # the least that x * (1 - x) counts in its gradient
+NARROW = 1e-12  # lower bound of x * (1 - x) in the gradient
 ELEMENTS: dict[str, Any] = {"dtype": floats, "vjp": "derived", "namespace": (), "method": False}
 
 
@@ -52,7 +52,7 @@ def cross_entropy_of_one(input, target):
 @elementwise(**ELEMENTS, label="binary_cross_entropy_with_logits")
 def cross_entropy_of_logit(input, target, pos_weight=1.0):
     """Return -pos_weight*target*log(sigmoid(input)) - (1 - target)*log(sigmoid(-input)), without overflow."""
-    # All choices are by one condition, so that the derived rule takes one side of 0.
+    # All choices use one condition, so that the derived rule uses the same side of 0 everywhere.
     soft = math.log1p(math.exp(input if input < 0 else -input))
     below = input if input < 0 else 0
     above = 0 if input < 0 else input

@@ -25,7 +25,7 @@ from minigrad.ops.nn.windows import weighted
 from minigrad.ops.reduction.sums import wide
 from minigrad.runtime.tensor import Tensor, describe
 
-WEIGHTED = {"linear": 3, "bilinear": 4, "bicubic": 4, "trilinear": 5}  # modes, and the dims that they need
+WEIGHTED = {"linear": 3, "bilinear": 4, "bicubic": 4, "trilinear": 5}  # modes, and the number of dims that they require
 MODES = ("nearest", "nearest-exact", "area", *WEIGHTED)
 Sizes = tuple[int, ...]
 
@@ -113,10 +113,10 @@ def resampled(
     for d in range(x.ndim - 1, 1, -1):
         n, m, scale = x.shape[d], sizes[d - 2], 0.0 if scales is None else scales[d - 2]
         if mode == "nearest" and x.ndim == 4 and m in (n, 2 * n):
-            scale = m / n  # PyTorch leaves the factor out here for images, and not for rows and volumes
+            scale = m / n  # PyTorch ignores the factor here for images, but not for rows and volumes
         if mode not in WEIGHTED:
             y = index_select(y, d, tensor(nearest(n, m, scale, mode), device=x.device))
-        elif n != m or mode == "bicubic" or antialias:  # otherwise each pixel is read where it is
+        elif n != m or mode == "bicubic" or antialias:  # otherwise the pixels do not move
             tables = (smoothed if antialias else cubic if mode == "bicubic" else linear)(
                 n, m, scale, align, y.dtype.name, mode
             )

@@ -111,7 +111,7 @@ def lstm_sequence(
     """
     steps = Steps(backend, (hs, cs, gates_out), (sums, weight, h, c))
     (all_h, all_c, activated), (x, w, before, state) = steps.outs, steps.operands
-    # Dense rows, so that no time packs them again.
+    # Dense rows, so that the products need not pack them at each time.
     turned = steps.work((w.shape[1], w.shape[0]), w.dtype)
     steps.copy(turned, w.transposed)
     hidden = steps.work(x.shape[1:], x.dtype)
@@ -152,7 +152,7 @@ def lstm_sequence_backward(
         if t:
             steps.ask(Product(1, 1), head, to_sums.select(0, t), w, of_h.select(0, t - 1))
     steps.ask(Product(), to_h, to_sums.select(0, 0), w)
-    # The first time has another h; the others are one product.
+    # The first time uses another h; all others are one product.
     steps.ask(Product(), to_weight, to_sums.select(0, 0).transposed, start)
     if times > 1:
         steps.ask(Product(1, 1), to_weight, joined(to_sums, 1).transposed, joined(all_h, 0), to_weight)

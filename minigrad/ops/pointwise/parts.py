@@ -45,7 +45,7 @@ def frexp(input):
     shift = -100 if tiny else 100 if huge else 0
     near = safe * (1.2676506002282294e30 if tiny else 7.888609052210118e-31 if huge else 1)
     guess = math.floor(math.log2(near))
-    # The logarithm is rounded, so next to a power of two the guess is one too small or too large.
+    # The logarithm is rounded, so near a power of two the guess may be wrong by one.
     scaled = near * math.exp2(-guess)
     step = 0 if scaled < 1 else 2 if scaled >= 2 else 1
     half = scaled * (1 if scaled < 1 else 0.25 if scaled >= 2 else 0.5)

@@ -71,8 +71,8 @@ def expect_no_fraction(input: Any, exponent: Any) -> None:
 def pow(input, exponent):
     """Return input**exponent; negative bases with integer exponents work.  Integers stay integers and wrap.
 
-    In a tensor, a negative integer exponent of an integer base gives 0, except for the bases 1 and -1; as a Python int
-    it raises DTypeError.
+    For an integer base, a negative integer exponent in a tensor produces 0, except for the bases 1 and -1.  A negative
+    Python int raises DTypeError.
 
     Gradient: with a the input and b the exponent, g*b*a**(b-1) for a (0 where b is 0), and g*a**b*log(a) for b (0
     where a is 0 and b >= 0; nan where a < 0).

@@ -19,7 +19,7 @@ from minigrad.runtime.tensor import Tensor, describe
 @composed(method=False, out=False)
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: Dim = -1) -> Tensor:
     """Return the integral along `dim` by the trapezoidal rule; x: the sample points, by default dx apart."""
-    empty = y.ndim > 0 and not y.shape[dim]  # the integral is 0, whatever x is
+    empty = y.ndim > 0 and not y.shape[dim]  # without elements the integral is 0, for any x
     if x is not None or y.dtype.kind == "bool" or not y.ndim or empty:
         return sum(areas("trapezoid", y, None if empty else x, 1 if empty else dx, dim), dim)
     values, n = as_float("trapezoid", y), y.shape[dim]
@@ -52,7 +52,7 @@ def areas(name: str, y: Tensor, x: Tensor | None, dx: Any, dim: int) -> Tensor:
         x = reshape(x, (x.shape[0], *(1,) * (y.ndim - dim - 1)))
     if x.ndim < y.ndim:
         x = reshape(x, (*(1,) * (y.ndim - x.ndim), *x.shape))
-    width = diff_along(x, dim)  # as in PyTorch, the dim is counted from the front where x has more dims
+    width = diff_along(x, dim)  # as in PyTorch, the dim is counted from the front if x has more dims
     return (later + before) * width * 0.5
 
 
@@ -72,7 +72,7 @@ def diff_along(x: Tensor, dim: int) -> Tensor:
 def gradient(input: Tensor, *, spacing: Any = 1, dim: ViewDims = None, edge_order: Int = 1) -> Any:
     """Return the derivatives along each dim, one tensor each: central differences, of `edge_order` 1 or 2 at both ends.
 
-    spacing: how far neighbours are apart, a number for all or one for each dim, or a vector of places for each dim.
+    spacing: how far neighbours are apart, a number for all or one for each dim, or a vector of positions for each dim.
     """
     dims = normalize_dims(dim, input.ndim, "gradient", input)
     dims = tuple([d % input.ndim for d in dim]) if isinstance(dim, (tuple, list)) else dims

@@ -1,6 +1,6 @@
 """Norms of vectors over any set of dims, in the order that PyTorch's `norm` calls p.
 
-The orders 2, 1 and 0 are reductions of their own, the others are made of other ops; at zeros and ties they have
+The orders 2, 1 and 0 are separate reductions, the others are made of other ops; at zeros and ties they have
 PyTorch's gradients.
 """
 
@@ -25,7 +25,7 @@ from minigrad.ops.reduction.sums import amax, amin, present, restore, sum, wide
 from minigrad.runtime.into import copy_result
 from minigrad.runtime.tensor import Tensor, describe
 
-# Norms of matrices that are made of singular values; `ops/linalg` enters them.
+# Matrix norms that are computed from singular values; `ops/linalg` adds them.
 OF_MATRICES: dict[str, Callable[[Tensor, Any, bool], Tensor]] = {}
 
 

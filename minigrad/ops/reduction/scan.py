@@ -71,7 +71,7 @@ def running_line(acc, x, factor):
     return x + factor * acc
 
 
-LOWEST = -math.inf  # the logarithm of a sum of nothing
+LOWEST = -math.inf  # the logarithm of an empty sum
 SUM = declared(running_sum, "zero", order="sum")
 PRODUCT = declared(running_product, "one", order="sum")
 LOG = declared(running_log, "lowest", combine=running_log)

@@ -171,7 +171,7 @@ def _prod_rule(g: Tensor, x: Tensor, *, dims: tuple[int, ...]) -> Tensor:
     """Each element's partner is the product of the others, so zeros need care: with one zero in the reduction only that
     element has a gradient, with two or more none has."""
     if is_grad_enabled():
-        # Which element is zero is a constant here, but not to the next derivative.
+        # The positions of zeros are constant here, but the next derivative depends on them.
         return restore(g, dims, x.shape) * _product_of_others(x, dims)
     zero = x == 0
     zeros = zero.to(x.dtype).sum(dims, keepdim=True)

@@ -1,4 +1,4 @@
-"""View ops that copy: `narrow_copy` is `narrow` with memory of its own, and so on for all views."""
+"""View ops that copy: `narrow_copy` is `narrow` with separate memory, and so on for all views."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def copying(view: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
     declared: Any = view.__wrapped__  # type: ignore[attr-defined]
     definition.__name__ = f"{view.__name__}_copy"
-    definition.__doc__ = f"Return a copy of the result of `{view.__name__}`, in memory of its own."
+    definition.__doc__ = f"Return a copy of the result of `{view.__name__}`, in separate memory."
     definition.__signature__ = inspect.signature(declared)  # type: ignore[attr-defined]
     definition.__annotations__ = annotations_of(declared) | {"return": Tensor}
     return composed(method=view.__name__ in METHODS)(definition)
 
 
 COPIES = {f"{view.__name__}_copy": copying(view) for view in VIEWS}
-globals().update(COPIES)  # where pickle looks for them
+globals().update(COPIES)  # pickle finds the functions here
 
 
 # ---- those whose parameters are not the view's ----------------------------------------------------------------------
@@ -49,7 +49,7 @@ def alias_copy(input: Tensor) -> Tensor:
 
 @composed(method=False)
 def expand_copy(input: Tensor, size: StretchedShape, *, implicit: Flag = False) -> Tensor:
-    """Return a copy of the result of `expand`, in memory of its own. implicit: has no effect."""
+    """Return a copy of the result of `expand`, in separate memory. implicit: has no effect."""
     return clone(views.expand(input, as_shape((size,), "expand_copy", hole=True)))
 
 

@@ -36,7 +36,7 @@ def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
 
 @composed(out=False, method=False)
 def meshgrid(*tensors: Tensor, indexing: Choice | None = None) -> tuple[Tensor, ...]:
-    """Return views of vectors, each along a dim of its own and expanded along the others.
+    """Return views of vectors, each along a separate dim and expanded along the others.
 
     indexing: "ij", the default, has the dims in the order of the vectors; "xy" swaps the first two.
     """

@@ -26,7 +26,7 @@ from minigrad.runtime.dispatch import number
 from minigrad.runtime.tensor import Tensor, describe
 
 MODES = ("reflect", "replicate", "circular")
-Pairs = tuple[tuple[int, int], ...]  # of each dim: how many elements before and behind
+Pairs = tuple[tuple[int, int], ...]  # for each dim: the number of elements before and after
 
 
 @composed(out=False, method=False)
@@ -148,7 +148,7 @@ def around(x: Tensor, d: int, counts: tuple[int, int], mode: str) -> Any:
     before, behind = counts
     n, kept = x.shape[d], np.arange(x.shape[d])
     if mode == "circular":
-        kept = kept[max(-before, 0) : max(n + min(behind, 0), 0)]  # what is taken away goes first
+        kept = kept[max(-before, 0) : max(n + min(behind, 0), 0)]  # negative padding removes elements first
         if n + before + behind == 0 and max(before, behind) <= n > 0:
             return kept[:0]
     limit = {"reflect": n - 1, "circular": len(kept)}.get(mode, max(before, behind))

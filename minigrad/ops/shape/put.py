@@ -1,7 +1,7 @@
-"""One tensor written into a place of another, as a function: what the record of a write in place is made of.
+"""One tensor written into a part of another, as a function: the op that records a write in place.
 
-`runtime/rebasing.py` makes nodes of it; nothing is launched for those, for the write itself has happened.  Its rules
-run it as an op.
+`runtime/rebasing.py` makes nodes of it.  They launch nothing, because the write has already happened.  The rules of the
+op run it as a function.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ def _dense(x: Tensor) -> Tensor:
     ),
 )
 def put(backend, out, whole, part, *, size, stride, storage_offset):
-    """Return a copy of `whole` with the elements of `part` in the place that size, strides and offset say of it, dense.
+    """Return a dense copy of `whole`, in which `part` replaces the elements that size, strides and offset specify.
 
-    No two elements of the place are one.  Gradient: g with zeros in the place, and the place of g.
+    These elements are distinct.  Gradient: for `whole` g with zeros at these elements, for `part` these elements of g.
     """
     steps = Steps(backend, (out,), (whole, part))
     (result,), (first, second) = steps.outs, steps.operands

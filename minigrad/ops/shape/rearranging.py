@@ -42,9 +42,9 @@ def movedim(input: Tensor, source: Ints, destination: Ints) -> Tensor:
             f"movedim: the dims {source} of {describe(input)} go to {destination}; pass one position for each",
             op="movedim",
         )
-    ndim = input.ndim or 1  # which a number has here
+    ndim = input.ndim or 1  # a tensor without dims counts as having one dim here
     goes, to = ([normalize_dim(d, ndim, "movedim", input) for d in dims] for dims in (source, destination))
-    normalize_dims(to, ndim, "movedim", input)  # none twice
+    normalize_dims(to, ndim, "movedim", input)  # raises an error for a repeated dim
     order = [d for d in range(ndim) if d not in normalize_dims(goes, ndim, "movedim", input)]
     for position, d in sorted(zip(to, goes)):
         order.insert(position, d)
@@ -89,7 +89,7 @@ def broadcast_to(input: Tensor, size: int | Sequence[int]) -> Tensor:
     return expand(input, as_shape((size,), "broadcast_to", hole=True))
 
 
-# The index that adds dims to a tensor of fewer dims.
+# The index that adds dims to a tensor with too few dims.
 NEW_DIMS: dict[int, dict[int, Any]] = {
     1: {0: None},
     2: {0: (None, None), 1: (None, ...)},
@@ -179,7 +179,7 @@ def rolled(backend, out, input: Tensor, *, shifts, dims):
     """Return the tensor moved up by `shifts`, from 1 to below the length of each dim.  Gradient: g moved back."""
     steps = Steps(backend, (out,), (input,))
     sizes = [input.shape[d] for d in dims]
-    # Of each dim two parts: from, to, length.
+    # For each dim two parts: source, destination, length.
     for parts in product(*[((0, k, n - k), (n - k, 0, k)) for k, n in zip(shifts, sizes)]):
         (result,), (source,) = steps.outs, steps.operands
         for d, (start, to, length) in zip(dims, parts):

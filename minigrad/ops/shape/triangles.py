@@ -36,5 +36,5 @@ def positions(name: str, x: Tensor, diagonal: int) -> tuple[Tensor, Tensor]:
     if x.ndim < 2:
         raise ShapeError(f"{name}: expected at least 2 dims, got {describe(x)}; unsqueeze(0) makes a row", op=name)
     rows, columns = x.shape[-2:]
-    start = max(-rows, min(columns, diagonal))  # a diagonal outside of the matrix changes nothing further out
+    start = max(-rows, min(columns, diagonal))  # all diagonals outside the matrix are equivalent
     return arange(start, start + rows, device=x.device).unsqueeze(1), arange(columns, device=x.device)

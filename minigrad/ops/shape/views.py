@@ -118,7 +118,7 @@ PERMUTE: Op = permute.op  # type: ignore[attr-defined]
 
 def full_transpose(x: Tensor) -> Tensor:
     """Return a view with all dims in reverse order."""
-    # A `permute` whose plan is found without spelling its dims out.
+    # A `permute` whose plan is found without listing its dims.
     if x.__class__ not in PLAIN:
         return permute(x, dims=tuple(range(x.ndim - 1, -1, -1)))
     key = (x.layout, x.dtype, x.device, "reversed")
@@ -154,7 +154,7 @@ def unsqueeze(input: Layout, dim: ViewDim):
 
 @view(
     vjp=(lambda g, *, in_shape: reshape(g, in_shape),),
-    jvp=lambda dinput, *, y_shape: reshape(dinput, y_shape),  # the strides of a tangent are its own
+    jvp=lambda dinput, *, y_shape: reshape(dinput, y_shape),  # a tangent may have other strides, so it is reshaped
     name="view",
     namespace=(),
     method=False,
@@ -286,7 +286,7 @@ def reshape(input: Tensor, *sizes: int | Sequence[int], shape: Sequence[int] | N
         lengths = lengths[0]
     result = seen(x, lengths)
     if result is not None:
-        return x if result.layout is x.layout else result  # a `view` of that shape is a tensor of its own
+        return x if result.layout is x.layout else result  # a `view` with another layout is a separate tensor
     wanted = as_shape(lengths, "reshape", hole=True)
     try:
         layout = x.layout.reshape(wanted)
@@ -299,7 +299,8 @@ def reshape(input: Tensor, *sizes: int | Sequence[int], shape: Sequence[int] | N
     return remembered(x, lengths, wanted)
 
 
-public(method=True)(reshape)  # not as a decorator, which hides its type from the rules above
+# Called instead of used as a decorator, so that type checkers see its type in the rules above.
+public(method=True)(reshape)
 
 
 def named_shape(name: str, sizes: tuple[Any, ...], keyword: str, value: Any) -> tuple[int, ...]:
@@ -366,7 +367,8 @@ def strided_view(x: Tensor, size: Any, stride: Any, storage_offset: int | None =
     strides = stride if isinstance(stride, (list, tuple)) else (stride,)
     steps = tuple(as_int(s, "a stride", "as_strided") for s in strides)
     offset = x.offset if storage_offset is None else as_int(storage_offset, "the offset", "as_strided")
-    traced = isinstance(x, Tracer)  # what it wraps may lie in a larger storage, but that is nobody's business
+    # The wrapped value may be in a larger storage, but users of the transform cannot see this.
+    traced = isinstance(x, Tracer)
     if not traced and not x.layout.as_strided(sizes, steps, offset).fits(x.storage.numel):
         raise StorageError(
             f"as_strided: size {sizes} with strides {steps} from offset {offset} leaves the storage of {describe(x)}, "
@@ -379,7 +381,7 @@ def strided_view(x: Tensor, size: Any, stride: Any, storage_offset: int | None =
                 f"as_strided: the gradient needs a contiguous operand, {describe(x)} has strides {x.strides} "
                 f"and offset {x.offset}; clone() it first"
             )
-        # The storage may go on where x ends; a gradient there would belong to nobody.
+        # The storage may continue after the end of x; a gradient there would belong to no tensor.
         if not x.layout.as_strided(sizes, steps, offset).fits(x.numel()):
             raise GradientError(
                 f"as_strided: size {sizes} with strides {steps} from offset {offset} looks beyond {describe(x)} into "

@@ -27,14 +27,14 @@ class LRScheduler:
     optimizer : Optimizer
         The rates in its groups are overwritten, here and by each `step`.
     last_epoch : int, default -1
-        The epoch to go on from; -1 begins with the rates that the groups have.
+        The epoch to continue from; -1 begins with the rates that the groups have.
 
     Attributes
     ----------
     base_lrs : list of float
         The first rate of each group.
     last_epoch : int
-        How many steps were taken.
+        Number of steps that were taken.
 
     Raises
     ------
@@ -188,7 +188,7 @@ class WithFunctions(LRScheduler):
 
 
 def attributes_of(function: Any) -> dict[str, Any] | None:
-    """Return what of a callable can be saved: the attributes of an object, None of a plain function."""
+    """Return the part of a callable that can be saved: the attributes of an object, None for a plain function."""
     return None if isinstance(function, types.FunctionType) else dict(function.__dict__)
 
 

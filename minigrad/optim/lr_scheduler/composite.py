@@ -48,8 +48,9 @@ class SequentialLR(Composite):
     Parameters
     ----------
     optimizer : Optimizer
+        Its groups contain the rates, which each `step` overwrites.
     schedulers : list of LRScheduler
-        All of this optimizer.
+        Schedules of `optimizer`.
     milestones : list of int
         The epochs at which the second and all later ones begin.
     last_epoch : int, default -1
@@ -103,9 +104,9 @@ class ChainedScheduler(Composite):
     Parameters
     ----------
     schedulers : sequence of LRScheduler
-        All of one optimizer.
+        Schedules of the same optimizer.
     optimizer : Optimizer, optional
-        That optimizer.
+        The optimizer of the schedules; by default that of the first one.
     """
 
     def __init__(self, schedulers: Sequence[Any], optimizer: Optimizer | None = None) -> None:
@@ -118,7 +119,7 @@ class ChainedScheduler(Composite):
         self._last_lr = values_of(self.optimizer, "lr")
 
     def step(self, epoch: int | None = None) -> None:
-        """Take a step of each."""
+        """Take a step of each schedule."""
         for scheduler in self._schedulers:
             scheduler.step()
         self._last_lr = values_of(self.optimizer, "lr")

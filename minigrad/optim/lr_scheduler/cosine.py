@@ -15,10 +15,11 @@ class CosineAnnealingLR(LRScheduler):
     Parameters
     ----------
     optimizer : Optimizer
+        Its groups contain the rates, which each `step` overwrites.
     T_max : int
-        Epochs from the first rate to the least.
+        Number of epochs from the initial rate to the smallest one.
     eta_min : float, default 0.0
-        The least rate.
+        The smallest rate.
     last_epoch : int, default -1
         See `LRScheduler`.
 
@@ -55,12 +56,13 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     Parameters
     ----------
     optimizer : Optimizer
+        Its groups contain the rates, which each `step` overwrites.
     T_0 : int
-        Epochs of the first run.
+        Number of epochs of the first run.
     T_mult : int, default 1
-        How many times longer each run is than the one before.
+        Factor of the length of each run after the first.
     eta_min : float, default 0.0
-        The least rate.
+        The smallest rate.
     last_epoch : int, default -1
         See `LRScheduler`.
 

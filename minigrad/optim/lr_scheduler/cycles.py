@@ -52,21 +52,23 @@ class CyclicLR(WithMomentum):
     Parameters
     ----------
     optimizer : Optimizer
+        Its groups contain the rates, which each `step` overwrites.
     base_lr, max_lr : float or list of float
-        The least rate and the largest; a list has one for each group.
+        The smallest and the largest rate; a list has one for each group.
     step_size_up, step_size_down : int, default 2000 and the same
-        Epochs up, and down.
+        Number of epochs in which the rate rises, and in which it falls.
     mode : {"triangular", "triangular2", "exp_range"}
-        All cycles have one height; each is half as high as the one before; heights fall by gamma**epoch.
+        Height of the cycles: the same for all; half of that of the cycle before; or falling by gamma**epoch.
     gamma : float, default 1.0
         The factor of "exp_range".
     scale_fn : callable, optional
-        The height, of the number of the cycle or of the epoch, in place of `mode`.
+        Function from a cycle or an epoch to the height, which replaces `mode`.
     scale_mode : {"cycle", "iterations"}
-        Which of these `scale_fn` receives.
+        Whether `scale_fn` receives the index of the cycle or of the epoch.
     cycle_momentum : bool, default True
-        Turn the momentum the other way, between `base_momentum` and `max_momentum`.
+        Whether the momentum falls while the rate rises, between `base_momentum` and `max_momentum`.
     base_momentum, max_momentum : float or list of float, default 0.8 and 0.9
+        The smallest and the largest momentum; a list has one for each group.
     last_epoch : int, default -1
         See `LRScheduler`.
 
@@ -145,24 +147,27 @@ class OneCycleLR(WithMomentum):
     Parameters
     ----------
     optimizer : Optimizer
+        Its groups contain the rates, which each `step` overwrites.
     max_lr : float or list of float
         The largest rate; a list has one for each group.
     total_steps : int, optional
-        How many steps there are; or `epochs` times `steps_per_epoch`.
+        Number of steps; by default `epochs` times `steps_per_epoch`.
     epochs, steps_per_epoch : int, optional
+        Number of epochs, and of steps in each; required without `total_steps`.
     pct_start : float, default 0.3
-        The part of the steps that goes up.
+        Fraction of the steps in which the rate rises.
     anneal_strategy : {"cos", "linear"}
         Along a cosine or a line.
     cycle_momentum : bool, default True
-        Turn the momentum the other way, between `base_momentum` and `max_momentum`.
+        Whether the momentum falls while the rate rises, between `base_momentum` and `max_momentum`.
     base_momentum, max_momentum : float or list of float, default 0.85 and 0.95
+        The smallest and the largest momentum; a list has one for each group.
     div_factor : float, default 25.0
-        max_lr over the first rate.
+        Ratio of `max_lr` to the initial rate.
     final_div_factor : float, default 1e4
-        The first rate over the last.
+        Ratio of the initial rate to the last one.
     three_phase : bool, default False
-        Go down to the first rate as long as up, and from there to the last.
+        Whether the rate falls to the initial one in as many steps as it rose, and then to the last one.
     last_epoch : int, default -1
         See `LRScheduler`.
 

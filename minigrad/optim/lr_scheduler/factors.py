@@ -17,8 +17,9 @@ class LambdaLR(WithFunctions):
     Parameters
     ----------
     optimizer : Optimizer
+        Its groups contain the rates, which each `step` overwrites.
     lr_lambda : callable or list of callable
-        From an epoch to a factor; a list has one for each group.
+        Function from an epoch to a factor; a list has one function for each group.
     last_epoch : int, default -1
         See `LRScheduler`.
 
@@ -61,10 +62,11 @@ class StepLR(LRScheduler):
     Parameters
     ----------
     optimizer : Optimizer
+        Its groups contain the rates, which each `step` overwrites.
     step_size : int
-        Epochs from one change to the next.
+        Number of epochs from one change to the next.
     gamma : float, default 0.1
-        The factor.
+        Factor of each change.
     last_epoch : int, default -1
         See `LRScheduler`.
     """
@@ -90,10 +92,11 @@ class MultiStepLR(LRScheduler):
     Parameters
     ----------
     optimizer : Optimizer
+        Its groups contain the rates, which each `step` overwrites.
     milestones : iterable of int
-        The epochs; one that comes twice counts twice.
+        The epochs of the changes; a repeated epoch changes the rate twice.
     gamma : float, default 0.1
-        The factor.
+        Factor of each change.
     last_epoch : int, default -1
         See `LRScheduler`.
     """
@@ -122,10 +125,11 @@ class ConstantLR(LRScheduler):
     Parameters
     ----------
     optimizer : Optimizer
+        Its groups contain the rates, which each `step` overwrites.
     factor : float, default 1/3
-        Between 0 and 1.
+        Factor of the initial rate, from 0 to 1.
     total_iters : int, default 5
-        How many epochs.
+        Number of epochs.
     last_epoch : int, default -1
         See `LRScheduler`.
     """
@@ -158,10 +162,11 @@ class LinearLR(LRScheduler):
     Parameters
     ----------
     optimizer : Optimizer
+        Its groups contain the rates, which each `step` overwrites.
     start_factor, end_factor : float, default 1/3 and 1
-        The factor at the first epoch and at the last; above 0, or at least 0, and at most 1.
+        Factors at the first and at the last epoch, at most 1. The first must be above 0, the second at least 0.
     total_iters : int, default 5
-        How many epochs.
+        Number of epochs.
     last_epoch : int, default -1
         See `LRScheduler`.
     """
@@ -200,8 +205,9 @@ class ExponentialLR(LRScheduler):
     Parameters
     ----------
     optimizer : Optimizer
+        Its groups contain the rates, which each `step` overwrites.
     gamma : float
-        The factor.
+        Factor of each change.
     last_epoch : int, default -1
         See `LRScheduler`.
     """
@@ -225,10 +231,11 @@ class PolynomialLR(LRScheduler):
     Parameters
     ----------
     optimizer : Optimizer
+        Its groups contain the rates, which each `step` overwrites.
     total_iters : int, default 5
-        How many epochs.
+        Number of epochs.
     power : float, default 1.0
-        The exponent.
+        Exponent of the formula.
     last_epoch : int, default -1
         See `LRScheduler`.
     """

@@ -16,22 +16,23 @@ class ReduceLROnPlateau(LRScheduler):
     Parameters
     ----------
     optimizer : Optimizer
+        Its groups contain the rates, which each `step` overwrites.
     mode : {"min", "max"}
         Whether a lower or a higher value is better.
     factor : float, default 0.1
-        Below 1.
+        Factor of each change, below 1.
     patience : int, default 10
-        Epochs without an improvement that are accepted.
+        Number of epochs without an improvement that change nothing.
     threshold : float, default 1e-4
-        The least improvement that counts.
+        The smallest improvement that counts.
     threshold_mode : {"rel", "abs"}
-        Whether the threshold is a part of the best value, or a difference.
+        Whether the threshold is relative to the best value, or a difference.
     cooldown : int, default 0
-        Epochs after a change in which nothing is counted.
+        Number of epochs after a change in which nothing is counted.
     min_lr : float or list of float, default 0
-        The least rate; a list has one for each group.
+        The smallest rate; a list has one for each group.
     eps : float, default 1e-8
-        A change of less is not made.
+        The smallest change of a rate that is made.
     """
 
     def __init__(
@@ -64,7 +65,7 @@ class ReduceLROnPlateau(LRScheduler):
         self.best, self.cooldown_counter, self.num_bad_epochs = self.mode_worse, 0, 0
 
     def step(self, metrics: Any, epoch: int | None = None) -> None:
-        """Take note of a measured value.
+        """Store a measured value, and change the rates if it has not improved for some epochs.
 
         Parameters
         ----------

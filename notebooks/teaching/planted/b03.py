@@ -4,11 +4,11 @@ import minigrad as mg
 
 
 def my_grad(y, x):
-    """The gradient of y, a scalar, with respect to the Var x."""
+    """Return the gradient of y, a scalar, with respect to the Var x."""
     table = {y.op.id: mg.ones_like(y)}
     nodes = {y.op.id: y.op}
     while nodes:
-        node = nodes.pop(max(nodes))  # the newest: every node that uses it was visited
+        node = nodes.pop(max(nodes))  # the newest node: all nodes that use it have been visited
         for parent, gradient in node.pull([table[node.id]], None, False):
             table[parent.id] = gradient
             if isinstance(parent, mg.BackpropOp):

@@ -6,15 +6,15 @@ import minigrad as mg
 @mg.cuda.kernel
 def count(kinds, out, n):
     t = cuda.threadIdx.x  # noqa: F821
-    room = cuda.shared.array(4, np.float32)  # noqa: F821
+    sums = cuda.shared.array(4, np.float32)  # noqa: F821
     if t < 4:
-        room[t] = np.float32(0)  # noqa: F821
+        sums[t] = np.float32(0)  # noqa: F821
     cuda.syncthreads()  # noqa: F821
     if t < n:
-        room[kinds[t]] += np.float32(1)  # noqa: F821
+        sums[kinds[t]] += np.float32(1)  # noqa: F821
     cuda.syncthreads()  # noqa: F821
     if t < 4:
-        out[t] = room[t]
+        out[t] = sums[t]
 
 
 def run():

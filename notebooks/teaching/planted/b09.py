@@ -10,7 +10,7 @@ def loss_of(x):
 
 
 def evaluated(count):
-    """The mean over so many batches."""
+    """Return the mean loss over `count` batches."""
     total = mg.zeros(())
     for k in range(count):
         total = total + loss_of(mg.ones(32, 64) * k)

@@ -5,7 +5,7 @@ import minigrad as mg
 
 
 def probabilities(scores):
-    """Scores (samples, classes) to probabilities of the same shape."""
+    """Return probabilities for scores (samples, classes), with the same shape."""
     return scores.softmax(0)
 
 
