@@ -1,7 +1,7 @@
 """x[...] = value, and the other functions that write a value into an existing tensor.
 
-For a basic index, the view is written.  For index tensors and masks, `index_copy` writes the values in place; for a mask
-and a single element, `where` does.  A write into a tracked tensor, or of a tracked value, is recorded.
+For a basic index, the view is written.  For index tensors and masks, `index_copy` writes the values in place; for a
+mask and a single element, `where` does.  A write into a tracked tensor, or of a tracked value, is recorded.
 """
 
 from __future__ import annotations
