@@ -15,6 +15,7 @@ from minigrad.core.device import default_device
 from minigrad.core.dtype import default_float
 from minigrad.errors import ArgumentError, warn
 from minigrad.func.trees import flatten
+from minigrad.jitting.arena import report_of
 from minigrad.jitting.entry import Entry
 from minigrad.jitting.outside import PLAIN
 from minigrad.jitting.program import recording
@@ -27,6 +28,7 @@ from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.tracers import stack
 from minigrad.runtime.var import Var
 
+NO_PROGRAM = "no program yet: the second call with arguments of a kind is recorded"
 MANY = 8  # programs of one function, after which a warning names the argument that changes
 LIMIT = 64  # programs that are kept; past it the older half goes
 _lock = threading.RLock()  # programs are recorded and run one at a time: their tables of addresses are shared
@@ -143,13 +145,22 @@ class Jitted:
             held = self.methods[id(owner)] = owner, Jitted(self.function.__get__(owner, kind), self.fuse)
         return held[1]
 
-    def report(self) -> str:
-        """Return one line per program: its arguments, its kernels and its memory."""
-        lines = []
+    def kinds(self) -> list[tuple[str, Entry]]:
+        """Return the programs, each with the dtypes and shapes of its arguments."""
+        result = []
         for entry in [entry for entries in self.programs.values() for entry in entries]:
             shown = ", ".join([f"{x.dtype}{tuple(x.shape)}" for x in entry.recording.arguments])
-            lines.append(f"({shown}): {entry.report()}")
-        return "\n".join(lines) or "no program yet: the second call with arguments of a kind is recorded"
+            result.append((f"({shown})", entry))
+        return result
+
+    def report(self) -> str:
+        """Return one line per program: its arguments, its kernels and its memory."""
+        return "\n".join([f"{kind}: {entry.report()}" for kind, entry in self.kinds()]) or NO_PROGRAM
+
+    def memory(self) -> str:
+        """Return where each temporary lies in the memory that a call takes: its offset and its size in bytes, a bar of
+        the launches that use it, and the line of the function that made it."""
+        return report_of([(kind, entry.tape) for kind, entry in self.kinds()]) or NO_PROGRAM
 
     def __repr__(self) -> str:
         count = sum(map(len, self.programs.values()))
