@@ -409,7 +409,7 @@ except mg.ArgumentError as error:
 #
 # | in PyTorch | here |
 # |---|---|
-# | `torch.compile` | `mg.jit` repeats recorded kernels without fusing them ([how to](../docs/howto/jit.md)) |
+# | `torch.compile` | `mg.jit` repeats recorded kernels, and fuses elementwise ones ([how to](../docs/howto/jit.md)) |
 # | complex numbers, sparse tensors, quantized tensors | no |
 # | `torch.load` of a pickle | no: save with `safetensors`, and read with `mg.load` |
 # | `torch.distributed` with NCCL or Gloo | processes on MPI: `mg.dist` ([how to](../docs/howto/processes.md)) |

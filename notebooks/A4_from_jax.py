@@ -173,8 +173,8 @@ print("another key, other numbers:", keyed(x, 7) != keyed(x, 8))
 # by default. `randomness="different"` draws new numbers for each sample, and `"same"` uses the same numbers for all. In
 # JAX, you make this decision by splitting the key or not.
 #
-# **jit without fusion.** Each op is one compiled kernel, and so are many derivative rules. `mg.jit` records the kernels
-# of a function and repeats them; it does not fuse them. In JAX, a jaxpr shows the recorded program:
+# **jit.** Each op is one compiled kernel, and so are many derivative rules. `mg.jit` records the kernels of a function,
+# joins elementwise ones into loops, and repeats them. In JAX, a jaxpr shows the recorded program:
 #
 # ```
 # { lambda ; a:f64[3]. let
