@@ -46,13 +46,10 @@ class Entry:
     picked: list[int]
     whole: bool
 
-    def __init__(
-        self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], fuse: bool, symbolic: bool
-    ) -> None:
-        self.recording = made = Recording(function, args, kwargs, symbolic)
-        self.symbolic = symbolic
-        self.floats = [x for x in flatten((args, kwargs))[0] if type(x) is float] if symbolic else []
-        self.kept = args, kwargs  # objects among them are identified by their id
+    def __init__(self, recording: Recording, fuse: bool) -> None:
+        self.recording = made = recording
+        self.symbolic, args, kwargs = made.symbolic, made.args, made.kwargs
+        self.floats = [x for x in flatten((args, kwargs))[0] if type(x) is float] if made.symbolic else []
         self.program, self.outside = made.program, made.outside
         self.bound: dict[str, Any] = {"new": Tensor.__new__, "Tensor": Tensor, "ids": ids}
         self.names: dict[int, str] = {}  # of the storage of each slot that the call provides
@@ -288,7 +285,8 @@ class Entry:
             like = f" or a{k}.layout.shape == a{k}_shape and a{k}.layout.strides == a{k}_strides" if own else ""
             tests.append(f"(a{k}.layout is a{k}_layout{like})")
             tests.append(f"a{k}.dtype is a{k}_dtype and a{k}.device is a{k}_device")
-            tests.append("True" if x.is_variable else f"not a{k}.requires_grad")
+            tracked = x.requires_grad and not x.is_variable
+            tests.append("True" if x.is_variable else f"a{k}.requires_grad is {tracked}")
             tests += [f"a{k}.storage {'is' if args[j].storage is x.storage else 'is not'} a{j}.storage"
                       for j in tensors if j < k]  # fmt: skip
         head = f"def matches({', '.join([f'a{k}' for k in range(len(args))])}):"

@@ -16,9 +16,11 @@ from minigrad.core.dtype import default_float
 from minigrad.errors import ArgumentError, warn
 from minigrad.func.trees import flatten
 from minigrad.jitting.arena import report_of
+from minigrad.jitting.differentiable import DifferentiableEntry
 from minigrad.jitting.entry import Entry
 from minigrad.jitting.outside import PLAIN
 from minigrad.jitting.program import recording
+from minigrad.jitting.recorder import Recording
 from minigrad.runtime import casting
 from minigrad.runtime.many import epoch
 from minigrad.runtime.observers import observed
@@ -84,7 +86,7 @@ class Jitted:
         leaves, tree = flatten((args, kwargs))
         tensors = [x for x in leaves if isinstance(x, Tensor)]
         for x in tensors:
-            if x.__class__ not in CONCRETE or (x.requires_grad and not x.is_variable):
+            if x.__class__ not in CONCRETE:
                 return self.function(*args, **kwargs)
         with _lock:
             modes = bool(mode.enabled), default_float(), default_device(), epoch[0]
@@ -104,7 +106,7 @@ class Jitted:
                 entry = next((e for e in reversed(entries) if e.outside.unchanged() and e.fits(*picked)), None)
                 if entry is None:
                     try:
-                        entry = Entry(self.function, args, kwargs, self.fuse, bool(floats))
+                        entry = entry_of(Recording(self.function, args, kwargs, bool(floats)), self.fuse)
                     except Exception:
                         if not floats:
                             raise
@@ -167,6 +169,13 @@ class Jitted:
         return f"<jit {getattr(self, '__name__', 'function')}: {count} program{'s' * (count != 1)}>"
 
 
+def entry_of(recording: Recording, fuse: bool) -> Entry:
+    """Return the entry of a recording."""
+    if recording.split is None:
+        return Entry(recording, fuse)
+    return DifferentiableEntry(recording, fuse, lambda: _lock)
+
+
 def plainly_called() -> bool:
     """Return whether nothing observes or changes calls: no debug or anomaly mode, no stepper, no autocast."""
     each = observed
@@ -193,7 +202,7 @@ def key_of(leaves: list[Any], tree: str, modes: tuple[Any, ...], symbolic: bool)
             grad = None if held is None else held.layout
             parts.append((
                 layout.shape, None if layout.is_contiguous else layout.strides, x.dtype, x.device, x.__class__,
-                None if sole else (first, layout.offset), grad,
+                None if sole else (first, layout.offset), grad, x.requires_grad,
             ))  # fmt: skip
         elif symbolic and type(x) is float:
             parts.append(float)
@@ -213,8 +222,8 @@ def jit(function: Callable[..., Any] | None = None, *, fuse: bool = True) -> Any
     """Record a function once, and run it from then on as a list of launches, without Python between them.
 
     The first call with arguments of a kind runs eagerly, the second is recorded, later ones run the program.  Arguments
-    are of one kind if shapes, strides, dtypes and devices of tensors and the values of all others are equal.  Each
-    result has the bits of eager mode.
+    are of one kind if shapes, strides, dtypes and devices of tensors and the values of all others except floats are
+    equal.  Each result has the bits of eager mode.
 
     Parameters
     ----------
@@ -236,7 +245,7 @@ def jit(function: Callable[..., Any] | None = None, *, fuse: bool = True) -> Any
         If `function` cannot be called, or an argument is a NumPy array.
     RecordingError
         At the second call, if a program could not repeat what the function does: it reads the value of a tensor,
-        changes a number or a list, uses a tensor that cannot be found, or returns one with a graph.
+        changes a number or a list, uses a tensor that cannot be found, or returns a view of one that has a graph.
 
     Notes
     -----
@@ -246,7 +255,8 @@ def jit(function: Callable[..., Any] | None = None, *, fuse: bool = True) -> Any
     NumPy arrays or a clock, are read then.  In a transform, in another jitted function, in
     autocast or debug mode, the function itself runs.
 
-    Gradient: compute it in the function.  A call with an argument that has a graph runs eagerly.
+    Gradient: in the function, or from outside; then each call records one node.  Second derivatives run the function
+    once more, and raise GradientError if it draws random numbers or writes into tensors.
 
     Examples
     --------

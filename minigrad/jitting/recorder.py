@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+from minigrad.autodiff.engine import grad
 from minigrad.core.device import CPU, REFERENCE, Device, replaced
 from minigrad.core.dtype import DType, int64
 from minigrad.core.layout import Layout
@@ -163,7 +164,10 @@ class Recording:
     def __init__(
         self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], symbolic: bool
     ) -> None:
-        self.program = Program()
+        self.program, self.function = Program(), function
+        self.args, self.kwargs, self.symbolic = args, kwargs, symbolic  # objects among them are identified by their id
+        self.split: int | None = None  # how many items the function has, if a backward pass from its results follows
+        self.targets: list[Tensor] = []
         self.twins = {device: twin_of(device) for device in DEVICES}
         self.arguments = [x for x in flatten((args, kwargs))[0] if isinstance(x, Tensor)]
         self.outside = Outside(function, tuple(x for x in flatten((args, kwargs))[0] if not isinstance(x, Tensor)))
@@ -171,19 +175,21 @@ class Recording:
         self.holders: dict[int, tuple[Tensor, str]] = {}  # of memory outside, by slot: a tensor, and "" or "grad"
         self.argument_slots: list[tuple[int, bool]] = []
         self.own: set[Storage] = set()
+        self.originals: dict[int, tuple[Tensor, Tensor]] = {}  # by the id of a leaf: the argument that it replaces
         self.moved: dict[int, Moved] = {}
         draws = Draws(self.program)
-        called = self.with_symbols(args, kwargs) if symbolic else (args, kwargs)
         self.counted: dict[Storage, int] = {}  # writes that host calls count themselves
         interval = sys.getswitchinterval()
         try:
             sys.setswitchinterval(ATOMIC)  # another thread may use the tensors that are moved
             self.move()
+            called = self.substituted(args, kwargs, symbolic)
             with self.recorded(draws):
                 result = function(*called[0], **called[1])
+                self.leaves, self.tree = flatten(result)
+                self.differentiate()
             draws.check()
             self.outside.check()
-            self.leaves, self.tree = flatten(result)
             self.results = [self.result_of(x) for x in self.leaves]
             self.final = self.gradients()
             counts = {twin: twin.version - real.version for real, twin in self.storages.items()}
@@ -199,11 +205,55 @@ class Recording:
                 each.back()
             sys.setswitchinterval(interval)
 
-    def with_symbols(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Return the arguments with a symbol for each float."""
+    def substituted(self, args: tuple[Any, ...], kwargs: dict[str, Any], symbolic: bool) -> Any:
+        """Return the arguments of the recorded call: a symbol for each float, a leaf for each tensor with a graph."""
         leaves, tree = flatten((args, kwargs))
-        names = (f"n{k}" for k in range(len(leaves)))
-        return tree.build(iter([Symbol(self.program, next(names)) if type(x) is float else x for x in leaves]))
+        count = 0
+        for k, x in enumerate(leaves):
+            if symbolic and type(x) is float:
+                leaves[k] = Symbol(self.program, f"n{count}")
+                count += 1
+            elif isinstance(x, Tensor) and x.requires_grad and not x.is_variable:
+                leaf = leaves[k] = Var.of(Tensor(x.storage, x.layout))
+                self.originals[id(leaf)] = x, leaf
+        return tree.build(iter(leaves))
+
+    def differentiate(self) -> None:
+        """Record the backward pass from results that have a graph, to Vars and to arguments.
+
+        split: where it begins.  targets: the tensors whose gradients it computes, pulled.  seeds: the gradients of the
+        results that have a graph.
+        """
+        graph = [x for x in self.leaves if isinstance(x, Tensor) and x.op is not None and walkable(x)]
+        if not graph:
+            return
+        if any(x.__class__ is not Tensor or id(x) in self.moved or self.is_outside(x) for x in graph):
+            raise RecordingError(
+                f"jit: a result, {describe(graph[0])}, has a graph and shares memory with a tensor that exists; return "
+                f"a copy (x.clone()), or x.detach()"
+            )
+        self.split = len(self.program.items)
+        self.graph_results = [Made(x.storage.buffer.number, x.layout, x.dtype) for x in graph]
+        seeds = []
+        for x in graph:
+            slot = self.program.new(x.numel(), x.dtype, "argument", self.real_of(x.device))
+            seeds.append(Tensor(Storage(slot, x.dtype, x.device, NO_ALLOCATOR), Layout.contiguous(x.shape)))
+        self.seeds = [Made(g.storage.buffer.number, g.layout, g.dtype) for g in seeds]
+        leaves = {id(leaf): original for original, leaf in self.originals.values()}
+        variables = [moved.x for moved in self.moved.values() if moved.x.is_variable and moved.x.requires_grad]
+        inputs = [*variables, *[leaf for _, leaf in self.originals.values()]]
+        pulled = grad(graph, inputs, seeds, allow_unused=True)
+        pairs = [(leaves.get(id(x), x), g) for x, g in zip(inputs, pulled) if g is not None]
+        self.targets = [x for x, _ in pairs]
+        self.pulled = [Made(self.program.number(g.storage.buffer), g.layout, g.dtype) for _, g in pairs]
+
+    def is_outside(self, x: Tensor) -> bool:
+        """Return whether a tensor has memory that was there before the recording."""
+        return self.program.memory[self.program.number(x.storage.buffer)].kind in ("argument", "outside")
+
+    def real_of(self, device: Device) -> Device:
+        """Return the device whose twin is given."""
+        return next(real for real, twin in self.twins.items() if twin is device)
 
     @contextmanager
     def recorded(self, draws: Draws) -> Iterator[None]:
@@ -295,13 +345,10 @@ class Recording:
             return x
         if id(x) in self.moved:
             return self.moved[id(x)].x
+        if id(x) in self.originals:
+            return self.originals[id(x)][0]
         if x.__class__ is not Tensor or x.storage.buffer.__class__ is not Slot:
             raise unreachable("the result", describe(x))
-        if x.op is not None and walkable(x):
-            raise RecordingError(
-                f"jit: a result, {describe(x)}, has a graph that no backward pass has used, and a program has no "
-                f"graphs; compute the gradient inside, return x.detach(), or use mg.no_grad()"
-            )
         return Made(self.program.number(x.storage.buffer), x.layout, x.dtype)
 
 

@@ -1,0 +1,236 @@
+"""A recorded function whose results have a graph: two programs, and one node between them.
+
+The function and a backward pass from its results are recorded in one go.  The launches before the backward pass are the
+forward program, the others the backward program.  Temporaries that both use are memory that the node keeps.  Gradients
+of gradients are those of the function itself, which runs again for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from minigrad.autodiff.engine import grad
+from minigrad.autodiff.function import Function
+from minigrad.errors import GradientError, RecordingError
+from minigrad.func.trees import flatten
+from minigrad.jitting.entry import Entry, indented
+from minigrad.jitting.exchange import Exchange
+from minigrad.jitting.program import HostCall, Item, Program
+from minigrad.jitting.recorder import Made, Recording
+from minigrad.jitting.symbols import Symbol
+from minigrad.jitting.tape import Tape
+from minigrad.runtime.recording import is_grad_enabled
+from minigrad.runtime.tensor import Tensor
+
+
+class Bridge(Function):
+    """The node of a call: forward runs the first program, backward the second."""
+
+    @staticmethod
+    def forward(ctx: Any, entry: DifferentiableEntry, floats: tuple[float, ...], *tensors: Tensor) -> Any:
+        """Run the forward program on the arguments, which come first, and tensors that the function found."""
+        made, kept, leaves = entry.begin(*tensors[: entry.count_of_arguments], *floats)
+        ctx.entry, ctx.floats, ctx.kept, ctx.tensors = entry, floats, kept, tensors
+        ctx.numbers = [(slot, array.copy()) for slot, array in entry.tape.drawn.items()]
+        ctx.save_for_backward(*[x if read else None for x, read in zip(tensors, entry.reads)])
+        ctx.mark_non_differentiable(*[x for k, x in enumerate(made) if k not in entry.differentiable])
+        entry.leaves = leaves
+        return tuple(made)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Any:
+        """Run the backward program; if gradients need a graph, the function itself and its backward pass."""
+        entry = ctx.entry
+        tensors = [x if saved is None else saved for x, saved in zip(ctx.tensors, ctx.saved_tensors)]
+        gs = [gradients[k] for k in entry.differentiable]
+        if is_grad_enabled():
+            return (None, None, *entry.again(tensors, ctx.floats, gs))
+        with entry.lock():
+            return (None, None, *entry.back(tensors, ctx.kept, ctx.numbers, gs))
+
+
+class DifferentiableEntry(Entry):
+    """A program whose results have a graph.
+
+    begin: runs the forward program; returns the tensors that it made, the storages that the backward program needs, and
+    all leaves of the result.  differentiable: which of the tensors have a gradient.
+    others: the tensors outside that a gradient flows to, or that the backward program reads.
+    """
+
+    begin: Callable[..., Any]
+    pull: Callable[..., Any]
+
+    def __init__(self, recording: Recording, fuse: bool, lock: Any) -> None:
+        self.lock = lock
+        self.count_of_arguments = len(recording.arguments)
+        self.leaves: list[Any] = []
+        whole = recording.program
+        assert recording.split is not None
+        self.first = part_of(whole, whole.items[: recording.split])
+        self.second = part_of(whole, whole.items[recording.split :])
+        used = [{slot for item in part.items if isinstance(item, Item) for slot in item.slots}
+                for part in (self.first, self.second)]  # fmt: skip
+        results = {leaf[0] for leaf in recording.results if isinstance(leaf, Made)}
+        self.kept_slots = [
+            slot for slot, memory in whole.memory.items()
+            if memory.kind == "temporary" and slot in used[1] and (slot in used[0] or slot in results)
+        ]  # fmt: skip
+        self.read_back = used[1]
+        recording.program = self.first
+        super().__init__(recording, fuse)
+        made = recording.results
+        self.differentiable = [k for k, leaf in enumerate([x for x in made if isinstance(x, Made)])
+                               if leaf in recording.graph_results]  # fmt: skip
+        self.others = [
+            *{id(x): x for x in (*recording.targets, *self.holders_back()) if self.argument_of(x) is None}.values()
+        ]
+        self.reads = [self.is_read(x) for x in (*recording.arguments, *self.others)]
+        self.second_tape: Tape | None = None
+        self.second_exchange = Exchange(self.second, self.stays_back) if fuse else None
+
+    def argument_of(self, x: Tensor) -> int | None:
+        """Return which argument a tensor is."""
+        return next((k for k, each in enumerate(self.recording.arguments) if each is x), None)
+
+    def is_read(self, x: Tensor) -> bool:
+        """Return whether the backward program reads the memory of a tensor."""
+        twin = self.recording.storages.get(x.storage)
+        return twin is not None and twin.buffer.number in self.read_back
+
+    def stays_back(self, slot: int) -> bool:
+        """Return whether a slot is memory that exists outside of the backward program."""
+        kept = slot in self.kept_slots or slot in {g.slot for g in self.recording.pulled}
+        return kept or self.second.memory[slot].kind != "temporary"
+
+    def holders_back(self) -> list[Tensor]:
+        """Return the tensors outside whose memory the backward program reads."""
+        found = []
+        for slot, (holder, part) in self.recording.holders.items():
+            if slot in self.read_back:
+                if part:
+                    raise RecordingError("jit: the gradient of a result would read .grad; compute it in the function")
+                found.append(holder)
+        return found
+
+    # ---- the forward program
+
+    def leaving(self) -> list[int]:
+        return [*dict.fromkeys([*super().leaving(), *[s for s in self.kept_slots if s not in self.names]])]
+
+    def write_call(self) -> None:
+        super().write_call()
+        self.begin = self.call
+        self.call = self.apply
+
+    def results(self) -> Iterator[str]:
+        """Write the lines that make the results, the memory that is kept, and all leaves."""
+        names, made = [], []
+        for k, leaf in enumerate(self.recording.results):
+            name = f"y{k}"
+            if isinstance(leaf, Made):
+                yield from self.tensor(name, leaf)
+                made.append(name)
+                names.append(name)
+            else:
+                names.append(leaf.text if isinstance(leaf, Symbol) else self.holder(leaf, name))
+        kept = [self.names[slot] for slot in self.kept_slots]
+        yield f"return [{', '.join(made)}], [{', '.join(kept)}], [{', '.join(names)}]"
+
+    def apply(self, *picked: Any) -> Any:
+        """Return the results of a call, whose tensors have a graph."""
+        tensors, floats = picked[: self.count_of_arguments], picked[self.count_of_arguments :]
+        made = iter(Bridge.apply(self, floats, *tensors, *self.others))
+        leaves = [next(made) if isinstance(leaf, Made) else each
+                  for leaf, each in zip(self.recording.results, self.leaves)]  # fmt: skip
+        return self.recording.tree.build(iter(leaves))
+
+    # ---- the backward program
+
+    def back(self, tensors: Sequence[Tensor], kept: list[Any], numbers: list[Any], gs: list[Tensor]) -> list[Any]:
+        """Return the gradients of arguments and of other tensors."""
+        fusion = self.second_exchange and self.second_exchange.fused()
+        if fusion:
+            self.second_exchange = None
+        if self.second_tape is None or fusion:
+            self.write_back(fusion.items if fusion else None)
+        assert self.second_tape is not None
+        for slot, value in numbers:
+            if slot in self.second_tape.drawn:
+                self.second_tape.drawn[slot][:] = value
+        dense = [g if g.layout is made.layout else dense_copy(g, made) for g, made in zip(gs, self.recording.seeds)]
+        found = iter(self.pull(*tensors, *kept, *dense))
+        made = {id(x): g for x, g in zip(self.recording.targets, found)}
+        return [made.get(id(x)) for x in (*self.recording.arguments, *self.others)]
+
+    def names_back(self) -> tuple[dict[int, str], list[int]]:
+        """Return the names of storages in the backward program by slot, and the slots of its new memory."""
+        made, names = self.recording, dict[int, str]()
+        saved = [*made.arguments, *self.others]
+        for k, (slot, _) in enumerate(made.argument_slots):
+            names.setdefault(slot, f"x{k}.storage")
+        for slot, (holder, part) in made.holders.items():
+            if not part and slot in self.read_back and slot not in names:
+                names[slot] = f"x{next(k for k, x in enumerate(saved) if x is holder)}.storage"
+        for k, slot in enumerate(self.kept_slots):
+            names.setdefault(slot, f"r{k}")
+        names |= {seed.slot: f"g{k}.storage" for k, seed in enumerate(made.seeds)}
+        fresh = [*dict.fromkeys([g.slot for g in made.pulled if g.slot not in names])]
+        return names | {slot: f"s{k}" for k, slot in enumerate(fresh)}, fresh
+
+    def write_back(self, items: Sequence[Item | HostCall] | None) -> None:
+        """Write the function that runs the backward program, or its fused items."""
+        made, forward = self.recording, (self.names, self.fresh, self.bound, self.program, self.tape)
+        self.names, self.fresh = self.names_back()
+        self.bound, self.program = dict(self.bound), self.second
+        self.tape = self.second_tape = Tape(self.second, [*self.names], items)
+        lines = [*self.memory(), *self.run()]
+        for k, g in enumerate(made.pulled):
+            lines += self.tensor(f"d{k}", g)
+        lines.append(f"return [{', '.join([f'd{k}' for k in range(len(made.pulled))])}]")
+        parameters = [f"x{k}" for k in range(len(made.arguments) + len(self.others))]
+        parameters += [f"r{k}" for k in range(len(self.kept_slots))] + [f"g{k}" for k in range(len(made.seeds))]
+        text = "\n".join([f"def back({', '.join(parameters)}):", *indented(lines)])
+        exec(compile(text, "<minigrad backward program>", "exec"), self.bound)
+        self.pull = self.bound["back"]
+        self.names, self.fresh, self.bound, self.program, self.tape = forward
+
+    def again(self, tensors: Sequence[Tensor], floats: Sequence[float], gs: list[Tensor]) -> list[Any]:
+        """Return the gradients with a graph: by the function itself, which runs once more."""
+        made = self.recording
+        if self.first.taken or made.versions:
+            raise GradientError(
+                "jit: a gradient of a gradient runs the function once more, and this one draws random numbers or "
+                "writes into tensors; differentiate it without mg.jit"
+            )
+        arguments, numbers = iter(tensors[: self.count_of_arguments]), iter(floats)
+        leaves, tree = flatten((made.args, made.kwargs))
+        for k, x in enumerate(leaves):
+            if isinstance(x, Tensor):
+                leaves[k] = next(arguments)
+            elif type(x) is float and self.symbolic:
+                leaves[k] = next(numbers)
+        args, kwargs = tree.build(iter(leaves))
+        results = [
+            x for x, leaf in zip(flatten(made.function(*args, **kwargs))[0], made.results) if isinstance(leaf, Made)
+        ]
+        ys = [results[k] for k in self.differentiable]
+        own = [x for x in made.targets if self.argument_of(x) is None]
+        inputs = [tensors[k] for k in range(self.count_of_arguments) if tensors[k].requires_grad]
+        pulled = grad(ys, [*inputs, *own], gs, create_graph=True, allow_unused=True)
+        by_id = {id(x): g for x, g in zip([*inputs, *own], pulled)}
+        return [by_id.get(id(x)) for x in (*tensors[: self.count_of_arguments], *self.others)]
+
+
+def part_of(program: Program, items: Sequence[Item | HostCall]) -> Program:
+    """Return a program of some items on the same memory."""
+    part = Program()
+    part.items, part.memory, part.draws = list(items), program.memory, program.draws
+    part.symbols, part.taken = program.symbols, program.taken
+    return part
+
+
+def dense_copy(g: Tensor, made: Made) -> Tensor:
+    """Return a gradient as the backward program reads it."""
+    result = g.detach().to(made.dtype).contiguous()
+    return result if result.layout is made.layout else result.clone()

@@ -1,0 +1,183 @@
+"""Recorded functions whose results have a graph: two programs and one node, with the bits of eager mode."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad import nn
+from minigrad.nn import functional as F
+from tests.programs import generator
+
+RNG = np.random.default_rng(0)
+
+
+@pytest.fixture(autouse=True)
+def on_reference() -> Iterator[None]:
+    """New tensors are on the reference device, which compiles nothing."""
+    before = mg.default_device()
+    mg.set_default_device("reference")
+    yield
+    mg.set_default_device(before)
+
+
+def normal(*shape: int) -> Any:
+    return RNG.standard_normal(shape).astype(np.float32)
+
+
+def gradients(function: Callable[..., Any], x: Any, w: mg.Var, *more: Any) -> list[bytes]:
+    """The result of a function of 2x and its gradients for x and w."""
+    w.grad, leaf = None, mg.Var(x)
+    y = function(leaf * 2.0, *more)
+    (y * y).sum().backward()
+    assert w.grad is not None and leaf.grad is not None
+    return [z.detach().numpy().tobytes() for z in (y, w.grad, leaf.grad)]
+
+
+def test_gradients_flow_to_arguments_and_to_tensors_that_are_found() -> None:
+    w = mg.Var(normal(4, 4))
+
+    def f(x, scale):
+        return (mg.tanh(x @ w) * scale + x[:, :1]).sum(0)
+
+    jitted = mg.jit(f)
+    for k in range(6):
+        x = normal(3, 4)
+        assert gradients(f, x, w, 0.5 + k) == gradients(jitted, x, w, 0.5 + k)
+    assert sum(map(len, jitted.programs.values())) <= 2
+
+
+def test_a_module_trains_as_without_jit() -> None:
+    mg.manual_seed(0)
+    plain = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Dropout(0.5), nn.Linear(8, 3))
+    other = copy.deepcopy(plain)
+    jitted = mg.jit(other)
+    optimizers = [mg.optim.SGD(model.parameters(), lr=0.1) for model in (plain, other)]
+    for k in range(5):
+        x, t, losses = mg.tensor(normal(8, 4)), mg.tensor(RNG.integers(0, 3, 8)), []
+        for call, optimizer in zip((plain, jitted), optimizers):
+            mg.manual_seed(k)
+            optimizer.zero_grad()
+            loss = F.cross_entropy(call(x), t)
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+        assert losses[0] == losses[1]
+    for a, b in zip(plain.state_dict().values(), other.state_dict().values(), strict=True):
+        assert a.numpy().tobytes() == b.numpy().tobytes()
+
+
+def test_gradcheck_passes_unchanged_in_both_orders() -> None:
+    w = mg.Var(normal(3, 3), dtype="float64")
+    f, x = mg.jit(lambda x: (mg.sin(x) * w * x).sum(0)), mg.Var(normal(3, 3), dtype="float64")
+    for _ in range(3):
+        f(x)
+    assert mg.testing.gradcheck(f, x) and mg.testing.gradgradcheck(f, x)
+
+
+def test_several_results_some_without_a_graph() -> None:
+    w = mg.Var(normal(3))
+
+    def f(x):
+        y = x * w
+        return {"graph": y.sum(), "plain": (y.detach(), 3, x > 0), "unused": mg.exp(y)}
+
+    jitted, x = mg.jit(f), mg.Var(normal(3))
+    for _ in range(4):
+        found = []
+        for function in (f, jitted):
+            w.grad = x.grad = None
+            result = function(x)
+            result["graph"].backward()
+            plain, three, mask = result["plain"]
+            assert three == 3 and not plain.requires_grad and not mask.requires_grad and result["unused"].requires_grad
+            tensors = result["graph"], plain, mask, result["unused"], w.grad, x.grad
+            found.append([z.detach().tolist() for z in tensors])
+        assert found[0] == found[1]
+
+
+def ready(f: Callable[..., Any], *args: Any) -> Any:
+    """The function with a program for some arguments."""
+    jitted = mg.jit(f)
+    for _ in range(2):
+        jitted(*args)
+    return jitted
+
+
+def test_calls_may_come_before_their_backward_passes() -> None:
+    w = mg.Var([1.0, 2.0])
+    f = ready(lambda x: (x * w * w).sum(), mg.tensor([0.0, 0.0]))
+    losses = [f(mg.tensor([float(k), 1.0])) for k in range(3)]
+    for loss, wanted in zip(reversed(losses), ([4.0, 4.0], [2.0, 4.0], [0.0, 4.0])):
+        w.grad = None
+        loss.backward()
+        assert w.grad.tolist() == wanted
+    with pytest.raises(mg.GradientError):
+        losses[0].backward()
+
+
+def test_a_value_that_was_changed_since_is_noticed() -> None:
+    w = mg.Var([1.0, 2.0])
+    f = ready(lambda x: (x * w * w).sum(), mg.tensor([0.0, 0.0]))
+    loss = f(mg.tensor([1.0, 1.0]))
+    with mg.no_grad():
+        w.mul_(2.0)
+    with pytest.raises(mg.StorageError, match="version"):
+        loss.backward()
+
+
+def test_without_a_graph_the_program_has_no_backward_pass() -> None:
+    w = mg.Var([1.0, 2.0])
+    f = ready(lambda x: (x * w).sum(), mg.tensor([1.0, 1.0]))
+    with mg.no_grad():
+        for _ in range(3):
+            assert not f(mg.tensor([1.0, 1.0])).requires_grad
+    assert f(mg.tensor([1.0, 1.0])).requires_grad
+
+
+def test_a_second_derivative_of_random_numbers_is_refused() -> None:
+    x = mg.Var(normal(4))
+    f = ready(lambda x: (F.dropout(x, 0.5) ** 2).sum(), x)
+    g = mg.grad(f(x), x)
+    assert g.shape == (4,)
+    with pytest.raises(mg.GradientError, match="draws random numbers"):
+        mg.grad(f(x), x, create_graph=True)
+
+
+def test_dropout_masks_are_those_of_the_forward_pass() -> None:
+    x = mg.Var(np.ones(64, np.float32))
+    f = ready(lambda x: F.dropout(x, 0.5), x)
+    first, second = f(x), f(x)
+    assert mg.grad(first.sum(), x).tolist() == first.tolist() and mg.grad(second.sum(), x).tolist() == second.tolist()
+    assert first.tolist() != second.tolist()
+
+
+def test_a_view_of_what_exists_cannot_leave_with_a_graph() -> None:
+    w = mg.Var(normal(2, 3))
+    f = mg.jit(lambda x: (w.T, x))
+    f(mg.tensor([1.0]))
+    with pytest.raises(mg.RecordingError, match=r"x\.clone\(\)"):
+        f(mg.tensor([1.0]))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_programs_have_the_gradients_of_eager_mode(seed: int) -> None:
+    made = generator.program(seed, writes=False)
+    leaves = [mg.Var(a) for a in made.leaves]
+
+    def f(*leaves):
+        return made.run(mg, leaves)
+
+    def found(function):
+        inputs = [x * 1.0 for x in leaves]
+        y = function(*inputs)
+        return [z.tolist() if z is not None else None for z in (y, *mg.grad(y, leaves, allow_unused=True))]
+
+    jitted, wanted = mg.jit(f), found(f)
+    for _ in range(3):
+        assert found(jitted) == wanted
