@@ -113,6 +113,15 @@ class DifferentiableEntry(Entry):
                 found.append(holder)
         return found
 
+    def report(self) -> str:
+        forward = super().report()
+        if self.second_tape is None:
+            return f"{forward}; no backward pass yet"
+        return f"{forward}; backward: {self.report_of(self.second_tape, self.second_exchange)}"
+
+    def tapes(self) -> list[tuple[str, Tape]]:
+        return [("", self.tape), *([(", backward", self.second_tape)] if self.second_tape else [])]
+
     # ---- the forward program
 
     def leaving(self) -> list[int]:

@@ -230,15 +230,23 @@ class Entry:
 
     def report(self) -> str:
         """Return the size of the program as text."""
-        tape, items = self.tape, self.tape.items
+        return self.report_of(self.tape, self.exchange)
+
+    def tapes(self) -> list[tuple[str, Tape]]:
+        """Return the programs of the function, each with what it is called in reports."""
+        return [("", self.tape)]
+
+    def report_of(self, tape: Tape, exchange: Exchange | None) -> str:
+        """Return the size of one program as text."""
+        items = tape.items
         rows = sum(len(table.rows) // 3 for table in tape.tables)
         calls = sum(isinstance(item, HostCall) for item in items)
         python = sum(callable(step) for step in tape.steps) - len(tape.tables)
         parts = [f"{quantity(rows, 'kernel')} in {quantity(len(tape.tables), 'table')}"]
         parts += [f"{quantity(python, 'launch')} of Python".replace("launchs", "launches")] if python else []
         parts += [f"{quantity(calls, 'call')} of an optimizer or a schedule"] if calls else []
-        if self.exchange is not None and self.exchange.missing:
-            parts += [f"{quantity(len(self.exchange.missing), 'fused kernel')} not compiled yet"]
+        if exchange is not None and exchange.missing:
+            parts += [f"{quantity(len(exchange.missing), 'fused kernel')} not compiled yet"]
         fused = sum(len(item.fused) for item in items if isinstance(item, Item))
         loops = sum(bool(item.fused) for item in items if isinstance(item, Item))
         parts += [f"{fused} launches fused into {quantity(loops, 'loop')}"] if fused else []

@@ -162,7 +162,8 @@ class Jitted:
     def memory(self) -> str:
         """Return where each temporary lies in the memory that a call takes: its offset and its size in bytes, a bar of
         the launches that use it, and the line of the function that made it."""
-        return report_of([(kind, entry.tape) for kind, entry in self.kinds()]) or NO_PROGRAM
+        tapes = [(kind + name, tape) for kind, entry in self.kinds() for name, tape in entry.tapes()]
+        return report_of(tapes) or NO_PROGRAM
 
     def __repr__(self) -> str:
         count = sum(map(len, self.programs.values()))
