@@ -141,15 +141,17 @@ class Entry:
             memory = self.program.memory[slot]
             bound[f"make{k}"] = backend_of(memory.device).maker(memory.numel, memory.dtype, memory.device)
             yield f"s{k} = make{k}()"
-        bound["make_arena"] = backend_of(CPU).maker(max(1, self.tape.arena), uint8, CPU)
-        yield "arena = make_arena()"
+        if self.tape.arena:
+            bound["make_arena"] = backend_of(CPU).maker(self.tape.arena, uint8, CPU)
+            yield "arena = make_arena()"
         for k, (slot, own) in enumerate(made.argument_slots):
             if own:
                 size = self.program.memory[slot].dtype.itemsize
                 bound[f"shift{k}"] = self.tape.shift[self.tape.positions[slot]]
                 yield f"shift{k}[0] = x{k}.layout.offset * {size}"
         buffers = [f"{self.names[slot]}.buffer" for slot in self.tape.arguments]
-        yield f"buffers = ({', '.join([*buffers, 'arena.buffer'])},)"
+        buffers += ["arena.buffer"] if self.tape.arena else []
+        yield f"buffers = ({', '.join(buffers)}{',' if buffers else ''})"
 
     def draws(self) -> Iterator[str]:
         """Write the lines that write the states of generators, and let these go on."""
