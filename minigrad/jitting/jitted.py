@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from minigrad.jitting.entry import Entry
 from minigrad.jitting.outside import PLAIN
 from minigrad.jitting.program import recording
 from minigrad.jitting.recorder import Recording
+from minigrad.jitting.verifying import verified
 from minigrad.runtime import casting
 from minigrad.runtime.many import epoch
 from minigrad.runtime.observers import observed
@@ -54,8 +55,9 @@ class Jitted:
     last.  modes: what the programs depend on besides.  methods: for an object whose method it is, its own.
     """
 
-    def __init__(self, function: Callable[..., Any], fuse: bool = True) -> None:
-        self.fuse = fuse
+    def __init__(self, function: Callable[..., Any], fuse: bool = True, verify: int = 0) -> None:
+        self.fuse, self.verify = fuse, verify
+        self.calls = 0  # of programs, while they are verified
         functools.update_wrapper(self, function, updated=())
         self.function = function
         self.programs: dict[Any, list[Entry]] = {}
@@ -78,7 +80,7 @@ class Jitted:
                     if last.outside.unchanged() and last.fits(*picked):
                         if last.exchange is not None:
                             last.fuse()
-                        return last.call(*picked)
+                        return self.run(last, picked, args, kwargs) if self.verify else last.call(*picked)
         return self.look_up(args, kwargs)
 
     def look_up(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -116,9 +118,16 @@ class Jitted:
                 self.last = entry
                 if entry.exchange is not None:
                     entry.fuse()
-                return entry.call(*picked)
+                return self.run(entry, picked, args, kwargs) if self.verify else entry.call(*picked)
             self.first(key)
         return self.function(*args, **kwargs)
+
+    def run(self, entry: Entry, picked: Sequence[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run a program, and compare every nth run with the function."""
+        self.calls += 1
+        if (self.calls - 1) % self.verify:
+            return entry.call(*picked)
+        return verified(entry, self.function, picked, args, kwargs)
 
     def first(self, key: Any) -> None:
         """Note the first call with arguments of a kind."""
@@ -144,7 +153,7 @@ class Jitted:
         if held is None or held[0] is not owner:
             if len(self.methods) >= LIMIT:
                 self.methods.clear()
-            held = self.methods[id(owner)] = owner, Jitted(self.function.__get__(owner, kind), self.fuse)
+            held = self.methods[id(owner)] = owner, Jitted(self.function.__get__(owner, kind), self.fuse, self.verify)
         return held[1]
 
     def kinds(self) -> list[tuple[str, Entry]]:
@@ -219,7 +228,7 @@ def key_of(leaves: list[Any], tree: str, modes: tuple[Any, ...], symbolic: bool)
     return tuple(parts)
 
 
-def jit(function: Callable[..., Any] | None = None, *, fuse: bool = True) -> Any:
+def jit(function: Callable[..., Any] | None = None, *, fuse: bool = True, verify: int = 0) -> Any:
     """Record a function once, and run it from then on as a list of launches, without Python between them.
 
     The first call with arguments of a kind runs eagerly, the second is recorded, later ones run the program.  Arguments
@@ -234,6 +243,9 @@ def jit(function: Callable[..., Any] | None = None, *, fuse: bool = True) -> Any
     fuse : bool, default True
         Whether elementwise launches that share memory become one loop.  Their kernels are compiled by a helper process
         while the first calls run without them.
+    verify : int, default 0
+        If positive, the first run of a program and every nth after it also run the function eagerly, from the same
+        state, and compare all bits: of results, of tensors that it can reach, and of gradients.
 
     Returns
     -------
@@ -243,7 +255,7 @@ def jit(function: Callable[..., Any] | None = None, *, fuse: bool = True) -> Any
     Raises
     ------
     ArgumentError
-        If `function` cannot be called, or an argument is a NumPy array.
+        If `function` cannot be called, `verify` is negative, or an argument is a NumPy array.
     RecordingError
         At the second call, if a program could not repeat what the function does: it reads the value of a tensor,
         changes a number or a list, uses a tensor that cannot be found, or returns a view of one that has a graph.
@@ -273,10 +285,12 @@ def jit(function: Callable[..., Any] | None = None, *, fuse: bool = True) -> Any
     >>> [step(mg.tensor([1.0, 1.0])).item() for _ in range(4)]
     [3.0, 2.0, 1.0, 0.0]
     """
+    if isinstance(verify, bool) or not isinstance(verify, int) or verify < 0:
+        raise ArgumentError(f"jit: verify must be an integer of 0 or more, got {describe(verify)}")
     if function is None:
-        return functools.partial(jit, fuse=fuse)
+        return functools.partial(jit, fuse=fuse, verify=verify)
     if isinstance(function, Jitted):
         return function
     if not callable(function):
         raise ArgumentError(f"jit: expected a function, got {describe(function)}")
-    return Jitted(function, fuse)
+    return Jitted(function, fuse, verify)

@@ -38,6 +38,6 @@ def hosted(step: Callable[..., Any], written: Callable[[Any], Iterable[Any]] = l
                 f"jit: {type(self).__name__}.{step.__name__} takes no arguments in a function that is recorded; call "
                 f"it outside"
             )
-        return defer(lambda: step(self), written(self))
+        return defer(functools.partial(step, self), written(self))
 
     return run
