@@ -203,6 +203,7 @@ def cases() -> Iterator[tuple[str, Case]]:
                 xp.linalg.trace(x, offset=1),
                 xp.linalg.outer(x[0, 0], x[1, 1]),
                 xp.linalg.cross(x[..., :3], x[..., 1:]),
+                xp.linalg.cross(x[..., :3], x[0, 0, 1:]),
             ],
             (A,),
         ),

@@ -37,6 +37,12 @@ def joined(*operands: Any) -> tuple[Any, ...]:
     return tuple(x.to(dtype) if isinstance(x, Tensor) else x for x in operands)
 
 
+def level(*tensors: Tensor) -> tuple[Tensor, ...]:
+    """Return the tensors with the same number of dims, by leading dims of length 1."""
+    n = max(x.ndim for x in tensors)
+    return tuple(x.reshape((1,) * (n - x.ndim) + tuple(x.shape)) for x in tensors)
+
+
 def wide(x: Tensor, dtype: Any) -> Any:
     """Return the dtype of a sum or product: the named one, or uint64 for unsigned integers."""
     return engine.uint64 if dtype is None and x.dtype.kind == "uint" else dtype
