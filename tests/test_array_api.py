@@ -313,6 +313,24 @@ def test_arrays_in_and_out() -> None:
             wrong()
 
 
+def test_contracted_axes_do_not_broadcast() -> None:
+    one, three = xp.ones((2, 1)), xp.ones((2, 3))
+    for call in (xp.vecdot, xp.linalg.vecdot, lambda x, y: xp.tensordot(x, y, axes=([1], [1]))):
+        for x, y in ((one, three), (three, one)):
+            with pytest.raises(ValueError, match="expected the same length along axis"):
+                call(x, y)
+    assert xp.vecdot(three[:1], three).tolist() == [3.0, 3.0]
+
+
+def test_right_hand_sides_of_several_dims_are_matrices() -> None:
+    a, b = A[:, :2, :2] + 5 * np.eye(2), np.array([[1.0, 2.0], [3.0, 5.0]])
+    for right in (b, b[0], b[None], b[:, :1]):
+        hold(xp.linalg.solve(xp.asarray(a), xp.asarray(right)), np.linalg.solve(a, right), 1e-9)
+    mixed = xp.linalg.solve(xp.asarray(a), xp.asarray(b, dtype=xp.float32))
+    assert mixed.dtype is xp.float64
+    hold(mixed, np.linalg.solve(a, b), 1e-6)
+
+
 def test_gradients_pass() -> None:
     x = mg.Var([[1.0, 2.0], [3.0, 5.0]], dtype="float64")
     mg.testing.gradcheck(lambda x: xp.std(xp.concat([x, xp.sin(x)]), axis=0, correction=1), [x])
