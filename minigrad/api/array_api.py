@@ -101,7 +101,7 @@ zeros_like(x, /, *, dtype=None, device=None): mg.zeros_like(x, **made(dtype, dev
 # The extension for linear algebra: a line counts if `mg.linalg`, or `mg`, has the function that it calls.
 SPELLED_LINALG = """
 cholesky(x, /, *, upper=False): lin.cholesky(x, upper=upper)
-cross(x1, x2, /, *, axis=-1): lin.cross(*level(*joined(x1, x2)), dim=axis)
+cross(x1, x2, /, *, axis=-1): lin.cross(*same_ndim(*joined(x1, x2)), dim=axis)
 det(x, /): lin.det(x)
 diagonal(x, /, *, offset=0): mg.diagonal(x, offset, -2, -1)
 eigh(x, /): lin.eigh(x)

@@ -37,7 +37,7 @@ def joined(*operands: Any) -> tuple[Any, ...]:
     return tuple(x.to(dtype) if isinstance(x, Tensor) else x for x in operands)
 
 
-def level(*tensors: Tensor) -> tuple[Tensor, ...]:
+def same_ndim(*tensors: Tensor) -> tuple[Tensor, ...]:
     """Return the tensors with the same number of dims, by leading dims of length 1."""
     n = max(x.ndim for x in tensors)
     return tuple(x.reshape((1,) * (n - x.ndim) + tuple(x.shape)) for x in tensors)
@@ -47,7 +47,7 @@ def system(x1: Tensor, x2: Tensor) -> tuple[Tensor, ...]:
     """Return the operands of `solve` in one dtype; x2 of several dims is matrices, also in the shape of vectors."""
     dtype = result_type(x1, x2)
     a, b = x1.to(dtype), x2.to(dtype)
-    return (a, b) if b.ndim < 2 else level(a, b)
+    return (a, b) if b.ndim < 2 else same_ndim(a, b)
 
 
 def paired(name: str, x1: Tensor, x2: Tensor, axes: Any) -> tuple[Any, ...]:
