@@ -203,6 +203,7 @@ def cases() -> Iterator[tuple[str, Case]]:
                 xp.linalg.trace(x, offset=1),
                 xp.linalg.outer(x[0, 0], x[1, 1]),
                 xp.linalg.cross(x[..., :3], x[..., 1:]),
+                xp.linalg.cross(x[..., :3], x[0, 0, 1:]),
             ],
             (A,),
         ),
@@ -310,6 +311,24 @@ def test_arrays_in_and_out() -> None:
     ):  # fmt: skip
         with pytest.raises(ValueError):
             wrong()
+
+
+def test_contracted_axes_do_not_broadcast() -> None:
+    one, three = xp.ones((2, 1)), xp.ones((2, 3))
+    for call in (xp.vecdot, xp.linalg.vecdot, lambda x, y: xp.tensordot(x, y, axes=([1], [1]))):
+        for x, y in ((one, three), (three, one)):
+            with pytest.raises(ValueError, match="expected the same length along axis"):
+                call(x, y)
+    assert xp.vecdot(three[:1], three).tolist() == [3.0, 3.0]
+
+
+def test_right_hand_sides_of_several_dims_are_matrices() -> None:
+    a, b = A[:, :2, :2] + 5 * np.eye(2), np.array([[1.0, 2.0], [3.0, 5.0]])
+    for right in (b, b[0], b[None], b[:, :1]):
+        hold(xp.linalg.solve(xp.asarray(a), xp.asarray(right)), np.linalg.solve(a, right), 1e-9)
+    mixed = xp.linalg.solve(xp.asarray(a), xp.asarray(b, dtype=xp.float32))
+    assert mixed.dtype is xp.float64
+    hold(mixed, np.linalg.solve(a, b), 1e-6)
 
 
 def test_gradients_pass() -> None:

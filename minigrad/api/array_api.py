@@ -83,8 +83,8 @@ unique_inverse(x, /): grouped(x, "values inverse_indices")
 unique_values(x, /): mg.unique(x)
 matmul(x1, x2, /): mg.matmul(*joined(x1, x2))
 matrix_transpose(x, /): x.mT
-tensordot(x1, x2, /, *, axes=2): mg.tensordot(*joined(x1, x2), axes)
-vecdot(x1, x2, /, *, axis=-1): lin.vecdot(*joined(x1, x2), dim=axis).to(result_type(x1, x2))
+tensordot(x1, x2, /, *, axes=2): mg.tensordot(*paired("tensordot", x1, x2, axes), axes)
+vecdot(x1, x2, /, *, axis=-1): lin.vecdot(*paired("vecdot", x1, x2, ([axis], [axis])), dim=axis).to(result_type(x1, x2))
 conj(x, /): x
 real(x, /): x
 arange(start, /, stop=None, step=1, *, dtype=None, device=None): mg.arange(start, stop, step, **made(dtype, device))
@@ -103,7 +103,7 @@ zeros_like(x, /, *, dtype=None, device=None): mg.zeros_like(x, **made(dtype, dev
 # The extension for linear algebra.  A line is used only if `mg.linalg` or `mg` has the function that it calls.
 SPELLED_LINALG = """
 cholesky(x, /, *, upper=False): lin.cholesky(x, upper=upper)
-cross(x1, x2, /, *, axis=-1): lin.cross(*joined(x1, x2), dim=axis)
+cross(x1, x2, /, *, axis=-1): lin.cross(*same_ndim(*joined(x1, x2)), dim=axis)
 det(x, /): lin.det(x)
 diagonal(x, /, *, offset=0): mg.diagonal(x, offset, -2, -1)
 eigh(x, /): lin.eigh(x)
@@ -118,12 +118,12 @@ outer(x1, x2, /): mg.outer(*joined(x1, x2))
 pinv(x, /, *, rtol=None): lin.pinv(x, rtol=rtol)
 qr(x, /, *, mode="reduced"): lin.qr(x, mode)
 slogdet(x, /): lin.slogdet(x)
-solve(x1, x2, /): lin.solve(*joined(x1, x2))
+solve(x1, x2, /): lin.solve(*system(x1, x2))
 svd(x, /, *, full_matrices=True): lin.svd(x, full_matrices)
 svdvals(x, /): lin.svdvals(x)
-tensordot(x1, x2, /, *, axes=2): mg.tensordot(*joined(x1, x2), axes)
+tensordot(x1, x2, /, *, axes=2): mg.tensordot(*paired("tensordot", x1, x2, axes), axes)
 trace(x, /, *, offset=0, dtype=None): total(mg.diagonal(x, offset, -2, -1), dtype)
-vecdot(x1, x2, /, *, axis=-1): lin.vecdot(*joined(x1, x2), dim=axis).to(result_type(x1, x2))
+vecdot(x1, x2, /, *, axis=-1): lin.vecdot(*paired("vecdot", x1, x2, ([axis], [axis])), dim=axis).to(result_type(x1, x2))
 vector_norm(x, /, *, axis=None, keepdims=False, ord=2): lin.vector_norm(x, ord, axis, keepdims)
 """
 

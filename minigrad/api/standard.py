@@ -37,6 +37,32 @@ def joined(*operands: Any) -> tuple[Any, ...]:
     return tuple(x.to(dtype) if isinstance(x, Tensor) else x for x in operands)
 
 
+def same_ndim(*tensors: Tensor) -> tuple[Tensor, ...]:
+    """Return the tensors with the same number of dims, by leading dims of length 1."""
+    n = max(x.ndim for x in tensors)
+    return tuple(x.reshape((1,) * (n - x.ndim) + tuple(x.shape)) for x in tensors)
+
+
+def system(x1: Tensor, x2: Tensor) -> tuple[Tensor, ...]:
+    """Return the operands of `solve` in one dtype; x2 of several dims is matrices, also in the shape of vectors."""
+    dtype = result_type(x1, x2)
+    a, b = x1.to(dtype), x2.to(dtype)
+    return (a, b) if b.ndim < 2 else same_ndim(a, b)
+
+
+def paired(name: str, x1: Tensor, x2: Tensor, axes: Any) -> tuple[Any, ...]:
+    """Return the operands of a product over axes.  Raises ShapeError where they would broadcast along these axes."""
+    left, right = (range(-axes, 0), range(axes)) if isinstance(axes, int) else axes
+    for i, j in zip(left, right, strict=False):
+        there = -x1.ndim <= i < x1.ndim and -x2.ndim <= j < x2.ndim
+        if there and x1.shape[i] != x2.shape[j]:
+            raise ShapeError(
+                f"{name}: expected the same length along axis {i} of {describe(x1)} and axis {j} of {describe(x2)}",
+                op=name,
+            )
+    return joined(x1, x2)
+
+
 def wide(x: Tensor, dtype: Any) -> Any:
     """Return the dtype of a sum or product: the named one, or uint64 for unsigned integers."""
     return engine.uint64 if dtype is None and x.dtype.kind == "uint" else dtype

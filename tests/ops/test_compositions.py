@@ -340,6 +340,8 @@ def test_dims_of_one_stretch_in_tensordot() -> None:
     assert y.tolist() == [[18.0]] and grads[a].tolist() == [[[6.0]]] and grads[b].tolist() == [[[3.0] * 2]] * 2
     with pytest.raises(mg.ShapeError, match="must have equal lengths"):
         mg.tensordot(mg.ones(2, 3, device="reference"), mg.ones(2, 3, device="reference"), 1)
+    one, three = (mg.ones(n, dtype="uint8", device="reference") for n in (1, 3))
+    assert mg.tensordot(one, three, 1).dtype is mg.tensordot(three, one, 1).dtype is mg.uint8
 
 
 def test_cat_skips_empty_vectors_among_tensors_of_more_dims() -> None:

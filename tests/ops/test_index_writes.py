@@ -179,3 +179,15 @@ def test_a_position_that_is_not_there_is_named_in_a_batch_too() -> None:
         assert error.value.dim == 1
     x, edges = mg.zeros(2, 3, dtype="float64", device="reference"), mg.tensor([[2], [-3]], device="reference")
     assert copy(x, edges).tolist() == [[0.0, 0.0, 2.0], [-3.0, 0.0, 0.0]]
+
+
+@pytest.mark.parametrize("index", [0, [1], [True, False], slice(None), Ellipsis], ids=str)
+def test_a_number_is_written_in_the_dtype_of_the_tensor(index: Any) -> None:
+    """The default float and int64 round the number, or cannot store it."""
+    for value, dtype in ((2.0**24 + 1, "float64"), (1e-40, "float64"), (2**64 - 1, "uint64")):
+        x = mg.zeros(2, dtype=dtype, device="reference")
+        x[index] = value
+        assert value in x.tolist()
+    x = mg.zeros(2, dtype="float64", device="reference")
+    x[:] = [2.0**24 + 1, 1 / 3]
+    assert x.tolist() == [2.0**24 + 1, 1 / 3]

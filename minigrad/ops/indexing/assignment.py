@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.core.dtype import bool_
+from minigrad.core.dtype import DType, bool_, iinfo, int64, uint64
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op
 from minigrad.core.shape import numel
@@ -114,7 +114,15 @@ def as_source(value: Any, x: Tensor) -> Tensor:
     """Return a value to be written as a tensor."""
     if value.__class__ is float and x.dtype.is_float and -COMMON < value < COMMON:
         return number(value, x.dtype, x.device)
-    return value if isinstance(value, Tensor) else Tensor(*store(value, None, x.device, "index"))
+    return value if isinstance(value, Tensor) else Tensor(*store(value, exact_dtype(value, x), x.device, "index"))
+
+
+def exact_dtype(value: Any, x: Tensor) -> DType | None:
+    """Return the dtype of x where the default dtype of Python numbers would round them, or could not store them."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        return None
+    large = x.dtype is uint64 and isinstance(value, int) and value > iinfo(int64).max
+    return x.dtype if x.dtype.is_float or large else None
 
 
 def shape_of(value: Any) -> tuple[int, ...]:

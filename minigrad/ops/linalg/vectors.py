@@ -139,8 +139,8 @@ def tensordot(a: Tensor, b: Tensor, dims: Front = 2, out: Tensor | None = None) 
 
 
 def _summed(x: Tensor, dims: list[int]) -> Tensor:
-    """x summed over dims, which stay with size 1."""
-    return sum(x, dims, keepdim=True) if dims else x
+    """Return x summed over dims, which remain with size 1, in the dtype of x, which is that of the product."""
+    return sum(x, dims, keepdim=True, dtype=x.dtype) if dims else x
 
 
 def listed(dims: Any) -> list[list[int]]:
