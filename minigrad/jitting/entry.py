@@ -235,7 +235,7 @@ class Entry:
         return self.report_of(self.tape, self.exchange)
 
     def tapes(self) -> list[tuple[str, Tape]]:
-        """Return the programs of the function, each with what it is called in reports."""
+        """Return the programs of the function, each with its name in reports."""
         return [("", self.tape)]
 
     def report_of(self, tape: Tape, exchange: Exchange | None) -> str:

@@ -24,7 +24,7 @@ DEPTH = 5  # containers between an optimizer and a tensor of its state
 class Snapshot:
     """The state that a call starts from.
 
-    memory: storages with their elements.  containers: dicts and lists with what they held.  gradients: Vars with their
+    memory: storages with their elements.  containers: dicts and lists, each with a copy.  gradients: Vars with their
     gradients.  streams: generators with seed and offset.
     """
 
