@@ -68,6 +68,59 @@ def ten(m: Any, x: Any) -> Callable[[], Any]:
     return run
 
 
+def cheap(m: Any, x: Any) -> Any:
+    """Ten operations that cost less than the memory that they read."""
+    y = x
+    for _ in range(2):
+        y = m.maximum(y * 1.01 + x - 0.5, x) * 0.5
+    return y
+
+
+def cheap_alone(m: Any, x: Any) -> Callable[[], Any]:
+    """Ten cheap operations."""
+
+    def run() -> Any:
+        with m.no_grad():
+            return cheap(m, x)
+
+    return run
+
+
+def cheap_with_gradient(m: Any, x: Any) -> Callable[[], Any]:
+    """Ten cheap operations and their gradient."""
+
+    def run() -> Any:
+        x.grad = None
+        cheap(m, x).sum().backward()
+        return x.grad
+
+    return run
+
+
+def simple_grad(m: Any, x: Any) -> Callable[[], Any]:
+    """The example of README: a polynomial and its gradient."""
+
+    def run() -> Any:
+        x.grad = None
+        (x * x + x * 5.0 + 4.0).sum().backward()
+        return x.grad
+
+    return run
+
+
+def attention(m: Any, q: Any, k: Any, v: Any) -> Callable[[], Any]:
+    """Attention as its formula, a loss and its gradient."""
+
+    def run() -> Any:
+        q.grad = k.grad = v.grad = None
+        y = m.nn.functional.gelu(m.softmax((q @ k.mT) * 0.125, -1) @ v)
+        loss = (y * y).mean()
+        loss.backward()
+        return [loss.detach(), q.grad, k.grad, v.grad]
+
+    return run
+
+
 def swapped(build: Build) -> Build:
     """The same with the operands exchanged: the first ones require a gradient."""
     return lambda m, w, x: build(m, x, w)
@@ -76,6 +129,10 @@ def swapped(build: Build) -> Build:
 TABLE.add("update of (8, 4) x (4, 4)", normal((4, 4), (8, 4)), build=jitted(swapped(update)), tracks=1)
 TABLE.add("50 ops with gradient on 16", normal((16,)), build=jitted(fifty), tracks=1)
 TABLE.add("10 ops with gradient on 1e6", normal((1_000_000,)), build=jitted(ten), tracks=1)
+TABLE.add("10 cheap ops on 1e6", normal((1_000_000,)), build=jitted(cheap_alone))
+TABLE.add("10 cheap ops with gradient on 1e6", normal((1_000_000,)), build=jitted(cheap_with_gradient), tracks=1)
+TABLE.add("simple_grad", normal((3,)), build=jitted(simple_grad), tracks=1)
+TABLE.add("attention (4, 4, 64, 32)", normal(*[(4, 4, 64, 32)] * 3), build=jitted(attention), tracks=3)
 for case in (*training.TABLE.cases, *networks.TABLE.cases):
     assert case.build is not None
     TABLE.add(case.name, case.arrays, build=jitted(case.build), tracks=case.tracks, rtol=case.rtol)
