@@ -19,6 +19,8 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target
 from numba.core.runtime import rtsys
 
+from minigrad.kernels.cpu.processor import tuning
+
 
 class Generator(JITCPUCodegen):  # type: ignore[misc, unused-ignore]
     """Numba's generator for the processor, with near constants.  usual: the one that loads what must be called."""
@@ -32,6 +34,9 @@ class Generator(JITCPUCodegen):  # type: ignore[misc, unused-ignore]
     def _customize_tm_options(self, options: dict[str, Any]) -> None:
         super()._customize_tm_options(options)
         options |= {"reloc": "pic", "codemodel": "small"}
+
+    def _customize_tm_features(self) -> str:
+        return ",".join(filter(None, (super()._customize_tm_features(), tuning())))
 
     def _add_module(self, module: Any) -> None:
         self._engine.add_module(module)
