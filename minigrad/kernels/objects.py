@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from minigrad.errors import KernelError
+from minigrad.kernels.cpu.processor import tuning
 
 MAGIC = b"minigrad object code 2\n"
 # Settings of Numba that affect how a kernel runs or what is printed about it, but not its machine code.
@@ -53,11 +54,12 @@ class ObjectCode:
 
 @cache
 def fits() -> str:
-    """Return the origin of object code of this process, as text: processor, versions, Numba's settings."""
+    """Return the origin of object code of this process, as text: processor, tuning, versions, Numba's settings."""
     import llvmlite.binding as llvm
 
     features = llvm.get_host_cpu_features()
-    return "; ".join([made_by(), llvm.get_host_cpu_name(), features.flatten() if features else "", *settings()])
+    compiled_for = [features.flatten() if features else "", *filter(None, [tuning()])]
+    return "; ".join([made_by(), llvm.get_host_cpu_name(), *compiled_for, *settings()])
 
 
 @cache

@@ -8,8 +8,7 @@ from compiled_dtypes import ALL
 from numpy.lib.stride_tricks import as_strided
 
 from minigrad.backends.cpu import product
-from minigrad.backends.cpu.product import PACKED, Panels, Problem, is_inner_products, pays_turned
-from minigrad.backends.cpu.texts import DEPTH
+from minigrad.backends.cpu.product import DEPTH, PACKED, Panels, Problem, is_inner_products, pays_turned
 from minigrad.backends.registry import backend_of
 from minigrad.config import override
 from minigrad.core.device import as_device
@@ -194,7 +193,7 @@ def test_a_large_right_operand_is_packed_where_it_could_be_read_in_place():
 @pytest.mark.parametrize("added", [False, True])
 def test_large_copies_are_made_part_by_part_with_the_same_bits(m, n, k, turned, added, monkeypatch):
     """The same memory serves all parts, in the order in which the inner dim is added up anyway."""
-    monkeypatch.setattr(product, "PAGE", 128)
+    monkeypatch.setattr(product, "PACKED_LEFT", 1 << 10)
     monkeypatch.setattr(product, "PACKED", 1 << 10)
     a = Layout.contiguous((k, m)).transpose(0, 1)
     b = Layout.contiguous((n, k)).transpose(0, 1) if turned else Layout.contiguous((k, n))

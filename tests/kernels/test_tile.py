@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numba import njit
 
+from minigrad.kernels import objects
 from minigrad.kernels.cpu import processor
 from minigrad.kernels.cpu.processor import tile_shape
 from minigrad.kernels.cpu.tile import register_tile, transpose_block
@@ -117,3 +118,18 @@ def test_the_level_of_a_processor_is_the_highest_that_it_has_all_of(monkeypatch:
         assert processor.level.__wrapped__() == name
         monkeypatch.setattr(processor, "features", lambda wanted=wanted: wanted - {"popcnt"})
         assert processor.level.__wrapped__() == ""
+
+
+def test_vectors_are_wide_where_that_does_not_slow_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    def tuning(*features: str) -> str:
+        monkeypatch.setattr(processor, "features", lambda: frozenset(features))
+        return processor.tuning.__wrapped__()
+
+    assert tuning("avx512f", "avx512vbmi2") == "-prefer-256-bit"
+    assert tuning("avx512f") == tuning("avx2") == ""
+
+
+def test_object_code_records_the_tuning(monkeypatch: pytest.MonkeyPatch) -> None:
+    for tuning in ("", "-prefer-256-bit"):
+        monkeypatch.setattr(objects, "tuning", lambda tuning=tuning: tuning)
+        assert ("-prefer-256-bit" in objects.fits.__wrapped__().split("; ")) == bool(tuning)

@@ -19,8 +19,9 @@ from minigrad.backends.cpu.product import (
     depth_of,
     is_inner_products,
     is_packed,
+    is_packed_left,
+    part_of,
     pays_turned,
-    pays_upright,
     vector_blocks,
     work_of,
 )
@@ -60,9 +61,11 @@ class Matmul(Family):
         return steps.launch
 
     def product(
-        self, steps: Steps, out: Value, a: Value, b: Value, c: Value | None, alpha: float = 1, beta: float = 1
-    ) -> None:
-        """Steps that make alpha * a @ b + beta * c, in whatever dtypes."""
+        self, steps: Steps, out: Value, a: Value, b: Value, c: Value | None, alpha: float = 1, beta: float = 1,
+        part: int = 0,
+    ) -> None:  # fmt: skip
+        """Steps that make alpha * a @ b + beta * c, in whatever dtypes.  part: of the inner dim, for a tile; 0 for the
+        usual one."""
         if out.layout.numel == 0:
             return
         if a.shape[-1] == 0:
@@ -90,10 +93,8 @@ class Matmul(Family):
             steps.copy(out, result.transposed)
         elif len(out.shape) == 2 and (depth := depth_of(problem, dtype)) < problem.k:
             self._by_depth(steps, depth, (out, a, b, c), alpha, beta)
-        elif len(out.shape) == 2 and pays_upright(problem):
-            self.product(steps, out, steps.dense(a), b, c, alpha, beta)
         else:
-            self._tiled_product(steps, problem, (out, a, b, c), factors)
+            self._tiled_product(steps, problem, (out, a, b, c), factors, part)
 
     def _by_depth(self, steps: Steps, depth: int, values: Values, alpha: float, beta: float) -> None:
         """Parts of the inner dim, one after the other, each added to the result: their copies share memory."""
@@ -101,7 +102,8 @@ class Matmul(Family):
         first = len(steps.temporaries)
         for start in range(0, a.shape[1], depth):
             length = min(depth, a.shape[1] - start)
-            self.product(steps, out, a.at(1, start, length), b.at(0, start, length), c, alpha, beta)
+            left, right = a.at(1, start, length), b.at(0, start, length)
+            self.product(steps, out, left, right, c, alpha, beta, part_of(a.shape[1]))
             steps.release(first)
             c, beta = out, 1
 
@@ -169,24 +171,29 @@ class Matmul(Family):
 
     # ---- tiles ----
 
-    def _tiled_product(self, steps: Steps, p: Problem, values: Values, factors: Ints) -> None:
+    def _tiled_product(self, steps: Steps, p: Problem, values: Values, factors: Ints, part: int) -> None:
         out, a, b, c = values
         dtype = out.dtype
         mr, nr = tile_size(dtype)
-        panels = None
+        left = right = None
         if is_packed(p, dtype):
-            panels = Panels(p, nr)
-            b = self._packed(steps, panels, b)
+            right = Panels(p, nr)
+            b = self._packed(steps, right, b)
+        if is_packed_left(p, dtype):
+            left = Panels(p, mr, left=True)
+            a = self._packed(steps, left, a)
         high, wide, deep = blocks_of(p, mr, nr)
         pieces = -(-p.k // deep)
         alpha, beta = factors if pieces == 1 else self._bits(1, 0, dtype)
-        b_from, panel, bk = (0, nr * p.k, nr) if panels else (p.b, nr, p.bk)
+        a_from, lift, am, ak = (0, left.panel, 1, mr) if left else (p.a, mr * p.am, p.am, p.ak)
+        b_from, panel, bk = (0, right.panel, nr) if right else (p.b, nr, p.bk)
         numbers = matmul.MULTIPLY.pack(
-            rows=p.m, cols=p.n, length=p.k, high=high, wide=wide, deep=deep, to=p.out if pieces == 1 else 0,
-            a=p.a, am=p.am, ak=p.ak, b=b_from, panel=panel, bk=bk, whole=panels is not None, c=p.c, cm=p.cm, cn=p.cn,
+            rows=p.m, cols=p.n, length=p.k, high=high, wide=wide, deep=deep, part=part or part_of(deep),
+            to=p.out if pieces == 1 else 0, a=a_from, lift=lift, am=am, ak=ak,
+            b=b_from, panel=panel, bk=bk, whole=right is not None, c=p.c, cm=p.cm, cn=p.cn,
             mode=MIXED if c is not None and pieces == 1 else PRODUCT, batches=p.batches,
-            alpha=alpha, beta=beta, sizes=p.sizes, a_steps=p.steps[0], c_steps=p.steps[2],
-            b_steps=panels.steps if panels else p.steps[1],
+            alpha=alpha, beta=beta, sizes=p.sizes, c_steps=p.steps[2],
+            a_steps=left.steps if left else p.steps[0], b_steps=right.steps if right else p.steps[1],
         )  # fmt: skip
         tasks = p.batches * -(-p.m // high) * -(-p.n // wide) * pieces
         kernel = self.kernel(write, matmul.multiply, dtype, kind=kind_of(work_of(p, dtype) // WORK, tasks))
@@ -195,11 +202,11 @@ class Matmul(Family):
         if pieces > 1:
             self._add(steps, p, pieces, sums, c, out, factors)
 
-    def _packed(self, steps: Steps, panels: Panels, b: Value) -> Value:
-        """The right operand in panels."""
-        kernel = self.kernel(write, matmul.pack, b.dtype, kind=kind_of(panels.capacity, panels.tasks))
-        packed = steps.work((panels.capacity,), b.dtype)
-        steps.then(kernel, b, packed, numbers=headed(panels.tasks, panels.numbers))
+    def _packed(self, steps: Steps, panels: Panels, x: Value) -> Value:
+        """An operand in panels."""
+        kernel = self.kernel(write_pack, x.dtype, panels.width, kind=kind_of(panels.capacity, panels.tasks))
+        packed = steps.work((panels.capacity,), x.dtype)
+        steps.then(kernel, x, packed, numbers=headed(panels.tasks, panels.numbers))
         return packed
 
 
@@ -222,7 +229,12 @@ def memory_of(layout: Layout) -> int:
 # ---- kernels --------------------------------------------------------------------------------------------------------
 
 
-def write(template: Callable[..., Any], dtype: DType) -> Any:
+def write_pack(dtype: DType, width: int) -> Any:
+    """Write, compile and import the copy into panels: as wide as a tile, or as high."""
+    return write(matmul.pack, dtype, "MR" if width == tile_size(dtype)[0] else "NR")
+
+
+def write(template: Callable[..., Any], dtype: DType, width: str = "") -> Any:
     """Write, compile and import loops whose buffers are all of one dtype, and whose factors are among their numbers.
 
     The sums of the product of a matrix and a vector may be taken in any order.
@@ -232,7 +244,8 @@ def write(template: Callable[..., Any], dtype: DType) -> Any:
     if template is matmul.vector:
         more = {"helpers": (matmul.inner,), "fastmath": ("reassoc", "contract")}
     elif template is matmul.pack:
-        more = {"helpers": (transpose_copy,), "imports": tile_header(dtype, template, transpose_copy)}
+        header = tile_header(dtype, template, transpose_copy, width=width)
+        more = {"helpers": (transpose_copy,), "imports": header}
     elif template is matmul.multiply:
         more = {"imports": tile_header(dtype, template)}
     name, arrays = template.__name__, template.__code__.co_argcount - 1

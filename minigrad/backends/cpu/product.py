@@ -6,7 +6,6 @@ number of threads does not show in a result.  `matmul.py` makes launches of it.
 
 from __future__ import annotations
 
-from minigrad.backends.cpu.texts import DEPTH
 from minigrad.backends.product import Problem
 from minigrad.core.dtype import DType
 from minigrad.core.layout import Layout
@@ -15,28 +14,33 @@ from minigrad.kernels.cpu.matmul import PACK
 TASKS = 16  # number of blocks of a result; it does not depend on the number of threads
 ROWS = 128  # rows per task: this part of the left operand fits the second-level cache
 PIECE = 2048  # smallest number of elements of the inner dim for a separate task
-PAGE = 1024  # row length in elements from which neighbours in a column are on different pages of memory
+DEPTH = 256  # largest inner length of a block: its operands stay in the first caches
+TALL = 16  # number of dense rows that `pack` reads together: few enough for the processor to predict each
 PACKED = 1 << 20  # size of a right operand in bytes from which packing saves time
+SPLIT = 3 << 17  # the same where rows do not start on a cache line, so that most vectors are on two lines
+PACKED_LEFT = 1 << 18  # the same for a left operand that lies column by column
+LINE = 64  # bytes of a cache line
 COPIED = 8 << 20  # bytes of operands that are copied together
 FEW, LONG = 16, 256  # number of columns, and of elements per row, for which inner products are used
 
 
 class Panels:
-    """A right operand in panels: the numbers and tasks of `pack`, the elements of one matrix and of all, strides of the
-    batch."""
+    """An operand in panels, of `width` columns or of as many rows of the left one: the numbers and tasks of `pack`, the
+    elements of one matrix and of all, strides of the batch."""
 
-    def __init__(self, p: Problem, nr: int) -> None:
-        # A right operand that is repeated is packed once.
-        sizes = tuple(size if step else 1 for size, step in zip(p.sizes, p.steps[1], strict=True))
+    def __init__(self, p: Problem, width: int, left: bool = False) -> None:
+        n, offset, across, along = (p.m, p.a, p.am, p.ak) if left else (p.n, p.b, p.bn, p.bk)
+        steps = p.steps[0 if left else 1]
+        # An operand that is repeated is packed once.
+        sizes = tuple(size if step else 1 for size, step in zip(p.sizes, steps, strict=True))
         positions = Layout.contiguous(sizes)
-        self.one = -(-p.n // nr) * nr * p.k
+        self.width, self.panel = width, width * p.k
+        self.one = -(-n // width) * self.panel
         self.capacity = positions.numel * self.one
-        self.tasks = positions.numel * -(-p.n // nr)
-        self.steps = tuple(s * self.one if step else 0 for s, step in zip(positions.strides, p.steps[1], strict=True))
-        self.numbers = PACK.pack(
-            cols=p.n, length=p.k, b=p.b, bn=p.bn, bk=p.bk, sizes=sizes,
-            steps=p.steps[1],
-        )  # fmt: skip
+        tall = TALL if across == 1 else 0
+        self.tasks = positions.numel * (-(-p.k // tall) if tall else -(-n // width))
+        self.steps = tuple(s * self.one if step else 0 for s, step in zip(positions.strides, steps, strict=True))
+        self.numbers = PACK.pack(cols=n, length=p.k, tall=tall, b=offset, bn=across, bk=along, sizes=sizes, steps=steps)
 
 
 def is_inner_products(p: Problem) -> bool:
@@ -50,23 +54,31 @@ def pays_turned(p: Problem) -> bool:
     return p.bn != 1 and 8 * (p.m * p.n + (p.m * p.k if p.am != 1 else 0)) < p.n * p.k
 
 
-def pays_upright(p: Problem) -> bool:
-    """Whether a left operand that lies column by column is best copied: a tile reads a piece of each column, which is a
-    page of its own where columns are long, and does so again for every panel of the right operand."""
-    return p.am == 1 and p.ak >= PAGE and p.batches == 1 and min(p.m, p.n, p.k) >= 8 * FEW
-
-
 def depth_of(p: Problem, dtype: DType) -> int:
     """How much of the inner dim is multiplied before the next part is copied: all, unless the copies are large."""
-    copied = (p.m if pays_upright(p) else 0) + (p.n if is_packed(p, dtype) else 0)
+    copied = (p.m if is_packed_left(p, dtype) else 0) + (p.n if is_packed(p, dtype) else 0)
     if p.batches > 1 or is_cut(p) or copied * p.k * dtype.itemsize <= 2 * COPIED:
         return p.k
-    return max(2, COPIED // (copied * dtype.itemsize * DEPTH)) * DEPTH
+    part = part_of(p.k)
+    return max(2, COPIED // (copied * dtype.itemsize * part)) * part
+
+
+def part_of(k: int) -> int:
+    """How much of the inner dim a tile goes along before it is stored: equal parts, of at most DEPTH."""
+    return -(-k // max(1, -(-k // DEPTH)))
 
 
 def is_packed(p: Problem, dtype: DType) -> bool:
     """Whether the right operand is packed: its rows are not dense, or it is large and read by many rows."""
-    return p.bn != 1 or (p.m >= 64 and p.n * p.k * dtype.itemsize > PACKED)
+    size = p.n * p.k * dtype.itemsize
+    split = p.bk * dtype.itemsize % LINE != 0
+    return p.bn != 1 or (p.m >= 4 * FEW and size > PACKED) or (split and p.m >= 12 * FEW and size > SPLIT)
+
+
+def is_packed_left(p: Problem, dtype: DType) -> bool:
+    """Whether the left operand is packed: it lies column by column, so that a tile would read a piece of each column
+    for every panel of the right operand, and long columns are pages apart."""
+    return p.ak != 1 and p.n >= 4 * FEW and p.m >= 4 * FEW and p.m * p.k * dtype.itemsize > PACKED_LEFT
 
 
 def is_cut(p: Problem) -> bool:

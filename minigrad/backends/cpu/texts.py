@@ -14,8 +14,6 @@ from minigrad.kernels.cpu.processor import tile_shape
 from minigrad.kernels.cpu.target import CPU, imported
 from minigrad.kernels.orders import keep_macro as keep_macro
 
-DEPTH = 256  # inner length of a block of a product: its operands stay in the first caches
-
 
 def column_views(dense: Sequence[bool]) -> dict[str, str]:
     """Return the texts that index elements of neighbouring rows.
@@ -61,13 +59,13 @@ def stream_header(itemsize: int) -> str:
     return imported("stream", "streams", f"stream, settle = streams({itemsize})")
 
 
-def tile_header(dtype: DType, *functions: Callable[..., Any]) -> str:
+def tile_header(dtype: DType, *functions: Callable[..., Any], width: str = "NR") -> str:
     """The lines that give a kernel the shape of the tile, and of the rest what its functions read: the tile itself in
-    three forms, squares turned around, the depth of a block."""
+    three forms, squares turned around, the width of the panels that `pack` writes."""
     read = {name for function in functions for name in function.__code__.co_names}
     lines = {
         "SIDE": "SIDE = min(LANES, 8)",
-        "KC": f"KC = {DEPTH}",
+        "WIDTH": f"WIDTH = {width}",
         "tile": f'tile = register_tile("{dtype}", LANES, MR, VECTORS)',
         "by_depth": f'by_depth = register_tile("{dtype}", LANES, MR, VECTORS, "depth")',
         "by_rows": f'by_rows = register_tile("{dtype}", LANES, MR, VECTORS, "rows")',

@@ -20,6 +20,8 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target
 from numba.core.runtime import rtsys
 
+from minigrad.kernels.cpu.processor import tuning
+
 # Pairs of arrays that LLVM may compare before a loop, so that it vectorises: its 8 are too few for a fused loop, which
 # reads and writes a dozen arrays.
 CHECKS = 128
@@ -37,6 +39,9 @@ class Generator(JITCPUCodegen):  # type: ignore[misc, unused-ignore]
     def _customize_tm_options(self, options: dict[str, Any]) -> None:
         super()._customize_tm_options(options)
         options |= {"reloc": "pic", "codemodel": "small"}
+
+    def _customize_tm_features(self) -> str:
+        return ",".join(filter(None, (super()._customize_tm_features(), tuning())))
 
     def _add_module(self, module: Any) -> None:
         self._engine.add_module(module)

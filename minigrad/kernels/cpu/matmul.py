@@ -1,13 +1,14 @@
 """The matrix product of a batch, out = alpha * a @ b + beta * c: tiles, packing, and products with a vector.
 
-`multiply` moves register tiles over blocks of the result and reads both operands in place. b's rows must be dense;
-otherwise `pack` has copied b into panels as wide as a tile, and transposed it.  `vector` computes results of one row or
-one column, which are bound by memory: sums along rows, or rows scaled and added, whichever runs along memory.  Dtypes
-are those of the registers here; copy kernels cast float16, bfloat16, bool and mixed operands before.
+`multiply` moves register tiles over blocks of the result and reads both operands in place, or from panels.  b's rows
+must be dense; otherwise `pack` has copied b into panels as wide as a tile.  Panels of a are as high as a tile.
+`vector` computes results of one row or one column, which are bound by memory: sums along rows, or rows scaled and
+added, whichever runs along memory.  Dtypes are those of the registers here; copy kernels cast float16, bfloat16, bool
+and mixed operands before.
 
 Free names, filled in by `specialize`: `T`, `ALPHA` and `BETA` (bits of float64 among the numbers where T is a float),
-and from the module's header the tile, its size `MR x NR`, and the depth `KC` up to which operands stay in the nearest
-caches.  All numbers are in elements; `sizes` and the steps after it are those of the batch.
+and from the module's header the tile, its size `MR x NR`, the LANES of a vector and the WIDTH of panels.  All numbers
+are in elements; `sizes` and the steps after it are those of the batch.
 """
 
 # ruff: noqa: F821
@@ -15,7 +16,7 @@ caches.  All numbers are in elements; `sizes` and the steps after it are those o
 from minigrad.kernels.fields import Fields
 
 MULTIPLY = Fields(
-    "rows cols length high wide deep to a am ak b panel bk whole c cm cn mode batches rank alpha beta",
+    "rows cols length high wide deep part to a lift am ak b panel bk whole c cm cn mode batches rank alpha beta",
     "sizes[rank] a_steps[rank] b_steps[rank] c_steps[rank]",
 )
 
@@ -23,11 +24,11 @@ MULTIPLY = Fields(
 def multiply(a, b, c, out, N):  # type: ignore[no-untyped-def]
     """Each task computes one block of one matrix, or its part from one piece of the inner dim.
 
-    rows x length times length x cols; high, wide and deep are a task's.  to: offset of out.  a, am, ak: offset of a,
-    its steps along rows and depth.  b, panel, bk: offset of b, its steps from panel to panel and along the depth.
-    whole: whether all of a panel may be read, since b is packed.  c, cm, cn: those of c.  mode: 0 for out = alpha *
-    product, 1 to add that to out, 2 to add beta * c to it.  If the inner dim is cut, out has a matrix for each piece,
-    and `add_pieces` does the rest.
+    rows x length times length x cols; high, wide and deep are a task's, part is the depth of a tile.  to: offset of
+    out.  a, lift, am, ak: offset of a, its steps from tile to tile, along rows and along the depth.  b, panel, bk:
+    offset of b, its steps from panel to panel and along the depth.  whole: whether all of a panel may be read, since b
+    is packed.  c, cm, cn: those of c.  mode: 0 for out = alpha * product, 1 to add that to out, 2 to add beta * c to
+    it.  If the inner dim is cut, out has a matrix for each piece, and `add_pieces` does the rest.
     """
     rows = N.rows
     cols = N.cols
@@ -35,6 +36,8 @@ def multiply(a, b, c, out, N):  # type: ignore[no-untyped-def]
     high = N.high
     wide = N.wide
     deep = N.deep
+    part = N.part
+    lift = N.lift
     am = N.am
     ak = N.ak
     bk = N.bk
@@ -70,52 +73,65 @@ def multiply(a, b, c, out, N):  # type: ignore[no-untyped-def]
                 else:
                     for j in range(j1 - j0):
                         row[j] = T(beta * c[q + j * N.cn])
-        for k0 in range(piece * deep, min(length, (piece + 1) * deep), KC):
-            depth = min(KC, min(length, (piece + 1) * deep) - k0)
+        for k0 in range(piece * deep, min(length, (piece + 1) * deep), part):
+            depth = min(part, min(length, (piece + 1) * deep) - k0)
             more = k0 > piece * deep or mode > 0
             for j in range(j0, j1, NR):
                 w = min(NR, cols - j)
                 right = pb + j // NR * N.panel + k0 * bk
-                read = NR if N.whole else w
+                read = (w + LANES - 1) // LANES * LANES if N.whole else w
                 for i in range(i0, i1, MR):
-                    left = pa + i * am + k0 * ak
+                    left = pa + i // MR * lift + k0 * ak
                     to = z + i * cols + j
                     h = min(MR, rows - i)
                     tile(a, left, am, ak, b, right, bk, read, out, to, cols, depth, h, w, alpha, more)
 
 
-PACK = Fields("cols length b bn bk rank", "sizes[rank] steps[rank]")
+PACK = Fields("cols length tall b bn bk rank", "sizes[rank] steps[rank]")
 
 
 def pack(source, panels, N):  # type: ignore[no-untyped-def]
-    """Each task copies one panel: NR columns, k by k, with zeros beyond the last column.
+    """Copy a matrix into panels: WIDTH columns, k by k, with zeros beyond the last column.
 
+    A task is one panel, or `tall` rows of all panels if the source's rows are dense: a panel has a piece of each row,
+    and the rows may be on pages of their own.
     b, bn, bk: offset of the source, its steps from column to column and from k to k.
     """
     cols = N.cols
     length = N.length
     step = N.bn
     deep = N.bk
-    across = (cols + NR - 1) // NR
+    tall = N.tall
+    across = (cols + WIDTH - 1) // WIDTH
+    parts = (length + tall - 1) // tall if tall else across
     for task in range(first, last):
         at = N.b
-        rest = task // across
+        batch = task // parts
+        part = task % parts
+        rest = batch
         walk(rest, N.sizes, at=N.steps)
-        left = task % across * NR
-        w = min(NR, cols - left)
-        at += left * step
-        to = task * NR * length
-        if step == 1 and w == NR:
-            for k in range(length):
-                x = source[at + k * deep : at + k * deep + NR]
-                z = panels[to + k * NR : to + k * NR + NR]
-                for j in range(NR):
-                    z[j] = x[j]
+        to = batch * across * WIDTH * length
+        if tall:
+            for left in range(0, cols, WIDTH):
+                w = min(WIDTH, cols - left)
+                for k in range(part * tall, min(length, (part + 1) * tall)):
+                    x = source[at + left + k * deep : at + left + k * deep + w]
+                    z = panels[to + left * length + k * WIDTH : to + left * length + (k + 1) * WIDTH]
+                    if w == WIDTH:
+                        for j in range(WIDTH):
+                            z[j] = x[j]
+                    else:
+                        for j in range(w):
+                            z[j] = x[j]
+                        for j in range(w, WIDTH):
+                            z[j] = T(0)
         else:
-            transpose_copy(source, at, step, deep, panels, to, NR, 1, w, length)
-            if w < NR:
+            w = min(WIDTH, cols - part * WIDTH)
+            to += part * WIDTH * length
+            transpose_copy(source, at + part * WIDTH * step, step, deep, panels, to, WIDTH, 1, w, length)
+            if w < WIDTH:
                 for k in range(length):
-                    z = panels[to + k * NR + w : to + (k + 1) * NR]
+                    z = panels[to + k * WIDTH + w : to + (k + 1) * WIDTH]
                     for j in range(len(z)):
                         z[j] = T(0)
 

@@ -37,6 +37,16 @@ def level() -> str:
     return next((name for name, wanted in LEVELS.items() if wanted <= features()), "")
 
 
+@cache
+def tuning() -> str:
+    """What kernels are compiled with beyond the features, by LLVM's names: nothing, or vectors of 512 bits.
+
+    LLVM prefers 256 bits on Intel's processors, because the clock of the first ones with AVX-512 fell with wider
+    vectors.  Those have no avx512vbmi2, and keep LLVM's choice; later ones are faster with 512 (decision 066).
+    """
+    return "-prefer-256-bit" if {"avx512f", "avx512vbmi2"} <= features() else ""
+
+
 def tile_shape(dtype: str, known: frozenset[str] | None = None) -> tuple[int, int, int]:
     """Return (lanes of a vector, rows, vectors per row) of a dtype's register tile; known: features, by default of this
     CPU.

@@ -265,10 +265,13 @@ class _Tile:
         return self.builder.gep(row, [self.number(v * self.lanes)])
 
     def within(self, width: Any, v: int) -> Any:
-        """The lanes of vector v that lie in the first `width` columns."""
+        """The lanes of vector v that lie in the first `width` columns, compared in as many bits as an element has at
+        most, because LLVM moves the comparison into loops."""
         builder = self.builder
-        counts = ir.VectorType(I64, self.lanes)
+        kind = I64 if self.align == 8 else I32
+        counts = ir.VectorType(kind, self.lanes)
         lanes = ir.Constant(counts, [v * self.lanes + k for k in range(self.lanes)])
+        width = width if kind is I64 else builder.trunc(width, I32)
         one = builder.insert_element(ir.Constant(counts, ir.Undefined), width, ir.Constant(I32, 0))
         everywhere = ir.Constant(ir.VectorType(I32, self.lanes), [0] * self.lanes)
         return builder.icmp_signed("<", lanes, builder.shuffle_vector(one, one, everywhere))
