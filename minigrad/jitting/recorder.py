@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from operator import is_
 from typing import Any, NamedTuple
 
 from minigrad.autodiff.engine import grad
@@ -20,9 +21,10 @@ from minigrad.core.storage import Storage
 from minigrad.errors import RecordingError
 from minigrad.func.trees import flatten
 from minigrad.jitting.outside import Outside
-from minigrad.jitting.program import NO_ALLOCATOR, HostCall, Program, Slot, recording, twin_of
+from minigrad.jitting.program import NO_ALLOCATOR, HostCall, Program, Slot, recording, refusal, twin_of
 from minigrad.jitting.symbols import Symbol
 from minigrad.ops import random
+from minigrad.runtime.hooks import leaf_hooks
 from minigrad.runtime.hosting import host
 from minigrad.runtime.observers import Observer, attach, detach
 from minigrad.runtime.recording import user_line
@@ -108,9 +110,9 @@ def expect_recorded(label: str, x: Tensor) -> None:
 
 def unreachable(label: str, what: str) -> RecordingError:
     """Return the error for a tensor that the walk did not reach."""
-    return RecordingError(
-        f"{user_line()}: jit: {label} uses {what}, which is neither an argument nor found in the variables, attributes "
-        f"and containers that the function names; pass it as an argument"
+    return refusal(
+        f"{label} uses {what}, which is neither an argument nor found in the variables, attributes and containers that "
+        f"the function names; pass it as an argument"
     )
 
 
@@ -184,9 +186,13 @@ class Recording:
             sys.setswitchinterval(ATOMIC)  # another thread may use the tensors that are moved
             self.move()
             called = self.substituted(args, kwargs, symbolic)
+            given = containers_of(called)
             with self.recorded(draws):
                 result = function(*called[0], **called[1])
                 self.leaves, self.tree = flatten(result)
+                if self.program.refused is not None:
+                    raise self.program.refused
+                self.check_arguments(given)
                 self.differentiate()
             draws.check()
             self.outside.check()
@@ -218,13 +224,29 @@ class Recording:
                 self.originals[id(leaf)] = x, leaf
         return tree.build(iter(leaves))
 
+    def check_arguments(self, given: list[tuple[Any, Any]]) -> None:
+        """Raise if the function has changed a container among the arguments, or gradients of what these come from."""
+        for container, before in given:
+            now = contents_of(container)
+            if len(now) != len(before) or not all(map(is_, now, before)):
+                raise RecordingError(
+                    f"jit: the function changes a {type(container).__name__} among its arguments, and a program would "
+                    f"not do it again; return what changes, or copy the {type(container).__name__} in the function"
+                )
+        if any(leaf._grad is not None for _, leaf in self.originals.values()):
+            raise RecordingError(
+                "jit: backward() in the function reaches the graph of an argument, which a program does not have; "
+                "return the loss and call backward() on it, or pass the argument with detach()"
+            )
+
     def differentiate(self) -> None:
         """Record the backward pass from results that have a graph, to Vars and to arguments.
 
         split: where it begins.  targets: the tensors whose gradients it computes, pulled.  seeds: the gradients of the
         results that have a graph.
         """
-        graph = [x for x in self.leaves if isinstance(x, Tensor) and x.op is not None and walkable(x)]
+        leaves = {id(x): x for x in self.leaves if isinstance(x, Tensor)}
+        graph = [x for x in leaves.values() if x.op is not None and walkable(x)]
         if not graph:
             return
         if any(x.__class__ is not Tensor or id(x) in self.moved or self.is_outside(x) for x in graph):
@@ -233,7 +255,7 @@ class Recording:
                 f"a copy (x.clone()), or x.detach()"
             )
         self.split = len(self.program.items)
-        self.graph_results = [Made(x.storage.buffer.number, x.layout, x.dtype) for x in graph]
+        self.graph_results = {id(x) for x in graph}
         seeds = []
         for x in graph:
             slot = self.program.new(x.numel(), x.dtype, "argument", self.real_of(x.device))
@@ -242,7 +264,12 @@ class Recording:
         leaves = {id(leaf): original for original, leaf in self.originals.values()}
         variables = [moved.x for moved in self.moved.values() if moved.x.is_variable and moved.x.requires_grad]
         inputs = [*variables, *[leaf for _, leaf in self.originals.values()]]
-        pulled = grad(graph, inputs, seeds, allow_unused=True)
+        hooks = dict(leaf_hooks)
+        leaf_hooks.clear()  # the pass that reaches the node of a call runs them
+        try:
+            pulled = grad(graph, inputs, seeds, allow_unused=True)
+        finally:
+            leaf_hooks.update(hooks)
         pairs = [(leaves.get(id(x), x), g) for x, g in zip(inputs, pulled) if g is not None]
         self.targets = [x for x, _ in pairs]
         self.pulled = [Made(self.program.number(g.storage.buffer), g.layout, g.dtype) for _, g in pairs]
@@ -350,6 +377,20 @@ class Recording:
         if x.__class__ is not Tensor or x.storage.buffer.__class__ is not Slot:
             raise unreachable("the result", describe(x))
         return Made(self.program.number(x.storage.buffer), x.layout, x.dtype)
+
+
+def contents_of(container: Any) -> list[Any]:
+    """Return what a list or dict holds."""
+    return [*container, *container.values()] if isinstance(container, dict) else list(container)
+
+
+def containers_of(value: Any) -> list[tuple[Any, list[Any]]]:
+    """Return the lists and dicts in nested arguments, each with what it holds."""
+    if not isinstance(value, (tuple, list, dict)):
+        return []
+    parts = value.values() if isinstance(value, dict) else value
+    inner = [pair for part in parts for pair in containers_of(part)]
+    return inner if isinstance(value, tuple) else [(value, contents_of(value)), *inner]
 
 
 def walkable(x: Tensor) -> bool:
