@@ -28,6 +28,10 @@ from minigrad.runtime.var import Var
 STREAM = "uint64"  # how the state of a generator is read
 
 
+class Unrepeatable(Exception):
+    """Arithmetic on the floats of a call raises: the function itself has to run, and may catch the error."""
+
+
 class Entry:
     """A program of a function, and the function that runs it on tensors.
 
@@ -129,10 +133,14 @@ class Entry:
 
     def symbols(self) -> Iterator[str]:
         """Write the lines that compute the numbers that each call reads."""
+        lines = [*self.program.arithmetic]
         for k, (text, slot) in enumerate(self.program.symbols):
             dtype = self.program.memory[slot].dtype
             self.bound[f"symbol{k}"], self.bound[f"as_{dtype}"] = self.tape.drawn[slot], stored(dtype)
-            yield f"symbol{k}[0] = as_{dtype}({text})"
+            lines.append(f"symbol{k}[0] = as_{dtype}({text})")
+        if lines:
+            self.bound["Unrepeatable"] = Unrepeatable
+            yield from ("try:", *indented(lines), "except Exception: raise Unrepeatable from None")
 
     def memory(self) -> Iterator[str]:
         """Write the lines that allocate memory and collect the buffers."""
