@@ -86,7 +86,16 @@ class Stream(random.Generator):
 
 
 class Watch(Observer):
-    """Refuses calls on tensors that were not found: they would run once, and not in the program."""
+    """Refuses calls on tensors that were not found: they would run once, and not in the program.
+
+    passed: whether a backward pass has run.
+    """
+
+    passed = False
+
+    def pulling(self, node: Any) -> Any:
+        self.passed = True
+        return node
 
     def calling(self, op: Op, operands: tuple[Any, ...]) -> tuple[Any, ...]:
         if recording.program is not None:
@@ -170,6 +179,7 @@ class Recording:
         self.args, self.kwargs, self.symbolic = args, kwargs, symbolic  # objects among them are identified by their id
         self.split: int | None = None  # how many items the function has, if a backward pass from its results follows
         self.targets: list[Tensor] = []
+        self.watch = Watch()
         self.twins = {device: twin_of(device) for device in DEVICES}
         self.arguments = [x for x in flatten((args, kwargs))[0] if isinstance(x, Tensor)]
         self.outside = Outside(function, tuple(x for x in flatten((args, kwargs))[0] if not isinstance(x, Tensor)))
@@ -193,6 +203,7 @@ class Recording:
                 if self.program.refused is not None:
                     raise self.program.refused
                 self.check_arguments(given)
+                self.check_graphs()
                 self.differentiate()
             draws.check()
             self.outside.check()
@@ -222,10 +233,16 @@ class Recording:
             elif isinstance(x, Tensor) and x.requires_grad and not x.is_variable:
                 leaf = leaves[k] = Var.of(Tensor(x.storage, x.layout))
                 self.originals[id(leaf)] = x, leaf
+        made = {id(original): leaf for original, leaf in self.originals.values()}
+        for x in {id(x): x for x in self.outside.tensors.values()}.values():
+            if x.op is not None:  # its graph stays outside; a view of a leaf stands for it
+                leaf = made[id(x)] if id(x) in made else Var.of(Tensor(x.storage, x.layout))
+                x.op = leaf.unsqueeze(0).squeeze(0).op
+                self.originals[id(leaf)] = x, leaf
         return tree.build(iter(leaves))
 
     def check_arguments(self, given: list[tuple[Any, Any]]) -> None:
-        """Raise if the function has changed a container among the arguments, or gradients of what these come from."""
+        """Raise if the function has changed a container among the arguments."""
         for container, before in given:
             now = contents_of(container)
             if len(now) != len(before) or not all(map(is_, now, before)):
@@ -233,10 +250,17 @@ class Recording:
                     f"jit: the function changes a {type(container).__name__} among its arguments, and a program would "
                     f"not do it again; return what changes, or copy the {type(container).__name__} in the function"
                 )
-        if any(leaf._grad is not None for _, leaf in self.originals.values()):
+
+    def check_graphs(self) -> None:
+        """Raise if a backward pass in the function would go on in the graph of an argument or of a tensor outside."""
+        passed = any(leaf._grad is not None for _, leaf in self.originals.values())
+        if self.watch.passed and not passed:
+            ends = {id(x) for original, _ in self.originals.values() for x in ends_of(original, self.moved)}
+            passed = any(key in ends for key in self.moved)
+        if passed:
             raise RecordingError(
-                "jit: backward() in the function reaches the graph of an argument, which a program does not have; "
-                "return the loss and call backward() on it, or pass the argument with detach()"
+                "jit: a backward pass in the function reaches the graph of an argument or of a tensor outside, which a "
+                "program does not have; return the loss and compute gradients outside, or use detach()"
             )
 
     def differentiate(self) -> None:
@@ -286,7 +310,7 @@ class Recording:
     def recorded(self, draws: Draws) -> Iterator[None]:
         """Open the block in which the function runs."""
         token = replaced.set(self.twins)
-        watch = Watch()
+        watch = self.watch
         attach(watch)
         recording.program, host.defer = self.program, self.defer
         try:
@@ -377,6 +401,14 @@ class Recording:
         if x.__class__ is not Tensor or x.storage.buffer.__class__ is not Slot:
             raise unreachable("the result", describe(x))
         return Made(self.program.number(x.storage.buffer), x.layout, x.dtype)
+
+
+def ends_of(x: Tensor, moved: dict[int, Moved]) -> list[Tensor]:
+    """Return the leaves of the graph that a tensor had before the recording."""
+    from minigrad.autodiff.engine import reachable
+
+    op = moved[id(x)].op
+    return [] if op is None else reachable([op])[1]
 
 
 def contents_of(container: Any) -> list[Any]:

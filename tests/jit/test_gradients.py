@@ -253,3 +253,25 @@ def test_a_backward_pass_inside_cannot_go_on_outside() -> None:
     f(w * 2.0)
     with pytest.raises(mg.RecordingError, match="graph of an argument"):
         f(w * 2.0)
+
+
+def test_a_gradient_inside_cannot_pass_through_the_graph_of_an_argument() -> None:
+    w = mg.Var([1.0, 2.0])
+    f = mg.jit(lambda h: mg.grad((h * w).sum(), w))
+    f(w * 2.0)
+    with pytest.raises(mg.RecordingError, match="graph of an argument"):
+        f(w * 2.0)
+    inner = mg.jit(lambda h: mg.grad((h * h).sum(), h))
+    assert [inner(w * 2.0).tolist() for _ in range(3)] == [[4.0, 8.0]] * 3
+
+
+@pytest.mark.parametrize("passed", [True, False])
+def test_gradients_flow_through_a_tensor_outside_that_has_a_graph(passed: bool) -> None:
+    v, w = mg.Var([3.0, 4.0]), mg.Var([1.0, 2.0])
+    h = w * w
+    f = mg.jit(lambda x: (x * h * v).sum())
+    for k in range(4):
+        v.grad = w.grad = None
+        f(h if passed else mg.tensor([1.0, k])).backward(retain_graph=True)
+        wanted = [12.0, 128.0] if passed else [6.0, 16.0 * k]
+        assert w.grad.tolist() == wanted
