@@ -12,7 +12,7 @@ from typing import Any
 
 from minigrad.autodiff.engine import grad
 from minigrad.autodiff.function import Function
-from minigrad.errors import GradientError, RecordingError
+from minigrad.errors import GradientError, RecordingError, StorageError
 from minigrad.func.trees import flatten
 from minigrad.jitting.entry import Entry, indented
 from minigrad.jitting.exchange import Exchange
@@ -33,6 +33,7 @@ class Bridge(Function):
         made, kept, leaves = entry.begin(*tensors[: entry.count_of_arguments], *floats)
         ctx.entry, ctx.floats, ctx.kept, ctx.tensors = entry, floats, kept, tensors
         ctx.numbers = [(slot, array.copy()) for slot, array in entry.tape.drawn.items()]
+        ctx.versions = [storage.version for storage in kept]
         ctx.save_for_backward(*[x if read else None for x, read in zip(tensors, entry.reads)])
         ctx.mark_non_differentiable(*[x for k, x in enumerate(made) if k not in entry.differentiable])
         entry.leaves = leaves
@@ -44,6 +45,11 @@ class Bridge(Function):
         entry = ctx.entry
         tensors = [x if saved is None else saved for x, saved in zip(ctx.tensors, ctx.saved_tensors)]
         gs = [gradients[k] for k in entry.differentiable]
+        if ctx.versions != [storage.version for storage in ctx.kept]:
+            raise StorageError(
+                "backward: a result of a function of mg.jit was changed in place since, and its gradient needs the "
+                "value; change a copy (x.clone()) instead"
+            )
         if is_grad_enabled():
             return (None, None, *entry.again(tensors, ctx.floats, gs))
         with entry.lock():
@@ -80,8 +86,8 @@ class DifferentiableEntry(Entry):
         recording.program = self.first
         super().__init__(recording, fuse)
         made = recording.results
-        self.differentiable = [k for k, leaf in enumerate([x for x in made if isinstance(x, Made)])
-                               if leaf in recording.graph_results]  # fmt: skip
+        self.made = list(dict.fromkeys([id(x) for x, leaf in zip(recording.leaves, made) if isinstance(leaf, Made)]))
+        self.differentiable = [k for k, each in enumerate(self.made) if each in recording.graph_results]
         self.others = [
             *{id(x): x for x in (*recording.targets, *self.holders_back()) if self.argument_of(x) is None}.values()
         ]
@@ -135,12 +141,15 @@ class DifferentiableEntry(Entry):
     def results(self) -> Iterator[str]:
         """Write the lines that make the results, the memory that is kept, and all leaves."""
         names, made = [], []
+        seen: dict[int, str] = {}
         for k, leaf in enumerate(self.recording.results):
             name = f"y{k}"
             if isinstance(leaf, Made):
-                yield from self.tensor(name, leaf)
-                made.append(name)
-                names.append(name)
+                same = seen.setdefault(id(self.recording.leaves[k]), name)
+                if same == name:
+                    yield from self.tensor(name, leaf)
+                    made.append(name)
+                names.append(same)
             else:
                 names.append(leaf.text if isinstance(leaf, Symbol) else self.holder(leaf, name))
         kept = [self.names[slot] for slot in self.kept_slots]
@@ -149,9 +158,8 @@ class DifferentiableEntry(Entry):
     def apply(self, *picked: Any) -> Any:
         """Return the results of a call, whose tensors have a graph."""
         tensors, floats = picked[: self.count_of_arguments], picked[self.count_of_arguments :]
-        made = iter(Bridge.apply(self, floats, *tensors, *self.others))
-        leaves = [next(made) if isinstance(leaf, Made) else each
-                  for leaf, each in zip(self.recording.results, self.leaves)]  # fmt: skip
+        made = dict(zip(self.made, Bridge.apply(self, floats, *tensors, *self.others)))
+        leaves = [made.get(id(x), each) for x, each in zip(self.recording.leaves, self.leaves)]
         return self.recording.tree.build(iter(leaves))
 
     # ---- the backward program
@@ -220,10 +228,8 @@ class DifferentiableEntry(Entry):
             elif type(x) is float and self.symbolic:
                 leaves[k] = next(numbers)
         args, kwargs = tree.build(iter(leaves))
-        results = [
-            x for x, leaf in zip(flatten(made.function(*args, **kwargs))[0], made.results) if isinstance(leaf, Made)
-        ]
-        ys = [results[k] for k in self.differentiable]
+        results = dict(zip(map(id, made.leaves), flatten(made.function(*args, **kwargs))[0]))
+        ys = [results[self.made[k]] for k in self.differentiable]
         own = [x for x in made.targets if self.argument_of(x) is None]
         inputs = [tensors[k] for k in range(self.count_of_arguments) if tensors[k].requires_grad]
         pulled = grad(ys, [*inputs, *own], gs, create_graph=True, allow_unused=True)

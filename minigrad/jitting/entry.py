@@ -7,15 +7,18 @@ results would cost more than the kernels of a small step.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import pairwise
 from typing import Any
 
 from minigrad.backends.registry import backend_of
 from minigrad.core.device import CPU
 from minigrad.core.dtype import uint8
 from minigrad.core.layout import Layout
+from minigrad.core.storage import Storage
 from minigrad.errors import quantity
 from minigrad.func.trees import flatten
 from minigrad.jitting.exchange import Exchange
+from minigrad.jitting.fusion import written_by
 from minigrad.jitting.outside import PLAIN
 from minigrad.jitting.program import HostCall, Item
 from minigrad.jitting.recorder import Made, Moved, Recording
@@ -26,6 +29,11 @@ from minigrad.runtime.tensor import Tensor
 from minigrad.runtime.var import Var
 
 STREAM = "uint64"  # how the state of a generator is read
+
+
+class Unrepeatable(Exception):
+    """A program does not fit this call, so the function itself has to run: arithmetic on its floats raises, or its
+    tensors share memory without sharing a storage."""
 
 
 class Entry:
@@ -109,6 +117,7 @@ class Entry:
         made, count = self.recording, len(self.recording.argument_slots)
         versions = [*self.versions()]
         lines = [
+            *self.shared(),
             *self.symbols(),
             *self.memory(),
             *self.draws(),
@@ -123,16 +132,36 @@ class Entry:
         exec(compile(self.text, "<minigrad program>", "exec"), self.bound)
         self.call = self.bound["call"]
 
+    def shared(self) -> Iterator[str]:
+        """Write the test that memory of others, such as NumPy's, is not shared by two storages, if this would matter:
+        fused loops write it, and the order of their accesses is that of one storage each."""
+        items = [item for item in self.tape.items if isinstance(item, Item)]
+        written = {slot for item in items for part in (item.fused or (item,)) for slot in written_by(part)}
+        if not any(item.fused for item in items) or written.isdisjoint(self.provided):
+            return
+        twins = {twin.buffer.number: real for real, twin in self.recording.storages.items()}
+        fixed = [twins[slot] for slot in self.provided if slot in self.recording.holders]
+        given = [self.names[slot] for slot in self.provided if slot not in self.recording.holders]
+        self.bound |= {"apart": apart, "fixed": fixed, "Unrepeatable": Unrepeatable}
+        tests = [f"{name}.allocator is None" for name in given]
+        tests = ["True"] if any(storage.allocator is None for storage in fixed) else tests
+        if tests and len(given) + len(fixed) > 1:
+            yield f"if ({' or '.join(tests)}) and not apart(fixed, {', '.join(given)}): raise Unrepeatable"
+
     def numbers(self) -> list[str]:
         """Return the names of the floats among the arguments, if each call reads them."""
         return [f"n{k}" for k in range(len(self.floats))]
 
     def symbols(self) -> Iterator[str]:
         """Write the lines that compute the numbers that each call reads."""
+        lines = [*self.program.arithmetic]
         for k, (text, slot) in enumerate(self.program.symbols):
             dtype = self.program.memory[slot].dtype
             self.bound[f"symbol{k}"], self.bound[f"as_{dtype}"] = self.tape.drawn[slot], stored(dtype)
-            yield f"symbol{k}[0] = as_{dtype}({text})"
+            lines.append(f"symbol{k}[0] = as_{dtype}({text})")
+        if lines:
+            self.bound["Unrepeatable"] = Unrepeatable
+            yield from ("try:", *indented(lines), "except Exception: raise Unrepeatable from None")
 
     def memory(self) -> Iterator[str]:
         """Write the lines that allocate memory and collect the buffers."""
@@ -324,6 +353,12 @@ class Entry:
 def indented(lines: Iterable[str]) -> list[str]:
     """Return the lines of a block."""
     return [f"    {line}" for line in lines]
+
+
+def apart(fixed: list[Storage], *given: Storage) -> bool:
+    """Return whether no two storages share memory."""
+    spans = sorted([(x.buffer.ctypes.data, x.buffer.nbytes) for x in (*fixed, *given)])
+    return all(begin + nbytes <= after for (begin, nbytes), (after, _) in pairwise(spans))
 
 
 def moved(layout: Layout, offset: int) -> Layout:

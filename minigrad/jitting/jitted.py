@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,7 +18,7 @@ from minigrad.errors import ArgumentError, warn
 from minigrad.func.trees import flatten
 from minigrad.jitting.arena import report_of
 from minigrad.jitting.differentiable import DifferentiableEntry
-from minigrad.jitting.entry import Entry
+from minigrad.jitting.entry import Entry, Unrepeatable
 from minigrad.jitting.outside import PLAIN
 from minigrad.jitting.program import recording
 from minigrad.jitting.recorder import Recording
@@ -34,12 +35,16 @@ from minigrad.runtime.var import Var
 NO_PROGRAM = "no program yet: the second call with arguments of a kind is recorded"
 MANY = 8  # programs of one function, after which a warning names the argument that changes
 LIMIT = 64  # programs that are kept; past it the older half goes
+PATIENCE = 0.1  # seconds for which a recording waits for threads that run functions eagerly
 _lock = threading.RLock()  # programs are recorded and run one at a time: their tables of addresses are shared
+_eager: dict[int, int] = {}  # how many functions each thread runs eagerly
 
 
 def _after_fork_in_child() -> None:
     global _lock
     _lock = threading.RLock()  # the old one may be held by a thread that does not exist here
+    for thread in _eager.keys() - {threading.get_ident()}:
+        del _eager[thread]
 
 
 if hasattr(os, "register_at_fork"):
@@ -70,18 +75,38 @@ class Jitted:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the function: as a program where one fits, otherwise eagerly."""
-        if recording.program is not None or stack.transforms or not plainly_called():
-            return self.function(*args, **kwargs)  # inside a recording, a transform or an observed block
+        if recording.program is not None:
+            return self.function(*args, **kwargs)
+        if stack.transforms or not plainly_called():
+            return self.eagerly(args, kwargs)  # inside a transform or an observed block
         last = self.last
         if last is not None and last.count == len(args) and not kwargs and last.matches(*args):
             picked = args if last.whole else [args[k] for k in last.picked]
             if self.modes == (bool(mode.enabled), default_float(), default_device(), epoch[0]):
-                with _lock:
-                    if last.outside.unchanged() and last.fits(*picked):
-                        if last.exchange is not None:
-                            last.fuse()
-                        return self.run(last, picked, args, kwargs) if self.verify else last.call(*picked)
-        return self.look_up(args, kwargs)
+                try:
+                    with _lock:
+                        if last.outside.unchanged() and last.fits(*picked):
+                            if last.exchange is not None:
+                                last.fuse()
+                            return self.run(last, picked, args, kwargs) if self.verify else last.call(*picked)
+                except Unrepeatable:
+                    return self.eagerly(args, kwargs)
+        try:
+            return self.look_up(args, kwargs)
+        except Unrepeatable:
+            return self.eagerly(args, kwargs)
+
+    def eagerly(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run the function itself, but not while another thread records one: the two may use the same tensors."""
+        me = threading.get_ident()
+        with _lock:
+            _eager[me] = _eager.get(me, 0) + 1
+        try:
+            return self.function(*args, **kwargs)
+        finally:
+            _eager[me] -= 1
+            if not _eager[me]:
+                del _eager[me]
 
     def look_up(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run the program for the kind of the arguments, or record it; the first call of a kind runs eagerly."""
@@ -89,7 +114,7 @@ class Jitted:
         tensors = [x for x in leaves if isinstance(x, Tensor)]
         for x in tensors:
             if x.__class__ not in CONCRETE:
-                return self.function(*args, **kwargs)
+                return self.eagerly(args, kwargs)
         with _lock:
             modes = bool(mode.enabled), default_float(), default_device(), epoch[0]
             if self.modes != modes:
@@ -107,6 +132,8 @@ class Jitted:
                 picked = [*tensors, *floats]
                 entry = next((e for e in reversed(entries) if e.outside.unchanged() and e.fits(*picked)), None)
                 if entry is None:
+                    if not alone():
+                        return self.eagerly(args, kwargs)
                     try:
                         entry = entry_of(Recording(self.function, args, kwargs, bool(floats)), self.fuse)
                     except Exception:
@@ -120,7 +147,7 @@ class Jitted:
                     entry.fuse()
                 return self.run(entry, picked, args, kwargs) if self.verify else entry.call(*picked)
             self.first(key)
-        return self.function(*args, **kwargs)
+        return self.eagerly(args, kwargs)
 
     def run(self, entry: Entry, picked: Sequence[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run a program, and compare every nth run with the function."""
@@ -177,6 +204,16 @@ class Jitted:
     def __repr__(self) -> str:
         count = sum(map(len, self.programs.values()))
         return f"<jit {getattr(self, '__name__', 'function')}: {count} program{'s' * (count != 1)}>"
+
+
+def alone() -> bool:
+    """Wait until no other thread runs a function eagerly; return False if one still does after a while."""
+    me, end = threading.get_ident(), time.monotonic() + PATIENCE
+    while any(thread != me for thread in list(_eager)):
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.001)
+    return True
 
 
 def entry_of(recording: Recording, fuse: bool) -> Entry:

@@ -85,15 +85,19 @@ class HostCall(NamedTuple):
 class Program:
     """A list of launches and host calls in the order in which they ran.
 
-    memory: what is known of each slot, by its number.  draws: the generators that were used, each with the number of
-    the slot of its state and the blocks drawn before.  taken: for each generator how many blocks a call draws.
+    memory: what is known of each slot, by its number.  arithmetic: that of symbols, one line each.  symbols: the name
+    of a number and its slot.  refused: the first error that was raised, even if the function has caught it.
+    draws: the generators that were used, each with the number of the slot of its state and the blocks drawn before.
+    taken: for each generator how many blocks a call draws.
     """
 
     def __init__(self) -> None:
         self.items: list[Item | HostCall] = []
         self.memory: dict[int, Memory] = {}
         self.draws: list[tuple[Any, int, int]] = []
+        self.arithmetic: list[str] = []
         self.symbols: list[tuple[str, int]] = []
+        self.refused: RecordingError | None = None
         self.taken: dict[Any, int] = {}
 
     def new(self, numel: int, dtype: DType, kind: str, device: Device = CPU) -> Slot:
@@ -110,12 +114,12 @@ class Program:
     def number(self, slot: Any) -> int:
         """Return the number of a slot of this program.  Raises RecordingError for any other buffer."""
         if slot.__class__ is not Slot:
-            raise RecordingError(f"{user_line()}: jit: a tensor of another device was written while recording")
+            raise refusal("a tensor of another device was written while recording")
         if slot.number not in self.memory:
             if slot.value is None:
-                raise RecordingError(
-                    f"{user_line()}: jit: a tensor from an earlier recording was used; it has no values, so return "
-                    f"tensors from the function instead of storing them elsewhere"
+                raise refusal(
+                    "a tensor from an earlier recording was used; it has no values, so return tensors from the "
+                    "function instead of storing them elsewhere"
                 )
             self.memory[slot.number] = Memory(max(1, slot.size), slot.dtype, "constant", slot.value, CPU)
         return int(slot.number)
@@ -126,6 +130,14 @@ class _Recording(threading.local):
 
 
 recording = _Recording()  # of this thread
+
+
+def refusal(words: str) -> RecordingError:
+    """Return an error for the user's line.  The recording fails even if the function catches it."""
+    error, program = RecordingError(f"{user_line()}: jit: {words}"), recording.program
+    if program is not None and program.refused is None:
+        program.refused = error
+    return error
 
 
 def current() -> Program:
@@ -175,10 +187,10 @@ class RecordingBackend(Backend):
         return Storage(Slot(values.size, dtype, np.array(values)), dtype, device, NO_ALLOCATOR, values.size)
 
     def to_host(self, storage: Storage) -> NDArray[Any]:
-        raise RecordingError(
-            f"{user_line()}: jit: the value of a tensor was asked for while the function is recorded (item(), float(), "
-            f"bool(), print, numpy(), a mask as an index), and it does not exist then; return the tensor, or use "
-            f"mg.where instead of a branch"
+        raise refusal(
+            "the value of a tensor was asked for while the function is recorded (item(), float(), bool(), print, "
+            "numpy(), a mask as an index), and it does not exist then; return the tensor, or use mg.where instead of a "
+            "branch"
         )
 
     def prepare(self, request: Request, outs: Spec | tuple[Spec, ...], *operands: Spec) -> Launch:

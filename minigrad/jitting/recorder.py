@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from operator import is_
 from typing import Any, NamedTuple
 
 from minigrad.autodiff.engine import grad
@@ -20,9 +21,10 @@ from minigrad.core.storage import Storage
 from minigrad.errors import RecordingError
 from minigrad.func.trees import flatten
 from minigrad.jitting.outside import Outside
-from minigrad.jitting.program import NO_ALLOCATOR, HostCall, Program, Slot, recording, twin_of
+from minigrad.jitting.program import NO_ALLOCATOR, HostCall, Program, Slot, recording, refusal, twin_of
 from minigrad.jitting.symbols import Symbol
 from minigrad.ops import random
+from minigrad.runtime.hooks import leaf_hooks
 from minigrad.runtime.hosting import host
 from minigrad.runtime.observers import Observer, attach, detach
 from minigrad.runtime.recording import user_line
@@ -84,7 +86,16 @@ class Stream(random.Generator):
 
 
 class Watch(Observer):
-    """Refuses calls on tensors that were not found: they would run once, and not in the program."""
+    """Refuses calls on tensors that were not found: they would run once, and not in the program.
+
+    passed: whether a backward pass has run.
+    """
+
+    passed = False
+
+    def pulling(self, node: Any) -> Any:
+        self.passed = True
+        return node
 
     def calling(self, op: Op, operands: tuple[Any, ...]) -> tuple[Any, ...]:
         if recording.program is not None:
@@ -108,9 +119,9 @@ def expect_recorded(label: str, x: Tensor) -> None:
 
 def unreachable(label: str, what: str) -> RecordingError:
     """Return the error for a tensor that the walk did not reach."""
-    return RecordingError(
-        f"{user_line()}: jit: {label} uses {what}, which is neither an argument nor found in the variables, attributes "
-        f"and containers that the function names; pass it as an argument"
+    return refusal(
+        f"{label} uses {what}, which is neither an argument nor found in the variables, attributes and containers that "
+        f"the function names; pass it as an argument"
     )
 
 
@@ -168,6 +179,7 @@ class Recording:
         self.args, self.kwargs, self.symbolic = args, kwargs, symbolic  # objects among them are identified by their id
         self.split: int | None = None  # how many items the function has, if a backward pass from its results follows
         self.targets: list[Tensor] = []
+        self.watch = Watch()
         self.twins = {device: twin_of(device) for device in DEVICES}
         self.arguments = [x for x in flatten((args, kwargs))[0] if isinstance(x, Tensor)]
         self.outside = Outside(function, tuple(x for x in flatten((args, kwargs))[0] if not isinstance(x, Tensor)))
@@ -184,9 +196,14 @@ class Recording:
             sys.setswitchinterval(ATOMIC)  # another thread may use the tensors that are moved
             self.move()
             called = self.substituted(args, kwargs, symbolic)
+            given = containers_of(called)
             with self.recorded(draws):
                 result = function(*called[0], **called[1])
                 self.leaves, self.tree = flatten(result)
+                if self.program.refused is not None:
+                    raise self.program.refused
+                self.check_arguments(given)
+                self.check_graphs()
                 self.differentiate()
             draws.check()
             self.outside.check()
@@ -216,7 +233,35 @@ class Recording:
             elif isinstance(x, Tensor) and x.requires_grad and not x.is_variable:
                 leaf = leaves[k] = Var.of(Tensor(x.storage, x.layout))
                 self.originals[id(leaf)] = x, leaf
+        made = {id(original): leaf for original, leaf in self.originals.values()}
+        for x in {id(x): x for x in self.outside.tensors.values()}.values():
+            if x.op is not None:  # its graph stays outside; a view of a leaf stands for it
+                leaf = made[id(x)] if id(x) in made else Var.of(Tensor(x.storage, x.layout))
+                x.op = leaf.unsqueeze(0).squeeze(0).op
+                self.originals[id(leaf)] = x, leaf
         return tree.build(iter(leaves))
+
+    def check_arguments(self, given: list[tuple[Any, Any]]) -> None:
+        """Raise if the function has changed a container among the arguments."""
+        for container, before in given:
+            now = contents_of(container)
+            if len(now) != len(before) or not all(map(is_, now, before)):
+                raise RecordingError(
+                    f"jit: the function changes a {type(container).__name__} among its arguments, and a program would "
+                    f"not do it again; return what changes, or copy the {type(container).__name__} in the function"
+                )
+
+    def check_graphs(self) -> None:
+        """Raise if a backward pass in the function would go on in the graph of an argument or of a tensor outside."""
+        passed = any(leaf._grad is not None for _, leaf in self.originals.values())
+        if self.watch.passed and not passed:
+            ends = {id(x) for original, _ in self.originals.values() for x in ends_of(original, self.moved)}
+            passed = any(key in ends for key in self.moved)
+        if passed:
+            raise RecordingError(
+                "jit: a backward pass in the function reaches the graph of an argument or of a tensor outside, which a "
+                "program does not have; return the loss and compute gradients outside, or use detach()"
+            )
 
     def differentiate(self) -> None:
         """Record the backward pass from results that have a graph, to Vars and to arguments.
@@ -224,7 +269,8 @@ class Recording:
         split: where it begins.  targets: the tensors whose gradients it computes, pulled.  seeds: the gradients of the
         results that have a graph.
         """
-        graph = [x for x in self.leaves if isinstance(x, Tensor) and x.op is not None and walkable(x)]
+        leaves = {id(x): x for x in self.leaves if isinstance(x, Tensor)}
+        graph = [x for x in leaves.values() if x.op is not None and walkable(x)]
         if not graph:
             return
         if any(x.__class__ is not Tensor or id(x) in self.moved or self.is_outside(x) for x in graph):
@@ -233,7 +279,7 @@ class Recording:
                 f"a copy (x.clone()), or x.detach()"
             )
         self.split = len(self.program.items)
-        self.graph_results = [Made(x.storage.buffer.number, x.layout, x.dtype) for x in graph]
+        self.graph_results = {id(x) for x in graph}
         seeds = []
         for x in graph:
             slot = self.program.new(x.numel(), x.dtype, "argument", self.real_of(x.device))
@@ -242,7 +288,12 @@ class Recording:
         leaves = {id(leaf): original for original, leaf in self.originals.values()}
         variables = [moved.x for moved in self.moved.values() if moved.x.is_variable and moved.x.requires_grad]
         inputs = [*variables, *[leaf for _, leaf in self.originals.values()]]
-        pulled = grad(graph, inputs, seeds, allow_unused=True)
+        hooks = dict(leaf_hooks)
+        leaf_hooks.clear()  # the pass that reaches the node of a call runs them
+        try:
+            pulled = grad(graph, inputs, seeds, allow_unused=True)
+        finally:
+            leaf_hooks.update(hooks)
         pairs = [(leaves.get(id(x), x), g) for x, g in zip(inputs, pulled) if g is not None]
         self.targets = [x for x, _ in pairs]
         self.pulled = [Made(self.program.number(g.storage.buffer), g.layout, g.dtype) for _, g in pairs]
@@ -259,7 +310,7 @@ class Recording:
     def recorded(self, draws: Draws) -> Iterator[None]:
         """Open the block in which the function runs."""
         token = replaced.set(self.twins)
-        watch = Watch()
+        watch = self.watch
         attach(watch)
         recording.program, host.defer = self.program, self.defer
         try:
@@ -350,6 +401,28 @@ class Recording:
         if x.__class__ is not Tensor or x.storage.buffer.__class__ is not Slot:
             raise unreachable("the result", describe(x))
         return Made(self.program.number(x.storage.buffer), x.layout, x.dtype)
+
+
+def ends_of(x: Tensor, moved: dict[int, Moved]) -> list[Tensor]:
+    """Return the leaves of the graph that a tensor had before the recording."""
+    from minigrad.autodiff.engine import reachable
+
+    op = moved[id(x)].op
+    return [] if op is None else reachable([op])[1]
+
+
+def contents_of(container: Any) -> list[Any]:
+    """Return what a list or dict holds."""
+    return [*container, *container.values()] if isinstance(container, dict) else list(container)
+
+
+def containers_of(value: Any) -> list[tuple[Any, list[Any]]]:
+    """Return the lists and dicts in nested arguments, each with what it holds."""
+    if not isinstance(value, (tuple, list, dict)):
+        return []
+    parts = value.values() if isinstance(value, dict) else value
+    inner = [pair for part in parts for pair in containers_of(part)]
+    return inner if isinstance(value, tuple) else [(value, contents_of(value)), *inner]
 
 
 def walkable(x: Tensor) -> bool:

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from minigrad.core.dtype import DType, cast_array, promote_number
 from minigrad.core.storage import Storage
-from minigrad.errors import RecordingError
-from minigrad.jitting.program import NO_ALLOCATOR, Program
+from minigrad.jitting.program import NO_ALLOCATOR, Program, refusal
 from minigrad.runtime.operands import SCALAR, WeakNumber
 from minigrad.runtime.tensor import Tensor
 
@@ -26,7 +25,10 @@ VALUE = ("float", "int", "bool", "index", "complex", "round", "trunc", "floor", 
 
 
 class Symbol(WeakNumber):
-    """A float argument, or what Python's arithmetic makes of some.  text: of it, on the names of the arguments."""
+    """A float argument, or what Python's arithmetic makes of some.  text: the name of the number in a call.
+
+    Its `__class__` is float, as that of the number that the function receives otherwise: a branch goes the same way.
+    """
 
     __slots__ = ("program", "text")
 
@@ -40,14 +42,23 @@ class Symbol(WeakNumber):
         self.program.symbols.append((self.text, slot.number))
         return Tensor(Storage(slot, dtype, like.device, NO_ALLOCATOR, 1), SCALAR)
 
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        return float
+
+    def computed(self, expression: str) -> Symbol:
+        """Return the number of an expression, which each call evaluates once."""
+        self.program.arithmetic.append(f"m{len(self.program.arithmetic)} = {expression}")
+        return Symbol(self.program, f"m{len(self.program.arithmetic) - 1}")
+
     def __neg__(self) -> Symbol:
-        return Symbol(self.program, f"(-{self.text})")
+        return self.computed(f"-{self.text}")
 
     def __pos__(self) -> Symbol:
         return self
 
     def __abs__(self) -> Symbol:
-        return Symbol(self.program, f"abs({self.text})")
+        return self.computed(f"abs({self.text})")
 
     def __repr__(self) -> str:
         return f"<a float that each call reads: {self.text}>"
@@ -58,9 +69,9 @@ def operator(pattern: str) -> Callable[[Symbol, Any], Any]:
 
     def apply(self: Symbol, other: Any) -> Any:
         if isinstance(other, Symbol):
-            return Symbol(self.program, pattern.format(self.text, other.text))
+            return self.computed(pattern.format(self.text, other.text))
         if type(other) in (int, float, bool):
-            return Symbol(self.program, pattern.format(self.text, repr_of(other)))
+            return self.computed(pattern.format(self.text, repr_of(other)))
         return NotImplemented
 
     return apply
@@ -68,19 +79,21 @@ def operator(pattern: str) -> Callable[[Symbol, Any], Any]:
 
 def repr_of(number: float) -> str:
     """Return a number as text that Python reads as the same number."""
-    return f"float({str(number)!r})" if isinstance(number, float) else repr(number)
+    if isinstance(number, float):
+        return f"float({str(number)!r})"
+    return repr(number) if number >= 0 else f"({number!r})"
 
 
 def refuse(self: Symbol, *others: Any) -> Any:
     """Raise for an operation that needs the value."""
-    raise RecordingError(
-        "jit: the value of a float argument was asked for while the function is recorded, and each call has its own"
+    raise refusal(
+        "the value of a float argument was asked for while the function is recorded, and each call has its own"
     )
 
 
 for _name, _sign in ARITHMETIC.items():
-    setattr(Symbol, f"__{_name}__", operator(f"({{0}} {_sign} {{1}})"))
-    setattr(Symbol, f"__r{_name}__", operator(f"({{1}} {_sign} {{0}})"))
+    setattr(Symbol, f"__{_name}__", operator(f"{{0}} {_sign} {{1}}"))
+    setattr(Symbol, f"__r{_name}__", operator(f"{{1}} {_sign} {{0}}"))
 for _name in VALUE:
     setattr(Symbol, f"__{_name}__", refuse)
 numbers.Real.register(Symbol)
@@ -88,6 +101,5 @@ numbers.Real.register(Symbol)
 
 def stored(dtype: DType) -> Callable[[float], NDArray[Any] | float]:
     """Return the function that makes of a float what the memory of a dtype holds."""
-    if dtype.storage == dtype.numpy:
-        return float
-    return lambda value: cast_array(np.asarray(value), dtype)
+    largest = float(np.finfo(dtype.numpy).max) if dtype.storage == dtype.numpy else -1.0
+    return lambda value: value if abs(value) <= largest else cast_array(np.asarray(float(value)), dtype)

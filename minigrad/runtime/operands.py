@@ -110,14 +110,15 @@ def no_tensor(op: Op, x: Any, operands: Sequence[Any]) -> DTypeError:
 def weak_number(op: Op, x: Any, dtype: DType, like: Tensor) -> Tensor:
     """Return a number next to tensors of `dtype`: it adapts to them, an array does not."""
     # 0.0 and -0.0 are equal as keys; 1, 1.0 and True are distinguished by their types.
-    if x.__class__ in NUMBERS and x:
-        result = _weak.get((x, x.__class__, dtype, like.device))
+    kind = type(x)  # a WeakNumber may say that its class is float
+    if kind in NUMBERS and x:
+        result = _weak.get((x, kind, dtype, like.device))
         if result is not None:
             return result
         result = fitted_number(op, x, dtype, like)
         if len(_weak) >= NUMBER_LIMIT:
             _weak.clear()
-        _weak[x, x.__class__, dtype, like.device] = result
+        _weak[x, kind, dtype, like.device] = result
         return result
     return fitted_number(op, x, dtype, like)
 

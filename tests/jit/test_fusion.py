@@ -188,3 +188,25 @@ def test_random_programs_have_the_bits_of_eager_mode(seed: int, on_reference: No
     except mg.StorageError:
         pytest.skip("its gradient is refused")
     same_bits(step, *leaves)
+
+
+@pytest.mark.parametrize("outside", [True, False])
+def test_storages_that_share_the_memory_of_an_array_are_noticed(outside: bool) -> None:
+    def run(compiled: bool) -> list[Any]:
+        array = np.arange(8, dtype=np.float32)
+        kept = mg.from_numpy(array[1:6])
+
+        def step(x, y):
+            y = kept if outside else y
+            a = x * 2.0
+            y.copy_(a)
+            return a, (x + 1.0) * y
+
+        f = mg.jit(step) if compiled else step
+        found = []
+        for apart in (True, True, True, False, False):
+            x = mg.from_numpy(np.ones(5, np.float32) if apart else array[0:5])
+            found += [r.tolist() for r in f(x, mg.from_numpy(array[1:6]))]
+        return [*found, array.tolist()]
+
+    assert run(True) == run(False)

@@ -189,3 +189,89 @@ def test_random_programs_have_the_gradients_of_eager_mode(seed: int) -> None:
     jitted, wanted = mg.jit(f), found(f)
     for _ in range(3):
         assert found(jitted) == wanted
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_detached_result_has_no_graph(first: bool) -> None:
+    w = mg.Var([1.0, 2.0])
+
+    def f(x):
+        y = (x * w).sum()
+        return (y.detach(), y) if first else (y, y.detach())
+
+    jitted = mg.jit(f)
+    for _ in range(4):
+        w.grad = None
+        plain, y = jitted(mg.tensor([1.0, 3.0]))[:: 1 if first else -1]
+        assert not plain.requires_grad
+        y.backward()
+        assert w.grad.tolist() == [1.0, 3.0]
+
+
+def test_one_result_twice_is_one_tensor() -> None:
+    w = mg.Var([1.0, 2.0])
+
+    def f(x):
+        y = x * w
+        return y, {"again": y}
+
+    jitted = mg.jit(f)
+    for _ in range(3):
+        y, more = jitted(mg.tensor([1.0, 3.0]))
+        assert more["again"] is y
+
+
+def test_a_result_that_was_changed_in_place_is_noticed() -> None:
+    w = mg.Var([1.0, 2.0])
+    f = mg.jit(lambda x: (x * w).exp())
+    for _ in range(3):
+        y = f(mg.tensor([1.0, 1.0]))
+    y.mul_(3.0)
+    with pytest.raises(mg.errors.StorageError, match="changed in place"):
+        y.sum().backward()
+
+
+def test_a_hook_of_a_parameter_runs_once() -> None:
+    w = mg.Var([1.0, 2.0])
+    w.register_hook(lambda g: g * 2.0)
+    f = mg.jit(lambda x: (x * w).sum())
+    for _ in range(4):
+        w.grad = None
+        f(mg.tensor([1.0, 3.0])).backward()
+        assert w.grad.tolist() == [2.0, 6.0]
+
+
+def test_a_backward_pass_inside_cannot_go_on_outside() -> None:
+    w = mg.Var([1.0, 2.0])
+
+    def step(h):
+        loss = (h * h).sum()
+        loss.backward()
+        return loss.detach()
+
+    f = mg.jit(step)
+    f(w * 2.0)
+    with pytest.raises(mg.RecordingError, match="graph of an argument"):
+        f(w * 2.0)
+
+
+def test_a_gradient_inside_cannot_pass_through_the_graph_of_an_argument() -> None:
+    w = mg.Var([1.0, 2.0])
+    f = mg.jit(lambda h: mg.grad((h * w).sum(), w))
+    f(w * 2.0)
+    with pytest.raises(mg.RecordingError, match="graph of an argument"):
+        f(w * 2.0)
+    inner = mg.jit(lambda h: mg.grad((h * h).sum(), h))
+    assert [inner(w * 2.0).tolist() for _ in range(3)] == [[4.0, 8.0]] * 3
+
+
+@pytest.mark.parametrize("passed", [True, False])
+def test_gradients_flow_through_a_tensor_outside_that_has_a_graph(passed: bool) -> None:
+    v, w = mg.Var([3.0, 4.0]), mg.Var([1.0, 2.0])
+    h = w * w
+    f = mg.jit(lambda x: (x * h * v).sum())
+    for k in range(4):
+        v.grad = w.grad = None
+        f(h if passed else mg.tensor([1.0, k])).backward(retain_graph=True)
+        wanted = [12.0, 128.0] if passed else [6.0, 16.0 * k]
+        assert w.grad.tolist() == wanted

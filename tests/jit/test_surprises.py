@@ -297,13 +297,16 @@ def test_an_observer_sees_every_call() -> None:
 def test_threads_may_share_a_function() -> None:
     w = t(3)
     f = mg.jit(lambda x: (x * w + 1.0).sum())
-    wrong: list[float] = []
+    wrong: list[Any] = []
 
     def work(k: int) -> None:
-        for j in range(50):
-            y = f(t(k, j)).item()
-            if y != 3 * k + 3 * j + 2:
-                wrong.append(y)
+        try:
+            for j in range(50):
+                y = f(t(k, j)).item()
+                if y != 3 * k + 3 * j + 2:
+                    wrong.append(y)
+        except Exception as error:
+            wrong.append(error)
 
     threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
     for thread in threads:
@@ -417,3 +420,38 @@ def test_many_kinds_of_arguments_are_reported_once() -> None:
             f(t(1), k)
     assert len(warned) == 1
     assert f(t(1), 5).item() == 5
+
+
+def test_a_refusal_that_the_function_catches_counts() -> None:
+    def guarded(x):
+        try:
+            return x * x.sum().item()
+        except Exception:
+            return x
+
+    f = mg.jit(guarded)
+    f(t(1, 2))
+    with pytest.raises(mg.RecordingError, match="value of a tensor"):
+        f(t(1, 2))
+
+
+def test_a_container_among_the_arguments_may_not_change() -> None:
+    changes: list[tuple[Any, Any]] = [
+        (lambda box: box.append(box[0] * 2.0), lambda: [t(1)]),
+        (lambda box: box.pop("x"), lambda: {"x": t(1)}),
+        (lambda box: box.update(x=box["x"] * 2.0), lambda: {"x": t(1)}),
+    ]
+    for change, make in changes:
+        f = mg.jit(change)
+        f(make())
+        with pytest.raises(mg.RecordingError, match="among its arguments"):
+            f(make())
+
+
+def test_a_function_may_change_a_container_of_its_own() -> None:
+    def f(batch):
+        mine = dict(batch)
+        return mine.pop("x") * 2.0
+
+    jitted = mg.jit(f)
+    assert [jitted({"x": t(k)}).item() for k in range(4)] == [0, 2, 4, 6]

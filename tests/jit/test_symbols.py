@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import warnings
 
 import pytest
 
 import minigrad as mg
+from minigrad.jitting.program import Program
 from minigrad.jitting.symbols import Symbol
 
 DTYPES = ("float16", "bfloat16", "float32", "float64", "int32", "bool")
@@ -119,8 +121,65 @@ def test_what_a_refused_recording_has_changed_is_put_back() -> None:
 
 
 def test_a_symbol_shows_what_it_is_and_has_no_value() -> None:
-    symbol = Symbol(None, "n0") * 2 + 1  # type: ignore[arg-type]
-    assert repr(symbol) == "<a float that each call reads: ((n0 * 2) + 1)>"
+    program = Program()
+    symbol = Symbol(program, "n0") * 2 + 1
+    assert repr(symbol) == "<a float that each call reads: m1>"
+    assert program.arithmetic == ["m0 = n0 * 2", "m1 = m0 + 1"]
     for ask in (float, int, bool, hash, str, round, lambda s: s == 1.0, lambda s: s < 1.0, lambda s: f"{s}"):
         with pytest.raises(mg.RecordingError, match="value of a float argument"):
             ask(symbol)
+
+
+def test_a_symbol_is_of_the_class_of_a_float() -> None:
+    f = mg.jit(lambda x, rate: x * rate if isinstance(rate, float) else x)
+    assert [f(t(1, 2), rate).tolist() for rate in (2.0, 2.0, 3.0)] == [[2, 4], [2, 4], [3, 6]]
+
+
+@pytest.mark.parametrize("exponent", [0.5, 2.0, -1.0])
+def test_a_power_uses_the_short_ops_of_eager_mode(exponent: float) -> None:
+    x = t(-0.0, 1.5, 2.3)
+    f = mg.jit(lambda x, p: x**p)
+    f(x, 3.0), f(x, 3.0)
+    for _ in range(3):
+        assert f(x, exponent).numpy().tobytes() == (x**exponent).numpy().tobytes()
+
+
+def test_arithmetic_on_a_float_may_raise_and_the_function_catches_it() -> None:
+    def scaled(x, rate):
+        try:
+            return x * (1.0 / rate)
+        except ZeroDivisionError:
+            return x * 100.0
+
+    f = mg.jit(scaled)
+    assert [f(t(1), rate).item() for rate in (2.0, 2.0, 0.0, 4.0, 0.0)] == [0.5, 0.5, 100, 0.25, 100]
+    with pytest.raises(ZeroDivisionError):
+        [mg.jit(lambda x, rate: x + 0 * (1 / rate))(t(1), 0.0) for _ in range(3)]
+
+
+def test_arithmetic_on_a_float_is_evaluated_once() -> None:
+    def mixed(x, rate):
+        for _ in range(64):
+            rate = rate * 0.25 + rate * 0.75
+        return x * rate
+
+    f = mg.jit(mixed)
+    assert [f(t(1), rate).item() for rate in (2.0, 2.0, 4.0)] == [2, 2, 4]
+
+
+def test_a_float_beyond_float32_is_infinite_without_a_warning() -> None:
+    f = mg.jit(lambda x, rate: x * rate)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert [f(t(1), rate).item() for rate in (2.0, 2.0, 1e300, -1e300)] == [2, 2, math.inf, -math.inf]
+
+
+def test_a_function_that_catches_the_refusal_gets_the_value_all_the_same() -> None:
+    def guarded(x, rate):
+        try:
+            return x * float(rate)
+        except RuntimeError:
+            return x
+
+    f = mg.jit(guarded)
+    assert [f(t(1), rate).item() for rate in (2.0, 2.0, 3.0, 3.0)] == [2, 2, 3, 3]
