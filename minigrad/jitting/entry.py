@@ -49,6 +49,7 @@ class Entry:
     def __init__(
         self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], fuse: bool, symbolic: bool
     ) -> None:
+        self.function = function
         self.recording = made = Recording(function, args, kwargs, symbolic)
         self.symbolic = symbolic
         self.floats = [x for x in flatten((args, kwargs))[0] if type(x) is float] if symbolic else []
