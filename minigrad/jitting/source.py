@@ -65,9 +65,11 @@ class Source(Naming):
         return self.memory[slot].kind not in ("drawn", "constant")
 
     def passed(self, call: HostCall) -> list[int]:
-        """Return the slots whose arrays a host call reads and writes: gradients, then all memory outside."""
+        """Return the slots whose arrays a host call reads and writes: gradients, then Vars and all memory outside."""
         gradients = [made.slot for _, made in call.gradients if made is not None]
-        outside = [slot for slot, x in self.arrays.arrays.items() if self.real(slot) is not None]
+        owners = {x.storage for x, _ in call.gradients}
+        outside = [slot for slot in self.arrays.arrays
+                   if self.memory[slot].kind == "outside" or self.real(slot) in owners]  # fmt: skip
         return list(dict.fromkeys([*gradients, *outside]))
 
     def module(self, w: Writer) -> str:
@@ -88,7 +90,7 @@ class Source(Naming):
         """Write the docstring of the module."""
         name = getattr(self.entry.function, "__name__", "function")
         before, after = len(self.entry.program.items), len(self.tape.items)
-        yield f"One call of `{name}` as plain loops over NumPy arrays, without minigrad."
+        yield f"One call of `{name}` as plain loops over NumPy arrays{'' if calls else ', without minigrad'}."
         yield ""
         text = f"minigrad recorded {quantity(before, 'operation')}. "
         fused = any(item.fused for item in self.tape.items if isinstance(item, Item))
@@ -127,7 +129,7 @@ def fitted(text: str) -> str:
 
 def broken(line: str) -> list[str]:
     """Return a line as several, if it is too long: after an operator or a comma, but not in a subscript."""
-    if len(line) <= LONGEST or line.lstrip()[0] == "#":
+    if len(line) <= LONGEST or "#" in line:
         return [line]
     indent = " " * (len(line) - len(line.lstrip()))
     line = re.sub(r"\w\[[^\[\]]*\]", lambda match: match[0].replace(" ", "~"), line)

@@ -315,5 +315,7 @@ class Body:
             return Value(ast.BinOp(nodes[0], ast.Pow(), nodes[1]))
         if name in OF_NUMPY:
             return Value(call(OF_NUMPY[name], *nodes), "condition" if name in QUESTIONS else "number")
-        function = f"math.{name}" if name in OF_MATH else self.speller.provided(name)
-        return Value(call(type_of(self.compute), call(function, *nodes)))
+        if name in OF_MATH:
+            return Value(call(type_of(self.compute), call(f"math.{name}", *nodes)))
+        floats = [call("float", node) for node in nodes]
+        return Value(call(type_of(self.compute), call(self.speller.provided(name), *floats)))
