@@ -56,6 +56,7 @@ class Entry:
 
     def __init__(self, recording: Recording, fuse: bool) -> None:
         self.recording = made = recording
+        self.function = made.function
         self.symbolic, args, kwargs = made.symbolic, made.args, made.kwargs
         self.floats = [x for x in flatten((args, kwargs))[0] if type(x) is float] if made.symbolic else []
         self.program, self.outside = made.program, made.outside

@@ -201,6 +201,30 @@ class Jitted:
         tapes = [(kind + name, tape) for kind, entry in self.kinds() for name, tape in entry.tapes()]
         return report_of(tapes) or NO_PROGRAM
 
+    def source(self) -> str:
+        """Return the program that ran last as a Python module of plain loops."""
+        from minigrad.jitting.source import Source
+
+        return Source(self.last).text if self.last is not None else f"# {NO_PROGRAM}\n"
+
+    def launch(self, k: int, *arrays: Any) -> None:
+        """Run launch `k` of the program that ran last on NumPy arrays, as the text of `source` calls it."""
+        from minigrad.jitting.replay import launch
+
+        launch(self.recorded(), k, arrays)
+
+    def host(self, k: int, *arrays: Any) -> None:
+        """Run step `k`, of an optimizer or of a schedule, as the text of `source` calls it."""
+        from minigrad.jitting.replay import host
+
+        host(self.recorded(), k, arrays)
+
+    def recorded(self) -> Entry:
+        """Return the program that ran last.  Raises ArgumentError if there is none."""
+        if self.last is None:
+            raise ArgumentError(f"jit: {NO_PROGRAM}; call the function twice")
+        return self.last
+
     def __repr__(self) -> str:
         count = sum(map(len, self.programs.values()))
         return f"<jit {getattr(self, '__name__', 'function')}: {count} program{'s' * (count != 1)}>"

@@ -1,0 +1,232 @@
+"""Launches as loops of Python, one element at a time: how `Jitted.source` prints each request.
+
+Each request has one function, found by the name of its class.  A request that has none is printed as a call of
+`launch` (`source.py`).  Reductions and products are in `sumloops.py`, rows in
+`rowloops.py`, and what moves elements in `indexloops.py`.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from minigrad.core.layout import Layout
+from minigrad.core.op import ScalarFn
+from minigrad.core.requests import (
+    Copy,
+    Elementwise,
+    ElementwiseTuple,
+    Fill,
+)
+from minigrad.jitting.arrays import LETTERS, Arrays
+from minigrad.jitting.composing import View
+from minigrad.jitting.program import Item, Memory
+from minigrad.jitting.spelling import Body, Names, Speller, Value, literal, type_of, variable
+
+WIDTH = 100  # characters of a line to which values that are used once are joined
+printers: dict[type, Callable[..., None]] = {}
+
+
+def prints(*kinds: type) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return a decorator for the function that prints some requests, from the views of outs and operands."""
+
+    def register(function: Callable[..., None]) -> Callable[..., None]:
+        printers.update(dict.fromkeys(kinds, function))
+        return function
+
+    return register
+
+
+class Writer:
+    """The lines of the function `run`.  memory: of all slots.  symbols: the names of those that are numbers."""
+
+    def __init__(self, arrays: Arrays, memory: dict[int, Memory], symbols: dict[int, str]) -> None:
+        self.arrays, self.memory, self.symbols = arrays, memory, symbols
+        self.speller = Speller()
+        self.lines: list[str] = []
+        self.depth, self.shown, self.fused = 0, "", tuple[Item, ...]()
+
+    def write(self, text: str) -> None:
+        """Write a line."""
+        self.lines.append("    " * self.depth + text)
+
+    def comment(self, line: str) -> None:
+        """Write the user's line, if it is another one than before."""
+        if line != self.shown:
+            self.write(f"# {line}")
+            self.shown = line
+
+    @contextmanager
+    def over(self, shape: Sequence[int], index: Sequence[str], note: str = "") -> Iterator[None]:
+        """Open loops over the dims that have an index."""
+        dims = [(n, i) for n, i in zip(shape, index) if i != "0"]
+        lengths, names = ", ".join([str(n) for n, _ in dims]), ", ".join([i for _, i in dims])
+        note = f"  # {note}" if note else ""
+        if dims:
+            self.write(f"for {names} in {'range' if len(dims) == 1 else 'np.ndindex'}({lengths}):{note}")
+        elif note:
+            self.write(note.strip())
+        self.depth += bool(dims)
+        yield
+        self.depth -= bool(dims)
+
+    # ---- elements
+
+    def at(self, view: View, index: Sequence[str]) -> str:
+        """Return an element of a view.  index: one per dim of the result, of which the view may have fewer."""
+        return self.arrays.at(view.slot, view.layout, index)
+
+    def load(self, view: View, index: Sequence[str], compute: np.dtype[Any]) -> Value:
+        """Return an element as a number of the compute dtype."""
+        memory = self.memory[view.slot]
+        if memory.kind == "constant" and not any(s for s, n in zip(view.layout.strides, view.layout.shape) if n > 1):
+            return literal(memory.value.reshape(-1)[view.layout.offset].item(), compute)
+        held = variable(self.symbols.get(view.slot) or self.at(view, index))
+        if view.dtype.kind == "bool":
+            return held._replace(kind="condition")
+        if view.dtype.storage == compute:
+            return held
+        if view.dtype.is_float and compute.kind in "iu":
+            return self.speller.saturated(held, compute)
+        return variable(f"{type_of(compute)}({held})")
+
+    def store(self, view: View, index: Sequence[str], value: Value, compute: np.dtype[Any]) -> None:
+        """Write the line that stores a number of the compute dtype."""
+        if compute.kind == "f" and view.dtype.is_int:
+            value = self.speller.saturated(value, view.dtype.storage)
+        self.write(f"{self.at(view, index)} = {value}")
+
+
+def letters(shape: Sequence[int], first: int = 0) -> list[str]:
+    """Return an index per dim: a letter, or "0" where the length is 1."""
+    names = iter(LETTERS[first:])
+    return ["0" if n == 1 else next(names) for n in shape]
+
+
+def moved(view: View, layout: Layout) -> View:
+    """Return a view with another layout."""
+    return view._replace(layout=layout)
+
+
+# ---- element by element ---------------------------------------------------------------------------------------------
+
+
+@prints(Elementwise, ElementwiseTuple)
+def elementwise(w: Writer, request: Any, outs: list[View], operands: list[View]) -> None:
+    """Write a loop over the elements; those of a fused group have a line per operation."""
+    compute, shape = request.compute, outs[0].layout.shape
+    index = letters(shape)
+    with w.over(shape, index):
+        values = [w.load(view, index, compute) for view in operands]
+        if w.fused:
+            statements(w, request.scalar, values, outs, index, compute)
+            return
+        values = w.speller.apply(request.scalar, values, compute)
+        first = values[0].node
+        if len(values) > 1 and isinstance(first, ast.Subscript) and isinstance(first.value, ast.Call):
+            names = [f"v{k}" for k in range(len(values))]  # one call returns all results
+            w.write(f"{', '.join(names)} = {ast.unparse(first.value)}")
+            values = [Value(ast.Name(name), value.kind) for name, value in zip(names, values)]
+        for view, value in zip(outs, separated(w, outs, values), strict=True):
+            w.store(view, index, value, compute)
+
+
+def reads(w: Writer, text: Any, view: View) -> bool:
+    """Return whether an expression reads the memory of a view."""
+    return re.search(rf"\b{w.arrays.arrays[view.slot].name}(_view\w*)?\[", str(text)) is not None
+
+
+def separated(w: Writer, outs: list[View], values: list[Value]) -> list[Value]:
+    """Return values that can be stored one after another: one that reads memory of an earlier result has a name."""
+    result: list[Value] = []
+    for k, value in enumerate(values):
+        if any(reads(w, value, view) for view in outs[:k]):
+            w.write(f"v{k} = {value}")
+            value = Value(ast.Name(f"v{k}"), value.kind)
+        result.append(value)
+    return result
+
+
+def renamed(scalar: ScalarFn) -> ScalarFn:
+    """Return a function that fusion composed with values named v0, v1 ..., since arrays are named t0, t1 ..."""
+    lines = [node.targets[0].id for node in scalar.node.body if isinstance(node, ast.Assign)]  # type: ignore[attr-defined]
+    tree = ast.parse(ast.unparse(scalar.node)).body[0]
+    node = Names({name: ast.Name(f"v{name[1:]}") for name in lines}).visit(tree)
+    made = ScalarFn(scalar.name, scalar.args, node, scalar.helpers, scalar.where)
+    made.results = scalar.results
+    return made
+
+
+def statements(
+    w: Writer, scalar: ScalarFn, loads: list[Value], outs: list[View], index: list[str], compute: np.dtype[Any]
+) -> None:
+    """Write the lines of a function that fusion composed, with the user's lines, and store its results.
+
+    A result is stored where it is computed, unless a later line reads the value before it.
+    """
+    body = Body(w.speller, renamed(scalar), loads, compute)
+    results = body.results()
+    owners = [item.line for item in w.fused for _ in range(item.launch.parts[0].results)]
+    uses: Counter[str] = Counter()
+    for _, value in body.lines:
+        uses.update([each.id for each in ast.walk(value.node) if isinstance(each, ast.Name)])
+    joined: dict[str, ast.expr] = {}
+    late: list[tuple[View, Value]] = [pair for pair in zip(outs, results) if str(pair[1]) not in dict(body.lines)]
+    for k, (name, value) in enumerate(body.lines):
+        node = Names(joined).visit(value.node)
+        targets = [view for view, result in zip(outs, results) if str(result) == name]
+        after = [(j, x) for j, (_, x) in enumerate(body.lines[k + 1 :], k + 1)]
+        reader = next((j for j, x in after if name in names_in(x.node)), k)
+        if not targets and uses[name] == 1 and owners[reader] == owners[k] and len(ast.unparse(node)) < WIDTH - 40:
+            joined[name] = node
+            continue
+        w.comment(shown(owners[k]))
+        later = {each for _, x in after for each in names_in(x.node)}
+        waiting = [x for _, x in after] + [Value(each) for old, each in joined.items() if old in later]
+        held = [view for view in targets if any(reads(w, x, view) for x in waiting)]
+        value = Value(node, value.kind)
+        if uses[name] or held or len(targets) > 1:
+            w.write(f"{name} = {value}")
+            value = Value(ast.Name(name), value.kind)
+        for view in targets:
+            if view in held:
+                late.append((view, value))
+            else:
+                w.store(view, index, value, compute)
+    for view, value in late:
+        w.store(view, index, value, compute)
+
+
+def names_in(node: ast.expr) -> set[str]:
+    """Return the names of an expression."""
+    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+
+
+def shown(line: str) -> str:
+    """Return a user's line, "file:number", with its text."""
+    import linecache
+    from pathlib import Path
+
+    file, _, number = line.rpartition(":")
+    text = linecache.getline(file, int(number)).strip() if number.isdecimal() else ""
+    short = f"{Path(file).name}:{number}"
+    return f"{short}: {text}"[:100] if text else short or "minigrad"
+
+
+@prints(Copy, Fill)
+def copy(w: Writer, request: Any, outs: list[View], operands: list[View]) -> None:
+    """Write a loop that copies each element."""
+    (out,), (a,) = outs, operands
+    shape = out.layout.shape
+    index = letters(shape)
+    if isinstance(request, Fill):
+        a = moved(a, a.layout.expand(shape))
+    compute = a.dtype.storage
+    with w.over(shape, index):
+        w.store(out, index, w.load(a, index, compute), compute)

@@ -1,0 +1,219 @@
+"""The memory of a program by name: which arrays the text of `source.py` has, as parameters and as temporaries."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from typing import Any
+
+from minigrad.backends.launch import Constant
+from minigrad.core.layout import Layout
+from minigrad.func.trees import flatten
+from minigrad.jitting import indexloops, rowloops, sumloops  # noqa: F401  their printers are registered
+from minigrad.jitting.arrays import Array, Arrays, covering, identifier, without_ones
+from minigrad.jitting.composing import View
+from minigrad.jitting.loops import printers
+from minigrad.jitting.program import HostCall, Item, Memory
+from minigrad.jitting.recorder import Made
+from minigrad.jitting.spelling import type_of
+from minigrad.runtime.tensor import Tensor
+
+SHOWN = 32  # elements of a constant that is written into the text; larger ones are parameters
+TOGETHER = 6  # arrays that one line allocates
+
+
+class Naming:
+    """The arrays of an entry's program.
+
+    items: the parts of each launch, None for one that is not printed as loops.  used: the layouts of each slot that the
+    text needs.  parameters: of `run`, each with the slot of its memory; floats have None.  top: the lines before the
+    first loop.
+    """
+
+    def __init__(self, entry: Any) -> None:
+        self.entry, self.recording, self.tape = entry, entry.recording, entry.tape
+        self.memory: dict[int, Memory] = dict(entry.program.memory)
+        self.arrays = Arrays()
+        self.items = [self.parts_of(item) if isinstance(item, Item) else None for item in self.tape.items]
+        self.parameters: dict[str, int | None] = {}
+        self.names = self.argument_names()
+        self.symbols = {slot: text for text, slot in entry.program.symbols}
+        self.top: list[str] = []  # the lines before the first loop
+        self.outside, self.results, self.constants = (dict[str, Array]() for _ in range(3))
+        self.used = self.slots()
+        self.name_arguments()
+        self.name_outside()
+        self.name_results()
+        self.name_constants()
+        self.name_temporaries()
+
+    # ---- the launches
+
+    def parts_of(self, item: Item) -> list[tuple[Any, list[View], list[View]]] | None:
+        """Return the request, the results and the operands of each part; None for a launch that is not printed."""
+        launch, slots = item.launch, list(item.slots)
+        for made in launch.temporaries:
+            slots.append(slot := min(self.memory, default=0) - 1)
+            if slot >= 0:
+                slot = slots[-1] = -1
+            if isinstance(made, Constant):
+                store = made.storage
+                self.memory[slot] = Memory(store.numel, store.dtype, "constant", store.buffer, store.device)
+            else:
+                self.memory[slot] = Memory(
+                    max(1, made.numel), made.dtype, "temporary", None, self.memory[slots[0]].device
+                )
+        result = []
+        for part in launch.parts:
+            views = [View(slots[k], spec.layout, spec.dtype) for k, spec in zip(part.slots, part.specs)]
+            if type(part.request) not in printers or any(v.dtype.storage != v.dtype.numpy for v in views):
+                return None
+            count = len(views) - part.results
+            result.append((part.request, views[count:], views[:count]))
+        return result or None
+
+    def slots(self) -> dict[int, list[Layout]]:
+        """Return the slots that the text uses, each with the layouts in which launches see it, writers first."""
+        seen: dict[int, list[Layout]] = {}
+        for item, parts in zip(self.tape.items, self.items):
+            if isinstance(item, HostCall):
+                pairs = [made for _, made in item.gradients if made is not None]
+                seen.update({made.slot: [*seen.get(made.slot, []), made.layout] for made in pairs})
+                continue
+            for _, outs, operands in parts or ():
+                for view in (*outs, *operands):
+                    seen.setdefault(view.slot, []).append(view.layout)
+            if parts is None:
+                for slot in item.slots:
+                    seen.setdefault(slot, [])
+        return seen
+
+    # ---- names
+
+    def argument_names(self) -> list[str]:
+        """Return a name for each leaf of the arguments."""
+        args, kwargs = self.entry.kept
+        try:
+            bound = [*inspect.signature(self.entry.function).parameters][: len(args)]
+        except (TypeError, ValueError):
+            bound = []
+        bound += [f"x{k}" for k in range(len(bound), len(args))]
+        names = []
+        for name, value in [*zip(bound, args), *kwargs.items()]:
+            leaves = flatten(value)[0]
+            names += [name] if len(leaves) == 1 else [f"{name}_{k}" for k in range(len(leaves))]
+        return [identifier(name) for name in names]
+
+    def name_arguments(self) -> None:
+        """Name the memory of the tensors among the arguments, and the floats."""
+        made, tensors = self.recording, iter(self.recording.argument_slots)
+        leaves = flatten(self.entry.kept)[0]
+        self.floats: list[str] = []
+        for name, x in zip(self.names, leaves, strict=True):
+            if isinstance(x, Tensor):
+                slot, own = next(tensors)
+                layout = made.moved[id(x)].layout
+                if own:
+                    layout = Layout.make(layout.shape, layout.strides)
+                memory = self.memory[slot]
+                if slot not in self.arrays.arrays:
+                    shows = layout if own and not layout.may_overlap_itself() else covering([layout], memory)
+                    self.parameter(slot, name, shows)
+            elif type(x) is float and self.entry.symbolic:
+                self.floats.append(self.arrays.name(name))
+                self.parameters[self.floats[-1]] = None
+
+    def parameter(self, slot: int, name: str, layout: Layout | None) -> Array:
+        """Add an array to the parameters of `run`."""
+        array = self.arrays.add(slot, name, layout, self.memory[slot])
+        self.parameters[array.name] = slot
+        return array
+
+    def name_outside(self) -> None:
+        """Name the memory of the tensors that were found outside, each after the shortest way to it."""
+        made = self.recording
+        ways = sorted(made.outside.tensors, key=lambda way: (way.count("["), len(way), way))
+        for slot, (holder, part) in made.holders.items():
+            if slot not in self.used or slot in self.arrays.arrays:
+                continue
+            storage = holder._grad.storage if part else holder.storage
+            same = [way for way in ways if part and made.outside.tensors[way] is holder
+                    or not part and made.outside.tensors[way].storage is storage]  # fmt: skip
+            wish = identifier(same[0]) if same else "outside"
+            layouts = [holder._grad.layout] if part else [made.outside.tensors[way].layout for way in same]
+            array = self.parameter(slot, f"{wish}_grad" if part else wish, covering(layouts, self.memory[slot]))
+            self.outside[array.name] = array
+
+    def name_results(self) -> None:
+        """Name the memory that the caller keeps: results and gradients."""
+        made, slots = self.recording, set(self.entry.fresh)
+        wishes: list[tuple[str, Any]] = []
+        leaves = [leaf for leaf in made.results if isinstance(leaf, Made)]
+        wishes += [("result" if len(leaves) == 1 else f"result_{k}", leaf) for k, leaf in enumerate(leaves)]
+        calls = [item for item in self.tape.items if isinstance(item, HostCall)]
+        for x, g in [*made.final, *[pair for call in calls for pair in call.gradients]]:
+            owner = next((a.name for s, a in self.arrays.arrays.items() if self.real(s) is x.storage), "variable")
+            wishes += [(f"{owner}_grad", g)] if g is not None else []
+        for wish, leaf in wishes:
+            if leaf.slot in slots and leaf.slot not in self.arrays.arrays:
+                array = self.parameter(leaf.slot, wish, covering([leaf.layout], self.memory[leaf.slot]))
+                self.results[array.name] = array
+
+    def real(self, slot: int) -> Any:
+        """Return the storage that a slot outside stands for."""
+        return next((real for real, twin in self.recording.storages.items() if twin.buffer.number == slot), None)
+
+    def name_constants(self) -> None:
+        """Write small constants into the text, and make the others parameters."""
+        for slot, layouts in self.used.items():
+            memory = self.memory[slot]
+            if memory.kind != "constant" or memory.numel == 1 and memory.dtype.storage == memory.dtype.numpy:
+                continue
+            if memory.numel > SHOWN or memory.dtype.storage != memory.dtype.numpy:
+                array = self.parameter(slot, "constant", covering(layouts, memory))
+                self.constants[array.name] = array
+                continue
+            array = self.arrays.add(slot, "c", covering(layouts, memory), memory)
+            values = memory.value.reshape(-1).tolist()
+            text = re.sub(r"\b(nan|inf)\b", r"np.\1", repr(values))
+            shape = "" if len(array.shape) == 1 else f".reshape({array.shape})"
+            self.top.append(f"{array.name} = np.array({text}, {type_of(memory.dtype.storage)}){shape}")
+
+    def name_temporaries(self) -> None:
+        """Name the memory that lives as long as a call, and allocate it."""
+        count, alike = 0, dict[str, list[str]]()
+        for slot, layouts in self.used.items():
+            memory = self.memory[slot]
+            if slot in self.arrays.arrays or memory.kind in ("symbol", "drawn", "constant"):
+                if slot not in self.arrays.arrays and memory.kind == "constant":
+                    self.arrays.arrays[slot] = Array("number", (), ())
+                continue
+            layout = covering(layouts, memory)
+            shape = without_ones(layout.shape if layout is not None else (memory.numel,))
+            array = self.arrays.add(slot, f"t{count}", Layout.contiguous(shape), memory)
+            alike.setdefault(f"np.empty({array.shape}, {type_of(memory.dtype.storage)})", []).append(array.name)
+            count += 1
+        for made, names in alike.items():
+            for k in range(0, len(names), TOGETHER):
+                some = names[k : k + TOGETHER]
+                right = made if len(some) == 1 else f"[{made} for _ in range({len(some)})]"
+                self.top.append(f"{', '.join(some)} = {right}")
+
+    def name_symbols(self) -> dict[int, str]:
+        """Compute the numbers that each call reads, each text and dtype once; return their names."""
+        names: dict[tuple[str, Any], str] = {}
+        result = {}
+        used = [(text, slot) for text, slot in self.entry.program.symbols if slot in self.used]
+        pairs = {(text, self.memory[slot].dtype.storage) for text, slot in used}
+        for text, slot in used:
+            dtype = self.memory[slot].dtype.storage
+            floats = re.findall(r"\bn\d+\b", text)
+            alone = sum(floats[0] in other for other, _ in pairs) == 1 if floats else False
+            shown_text = re.sub(r"\bn(\d+)\b", lambda match: self.floats[int(match[1])], text)
+            if (text, dtype) not in names:
+                wish = f"{shown_text}_{dtype.itemsize * 8}" if shown_text.isidentifier() else "number"
+                own = alone and shown_text.isidentifier()
+                names[text, dtype] = shown_text if own else self.arrays.name(wish)
+                self.top.append(f"{names[text, dtype]} = {type_of(dtype)}({shown_text})")
+            result[slot] = names[text, dtype]
+        return result

@@ -1,0 +1,92 @@
+"""Single launches and host calls of a program on NumPy arrays: those that `Jitted.source` does not print as loops.
+
+The arrays are copied into memory with the strides that the launch expects, and back afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from minigrad.errors import ArgumentError
+from minigrad.jitting.program import HostCall, Item
+from minigrad.jitting.recorder import Made
+from minigrad.jitting.source import Source
+from minigrad.runtime.tensor import Tensor
+
+
+def launch(entry: Any, k: int, arrays: Sequence[Any]) -> None:
+    """Run a launch on the arrays that the text passes: those of all slots except constants and generator states."""
+    item = entry.tape.items[k]
+    if not isinstance(item, Item):
+        raise ArgumentError(f"launch: expected the number of a launch, got {k}, which is a host call; call host({k})")
+    source, given = Source(entry), iter(arrays)
+    buffers: dict[int, Any] = {}
+    for slot in item.slots:
+        memory = entry.program.memory[slot]
+        if source.is_passed(slot):
+            buffer = buffers.setdefault(slot, np.zeros(memory.numel, memory.dtype.storage))
+            seen(source, slot, buffer)[...] = next(given)
+        else:
+            buffers[slot] = memory.value if memory.kind == "constant" else drawn(entry, slot, k)
+    if item.launch.call(*[buffers[slot] for slot in item.slots]):
+        raise IndexError(f"{item.line}: launch: an index is out of range in {item.launch!r}")
+    passed = [slot for slot in item.slots if source.is_passed(slot)]
+    for slot, array in zip(passed, arrays, strict=True):
+        if isinstance(array, np.ndarray):
+            array[...] = seen(source, slot, buffers[slot])
+
+
+def seen(source: Source, slot: int, buffer: Any) -> Any:
+    """Return memory as the text shows it."""
+    array = source.arrays.arrays.get(slot)
+    if array is None:  # a number that each call reads
+        return buffer.reshape(())
+    strides = [s * buffer.itemsize for s in array.strides]
+    return np.lib.stride_tricks.as_strided(buffer, array.shape, strides)
+
+
+def drawn(entry: Any, slot: int, k: int) -> Any:
+    """Return the state of a generator for one launch; after the last launch that draws, the generator goes on."""
+    generator, first = next((g, first) for g, at, first in entry.program.draws if at == slot)
+    stream = generator.in_use()
+    state = np.array([stream.seed, (stream.offset + first) % 2**64], np.uint64).view(np.int64)
+    mine = {at for g, at, _ in entry.program.draws if g is generator}
+    uses = [j for j, item in enumerate(entry.tape.items) if isinstance(item, Item) and mine & {*item.slots}]
+    if k == max(uses):
+        stream.offset += entry.program.taken[generator]
+    return state
+
+
+def host(entry: Any, k: int, arrays: Sequence[Any]) -> None:
+    """Run a host call on the tensors themselves: their memory is that of the arrays before, and the arrays' after."""
+    call = entry.tape.items[k]
+    if not isinstance(call, HostCall):
+        raise ArgumentError(f"host: expected the number of a host call, got {k}, which is a launch; call launch({k})")
+    source = Source(entry)
+    by_slot = dict(zip(source.passed(call), arrays, strict=True))
+    outside = {slot: source.real(slot) for slot in by_slot if source.real(slot) is not None}
+    for slot, storage in outside.items():
+        seen(source, slot, storage.buffer)[...] = by_slot[slot]
+        storage.version += 1
+    before = [(x, x._grad) for x, _ in call.gradients]
+    for x, made in call.gradients:
+        x._grad = None if made is None else gradient(x, made, source, by_slot[made.slot])
+    call.function()
+    for x, g in before:
+        x._grad = g
+    for slot, storage in outside.items():
+        by_slot[slot][...] = seen(source, slot, storage.buffer)
+
+
+def gradient(x: Any, made: Made, source: Source, array: Any) -> Tensor:
+    """Return the gradient of a Var from the array of its memory."""
+    from minigrad.backends.registry import backend_of
+    from minigrad.core.storage import Storage
+
+    memory = source.memory[made.slot]
+    storage: Storage = backend_of(memory.device).allocate(memory.numel, memory.dtype, memory.device)
+    seen(source, made.slot, storage.buffer)[...] = array
+    return Tensor(storage, made.layout)
