@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import gc
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -275,3 +277,20 @@ def test_gradients_flow_through_a_tensor_outside_that_has_a_graph(passed: bool) 
         f(h if passed else mg.tensor([1.0, k])).backward(retain_graph=True)
         wanted = [12.0, 128.0] if passed else [6.0, 16.0 * k]
         assert w.grad.tolist() == wanted
+
+
+def test_memory_of_a_call_goes_with_its_results() -> None:
+    w = mg.Var([1.0, 2.0])
+    f = mg.jit(lambda x: (x * w).exp() * w)
+    for _ in range(3):
+        f(mg.tensor([1.0, 1.0]))
+    gc.collect()
+    gc.disable()
+    try:
+        x = mg.tensor([1.0, 1.0])
+        held = weakref.ref(x)
+        y = f(x)
+        del x, y
+        assert held() is None
+    finally:
+        gc.enable()
