@@ -52,7 +52,11 @@ class Draws:
     def check(self) -> None:
         """Raise if a stream was started again."""
         for stream in self.streams.values():
-            if stream.seed != stream.first_seed or stream.offset != self.program.taken[stream.generator]:
+            if (
+                stream.seeded
+                or stream.seed != stream.first_seed
+                or stream.offset != self.program.taken[stream.generator]
+            ):
                 raise RecordingError(
                     "jit: a generator was seeded, or its state was set, while the function was recorded, and a program "
                     "would not do it again; do it before the call"
@@ -62,14 +66,21 @@ class Draws:
 class Stream(random.Generator):
     """A generator whose numbers are drawn when a program runs.
 
-    offset: counted from the beginning of a call.  counted: whether a call draws the blocks from the generator.
+    seeded: whether its seed was set.  offset: counted from the beginning of a call.  counted: whether a call draws the
+    blocks from the generator.
     """
 
     def __init__(self, generator: Any, source: Any, program: Program, counted: bool = True) -> None:
         super().__init__(source.seed)
         self.generator, self.first_seed, self.program, self.counted = generator, source.seed, program, counted
+        self.seeded = False
         if counted:
             program.taken[generator] = 0
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "seed" and hasattr(self, "seeded"):
+            self.seeded = True  # also with the seed that it has, since a program would go on instead
+        super().__setattr__(name, value)
 
     def at(self, seed: int, offset: int) -> Stream:
         twin = Stream(self.generator, self, self.program, counted=False)
