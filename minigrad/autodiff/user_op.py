@@ -7,7 +7,8 @@ context.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import weakref
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from minigrad.autodiff.batching import Batch, by_looping
@@ -39,7 +40,7 @@ class UserOp(Op):
     over: it was called with values of a transform.  Its tables have one entry, so the mask of its nodes is 0.
     """
 
-    __slots__ = ("arguments", "cls", "over", "slots", "tensors")
+    __slots__ = ("__weakref__", "arguments", "cls", "over", "slots", "tensors")
 
     def __init__(self, cls: Any, inputs: Sequence[Any]) -> None:
         names = argument_names(cls, len(inputs))
@@ -99,13 +100,13 @@ class UserOp(Op):
         all_names = (*self.operands, *self.outputs)
         self.saves = ((*range(n), *range(-1, -1 - m, -1)),)
         self.picks = (tuple([(k, ()) for k in range(n)]),)
-        each = Rule(self.one_back, all_names, ("position",), tuple(range(m)))
+        each = Rule(weakly(self.one_back), all_names, ("position",), tuple(range(m)))
         each.foreign = True  # the engine checks whether its result depends on its g
         self.rules = (each,) * n
-        self.joint = Rule(self.joint_back, all_names, (), tuple(range(m)), asked=True)
+        self.joint = Rule(weakly(self.joint_back), all_names, (), tuple(range(m)), asked=True)
         if has(self.cls, "jvp"):
             wants = [("tangent", k) for k in range(n)] + [("value", k) for k in range(n)]
-            self.jvp = Jvp(self.forth, (*wants, *[("result", k) for k in range(m)]), ())
+            self.jvp = Jvp(weakly(self.forth), (*wants, *[("result", k) for k in range(m)]), ())
 
     # ---- backward ----
 
@@ -213,3 +214,10 @@ class UserOp(Op):
         kept = [d for d, x in zip(where, self.slots) if x.__class__ is Hole]
         parts = [in_front(y, d, call.size) for y, d in zip(results, kept, strict=True)]
         return parts[0] if self.result is None else self.result(*parts)
+
+
+def weakly(method: Any) -> Callable[..., Any]:
+    """Return a function that calls a method without keeping its object: an op that holds its own rules would be a
+    cycle, and what its context holds would stay until the next collection of garbage."""
+    held = weakref.WeakMethod(method)
+    return lambda *values, **facts: held()(*values, **facts)  # type: ignore[misc]

@@ -27,7 +27,7 @@ from minigrad.ops import random
 from minigrad.runtime.hooks import leaf_hooks
 from minigrad.runtime.hosting import host
 from minigrad.runtime.observers import Observer, attach, detach
-from minigrad.runtime.recording import user_line
+from minigrad.runtime.recording import enable_grad, mode, user_line
 from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.tracers import Tracer
 from minigrad.runtime.var import Var
@@ -52,7 +52,11 @@ class Draws:
     def check(self) -> None:
         """Raise if a stream was started again."""
         for stream in self.streams.values():
-            if stream.seed != stream.first_seed or stream.offset != self.program.taken[stream.generator]:
+            if (
+                stream.seeded
+                or stream.seed != stream.first_seed
+                or stream.offset != self.program.taken[stream.generator]
+            ):
                 raise RecordingError(
                     "jit: a generator was seeded, or its state was set, while the function was recorded, and a program "
                     "would not do it again; do it before the call"
@@ -62,14 +66,21 @@ class Draws:
 class Stream(random.Generator):
     """A generator whose numbers are drawn when a program runs.
 
-    offset: counted from the beginning of a call.  counted: whether a call draws the blocks from the generator.
+    seeded: whether its seed was set.  offset: counted from the beginning of a call.  counted: whether a call draws the
+    blocks from the generator.
     """
 
     def __init__(self, generator: Any, source: Any, program: Program, counted: bool = True) -> None:
         super().__init__(source.seed)
         self.generator, self.first_seed, self.program, self.counted = generator, source.seed, program, counted
+        self.seeded = False
         if counted:
             program.taken[generator] = 0
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "seed" and hasattr(self, "seeded"):
+            self.seeded = True  # also with the seed that it has, since a program would go on instead
+        super().__setattr__(name, value)
 
     def at(self, seed: int, offset: int) -> Stream:
         twin = Stream(self.generator, self, self.program, counted=False)
@@ -188,6 +199,7 @@ class Recording:
         self.argument_slots: list[tuple[int, bool]] = []
         self.own: set[Storage] = set()
         self.originals: dict[int, tuple[Tensor, Tensor]] = {}  # by the id of a leaf: the argument that it replaces
+        self.inner: list[tuple[Tensor, Any]] = []  # the tensors of the recording that have a graph outside, with the op
         self.moved: dict[int, Moved] = {}
         draws = Draws(self.program)
         self.counted: dict[Storage, int] = {}  # writes that host calls count themselves
@@ -195,9 +207,9 @@ class Recording:
         try:
             sys.setswitchinterval(ATOMIC)  # another thread may use the tensors that are moved
             self.move()
-            called = self.substituted(args, kwargs, symbolic)
-            given = containers_of(called)
             with self.recorded(draws):
+                called = self.substituted(args, kwargs, symbolic)
+                given = containers_of(called)
                 result = function(*called[0], **called[1])
                 self.leaves, self.tree = flatten(result)
                 if self.program.refused is not None:
@@ -231,14 +243,19 @@ class Recording:
                 leaves[k] = Symbol(self.program, f"n{count}")
                 count += 1
             elif isinstance(x, Tensor) and x.requires_grad and not x.is_variable:
-                leaf = leaves[k] = Var.of(Tensor(x.storage, x.layout))
-                self.originals[id(leaf)] = x, leaf
+                leaf = Var.of(Tensor(x.storage, x.layout))
+                inner = leaves[k] = Tensor(x.storage, x.layout, stand_in(leaf, self.program))
+                self.originals[id(inner)] = x, leaf
+                self.inner.append((inner, inner.op))
         made = {id(original): leaf for original, leaf in self.originals.values()}
+        if not mode.enabled:
+            return tree.build(iter(leaves))
         for x in {id(x): x for x in self.outside.tensors.values()}.values():
-            if x.op is not None:  # its graph stays outside; a view of a leaf stands for it
+            if x.op is not None:
                 leaf = made[id(x)] if id(x) in made else Var.of(Tensor(x.storage, x.layout))
-                x.op = leaf.unsqueeze(0).squeeze(0).op
+                x.op = stand_in(leaf, self.program)
                 self.originals[id(leaf)] = x, leaf
+                self.inner.append((x, x.op))
         return tree.build(iter(leaves))
 
     def check_arguments(self, given: list[tuple[Any, Any]]) -> None:
@@ -253,6 +270,11 @@ class Recording:
 
     def check_graphs(self) -> None:
         """Raise if a backward pass in the function would go on in the graph of an argument or of a tensor outside."""
+        if any(x.op is not op for x, op in self.inner):
+            raise RecordingError(
+                "jit: the function writes into an argument or a tensor outside that has a graph, and a program does "
+                "not change that; write into a copy (x.clone()), or use detach()"
+            )
         passed = any(leaf._grad is not None for _, leaf in self.originals.values())
         if self.watch.passed and not passed:
             ends = {id(x) for original, _ in self.originals.values() for x in ends_of(original, self.moved)}
@@ -270,7 +292,8 @@ class Recording:
         results that have a graph.
         """
         leaves = {id(x): x for x in self.leaves if isinstance(x, Tensor)}
-        graph = [x for x in leaves.values() if x.op is not None and walkable(x)]
+        inner = {id(x) for x, _ in self.inner}
+        graph = [x for x in leaves.values() if x.op is not None and id(x) not in inner and walkable(x)]
         if not graph:
             return
         if any(x.__class__ is not Tensor or id(x) in self.moved or self.is_outside(x) for x in graph):
@@ -401,6 +424,15 @@ class Recording:
         if x.__class__ is not Tensor or x.storage.buffer.__class__ is not Slot:
             raise unreachable("the result", describe(x))
         return Made(self.program.number(x.storage.buffer), x.layout, x.dtype)
+
+
+def stand_in(leaf: Var, program: Program) -> Any:
+    """Return the op of a tensor with a graph while it is recorded: of a copy that no call makes."""
+    count = len(program.items)
+    with enable_grad():
+        op = leaf.clone().op
+    del program.items[count:]
+    return op
 
 
 def ends_of(x: Tensor, moved: dict[int, Moved]) -> list[Tensor]:

@@ -443,3 +443,28 @@ def test_a_kernel_of_ones_own() -> None:
     x = mg.Var([8.0, 27.0], dtype="float64")
     gradcheck(function(forward, backward).apply, [x])
     gradgradcheck(function(forward, backward).apply, [x])
+
+
+def test_what_a_call_holds_goes_with_its_result() -> None:
+    class Keeps(mg.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.held = held = mg.ones(3)
+            seen.append(weakref.ref(held))
+            return x * 2.0
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2.0
+
+    seen: list[Any] = []
+    x = mg.Var([1.0, 2.0])
+    gc.collect()
+    gc.disable()
+    try:
+        y = Keeps.apply(x)
+        assert seen[0]() is not None
+        del y
+        assert seen[0]() is None
+    finally:
+        gc.enable()

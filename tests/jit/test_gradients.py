@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import copy
+import gc
+import weakref
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -275,3 +278,52 @@ def test_gradients_flow_through_a_tensor_outside_that_has_a_graph(passed: bool) 
         f(h if passed else mg.tensor([1.0, k])).backward(retain_graph=True)
         wanted = [12.0, 128.0] if passed else [6.0, 16.0 * k]
         assert w.grad.tolist() == wanted
+
+
+def test_memory_of_a_call_goes_with_its_results() -> None:
+    w = mg.Var([1.0, 2.0])
+    f = mg.jit(lambda x: (x * w).exp() * w)
+    for _ in range(3):
+        f(mg.tensor([1.0, 1.0]))
+    gc.collect()
+    gc.disable()
+    try:
+        x = mg.tensor([1.0, 1.0])
+        held = weakref.ref(x)
+        y = f(x)
+        del x, y
+        assert held() is None
+    finally:
+        gc.enable()
+
+
+@pytest.mark.parametrize("outside", [True, False])
+def test_a_write_into_a_tensor_with_a_graph_is_refused(outside: bool) -> None:
+    h = mg.Var([1.0, 2.0]) * 2.0
+
+    def write(x):
+        with suppress(mg.GradientError):
+            (h if outside else x).mul_(3.0)
+        return (h * x).sum()
+
+    f = mg.jit(write)
+    f(h)
+    with pytest.raises(mg.RecordingError, match="writes into"):
+        f(h)
+
+
+def test_an_argument_with_a_graph_is_written_where_it_is_copied() -> None:
+    w = mg.Var([1.0, 2.0])
+
+    def step(h):
+        mine = h.clone()
+        mine.mul_(3.0)
+        return h, (mine * h).sum()
+
+    f = mg.jit(step)
+    for _ in range(4):
+        w.grad = None
+        h = w * 2.0
+        same, loss = f(h)
+        loss.backward()
+        assert same is h and w.grad.tolist() == [24.0, 48.0]

@@ -455,3 +455,14 @@ def test_a_function_may_change_a_container_of_its_own() -> None:
 
     jitted = mg.jit(f)
     assert [jitted({"x": t(k)}).item() for k in range(4)] == [0, 2, 4, 6]
+
+
+def test_a_generator_that_is_seeded_again_with_its_seed_is_refused() -> None:
+    def draw(x):
+        mg.manual_seed(3)
+        return x + mg.rand(1)
+
+    f = mg.jit(draw)
+    f(t(1))
+    with pytest.raises(mg.RecordingError, match="generator was seeded"):
+        f(t(1))
