@@ -170,7 +170,7 @@ def test_the_check_of_docstrings_finds_a_parameter_without_a_description(monkeyp
 # Packages whose names are not for users, and modules that have only parts of public ones.
 INTERNAL = (
     "minigrad.api minigrad.backends minigrad.cli minigrad.core minigrad.kernels minigrad.learning minigrad.runtime "
-    "minigrad.jitting minigrad.viz.grid minigrad.viz.layered minigrad.viz.svg minigrad.__main__"
+    "minigrad.viz.grid minigrad.viz.layered minigrad.viz.svg minigrad.__main__"
 ).split()
 
 

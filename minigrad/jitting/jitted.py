@@ -9,8 +9,6 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from minigrad.config import settings
 from minigrad.core.device import default_device
 from minigrad.core.dtype import default_float
@@ -19,7 +17,7 @@ from minigrad.func.trees import flatten
 from minigrad.jitting.arena import report_of
 from minigrad.jitting.differentiable import DifferentiableEntry
 from minigrad.jitting.entry import Entry, Unrepeatable
-from minigrad.jitting.outside import PLAIN
+from minigrad.jitting.kinds import key_of
 from minigrad.jitting.program import recording
 from minigrad.jitting.recorder import Recording
 from minigrad.jitting.verifying import verified
@@ -30,7 +28,6 @@ from minigrad.runtime.operands import CONCRETE
 from minigrad.runtime.recording import mode
 from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.tracers import stack
-from minigrad.runtime.var import Var
 
 NO_PROGRAM = "no program yet: the second call with arguments of a kind is recorded"
 MANY = 8  # programs of one function, after which a warning names the argument that changes
@@ -56,8 +53,25 @@ class Jitted:
 
     The first call with arguments of a kind runs eagerly, the second is recorded, and all later ones run the program.
 
-    programs: for each kind of arguments the entries that have been recorded, the newest last.  last: the one that ran
-    last.  modes: what the programs depend on besides.  methods: for an object whose method it is, its own.
+    Parameters
+    ----------
+    function : callable
+        Function, method or module; see `mg.jit`.
+    fuse : bool, default True
+        Whether elementwise launches that share memory become one loop.
+    verify : int, default 0
+        After how many runs a program is compared with the function again; 0 for never.
+
+    Attributes
+    ----------
+    programs : dict
+        For each kind of arguments the entries that have been recorded, the newest last.
+    last : Entry or None
+        The program that ran last.
+    modes : tuple
+        The settings on which the programs depend.
+    methods : dict
+        For each object whose method the function is, a Jitted of its own.
     """
 
     def __init__(self, function: Callable[..., Any], fuse: bool = True, verify: int = 0) -> None:
@@ -192,29 +206,86 @@ class Jitted:
         return result
 
     def report(self) -> str:
-        """Return one line per program: its arguments, its kernels and its memory."""
+        """Return the size of each program as text.
+
+        Returns
+        -------
+        str
+            One line per program: its arguments, its kernels and its memory.
+        """
         return "\n".join([f"{kind}: {entry.report()}" for kind, entry in self.kinds()]) or NO_PROGRAM
 
     def memory(self) -> str:
-        """Return where each temporary lies in the memory that a call takes: its offset and its size in bytes, a bar of
-        the launches that use it, and the line of the function that made it."""
+        """Return where each temporary lies in the memory that a call takes.
+
+        Returns
+        -------
+        str
+            One line per temporary: its offset and its size in bytes, a bar of the launches that use it, and the line of
+            the function that made it.
+        """
         tapes = [(kind + name, tape) for kind, entry in self.kinds() for name, tape in entry.tapes()]
         return report_of(tapes) or NO_PROGRAM
 
     def source(self) -> str:
-        """Return the program that ran last as a Python module of plain loops."""
+        """Return the program that ran last as a Python module of plain loops.
+
+        Returns
+        -------
+        str
+            Module with a function `run` of NumPy arrays. It computes the same numbers as the program, up to the order
+            of sums. The lines of the function are comments above their loops.
+
+        Notes
+        -----
+        Convolutions, random numbers, 16-bit floats and other requests without loops are calls of `launch`; steps of
+        optimizers are calls of `host`. Then `run` takes `launch=step.launch` and `host=step.host`. A module without
+        such calls does not import minigrad.
+        """
         from minigrad.jitting.source import Source
 
         return Source(self.last).text if self.last is not None else f"# {NO_PROGRAM}\n"
 
+    def graph(self) -> Any:
+        """Draw the program that ran last: a box per launch, and an arrow for the memory between two launches.
+
+        Returns
+        -------
+        Graph
+            Picture of `mg.viz.program`, which saves to a file: `step.graph().save("step.html")`.
+        """
+        from minigrad.viz.program import program
+
+        return program(self)
+
     def launch(self, k: int, *arrays: Any) -> None:
-        """Run launch `k` of the program that ran last on NumPy arrays, as the text of `source` calls it."""
+        """Run one launch on NumPy arrays, as the text of `source` calls it.
+
+        Parameters
+        ----------
+        k : int
+            Position of the launch in the program that ran last.
+        *arrays : ndarray
+            Arrays of the shapes in the text; results are written into them.
+        """
         from minigrad.jitting.replay import launch
 
         launch(self.recorded(), k, arrays)
 
     def host(self, k: int, *arrays: Any) -> None:
-        """Run step `k`, of an optimizer or of a schedule, as the text of `source` calls it."""
+        """Run one step of an optimizer or of a schedule, as the text of `source` calls it.
+
+        Parameters
+        ----------
+        k : int
+            Position of the step in the program that ran last.
+        *arrays : ndarray
+            Gradients, and the memory of the tensors outside, which the step writes.
+
+        Notes
+        -----
+        The step runs on the tensors themselves: they are set to the values of the arrays before it.
+        """
         from minigrad.jitting.replay import host
 
         host(self.recorded(), k, arrays)
@@ -253,40 +324,6 @@ def plainly_called() -> bool:
     if each.calling or each.called or each.allocated or each.launching or each.recorded or each.writing or each.pulling:
         return False
     return not settings.debugging and casting.current() is None
-
-
-def key_of(leaves: list[Any], tree: str, modes: tuple[Any, ...], symbolic: bool) -> tuple[Any, ...]:
-    """Return the kind of some arguments: how they are nested, the layouts and dtypes of tensors, and other values.
-
-    symbolic: the values of floats do not count.
-
-    The offset of a tensor does not count, unless it shares memory with another argument.
-    """
-    parts: list[Any] = [tree, *modes]
-    storages = [x.storage for x in leaves if isinstance(x, Tensor)]
-    for x in leaves:
-        if isinstance(x, Tensor):
-            layout = x.layout
-            first = storages.index(x.storage)
-            sole = storages.count(x.storage) == 1
-            held = x.grad if isinstance(x, Var) else None
-            grad = None if held is None else held.layout
-            parts.append((
-                layout.shape, None if layout.is_contiguous else layout.strides, x.dtype, x.device, x.__class__,
-                None if sole else (first, layout.offset), grad, x.requires_grad,
-            ))  # fmt: skip
-        elif symbolic and type(x) is float:
-            parts.append(float)
-        elif isinstance(x, PLAIN):
-            parts.append((type(x), str(x) if isinstance(x, float) else x))  # 0.0 and -0.0 are two
-        elif isinstance(x, (np.ndarray, np.generic)):
-            raise ArgumentError(
-                f"jit: expected tensors, numbers and objects as arguments, got {describe(x)}, whose values a program "
-                f"would not read again; pass mg.from_numpy(array)"
-            )
-        else:
-            parts.append((type(x), id(x)))
-    return tuple(parts)
 
 
 def jit(function: Callable[..., Any] | None = None, *, fuse: bool = True, verify: int = 0) -> Any:

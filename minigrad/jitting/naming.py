@@ -92,7 +92,7 @@ class Naming:
 
     def argument_names(self) -> list[str]:
         """Return a name for each leaf of the arguments."""
-        args, kwargs = self.entry.kept
+        args, kwargs = self.entry.recording.args, self.entry.recording.kwargs
         try:
             bound = [*inspect.signature(self.entry.function).parameters][: len(args)]
         except (TypeError, ValueError):
@@ -107,7 +107,7 @@ class Naming:
     def name_arguments(self) -> None:
         """Name the memory of the tensors among the arguments, and the floats."""
         made, tensors = self.recording, iter(self.recording.argument_slots)
-        leaves = flatten(self.entry.kept)[0]
+        leaves = flatten((self.entry.recording.args, self.entry.recording.kwargs))[0]
         self.floats: list[str] = []
         for name, x in zip(self.names, leaves, strict=True):
             if isinstance(x, Tensor):

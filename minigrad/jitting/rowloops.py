@@ -84,7 +84,9 @@ def pick(w: Writer, request: Pick, outs: list[View], operands: list[View]) -> No
     label = w.at(target, index[:-1])
     if single:
         w.write("total, count = np.float64(0), 0")
-    with w.over(shape[:-1], index[:-1], f"{request.fn.name} at the element that the target names"):
+    with w.over(
+        shape[:-1], index[:-1], f"{request.fn.name} at the target; rows with target {request.ignore} do not count"
+    ):
         w.write(f"if {label} == {request.ignore}:")
         w.write("    continue" if single and index[:-1] != ["0"] * len(index[:-1]) else f"    {skipped(w, out, index)}")
         if not single or index[:-1] == ["0"] * len(index[:-1]):

@@ -17,7 +17,7 @@ from minigrad.jitting.loops import Writer, printers, shown
 from minigrad.jitting.naming import Naming
 from minigrad.jitting.program import HostCall, Item
 
-LONGEST = 112  # characters of a line
+LONGEST = 118  # characters of a line
 VIEW = '''def view(array, shape, strides, offset=0):
     """Return the memory of an array with another shape; strides and offset count elements."""
     start = array.reshape(-1)[offset:]

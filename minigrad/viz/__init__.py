@@ -15,6 +15,7 @@ from minigrad.viz.machine import kernel
 from minigrad.viz.memory import Memory, memory
 from minigrad.viz.picture import Picture
 from minigrad.viz.precision import Precision, precision
+from minigrad.viz.program import program
 from minigrad.viz.step import Steps, step
 from minigrad.viz.strides import layout
 
@@ -36,6 +37,7 @@ __all__ = [
     "layout",
     "memory",
     "precision",
+    "program",
     "scope",
     "step",
     "tensor",

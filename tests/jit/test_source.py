@@ -328,13 +328,58 @@ def test_random_programs_have_the_same_values(seed: int) -> None:
     checked(lambda *xs: program.run(mg, xs), *leaves, rtol=1e-12, calls=True)
 
 
+def test_a_network_with_an_optimizer_is_a_module_of_loops() -> None:
+    model = mg.nn.Sequential(mg.nn.Linear(4, 8), mg.nn.LayerNorm(8), mg.nn.GELU(), mg.nn.Linear(8, 3))
+    optimizer = mg.optim.SGD(model.parameters(), lr=1e-2)
+
+    def step(x: Any, target: Any) -> Any:
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), target)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    x, target = mg.tensor(X[:, :4].copy()), mg.tensor([0, 1, 2, 1])
+    text = checked(step, x, target, rtol=1e-4, calls=True)
+    assert "launch" not in text and "model_0_weight" in text and "p = p - lr * (g" in text
+    assert "x, " not in text.rpartition("host(")[2]
+
+
 def test_long_lines_are_broken_where_python_allows_it() -> None:
     terms = " + ".join([f"t{k}[i, j]" for k in range(20)])
     for line in (f"t0[i, j] = {terms}", f"v1 += {terms}", f"launch({', '.join(['array'] * 40)})"):
         lines = fitted(f"for i in range(2):\n    {line}").splitlines()
-        assert len(lines) > 2 and max(map(len, lines)) <= 112 and "".join(lines).count("[i, j]") == line.count("[i, j]")
+        assert len(lines) > 2 and max(map(len, lines)) <= 118 and "".join(lines).count("[i, j]") == line.count("[i, j]")
         ast.parse("\n".join(lines))
 
 
 def test_without_a_program_the_text_says_so() -> None:
     assert mg.jit(chain).source().startswith("# no program yet")
+
+
+# ---- the picture ----
+
+
+def test_the_picture_of_a_program_has_a_box_per_launch(tmp_path: Path) -> None:
+    step, args = mlp()
+    for _ in range(3):
+        step(*args)
+    picture = step.graph()
+    boxes = [node for node in picture.nodes if node.id.startswith("launch")]
+    assert step.last is not None and len(boxes) == len(step.last.tape.items)
+    assert [node.label.splitlines()[0] for node in boxes][-1] == "mul, add, mul, sub"
+    assert "4 operations in one loop" in boxes[-1].label and "p.sub_(rate * velocity)" in boxes[-1].hint
+    assert any(edge.label == "float32(5, 8)" for edge in picture.edges)
+    assert {node.label.splitlines()[0] for node in picture.nodes if node.kind == "output"} >= {
+        "result",
+        "w1",
+        "w1_grad",
+    }
+    assert "<svg" in picture.save(tmp_path / "g.html").read_text()
+
+
+def test_a_picture_needs_a_program() -> None:
+    with pytest.raises(mg.ArgumentError, match=r"^viz\.program: no program yet"):
+        mg.jit(chain).graph()
+    with pytest.raises(mg.ArgumentError, match=r"^viz\.program: expected a function that mg\.jit returned"):
+        mg.viz.program(chain)

@@ -76,6 +76,13 @@ def log(name: str) -> Any:
     return made.curves()
 
 
+def program(name: str) -> Any:
+    step = mg.jit(called(lambda x: x.exp() * 2.0, name))
+    for _ in range(2):
+        step(mg.ones(2))
+    return step.graph()
+
+
 WRITERS: dict[str, Callable[[str], Any]] = {
     "step": lambda name: mg.viz.step(graph(name)[1]),
     "graph": lambda name: mg.viz.graph(graph(name)[1]),
@@ -83,6 +90,7 @@ WRITERS: dict[str, Callable[[str], Any]] = {
     "tinted graph": lambda name: mg.viz.graph(graph(name)[1], colour="gradient"),
     "named graph": lambda name: (lambda x: mg.viz.graph(x.exp(), names={name: x}))(mg.Var([1.0])),
     "memory": lambda name: mg.viz.memory(graph(name)[1]),
+    "program": lambda name: program(name),
     "tape": lambda name: mg.tape(graph(name)[1], timed=False),
     "explain_grad": lambda name: (lambda x, y: x.explain_grad(y))(*graph(name)),
     "why none": lambda name: mg.Var([1.0], name=name).explain_grad(graph(name)[1]),

@@ -1,0 +1,46 @@
+"""The kind of some arguments: calls of one kind share a program."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from minigrad.errors import ArgumentError
+from minigrad.jitting.outside import PLAIN
+from minigrad.runtime.tensor import Tensor, describe
+from minigrad.runtime.var import Var
+
+
+def key_of(leaves: list[Any], tree: str, modes: tuple[Any, ...], symbolic: bool) -> tuple[Any, ...]:
+    """Return the kind of some arguments: how they are nested, the layouts and dtypes of tensors, and other values.
+
+    symbolic: the values of floats do not count.
+
+    The offset of a tensor does not count, unless it shares memory with another argument.
+    """
+    parts: list[Any] = [tree, *modes]
+    storages = [x.storage for x in leaves if isinstance(x, Tensor)]
+    for x in leaves:
+        if isinstance(x, Tensor):
+            layout = x.layout
+            first = storages.index(x.storage)
+            sole = storages.count(x.storage) == 1
+            held = x.grad if isinstance(x, Var) else None
+            grad = None if held is None else held.layout
+            parts.append((
+                layout.shape, None if layout.is_contiguous else layout.strides, x.dtype, x.device, x.__class__,
+                None if sole else (first, layout.offset), grad, x.requires_grad,
+            ))  # fmt: skip
+        elif symbolic and type(x) is float:
+            parts.append(float)
+        elif isinstance(x, PLAIN):
+            parts.append((type(x), str(x) if isinstance(x, float) else x))  # 0.0 and -0.0 are two
+        elif isinstance(x, (np.ndarray, np.generic)):
+            raise ArgumentError(
+                f"jit: expected tensors, numbers and objects as arguments, got {describe(x)}, whose values a program "
+                f"would not read again; pass mg.from_numpy(array)"
+            )
+        else:
+            parts.append((type(x), id(x)))
+    return tuple(parts)

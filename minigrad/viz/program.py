@@ -1,0 +1,136 @@
+"""A picture of a program that `mg.jit` recorded: its launches, and the memory between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from minigrad.errors import ArgumentError, quantity
+from minigrad.jitting.fusion import written_by
+from minigrad.jitting.jitted import NO_PROGRAM, Jitted
+from minigrad.jitting.loops import shown
+from minigrad.jitting.program import HostCall, Item
+from minigrad.jitting.source import Source
+from minigrad.runtime.tensor import describe
+from minigrad.viz import svg
+from minigrad.viz.graph import Graph
+
+MOST = 6  # operations of a fused loop that its box lists
+
+
+def program(step: Jitted) -> Graph:
+    """Draw the program of a jitted function that ran last.
+
+    A box is a launch; the operations of a fused loop are listed in one box.  An arrow is memory with its dtype and
+    shape, from the launch that writes it to each that reads it.  A box names the line of the function; the text of the
+    line appears under the pointer.
+
+    Parameters
+    ----------
+    step : Jitted
+        A function that `mg.jit` returned, after its second call.
+
+    Returns
+    -------
+    Graph
+        Picture that shows itself in a notebook and saves to a file: `.save("step.html")`.
+
+    Raises
+    ------
+    ArgumentError
+        If `step` is another object, or has no program yet.
+
+    Examples
+    --------
+    >>> step = mg.jit(lambda x: (x * 2.0).exp() @ x)
+    >>> for _ in range(2): y = step(mg.ones(2, 2))
+    >>> [node.label.splitlines()[0] for node in mg.viz.program(step).nodes][1:]
+    ['mul, exp', 'Product', 'result']
+    """
+    if not isinstance(step, Jitted):
+        raise ArgumentError(f"viz.program: expected a function that mg.jit returned, got {describe(step)}")
+    if step.last is None:
+        raise ArgumentError(f"viz.program: {NO_PROGRAM}; call the function twice")
+    drawing = Drawing(Source(step.last))
+    items = drawing.source.tape.items
+    title = f"program of {getattr(step, '__name__', 'function')}: {quantity(len(items), 'launch')}".replace(
+        "launchs", "launches"
+    )
+    return Graph(drawing.nodes, drawing.edges, title)
+
+
+class Drawing:
+    """The boxes and arrows of a program.  writer: the id of the box whose launch wrote a slot last."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.nodes: list[svg.Node] = []
+        self.edges: list[svg.Edge] = []
+        self.writer: dict[int, str] = {}
+        for k, item in enumerate(source.tape.items):
+            self.add(f"launch{k}", item)
+        kept = {slot: name for name, slot in source.parameters.items() if slot is not None}
+        for slot, name in kept.items():
+            if self.writer.get(slot, "").startswith("launch"):
+                self.nodes.append(svg.Node(f"end{slot}", f"{name}\n{self.described(slot)}", "output", "written"))
+                self.edges.append(svg.Edge(self.writer[slot], f"end{slot}"))
+
+    def described(self, slot: int) -> str:
+        """Return the dtype and the shape of some memory."""
+        array = self.source.arrays.arrays.get(slot)
+        return f"{self.source.memory[slot].dtype}{array.shape if array is not None else '()'}"
+
+    def add(self, key: str, item: Item | HostCall) -> None:
+        """Add the box of a launch and the arrows of all memory that it reads."""
+        read, written = used(self.source, item)
+        for slot in dict.fromkeys(read):
+            if slot not in self.writer:
+                self.add_leaf(slot)
+            if slot in self.writer:
+                self.edges.append(svg.Edge(self.writer[slot], key, self.described(slot)))
+        self.nodes.append(svg.Node(key, "\n".join(label_of(item)), hint="\n".join(dict.fromkeys(lines_of(item)))))
+        self.writer.update(dict.fromkeys(written, key))
+
+    def add_leaf(self, slot: int) -> None:
+        """Add the box of memory that exists before the program; a single number has none."""
+        array, memory = self.source.arrays.arrays.get(slot), self.source.memory[slot]
+        if memory.kind == "symbol" or memory.kind == "constant" and memory.numel == 1:
+            return
+        name = array.name if array is not None else memory.kind
+        kind = "constant" if memory.kind in ("constant", "drawn") else "var"
+        self.nodes.append(svg.Node(f"memory{slot}", f"{name}\n{self.described(slot)}", kind))
+        self.writer[slot] = f"memory{slot}"
+
+
+def used(source: Source, item: Item | HostCall) -> tuple[list[int], list[int]]:
+    """Return the slots that a launch reads, and those that it writes."""
+    if isinstance(item, HostCall):
+        slots = [slot for slot in source.passed(item) if slot in source.used]
+        gradients = {made.slot for _, made in item.gradients if made is not None}
+        return slots, [slot for slot in slots if slot not in gradients]
+    parts = item.launch.parts
+    read = [item.slots[k] for part in parts for k in part.slots[: -part.results] if k < item.launch.arguments]
+    written = written_by(item)
+    return read if parts else [slot for slot in item.slots if slot not in written], sorted(written)
+
+
+def label_of(item: Item | HostCall) -> Iterator[str]:
+    """Yield the lines of a box: the operations, and the user's line."""
+    if isinstance(item, HostCall):
+        yield "step of an optimizer or a schedule"
+    else:
+        names = [name for each in item.fused or (item,) for name in names_of(each)]
+        listed = ", ".join([*names[:MOST], *(["..."] if len(names) > MOST else [])])
+        yield listed or "launch"
+        if item.fused:
+            yield f"{len(item.fused)} operations in one loop"
+    yield ", ".join(dict.fromkeys([line.partition(": ")[0] for line in lines_of(item)]))
+
+
+def names_of(item: Item) -> list[str]:
+    """Return the names of the scalar functions or requests of a launch."""
+    return [getattr(getattr(r, "scalar", None), "name", type(r).__name__) for r in item.launch.requests]
+
+
+def lines_of(item: Item | HostCall) -> list[str]:
+    """Return the lines of the function that a launch comes from, each with its text."""
+    return [shown(each.line) for each in (getattr(item, "fused", ()) or (item,))]
