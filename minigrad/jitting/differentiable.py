@@ -8,6 +8,7 @@ of gradients are those of the function itself, which runs again for them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from minigrad.autodiff.engine import grad
@@ -17,7 +18,7 @@ from minigrad.func.trees import flatten
 from minigrad.jitting.entry import Entry, indented
 from minigrad.jitting.exchange import Exchange
 from minigrad.jitting.program import HostCall, Item, Program
-from minigrad.jitting.recorder import Made, Recording
+from minigrad.jitting.recorder import Made, Pass, Recording
 from minigrad.jitting.symbols import Symbol
 from minigrad.jitting.tape import Tape
 from minigrad.runtime.recording import is_grad_enabled
@@ -35,12 +36,13 @@ class Bridge(Function):
         ctx.numbers = [(slot, array.copy()) for slot, array in entry.tape.drawn.items()]
         ctx.versions = [storage.version for storage in kept]
         ctx.save_for_backward(*[x if read else None for x, read in zip(tensors, entry.reads)])
+        ctx.set_materialize_grads(False)
         ctx.mark_non_differentiable(*[x for k, x in enumerate(made) if k not in entry.differentiable])
         entry.leaves = leaves
         return tuple(made)
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> Any:
+    def backward(ctx: Any, *gradients: Tensor | None) -> Any:
         """Run the backward program; if gradients need a graph, the function itself and its backward pass."""
         entry = ctx.entry
         tensors = [x if saved is None else saved for x, saved in zip(ctx.tensors, ctx.saved_tensors)]
@@ -56,16 +58,30 @@ class Bridge(Function):
             return (None, None, *entry.back(tensors, ctx.kept, ctx.numbers, gs))
 
 
+class Backward:
+    """A backward program of an entry: that of a recorded pass.
+
+    exchange: for its fused form; None without one.  tape, pull: its steps and the function that runs them, written at
+    its first use.
+    """
+
+    def __init__(self, recorded: Pass, program: Program) -> None:
+        self.recorded, self.program = recorded, program
+        self.exchange: Exchange | None = None
+        self.tape: Tape | None = None
+        self.pull: Callable[..., Any]
+
+
 class DifferentiableEntry(Entry):
     """A program whose results have a graph.
 
     begin: runs the forward program; returns the tensors that it made, the storages that the backward program needs, and
-    all leaves of the result.  differentiable: which of the tensors have a gradient.
+    all leaves of the result.  differentiable: which of the tensors have a gradient.  backward: the backward programs,
+    by the results that they start from: each, and all.
     others: the tensors outside that a gradient flows to, or that the backward program reads.
     """
 
     begin: Callable[..., Any]
-    pull: Callable[..., Any]
 
     def __init__(self, recording: Recording, fuse: bool, lock: Any) -> None:
         self.lock = lock
@@ -74,9 +90,9 @@ class DifferentiableEntry(Entry):
         whole = recording.program
         assert recording.split is not None
         self.first = part_of(whole, whole.items[: recording.split])
-        self.second = part_of(whole, whole.items[recording.split :])
-        used = [{slot for item in part.items if isinstance(item, Item) for slot in item.slots}
-                for part in (self.first, self.second)]  # fmt: skip
+        self.backward = {each.which: Backward(each, part_of(whole, each.items)) for each in recording.passes}
+        used = [{slot for item in items if isinstance(item, Item) for slot in item.slots}
+                for items in (self.first.items, whole.items[recording.split :])]  # fmt: skip
         results = {leaf[0] for leaf in recording.results if isinstance(leaf, Made)}
         self.kept_slots = [
             slot for slot, memory in whole.memory.items()
@@ -92,8 +108,8 @@ class DifferentiableEntry(Entry):
             *{id(x): x for x in (*recording.targets, *self.holders_back()) if self.argument_of(x) is None}.values()
         ]
         self.reads = [self.is_read(x) for x in (*recording.arguments, *self.others)]
-        self.second_tape: Tape | None = None
-        self.second_exchange = Exchange(self.second, self.stays_back) if fuse else None
+        for each in self.backward.values():
+            each.exchange = Exchange(each.program, partial(self.stays_back, each)) if fuse else None
 
     def argument_of(self, x: Tensor) -> int | None:
         """Return which argument a tensor is."""
@@ -104,10 +120,10 @@ class DifferentiableEntry(Entry):
         twin = self.recording.storages.get(x.storage)
         return twin is not None and twin.buffer.number in self.read_back
 
-    def stays_back(self, slot: int) -> bool:
-        """Return whether a slot is memory that exists outside of the backward program."""
-        kept = slot in self.kept_slots or slot in {g.slot for g in self.recording.pulled}
-        return kept or self.second.memory[slot].kind != "temporary"
+    def stays_back(self, each: Backward, slot: int) -> bool:
+        """Return whether a slot is memory that exists outside of a backward program."""
+        kept = slot in self.kept_slots or slot in {g.slot for g in each.recorded.pulled}
+        return kept or each.program.memory[slot].kind != "temporary"
 
     def holders_back(self) -> list[Tensor]:
         """Return the tensors outside whose memory the backward program reads."""
@@ -120,13 +136,11 @@ class DifferentiableEntry(Entry):
         return found
 
     def report(self) -> str:
-        forward = super().report()
-        if self.second_tape is None:
-            return f"{forward}; no backward pass yet"
-        return f"{forward}; backward: {self.report_of(self.second_tape, self.second_exchange)}"
+        found = [f"; backward: {self.report_of(x.tape, x.exchange)}" for x in self.backward.values() if x.tape]
+        return super().report() + ("".join(found) or "; no backward pass yet")
 
     def tapes(self) -> list[tuple[str, Tape]]:
-        return [("", self.tape), *([(", backward", self.second_tape)] if self.second_tape else [])]
+        return [("", self.tape), *[(", backward", each.tape) for each in self.backward.values() if each.tape]]
 
     # ---- the forward program
 
@@ -164,24 +178,36 @@ class DifferentiableEntry(Entry):
 
     # ---- the backward program
 
-    def back(self, tensors: Sequence[Tensor], kept: list[Any], numbers: list[Any], gs: list[Tensor]) -> list[Any]:
-        """Return the gradients of arguments and of other tensors."""
-        fusion = self.second_exchange and self.second_exchange.fused()
-        if fusion:
-            self.second_exchange = None
-        if self.second_tape is None or fusion:
-            self.write_back(fusion.items if fusion else None)
-        assert self.second_tape is not None
-        for slot, value in numbers:
-            if slot in self.second_tape.drawn:
-                self.second_tape.drawn[slot][:] = value
-        dense = [g if g.layout is made.layout else dense_copy(g, made) for g, made in zip(gs, self.recording.seeds)]
-        found = iter(self.pull(*tensors, *kept, *dense))
-        made = {id(x): g for x, g in zip(self.recording.targets, found)}
-        return [made.get(id(x)) for x in (*self.recording.arguments, *self.others)]
+    def back(
+        self, tensors: Sequence[Tensor], kept: list[Any], numbers: list[Any], gs: list[Tensor | None]
+    ) -> list[Any]:
+        """Return the gradients of arguments and of other tensors, from those of the results that were used."""
+        used = tuple([k for k, g in enumerate(gs) if g is not None])
+        found: dict[int, Any] = {}
+        for each in [self.backward[used]] if used in self.backward else [self.backward[k,] for k in used]:
+            for key, g in self.gradients_of(each, tensors, kept, numbers, gs):
+                found[key] = found[key] + g if key in found else g
+        return [found.get(id(x)) for x in (*self.recording.arguments, *self.others)]
 
-    def names_back(self) -> tuple[dict[int, str], list[int]]:
-        """Return the names of storages in the backward program by slot, and the slots of its new memory."""
+    def gradients_of(
+        self, each: Backward, tensors: Sequence[Tensor], kept: list[Any], numbers: list[Any], gs: list[Tensor | None]
+    ) -> list[tuple[int, Tensor]]:
+        """Run one backward program; return its gradients, each with the id of its target."""
+        fusion = each.exchange and each.exchange.fused()
+        if fusion:
+            each.exchange = None
+        if each.tape is None or fusion:
+            self.write_back(each, fusion.items if fusion else None)
+        assert each.tape is not None
+        for slot, value in numbers:
+            if slot in each.tape.drawn:
+                each.tape.drawn[slot][:] = value
+        pairs = [(gs[k], self.recording.seeds[k]) for k in each.recorded.which]
+        dense = [g if g.layout is made.layout else dense_copy(g, made) for g, made in pairs if g is not None]
+        return [*zip(map(id, each.recorded.targets), each.pull(*tensors, *kept, *dense))]
+
+    def names_back(self, each: Backward) -> tuple[dict[int, str], list[int]]:
+        """Return the names of storages in a backward program by slot, and the slots of its new memory."""
         made, names = self.recording, dict[int, str]()
         saved = [*made.arguments, *self.others]
         for k, (slot, _) in enumerate(made.argument_slots):
@@ -191,28 +217,28 @@ class DifferentiableEntry(Entry):
                 names[slot] = f"x{next(k for k, x in enumerate(saved) if x is holder)}.storage"
         for k, slot in enumerate(self.kept_slots):
             names.setdefault(slot, f"r{k}")
-        names |= {seed.slot: f"g{k}.storage" for k, seed in enumerate(made.seeds)}
-        fresh = [*dict.fromkeys([g.slot for g in made.pulled if g.slot not in names])]
+        names |= {made.seeds[k].slot: f"g{k}.storage" for k in each.recorded.which}
+        fresh = [*dict.fromkeys([g.slot for g in each.recorded.pulled if g.slot not in names])]
         return names | {slot: f"s{k}" for k, slot in enumerate(fresh)}, fresh
 
-    def write_back(self, items: Sequence[Item | HostCall] | None) -> None:
-        """Write the function that runs the backward program, or its fused items."""
+    def write_back(self, each: Backward, items: Sequence[Item | HostCall] | None) -> None:
+        """Write the function that runs a backward program, or its fused items."""
         made, forward = self.recording, (self.names, self.fresh, self.bound, self.program, self.tape)
-        self.names, self.fresh = self.names_back()
-        self.bound, self.program = dict(self.bound), self.second
-        self.tape = self.second_tape = Tape(self.second, [*self.names], items)
+        self.names, self.fresh = self.names_back(each)
+        self.bound, self.program = dict(self.bound), each.program
+        self.tape = each.tape = Tape(each.program, [*self.names], items)
         lines = [*self.memory(), *self.run()]
-        for k, g in enumerate(made.pulled):
+        for k, g in enumerate(each.recorded.pulled):
             lines += self.tensor(f"d{k}", g)
-        lines.append(f"return [{', '.join([f'd{k}' for k in range(len(made.pulled))])}]")
+        lines.append(f"return [{', '.join([f'd{k}' for k in range(len(each.recorded.pulled))])}]")
         parameters = [f"x{k}" for k in range(len(made.arguments) + len(self.others))]
-        parameters += [f"r{k}" for k in range(len(self.kept_slots))] + [f"g{k}" for k in range(len(made.seeds))]
+        parameters += [f"r{k}" for k in range(len(self.kept_slots))] + [f"g{k}" for k in each.recorded.which]
         text = "\n".join([f"def back({', '.join(parameters)}):", *indented(lines)])
         exec(compile(text, "<minigrad backward program>", "exec"), self.bound)
-        self.pull = self.bound["back"]
+        each.pull = self.bound["back"]
         self.names, self.fresh, self.bound, self.program, self.tape = forward
 
-    def again(self, tensors: Sequence[Tensor], floats: Sequence[float], gs: list[Tensor]) -> list[Any]:
+    def again(self, tensors: Sequence[Tensor], floats: Sequence[float], gs: list[Tensor | None]) -> list[Any]:
         """Return the gradients with a graph: by the function itself, which runs once more."""
         made = self.recording
         if self.first.taken or made.versions:
@@ -229,10 +255,10 @@ class DifferentiableEntry(Entry):
                 leaves[k] = next(numbers)
         args, kwargs = tree.build(iter(leaves))
         results = dict(zip(map(id, made.leaves), flatten(made.function(*args, **kwargs))[0]))
-        ys = [results[self.made[k]] for k in self.differentiable]
+        ys = [results[self.made[k]] for k, g in zip(self.differentiable, gs) if g is not None]
         own = [x for x in made.targets if self.argument_of(x) is None]
         inputs = [tensors[k] for k in range(self.count_of_arguments) if tensors[k].requires_grad]
-        pulled = grad(ys, [*inputs, *own], gs, create_graph=True, allow_unused=True)
+        pulled = grad(ys, [*inputs, *own], [g for g in gs if g is not None], create_graph=True, allow_unused=True)
         by_id = {id(x): g for x, g in zip([*inputs, *own], pulled)}
         return [by_id.get(id(x)) for x in (*tensors[: self.count_of_arguments], *self.others)]
 

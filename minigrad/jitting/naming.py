@@ -200,20 +200,33 @@ class Naming:
                 self.top.append(f"{', '.join(some)} = {right}")
 
     def name_symbols(self) -> dict[int, str]:
-        """Compute the numbers that each call reads, each text and dtype once; return their names."""
+        """Compute the numbers that each call reads, each name and dtype once; return their names in the text."""
         names: dict[tuple[str, Any], str] = {}
         result = {}
         used = [(text, slot) for text, slot in self.entry.program.symbols if slot in self.used]
+        lines = self.arithmetic({text for text, _ in used})
         pairs = {(text, self.memory[slot].dtype.storage) for text, slot in used}
         for text, slot in used:
-            dtype = self.memory[slot].dtype.storage
-            floats = re.findall(r"\bn\d+\b", text)
-            alone = sum(floats[0] in other for other, _ in pairs) == 1 if floats else False
-            shown_text = re.sub(r"\bn(\d+)\b", lambda match: self.floats[int(match[1])], text)
+            dtype, shown = self.memory[slot].dtype.storage, self.terms[text]
             if (text, dtype) not in names:
-                wish = f"{shown_text}_{dtype.itemsize * 8}" if shown_text.isidentifier() else "number"
-                own = alone and shown_text.isidentifier()
-                names[text, dtype] = shown_text if own else self.arrays.name(wish)
-                self.top.append(f"{names[text, dtype]} = {type_of(dtype)}({shown_text})")
+                again = any(re.search(rf"\b{text}\b", line) for line in lines) or sum(text == t for t, _ in pairs) > 1
+                names[text, dtype] = self.arrays.name(f"{shown}_{dtype.itemsize * 8}") if again else shown
+                self.top.append(f"{names[text, dtype]} = {type_of(dtype)}({shown})")
             result[slot] = names[text, dtype]
         return result
+
+    def arithmetic(self, used: set[str]) -> list[str]:
+        """Write the lines of Python's arithmetic on floats that lead to some numbers, and return them as recorded."""
+        needed, lines = set(used), list[str]()
+        for line in reversed(self.entry.program.arithmetic):
+            left, _, right = line.partition(" = ")
+            if left in needed:
+                needed.update(re.findall(r"\b[nm]\d+\b", right))
+                lines.insert(0, line)
+        self.terms = {f"n{k}": name for k, name in enumerate(self.floats)}
+        for line in lines:
+            left, _, right = line.partition(" = ")
+            self.terms[left] = self.arrays.name("number")
+            shown = re.sub(r"\b[nm]\d+\b", lambda match: self.terms[match[0]], right)
+            self.top.append(f"{self.terms[left]} = {shown}")
+        return [line.partition(" = ")[2] for line in lines]

@@ -144,6 +144,19 @@ class Made(NamedTuple):
     dtype: DType
 
 
+class Pass(NamedTuple):
+    """A recorded backward pass.
+
+    which: of the results that have a graph, those that it starts from.  targets: the tensors whose gradients it
+    computes, pulled.
+    """
+
+    which: tuple[int, ...]
+    items: list[Any]
+    targets: list[Tensor]
+    pulled: list[Made]
+
+
 class Moved:
     """A tensor that is on a twin for the length of a recording, and how it was before.
 
@@ -190,6 +203,7 @@ class Recording:
         self.args, self.kwargs, self.symbolic = args, kwargs, symbolic  # objects among them are identified by their id
         self.split: int | None = None  # how many items the function has, if a backward pass from its results follows
         self.targets: list[Tensor] = []
+        self.passes: list[Pass] = []
         self.watch = Watch()
         self.twins = {device: twin_of(device) for device in DEVICES}
         self.arguments = [x for x in flatten((args, kwargs))[0] if isinstance(x, Tensor)]
@@ -198,7 +212,7 @@ class Recording:
         self.holders: dict[int, tuple[Tensor, str]] = {}  # of memory outside, by slot: a tensor, and "" or "grad"
         self.argument_slots: list[tuple[int, bool]] = []
         self.own: set[Storage] = set()
-        self.originals: dict[int, tuple[Tensor, Tensor]] = {}  # by the id of a leaf: the argument that it replaces
+        self.originals: dict[int, tuple[Tensor, Var]] = {}  # by the id of a leaf: the argument that it replaces
         self.inner: list[tuple[Tensor, Any]] = []  # the tensors of the recording that have a graph outside, with the op
         self.moved: dict[int, Moved] = {}
         draws = Draws(self.program)
@@ -286,14 +300,14 @@ class Recording:
             )
 
     def differentiate(self) -> None:
-        """Record the backward pass from results that have a graph, to Vars and to arguments.
+        """Record backward passes from results that have a graph, to Vars and to arguments: from each, and from all.
 
-        split: where it begins.  targets: the tensors whose gradients it computes, pulled.  seeds: the gradients of the
+        split: where they begin.  targets: the tensors whose gradients they compute.  seeds: the gradients of the
         results that have a graph.
         """
-        leaves = {id(x): x for x in self.leaves if isinstance(x, Tensor)}
+        unique = {id(x): x for x in self.leaves if isinstance(x, Tensor)}
         inner = {id(x) for x, _ in self.inner}
-        graph = [x for x in leaves.values() if x.op is not None and id(x) not in inner and walkable(x)]
+        graph = [x for x in unique.values() if x.op is not None and id(x) not in inner and walkable(x)]
         if not graph:
             return
         if any(x.__class__ is not Tensor or id(x) in self.moved or self.is_outside(x) for x in graph):
@@ -308,18 +322,27 @@ class Recording:
             slot = self.program.new(x.numel(), x.dtype, "argument", self.real_of(x.device))
             seeds.append(Tensor(Storage(slot, x.dtype, x.device, NO_ALLOCATOR), Layout.contiguous(x.shape)))
         self.seeds = [Made(g.storage.buffer.number, g.layout, g.dtype) for g in seeds]
-        leaves = {id(leaf): original for original, leaf in self.originals.values()}
-        variables = [moved.x for moved in self.moved.values() if moved.x.is_variable and moved.x.requires_grad]
-        inputs = [*variables, *[leaf for _, leaf in self.originals.values()]]
+        # One pass from all of them would begin with zeros at a result that a caller does not use, and 0 * inf is nan.
+        everything = tuple(range(len(graph)))
         hooks = dict(leaf_hooks)
         leaf_hooks.clear()  # the pass that reaches the node of a call runs them
         try:
-            pulled = grad(graph, inputs, seeds, allow_unused=True)
+            for which in [*[(k,) for k in everything if len(graph) > 1], everything]:
+                self.passes.append(self.backward_pass(which, graph, seeds, retain=which != everything))
         finally:
             leaf_hooks.update(hooks)
+        self.targets = [*{id(x): x for each in self.passes for x in each.targets}.values()]
+
+    def backward_pass(self, which: tuple[int, ...], graph: list[Tensor], seeds: list[Tensor], retain: bool) -> Pass:
+        """Record one backward pass, from some of the results that have a graph."""
+        leaves = {id(leaf): original for original, leaf in self.originals.values()}
+        variables = [moved.x for moved in self.moved.values() if moved.x.is_variable and moved.x.requires_grad]
+        inputs = [*{id(x): x for x in (*variables, *[leaf for _, leaf in self.originals.values()])}.values()]
+        first = len(self.program.items)
+        pulled = grad([graph[k] for k in which], inputs, [seeds[k] for k in which], retain, allow_unused=True)
         pairs = [(leaves.get(id(x), x), g) for x, g in zip(inputs, pulled) if g is not None]
-        self.targets = [x for x, _ in pairs]
-        self.pulled = [Made(self.program.number(g.storage.buffer), g.layout, g.dtype) for _, g in pairs]
+        made = [Made(self.program.number(g.storage.buffer), g.layout, g.dtype) for _, g in pairs]
+        return Pass(which, self.program.items[first:], [x for x, _ in pairs], made)
 
     def is_outside(self, x: Tensor) -> bool:
         """Return whether a tensor has memory that was there before the recording."""

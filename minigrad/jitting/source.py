@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 import textwrap
 from collections.abc import Iterator
@@ -145,6 +144,6 @@ def broken(line: str) -> list[str]:
 
 def formula_of(call: HostCall) -> str:
     """Return the formula of the optimizer whose step a host call is, or the name of its owner."""
-    owner = inspect.getclosurevars(call.function).nonlocals.get("self")
+    owner = call.function.args[0]  # type: ignore[attr-defined]
     formula = getattr(owner, "formula", None)
     return formula() if formula is not None else f"{type(owner).__name__}.step"

@@ -327,3 +327,22 @@ def test_an_argument_with_a_graph_is_written_where_it_is_copied() -> None:
         same, loss = f(h)
         loss.backward()
         assert same is h and w.grad.tolist() == [24.0, 48.0]
+
+
+def test_a_result_that_is_not_used_sends_nothing_back() -> None:
+    w = mg.Var([0.0, 4.0])
+
+    def f(x):
+        y = x * w
+        return y.sum(), w.sqrt(), (y * y).sum()
+
+    jitted, x = ready(f, mg.ones(2)), mg.ones(2)
+    for used in ((0,), (2,), (0, 2), (0, 1, 2)):
+        found = []
+        for function in (f, jitted):
+            w.grad = None
+            results = function(x)
+            sum([results[k].sum() for k in used]).backward()
+            found.append(w.grad.tolist())
+        assert found[0] == found[1]
+    assert found[0][0] == float("inf")
