@@ -18,7 +18,7 @@ DEPTH = 256  # largest inner length of a block: its operands stay in the first c
 TALL = 16  # number of dense rows that `pack` reads together: few enough for the processor to predict each
 PACKED = 1 << 20  # size of a right operand in bytes from which packing saves time
 SPLIT = 3 << 17  # the same where rows do not start on a cache line, so that most vectors are on two lines
-PACKED_LEFT = 1 << 18  # the same for a left operand that lies column by column
+PACKED_LEFT = 1 << 18  # the same for a left operand that lies column by column and is read by many columns
 LINE = 64  # bytes of a cache line
 COPIED = 8 << 20  # bytes of operands that are copied together
 FEW, LONG = 16, 256  # number of columns, and of elements per row, for which inner products are used
@@ -78,7 +78,9 @@ def is_packed(p: Problem, dtype: DType) -> bool:
 def is_packed_left(p: Problem, dtype: DType) -> bool:
     """Whether the left operand is packed: it lies column by column, so that a tile would read a piece of each column
     for every panel of the right operand, and long columns are pages apart."""
-    return p.ak != 1 and p.n >= 4 * FEW and p.m >= 4 * FEW and p.m * p.k * dtype.itemsize > PACKED_LEFT
+    size = p.m * p.k * dtype.itemsize
+    large = size > (PACKED_LEFT if p.n >= 12 * FEW else PACKED)
+    return p.ak != 1 and p.n >= 4 * FEW and p.m >= 4 * FEW and large
 
 
 def is_cut(p: Problem) -> bool:

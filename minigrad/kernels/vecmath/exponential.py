@@ -48,8 +48,9 @@ EXP2_64 = (
 
 def exp(x):
     """e to the x, below 1 ulp."""
-    # Selects in this order keep nan.
-    z = EXP_LOW if x < EXP_LOW else x
+    # Selects in this order keep nan.  The zero is selected: a product that underflows takes 150 cycles on Intel's
+    # processors.
+    z = 0.0 if x < EXP_LOW else x
     z = EXP_HIGH if z > EXP_HIGH else z
     t = z * LOG2E + TO_TWICE
     n = t - TO_TWICE
@@ -60,12 +61,13 @@ def exp(x):
     # 2**n in two factors, so that subnormal results survive.
     bits = T(t).view(U)
     half = U(bits >> U(1))
-    return y * U(half << MANTISSA).view(T) * U(U(bits - half) << MANTISSA).view(T)
+    y = y * U(half << MANTISSA).view(T) * U(U(bits - half) << MANTISSA).view(T)
+    return 0.0 if x < EXP_LOW else y
 
 
 def exp2(x):
     """Return 2**x, below 1 ulp; exact for integers."""
-    z = EXP2_LOW if x < EXP2_LOW else x
+    z = 0.0 if x < EXP2_LOW else x
     z = EXP2_HIGH if z > EXP2_HIGH else z
     t = z + TO_TWICE
     r = z - (t - TO_TWICE)
@@ -73,7 +75,8 @@ def exp2(x):
     y = p * r + 1.0
     bits = T(t).view(U)
     half = U(bits >> U(1))
-    return y * U(half << MANTISSA).view(T) * U(U(bits - half) << MANTISSA).view(T)
+    y = y * U(half << MANTISSA).view(T) * U(U(bits - half) << MANTISSA).view(T)
+    return 0.0 if x < EXP2_LOW else y
 
 
 def expm1(x):

@@ -20,11 +20,14 @@ EXP_LIFTED_64 = tuple(LIFT_DOWN_64 * c for c in (
 def logistic(x):
     """1/(1 + exp(-x)), below 2.5 ulp."""
     z = -abs(x)
-    z = EXP_LOW if z < EXP_LOW else z
+    # Where e is 0 it is selected, as in `exp`: a product that underflows is slow.
+    far = z < EXP_LOW
+    z = 0.0 if far else z
     t = z * LOG2E + TO_LIFTED
     n = t - TO_LIFTED
     r = z - n * LN2_HI
     r = r - n * LN2_LO
     y = horner(r, EXP_LIFTED)
     e = y * U(T(t).view(U) << MANTISSA).view(T)
+    e = 0.0 if far else e
     return (e if x < 0.0 else 1.0) / (1.0 + e)
