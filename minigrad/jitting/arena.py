@@ -12,7 +12,7 @@ from minigrad.jitting.tape import Tape
 WIDTH = 48  # characters of the time line
 
 
-class Room(NamedTuple):
+class Temporary(NamedTuple):
     """A temporary in the arena: bytes `offset` to `offset + nbytes`, used by launches `first` to `last`.
 
     line: the user's line whose launch wrote it first.
@@ -25,35 +25,35 @@ class Room(NamedTuple):
     line: str
 
 
-def rooms_of(tape: Tape) -> list[Room]:
+def temporaries_of(tape: Tape) -> list[Temporary]:
     """Return the temporaries of a program in the order of their first launch."""
-    found: dict[int, Room] = {}
+    result: dict[int, Temporary] = {}
     for k, slots in enumerate(tape.uses()):
         item = tape.items[k]
         for slot in slots:
             line = item.line if isinstance(item, Item) else ""
-            before = found.get(slot, Room(tape.offsets[slot], tape.size(slot), k, k, line))
-            found[slot] = before._replace(last=k)
-    return list(found.values())
+            before = result.get(slot, Temporary(tape.offsets[slot], tape.size(slot), k, k, line))
+            result[slot] = before._replace(last=k)
+    return list(result.values())
 
 
 def picture(tape: Tape) -> str:
     """Return the arena of a program as text: one line per temporary, with the launches that use it as a bar."""
-    rooms, launches = rooms_of(tape), len(tape.items)
-    total = sum(room.nbytes for room in rooms)
+    temporaries, launches = temporaries_of(tape), len(tape.items)
+    total = sum(temporary.nbytes for temporary in temporaries)
     head = (
-        f"{quantity(tape.arena, 'byte')} for {quantity(len(rooms), 'temporary')} of {total} bytes together, in "
+        f"{quantity(tape.arena, 'byte')} for {quantity(len(temporaries), 'temporary')} of {total} bytes together, in "
         f"{quantity(launches, 'launch')}"
     ).replace("temporarys", "temporaries").replace("launchs", "launches")  # fmt: skip
-    return "\n".join([head, *[line_of(room, launches) for room in rooms]])
+    return "\n".join([head, *[line_of(temporary, launches) for temporary in temporaries]])
 
 
-def line_of(room: Room, launches: int) -> str:
+def line_of(temporary: Temporary, launches: int) -> str:
     """Return the line of one temporary."""
     scale = min(1.0, WIDTH / max(1, launches))
-    first, last = int(room.first * scale), int(room.last * scale)
+    first, last = int(temporary.first * scale), int(temporary.last * scale)
     bar = " " * first + "#" * (last - first + 1)
-    return f"{room.offset:>10} {room.nbytes:>10}  |{bar:<{max(1, int(launches * scale))}}|  {room.line}".rstrip()
+    return f"{temporary.offset:>10} {temporary.nbytes:>10}  |{bar:<{max(1, int(launches * scale))}}|  {temporary.line}".rstrip()
 
 
 def report_of(tapes: Sequence[tuple[str, Tape]]) -> str:

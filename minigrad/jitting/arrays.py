@@ -81,13 +81,13 @@ class Arrays:
     def at(self, slot: int, layout: Layout, index: Sequence[str]) -> str:
         """Return the element of a view at some indices, one per dim."""
         array = self.arrays[slot]
-        found = fitted(array, layout)
-        if found is None:
+        factors = fitted(array, layout)
+        if factors is None:
             inner = [k for k, (n, s) in enumerate(zip(layout.shape, layout.strides)) if n != 1 and s]
             name = self.view(slot, layout, inner)
             return f"{name}[{', '.join([index[k] for k in inner]) or '()'}]"
         parts = []
-        for length, (offset, factor, dim) in zip(array.shape, found, strict=True):
+        for length, (offset, factor, dim) in zip(array.shape, factors, strict=True):
             whole = dim is not None and factor == 1 and not offset and layout.shape[dim] == length
             parts.append(indexed(offset, factor, None if dim is None else index[dim], whole))
         return f"{array.name}[{', '.join(parts) or '()'}]"

@@ -17,8 +17,9 @@ from minigrad.errors import GradientError, RecordingError, StorageError
 from minigrad.func.trees import flatten
 from minigrad.jitting.entry import Entry, indented
 from minigrad.jitting.exchange import Exchange
+from minigrad.jitting.moving import Made, Pass
 from minigrad.jitting.program import HostCall, Item, Program
-from minigrad.jitting.recorder import Made, Pass, Recording
+from minigrad.jitting.recorder import Recording
 from minigrad.jitting.symbols import Symbol
 from minigrad.jitting.tape import Tape
 from minigrad.runtime.recording import is_grad_enabled
@@ -127,17 +128,17 @@ class DifferentiableEntry(Entry):
 
     def holders_back(self) -> list[Tensor]:
         """Return the tensors outside whose memory the backward program reads."""
-        found = []
+        holders = []
         for slot, (holder, part) in self.recording.holders.items():
             if slot in self.read_back:
                 if part:
                     raise RecordingError("jit: the gradient of a result would read .grad; compute it in the function")
-                found.append(holder)
-        return found
+                holders.append(holder)
+        return holders
 
     def report(self) -> str:
-        found = [f"; backward: {self.report_of(x.tape, x.exchange)}" for x in self.backward.values() if x.tape]
-        return super().report() + ("".join(found) or "; no backward pass yet")
+        parts = [f"; backward: {self.report_of(x.tape, x.exchange)}" for x in self.backward.values() if x.tape]
+        return super().report() + ("".join(parts) or "; no backward pass yet")
 
     def tapes(self) -> list[tuple[str, Tape]]:
         return [("", self.tape), *[(", backward", each.tape) for each in self.backward.values() if each.tape]]
@@ -183,11 +184,11 @@ class DifferentiableEntry(Entry):
     ) -> list[Any]:
         """Return the gradients of arguments and of other tensors, from those of the results that were used."""
         used = tuple([k for k, g in enumerate(gs) if g is not None])
-        found: dict[int, Any] = {}
+        gradients: dict[int, Any] = {}
         for each in [self.backward[used]] if used in self.backward else [self.backward[k,] for k in used]:
             for key, g in self.gradients_of(each, tensors, kept, numbers, gs):
-                found[key] = found[key] + g if key in found else g
-        return [found.get(id(x)) for x in (*self.recording.arguments, *self.others)]
+                gradients[key] = gradients[key] + g if key in gradients else g
+        return [gradients.get(id(x)) for x in (*self.recording.arguments, *self.others)]
 
     def gradients_of(
         self, each: Backward, tensors: Sequence[Tensor], kept: list[Any], numbers: list[Any], gs: list[Tensor | None]

@@ -19,9 +19,10 @@ from minigrad.errors import quantity
 from minigrad.func.trees import flatten
 from minigrad.jitting.exchange import Exchange
 from minigrad.jitting.fusion import written_by
+from minigrad.jitting.moving import Made, Moved
 from minigrad.jitting.outside import PLAIN
 from minigrad.jitting.program import HostCall, Item
-from minigrad.jitting.recorder import Made, Moved, Recording
+from minigrad.jitting.recorder import Recording
 from minigrad.jitting.symbols import Symbol, stored
 from minigrad.jitting.tape import Tape
 from minigrad.runtime.graph import ids
@@ -118,7 +119,7 @@ class Entry:
         made, count = self.recording, len(self.recording.argument_slots)
         versions = [*self.versions()]
         lines = [
-            *self.shared(),
+            *self.memory_test(),
             *self.symbols(),
             *self.memory(),
             *self.draws(),
@@ -133,7 +134,7 @@ class Entry:
         exec(compile(self.text, "<minigrad program>", "exec"), self.bound)
         self.call = self.bound["call"]
 
-    def shared(self) -> Iterator[str]:
+    def memory_test(self) -> Iterator[str]:
         """Write the test that memory of others, such as NumPy's, is not shared by two storages, if this would matter:
         fused loops write it, and the order of their accesses is that of one storage each."""
         items = [item for item in self.tape.items if isinstance(item, Item)]
@@ -142,12 +143,12 @@ class Entry:
             return
         twins = {twin.buffer.number: real for real, twin in self.recording.storages.items()}
         fixed = [twins[slot] for slot in self.provided if slot in self.recording.holders]
-        given = [self.names[slot] for slot in self.provided if slot not in self.recording.holders]
+        passed = [self.names[slot] for slot in self.provided if slot not in self.recording.holders]
         self.bound |= {"apart": apart, "fixed": fixed, "Unrepeatable": Unrepeatable}
-        tests = [f"{name}.allocator is None" for name in given]
+        tests = [f"{name}.allocator is None" for name in passed]
         tests = ["True"] if any(storage.allocator is None for storage in fixed) else tests
-        if tests and len(given) + len(fixed) > 1:
-            yield f"if ({' or '.join(tests)}) and not apart(fixed, {', '.join(given)}): raise Unrepeatable"
+        if tests and len(passed) + len(fixed) > 1:
+            yield f"if ({' or '.join(tests)}) and not apart(fixed, {', '.join(passed)}): raise Unrepeatable"
 
     def numbers(self) -> list[str]:
         """Return the names of the floats among the arguments, if each call reads them."""
@@ -356,9 +357,9 @@ def indented(lines: Iterable[str]) -> list[str]:
     return [f"    {line}" for line in lines]
 
 
-def apart(fixed: list[Storage], *given: Storage) -> bool:
+def apart(fixed: list[Storage], *others: Storage) -> bool:
     """Return whether no two storages share memory."""
-    spans = sorted([(x.buffer.ctypes.data, x.buffer.nbytes) for x in (*fixed, *given)])
+    spans = sorted([(x.buffer.ctypes.data, x.buffer.nbytes) for x in (*fixed, *others)])
     return all(begin + nbytes <= after for (begin, nbytes), (after, _) in pairwise(spans))
 
 

@@ -61,9 +61,9 @@ class Group:
                 return False
         mine = {view.slot for each in self.units for view in (*each.outs, *each.operands)}
         used = [view.slot for view in (*unit.outs, *unit.operands) if memory[view.slot].kind not in NUMBERS]
-        shared = len(used) == len(unit.outs) or not mine.isdisjoint(used)  # a unit of constants alone costs nothing
+        saves = len(used) == len(unit.outs) or not mine.isdisjoint(used)  # a unit of constants alone costs nothing
         made = {view for each in self.units for view in each.outs}
-        if not shared or not all(self.units[0].in_register(view) for view in unit.operands if view in made):
+        if not saves or not all(self.units[0].in_register(view) for view in unit.operands if view in made):
             return False
         arrays = {view for view in reads if view not in written.values() and memory[view.slot].kind not in NUMBERS}
         arrays |= {view for view in outs if memory[view.slot].kind != "temporary"}
@@ -153,7 +153,7 @@ class Fusion:
             for each in groups:
                 if direct & each.bit:
                     before |= each.before
-            group = self.shared(groups, unit, direct)
+            group = self.group_for(groups, unit, direct)
             if group is None:
                 group = Group(len(groups))
                 groups.append(group)
@@ -165,7 +165,7 @@ class Fusion:
             order.note(group, read, written, may_fail(item))
         return groups
 
-    def shared(self, groups: list[Group], unit: Unit | None, direct: int) -> Group | None:
+    def group_for(self, groups: list[Group], unit: Unit | None, direct: int) -> Group | None:
         """Return the newest group that a unit can join: no group between the two has to wait for its loop."""
         if unit is None:
             return None

@@ -146,7 +146,7 @@ class Jitted:
                 picked = [*tensors, *floats]
                 entry = next((e for e in reversed(entries) if e.outside.unchanged() and e.fits(*picked)), None)
                 if entry is None:
-                    if not alone():
+                    if not sole_caller():
                         return self.eagerly(args, kwargs)
                     try:
                         entry = entry_of(Recording(self.function, args, kwargs, bool(floats)), self.fuse)
@@ -301,7 +301,7 @@ class Jitted:
         return f"<jit {getattr(self, '__name__', 'function')}: {count} program{'s' * (count != 1)}>"
 
 
-def alone() -> bool:
+def sole_caller() -> bool:
     """Wait until no other thread runs a function eagerly; return False if one still does after a while."""
     me, end = threading.get_ident(), time.monotonic() + PATIENCE
     while any(thread != me for thread in list(_eager)):

@@ -13,8 +13,8 @@ from minigrad.jitting import indexloops, rowloops, sumloops  # noqa: F401  their
 from minigrad.jitting.arrays import Array, Arrays, covering, identifier, without_ones
 from minigrad.jitting.composing import View
 from minigrad.jitting.loops import printers
+from minigrad.jitting.moving import Made
 from minigrad.jitting.program import HostCall, Item, Memory
-from minigrad.jitting.recorder import Made
 from minigrad.jitting.spelling import type_of
 from minigrad.runtime.tensor import Tensor
 

@@ -94,10 +94,10 @@ class Outside:
     tensors: by the way, such as "model.weight".  cells, names: variables of closures and of modules, with their values.
     parts: other containers and objects.  modules: those of networks; `changes` counts what is done to their members.
     options: those of optimizers, which may be changed between calls, but not by the function.
-    found: returns whether the variables and parts hold the same objects.
+    same_objects: returns whether the variables and parts hold the same objects.
     """
 
-    found: Callable[[], bool]
+    same_objects: Callable[[], bool]
 
     def __init__(self, function: Callable[..., Any], more: tuple[Any, ...] = ()) -> None:
         self.tensors: dict[str, Tensor] = {}
@@ -238,7 +238,7 @@ class Outside:
 
     def unchanged(self) -> bool:
         """Return whether the same objects are found as then, and no hook has come or gone."""
-        if self.hooks != changes.hooks or not self.found():
+        if self.hooks != changes.hooks or not self.same_objects():
             return False
         if self.count != changes.count:
             if not all(part.unchanged() for part in self.modules):
@@ -247,8 +247,8 @@ class Outside:
         return True
 
     def __getattr__(self, name: str) -> Any:
-        """Write `found` at its first use: a loop over the variables would cost more than a small program."""
-        if name != "found":
+        """Write `same_objects` at its first use: a loop over the variables would cost more than a small program."""
+        if name != "same_objects":
             raise AttributeError(f"Outside has no {name!r}")
         bound: dict[str, Any] = {"same": same, "content": content, "MISSING": MISSING}
         tests = []
@@ -262,14 +262,14 @@ class Outside:
         for k, part in enumerate(self.parts):
             bound[f"part{k}"] = part.unchanged
             tests.append(f"part{k}()")
-        text = f"""def found():
+        text = f"""def same_objects():
     try:
         return {" and ".join(tests) or True}
     except ValueError:  # a variable of an enclosing function has no value any more
         return False"""
         exec(compile(text, "<minigrad outside>", "exec"), bound)
-        self.found = bound["found"]
-        return self.found
+        self.same_objects = bound["same_objects"]
+        return self.same_objects
 
 
 def members_of(x: Any, way: str) -> Part:

@@ -10,16 +10,17 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from operator import is_
-from typing import Any, NamedTuple
+from typing import Any
 
 from minigrad.autodiff.engine import grad
 from minigrad.core.device import CPU, REFERENCE, Device, replaced
-from minigrad.core.dtype import DType, int64
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op
 from minigrad.core.storage import Storage
 from minigrad.errors import RecordingError
 from minigrad.func.trees import flatten
+from minigrad.jitting.draws import Draws
+from minigrad.jitting.moving import Made, Moved, Pass, containers_of, contents_of, ends_of, stand_in, walkable
 from minigrad.jitting.outside import Outside
 from minigrad.jitting.program import NO_ALLOCATOR, HostCall, Program, Slot, recording, refusal, twin_of
 from minigrad.jitting.symbols import Symbol
@@ -27,73 +28,13 @@ from minigrad.ops import random
 from minigrad.runtime.hooks import leaf_hooks
 from minigrad.runtime.hosting import host
 from minigrad.runtime.observers import Observer, attach, detach
-from minigrad.runtime.recording import enable_grad, mode, user_line
+from minigrad.runtime.recording import mode, user_line
 from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.tracers import Tracer
 from minigrad.runtime.var import Var
 
 DEVICES = (CPU, REFERENCE)  # on which programs run
 ATOMIC = 1000.0  # seconds for which this thread keeps the GIL, unless it waits
-
-
-class Draws:
-    """The generators of a recording: each replaces one, and counts the blocks that a call draws."""
-
-    def __init__(self, program: Program) -> None:
-        self.program = program
-        self.streams: dict[int, Stream] = {}
-
-    def stream(self, generator: Any, source: Any) -> Any:
-        """Return the generator to draw from."""
-        if id(generator) not in self.streams:
-            self.streams[id(generator)] = Stream(generator, source, self.program)
-        return self.streams[id(generator)]
-
-    def check(self) -> None:
-        """Raise if a stream was started again."""
-        for stream in self.streams.values():
-            if (
-                stream.seeded
-                or stream.seed != stream.first_seed
-                or stream.offset != self.program.taken[stream.generator]
-            ):
-                raise RecordingError(
-                    "jit: a generator was seeded, or its state was set, while the function was recorded, and a program "
-                    "would not do it again; do it before the call"
-                )
-
-
-class Stream(random.Generator):
-    """A generator whose numbers are drawn when a program runs.
-
-    seeded: whether its seed was set.  offset: counted from the beginning of a call.  counted: whether a call draws the
-    blocks from the generator.
-    """
-
-    def __init__(self, generator: Any, source: Any, program: Program, counted: bool = True) -> None:
-        super().__init__(source.seed)
-        self.generator, self.first_seed, self.program, self.counted = generator, source.seed, program, counted
-        self.seeded = False
-        if counted:
-            program.taken[generator] = 0
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name == "seed" and hasattr(self, "seeded"):
-            self.seeded = True  # also with the seed that it has, since a program would go on instead
-        super().__setattr__(name, value)
-
-    def at(self, seed: int, offset: int) -> Stream:
-        twin = Stream(self.generator, self, self.program, counted=False)
-        twin.offset = offset
-        return twin
-
-    def state(self, blocks: int, device: Device) -> Storage:
-        first = self.take(blocks)
-        slot = self.program.new(2, int64, "drawn")
-        self.program.draws.append((self.generator, slot.number, first))
-        if self.counted:
-            self.program.taken[self.generator] = self.offset
-        return Storage(slot, int64, device, NO_ALLOCATOR, 2)
 
 
 class Watch(Observer):
@@ -136,55 +77,6 @@ def unreachable(label: str, what: str) -> RecordingError:
     )
 
 
-class Made(NamedTuple):
-    """A tensor that each call makes, on the memory of a slot."""
-
-    slot: int
-    layout: Layout
-    dtype: DType
-
-
-class Pass(NamedTuple):
-    """A recorded backward pass.
-
-    which: of the results that have a graph, those that it starts from.  targets: the tensors whose gradients it
-    computes, pulled.
-    """
-
-    which: tuple[int, ...]
-    items: list[Any]
-    targets: list[Tensor]
-    pulled: list[Made]
-
-
-class Moved:
-    """A tensor that is on a twin for the length of a recording, and how it was before.
-
-    grad: the gradient of a Var before, now: the one that stands for it.
-    """
-
-    __slots__ = ("base", "device", "grad", "layout", "now", "op", "storage", "x")
-
-    def __init__(self, x: Tensor) -> None:
-        self.x, self.storage, self.device, self.layout, self.op, self.base = (
-            x,
-            x.storage,
-            x.device,
-            x.layout,
-            x.op,
-            x.base,
-        )
-        self.grad: Tensor | None = x._grad if isinstance(x, Var) else None
-        self.now: Tensor | None = None
-
-    def back(self) -> None:
-        """Let the tensor be as it was before."""
-        x: Any = self.x
-        x.storage, x.device, x.layout, x.op, x.base = self.storage, self.device, self.layout, self.op, self.base
-        if isinstance(x, Var):
-            x._grad = self.grad
-
-
 class Recording:
     """A program with all that a call has to know about memory.
 
@@ -223,12 +115,12 @@ class Recording:
             self.move()
             with self.recorded(draws):
                 called = self.substituted(args, kwargs, symbolic)
-                given = containers_of(called)
+                containers = containers_of(called)
                 result = function(*called[0], **called[1])
                 self.leaves, self.tree = flatten(result)
                 if self.program.refused is not None:
                     raise self.program.refused
-                self.check_arguments(given)
+                self.check_arguments(containers)
                 self.check_graphs()
                 self.differentiate()
             draws.check()
@@ -272,14 +164,14 @@ class Recording:
                 self.inner.append((x, x.op))
         return tree.build(iter(leaves))
 
-    def check_arguments(self, given: list[tuple[Any, Any]]) -> None:
+    def check_arguments(self, containers: list[tuple[Any, Any]]) -> None:
         """Raise if the function has changed a container among the arguments."""
-        for container, before in given:
+        for container, before in containers:
             now = contents_of(container)
             if len(now) != len(before) or not all(map(is_, now, before)):
                 raise RecordingError(
                     f"jit: the function changes a {type(container).__name__} among its arguments, and a program would "
-                    f"not do it again; return what changes, or copy the {type(container).__name__} in the function"
+                    f"not do it again; return the changed value, or copy the {type(container).__name__} in the function"
                 )
 
     def check_graphs(self) -> None:
@@ -447,42 +339,3 @@ class Recording:
         if x.__class__ is not Tensor or x.storage.buffer.__class__ is not Slot:
             raise unreachable("the result", describe(x))
         return Made(self.program.number(x.storage.buffer), x.layout, x.dtype)
-
-
-def stand_in(leaf: Var, program: Program) -> Any:
-    """Return the op of a tensor with a graph while it is recorded: of a copy that no call makes."""
-    count = len(program.items)
-    with enable_grad():
-        op = leaf.clone().op
-    del program.items[count:]
-    return op
-
-
-def ends_of(x: Tensor, moved: dict[int, Moved]) -> list[Tensor]:
-    """Return the leaves of the graph that a tensor had before the recording."""
-    from minigrad.autodiff.engine import reachable
-
-    op = moved[id(x)].op
-    return [] if op is None else reachable([op])[1]
-
-
-def contents_of(container: Any) -> list[Any]:
-    """Return what a list or dict holds."""
-    return [*container, *container.values()] if isinstance(container, dict) else list(container)
-
-
-def containers_of(value: Any) -> list[tuple[Any, list[Any]]]:
-    """Return the lists and dicts in nested arguments, each with what it holds."""
-    if not isinstance(value, (tuple, list, dict)):
-        return []
-    parts = value.values() if isinstance(value, dict) else value
-    inner = [pair for part in parts for pair in containers_of(part)]
-    return inner if isinstance(value, tuple) else [(value, contents_of(value)), *inner]
-
-
-def walkable(x: Tensor) -> bool:
-    """Return whether a backward pass from a tensor could still run: its graph has its saved values."""
-    from minigrad.autodiff.checks import node_of
-    from minigrad.autodiff.engine import reachable
-
-    return all(node.saved is not None for node in reachable([node_of(x)])[0])

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from minigrad.errors import ArgumentError
+from minigrad.jitting.moving import Made
 from minigrad.jitting.program import HostCall, Item
-from minigrad.jitting.recorder import Made
 from minigrad.jitting.source import Source
 from minigrad.runtime.tensor import Tensor
 
@@ -22,13 +22,13 @@ def launch(entry: Any, k: int, arrays: Sequence[Any]) -> None:
     item = entry.tape.items[k]
     if not isinstance(item, Item):
         raise ArgumentError(f"launch: expected the number of a launch, got {k}, which is a host call; call host({k})")
-    source, given = Source(entry), iter(arrays)
+    source, remaining = Source(entry), iter(arrays)
     buffers: dict[int, Any] = {}
     for slot in item.slots:
         memory = entry.program.memory[slot]
         if source.is_passed(slot):
             buffer = buffers.setdefault(slot, np.zeros(memory.numel, memory.dtype.storage))
-            seen(source, slot, buffer)[...] = next(given)
+            seen(source, slot, buffer)[...] = next(remaining)
         else:
             buffers[slot] = memory.value if memory.kind == "constant" else drawn(entry, slot, k)
     if item.launch.call(*[buffers[slot] for slot in item.slots]):

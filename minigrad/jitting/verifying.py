@@ -32,10 +32,10 @@ class Snapshot:
         self.memory: dict[Any, Any] = {}
         self.containers: list[tuple[Any, Any]] = []
         self.seen: set[int] = set()
-        found = [moved.x for moved in entry.recording.moved.values()]
-        self.variables = [x for x in dict.fromkeys([*tensors, *found]) if isinstance(x, Var)]
+        outside = [moved.x for moved in entry.recording.moved.values()]
+        self.variables = [x for x in dict.fromkeys([*tensors, *outside]) if isinstance(x, Var)]
         self.gradients = [x._grad for x in self.variables]
-        for x in (*tensors, *found, *self.gradients):
+        for x in (*tensors, *outside, *self.gradients):
             self.visit(x, 0)
         for item in entry.program.items:
             if isinstance(item, HostCall):

@@ -121,7 +121,7 @@ def pair_distances(backend: Any, out: Spec, x: Tensor, *, order: Size) -> Launch
 )  # fmt: skip
 def pair_gradients(backend: Any, out: Spec, g: Tensor, y: Tensor, x: Tensor, *, order: Size) -> Launch:
     """Return the gradient of `pair_distances`."""
-    return backend.prepare(PairGradients(*SLOPES[order], x.dtype.compute), out, g, y, x)
+    return backend.prepare(PairGradients(*GRADIENTS[order], x.dtype.compute), out, g, y, x)
 
 
 def inverse(g, y):
@@ -134,7 +134,7 @@ def itself(d):
     return d
 
 
-def alone(g, y):
+def unchanged(g, y):
     """Return the gradient."""
     return g
 
@@ -145,7 +145,7 @@ def side(d):
 
 
 # The factor of a pair and the direction of an element, whose product is a term of the gradient.
-SLOPES = {2: (parse(inverse), parse(itself)), 1: (parse(alone), parse(side))}
+GRADIENTS = {2: (parse(inverse), parse(itself)), 1: (parse(unchanged), parse(side))}
 
 
 @elementwise(dtype=to_float, vjp="derived", namespace=(), method=False, label="cdist")

@@ -1,0 +1,72 @@
+"""Random numbers of a recorded function: generators whose states each call writes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minigrad.core.device import Device
+from minigrad.core.dtype import int64
+from minigrad.core.storage import Storage
+from minigrad.errors import RecordingError
+from minigrad.jitting.program import NO_ALLOCATOR, Program
+from minigrad.ops import random
+
+
+class Draws:
+    """The generators of a recording: each replaces one, and counts the blocks that a call draws."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.streams: dict[int, Stream] = {}
+
+    def stream(self, generator: Any, source: Any) -> Any:
+        """Return the generator to draw from."""
+        if id(generator) not in self.streams:
+            self.streams[id(generator)] = Stream(generator, source, self.program)
+        return self.streams[id(generator)]
+
+    def check(self) -> None:
+        """Raise if a stream was started again."""
+        for stream in self.streams.values():
+            if (
+                stream.seeded
+                or stream.seed != stream.first_seed
+                or stream.offset != self.program.taken[stream.generator]
+            ):
+                raise RecordingError(
+                    "jit: a generator was seeded, or its state was set, while the function was recorded, and a program "
+                    "would not do it again; do it before the call"
+                )
+
+
+class Stream(random.Generator):
+    """A generator whose numbers are drawn when a program runs.
+
+    seeded: whether its seed was set.  offset: counted from the beginning of a call.  counted: whether a call draws the
+    blocks from the generator.
+    """
+
+    def __init__(self, generator: Any, source: Any, program: Program, counted: bool = True) -> None:
+        super().__init__(source.seed)
+        self.generator, self.first_seed, self.program, self.counted = generator, source.seed, program, counted
+        self.seeded = False
+        if counted:
+            program.taken[generator] = 0
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "seed" and hasattr(self, "seeded"):
+            self.seeded = True  # also with the seed that it has, since a program would go on instead
+        super().__setattr__(name, value)
+
+    def at(self, seed: int, offset: int) -> Stream:
+        twin = Stream(self.generator, self, self.program, counted=False)
+        twin.offset = offset
+        return twin
+
+    def state(self, blocks: int, device: Device) -> Storage:
+        first = self.take(blocks)
+        slot = self.program.new(2, int64, "drawn")
+        self.program.draws.append((self.generator, slot.number, first))
+        if self.counted:
+            self.program.taken[self.generator] = self.offset
+        return Storage(slot, int64, device, NO_ALLOCATOR, 2)

@@ -1,0 +1,100 @@
+"""Tensors of a recording: those that are moved to a twin, those that each call makes, and the ends of graphs."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from minigrad.core.dtype import DType
+from minigrad.core.layout import Layout
+from minigrad.jitting.program import Program
+from minigrad.runtime.recording import enable_grad
+from minigrad.runtime.tensor import Tensor
+from minigrad.runtime.var import Var
+
+
+class Made(NamedTuple):
+    """A tensor that each call makes, on the memory of a slot."""
+
+    slot: int
+    layout: Layout
+    dtype: DType
+
+
+class Pass(NamedTuple):
+    """A recorded backward pass.
+
+    which: of the results that have a graph, those that it starts from.  targets: the tensors whose gradients it
+    computes, pulled.
+    """
+
+    which: tuple[int, ...]
+    items: list[Any]
+    targets: list[Tensor]
+    pulled: list[Made]
+
+
+class Moved:
+    """A tensor that is on a twin for the length of a recording, and how it was before.
+
+    grad: the gradient of a Var before, now: the one that stands for it.
+    """
+
+    __slots__ = ("base", "device", "grad", "layout", "now", "op", "storage", "x")
+
+    def __init__(self, x: Tensor) -> None:
+        self.x, self.storage, self.device, self.layout, self.op, self.base = (
+            x,
+            x.storage,
+            x.device,
+            x.layout,
+            x.op,
+            x.base,
+        )
+        self.grad: Tensor | None = x._grad if isinstance(x, Var) else None
+        self.now: Tensor | None = None
+
+    def back(self) -> None:
+        """Let the tensor be as it was before."""
+        x: Any = self.x
+        x.storage, x.device, x.layout, x.op, x.base = self.storage, self.device, self.layout, self.op, self.base
+        if isinstance(x, Var):
+            x._grad = self.grad
+
+
+def stand_in(leaf: Var, program: Program) -> Any:
+    """Return the op of a tensor with a graph while it is recorded: of a copy that no call makes."""
+    count = len(program.items)
+    with enable_grad():
+        op = leaf.clone().op
+    del program.items[count:]
+    return op
+
+
+def ends_of(x: Tensor, moved: dict[int, Moved]) -> list[Tensor]:
+    """Return the leaves of the graph that a tensor had before the recording."""
+    from minigrad.autodiff.engine import reachable
+
+    op = moved[id(x)].op
+    return [] if op is None else reachable([op])[1]
+
+
+def contents_of(container: Any) -> list[Any]:
+    """Return what a list or dict holds."""
+    return [*container, *container.values()] if isinstance(container, dict) else list(container)
+
+
+def containers_of(value: Any) -> list[tuple[Any, list[Any]]]:
+    """Return the lists and dicts in nested arguments, each with its contents."""
+    if not isinstance(value, (tuple, list, dict)):
+        return []
+    parts = value.values() if isinstance(value, dict) else value
+    inner = [pair for part in parts for pair in containers_of(part)]
+    return inner if isinstance(value, tuple) else [(value, contents_of(value)), *inner]
+
+
+def walkable(x: Tensor) -> bool:
+    """Return whether a backward pass from a tensor could still run: its graph has its saved values."""
+    from minigrad.autodiff.checks import node_of
+    from minigrad.autodiff.engine import reachable
+
+    return all(node.saved is not None for node in reachable([node_of(x)])[0])
