@@ -92,8 +92,7 @@ class Backend(Calls, Transfers, ABC):
             made = getattr(self, name)(*results, *operands, **request.fields())
         else:
             made = self.lower(request, results, operands)
-        launch = as_launch(made, arguments, kind.__name__)
-        return launch.serving(request, (*operands, *results), len(results))
+        return as_launch(made, arguments, kind.__name__).serving(request, (*operands, *results), len(results))
 
     def lower(self, request: Request, outs: tuple[Spec, ...], operands: tuple[Spec, ...]) -> Launch:
         """The launch of a request made of simpler ones.  Raises DeviceError if no lowering is known."""

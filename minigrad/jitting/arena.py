@@ -52,8 +52,8 @@ def line_of(temporary: Temporary, launches: int) -> str:
     """Return the line of one temporary."""
     scale = min(1.0, WIDTH / max(1, launches))
     first, last = int(temporary.first * scale), int(temporary.last * scale)
-    bar = " " * first + "#" * (last - first + 1)
-    return f"{temporary.offset:>10} {temporary.nbytes:>10}  |{bar:<{max(1, int(launches * scale))}}|  {temporary.line}".rstrip()
+    bar = f"{' ' * first}{'#' * (last - first + 1)}".ljust(int(launches * scale))
+    return f"{temporary.offset:>10} {temporary.nbytes:>10}  |{bar}|  {temporary.line}".rstrip()
 
 
 def report_of(tapes: Sequence[tuple[str, Tape]]) -> str:

@@ -141,7 +141,7 @@ ROWS = [
          dtypes=FLOATS[2:3], smooth=False, constant=False),
     _row("pdist", lambda x: mg.pdist(x, 1.0), lambda x: np.array(
          [abs(x[i] - x[j]).sum() for i in range(3) for j in range(i + 1, 3)]), ("distinct", X), constant=False,
-         ops=("pair_distances",)),
+         ops=("pair_distances",), kernels=False),
     _row("pdist-euclidean", mg.pdist, lambda x: np.array(
          [np.sqrt(((x[i] - x[j]) ** 2).sum()) for i in range(3) for j in range(i + 1, 3)]), ("distinct", X),
          constant=False, ops=("pair_distances",)),
