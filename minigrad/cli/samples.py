@@ -69,6 +69,7 @@ SHAPES: Mapping[str, Mapping[str, str]] = {
     "windows_of": {"input": "nkss", "size": "tt"},
 }
 WINDOWS = {"step": (1, 1), "stride": (1, 1)}
+PAIRS = {"order": 2}
 CLASSES = {"ignore": -100, "reduction": "none"}
 NAMED = CLASSES | {"dim": 1}
 PARAMS: Mapping[str, Mapping[str, object]] = {
@@ -77,7 +78,7 @@ PARAMS: Mapping[str, Mapping[str, object]] = {
     **dict.fromkeys(("windows_added", "windows_of"), WINDOWS),
     "group_gradients": {"groups": 2},
     "normalized_groups": {"groups": 2},
-    **dict.fromkeys(("pair_distances", "pair_gradients"), {"order": 2}),
+    **dict.fromkeys(("pair_distances", "pair_gradients"), PAIRS),
     "put": {"storage_offset": 0},
     "rolled": {"shifts": (1,)},
     "surrounded": {"counts": ((1, 1), (1, 1)), "mode": "reflect"},
