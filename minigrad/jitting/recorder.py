@@ -265,7 +265,7 @@ class Recording:
             if len(now) != len(before) or not all(map(is_, now, before)):
                 raise RecordingError(
                     f"jit: the function changes a {type(container).__name__} among its arguments, and a program would "
-                    f"not do it again; return what changes, or copy the {type(container).__name__} in the function"
+                    f"not do it again; return the new values, or copy the {type(container).__name__} in the function"
                 )
 
     def check_graphs(self) -> None:
@@ -444,12 +444,12 @@ def ends_of(x: Tensor, moved: dict[int, Moved]) -> list[Tensor]:
 
 
 def contents_of(container: Any) -> list[Any]:
-    """Return what a list or dict holds."""
+    """Return the contents of a list or dict as a list."""
     return [*container, *container.values()] if isinstance(container, dict) else list(container)
 
 
 def containers_of(value: Any) -> list[tuple[Any, list[Any]]]:
-    """Return the lists and dicts in nested arguments, each with what it holds."""
+    """Return the lists and dicts in nested arguments, each with its contents."""
     if not isinstance(value, (tuple, list, dict)):
         return []
     parts = value.values() if isinstance(value, dict) else value
