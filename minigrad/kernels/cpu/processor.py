@@ -39,7 +39,7 @@ def level() -> str:
 
 @cache
 def tuning() -> str:
-    """What kernels are compiled with beyond the features, by LLVM's names: nothing, or vectors of 512 bits.
+    """Return LLVM's name of the tuning that kernels are compiled with: vectors of 512 bits, or "" for none.
 
     LLVM prefers 256 bits on Intel's processors, because the clock of the first ones with AVX-512 fell with wider
     vectors.  Those have no avx512vbmi2, and keep LLVM's choice; later ones are faster with 512 (decision 066).
