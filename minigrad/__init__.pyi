@@ -758,7 +758,7 @@ def isposinf(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
 def isreal(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return True, since complex dtypes are not supported."""
 
-def jit(function: Any) -> Any:
+def jit(function: Any = ..., *, fuse: builtins.bool = ..., verify: builtins.int = ...) -> Any:
     """Record a function once, and run it from then on as a list of launches, without Python between them."""
 
 def kernel(*, dtype: Any, shape: Any, vjp: Any = ..., linear: Any = ..., jvp: Any = ..., batch: Any = ..., joint: Any = ..., outputs: builtins.tuple[builtins.str, ...] = ..., zeros: builtins.bool = ..., name: builtins.str = ..., label: builtins.str = ..., namespace: Any = ..., method: builtins.bool = ..., in_place: builtins.bool = ..., out: builtins.bool = ..., floats: builtins.bool = ..., writes: builtins.tuple[builtins.str, ...] = ..., otherwise: Any = ...) -> Any:
@@ -1399,7 +1399,7 @@ def unflatten(input: Tensor, dim: builtins.int, sizes: builtins.int | Sequence[b
     """Return a view with one dim as several, of the given sizes; one of them may be -1."""
 
 def unfold(input: Tensor, dimension: builtins.int, size: builtins.int, step: builtins.int) -> Tensor:
-    """Return windows of `size` along a dim, one every `step`, as last dim.  Gradient: summed over the windows."""
+    """Return windows of `size` elements, one every `step` elements along a dim, as last dim."""
 
 def unfold_copy(input: Tensor, dimension: builtins.int, size: builtins.int, step: builtins.int, *, out: Tensor | None = ...) -> Tensor:
     """Return a copy of the result of `unfold`, in separate memory."""
