@@ -1399,7 +1399,7 @@ def unflatten(input: Tensor, dim: builtins.int, sizes: builtins.int | Sequence[b
     """Return a view with one dim as several, of the given sizes; one of them may be -1."""
 
 def unfold(input: Tensor, dimension: builtins.int, size: builtins.int, step: builtins.int) -> Tensor:
-    """Return windows of `size` along a dim, one every `step`, as last dim.  Gradient: summed over the windows."""
+    """Return windows of `size` elements, one every `step` elements along a dim, as last dim."""
 
 def unfold_copy(input: Tensor, dimension: builtins.int, size: builtins.int, step: builtins.int, *, out: Tensor | None = ...) -> Tensor:
     """Return a copy of the result of `unfold`, in separate memory."""

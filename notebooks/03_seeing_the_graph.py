@@ -18,7 +18,7 @@
 # You see it as a picture, as a backward pass step by step, as a list of saved values, and as an answer to "why is my
 # gradient `None`?". It takes twenty minutes.
 #
-# **One idea:** a wrong gradient goes wrong at one op, and the graph tells you which. **One bug:** a connection in the
+# **One idea:** a wrong gradient goes wrong at one op, and the graph shows you this op. **One bug:** a connection in the
 # graph that was cut without an error message. **One check:** after the fix, the gradient exists and agrees with finite
 # differences.
 

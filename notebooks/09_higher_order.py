@@ -247,9 +247,9 @@ plt.ylim(-3.2, 2.5)
 plt.show()
 
 # %% [markdown]
-# Near the minimum, the number of right digits doubles with each step. The price is to compute $H$ and to solve a linear
-# system; with a million weights, $H$ does not fit into memory. (Products $Hv$ are possible, see chapter 08.) A warning:
-# Newton's method searches for a point where the gradient is 0. This may also be a maximum or a saddle point.
+# Near the minimum, the number of correct digits doubles with each step. The price is to compute $H$ and to solve a
+# linear system; with a million weights, $H$ does not fit into memory. (Products $Hv$ are possible, see chapter 08.)
+# A warning: Newton's method searches for a point where the gradient is 0. This may also be a maximum or a saddle point.
 #
 # ## 4. The derivative of a solution
 #

@@ -61,7 +61,7 @@ def dlpack(
 ) -> Any:
     """Return the DLPack capsule; x must not require a gradient, and NumPy has no type for bfloat16 on the CPU.
 
-    The arguments are those of the protocol; for host memory they go to NumPy unchanged.  As with numpy(), memory that
+    The protocol defines the arguments; for host memory they go to NumPy unchanged.  As with numpy(), memory that
     gradients flow through is read-only if the consumer requests a version with that flag.  PyTorch requests it, and
     still writes, undetected.  Negative strides are refused: PyTorch 2.13 aborts the process for them.
     """

@@ -104,10 +104,10 @@ def read(file: BinaryIO, size: int) -> tuple[dict[str, Any], dict[str, str]]:
 
 
 def without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return a JSON object.  Raises ValueError for a name that is there twice."""
+    """Return a JSON object.  Raises ValueError for a name that occurs twice."""
     result = dict(pairs)
     if len(result) < len(pairs):
-        raise ValueError("a name is there twice")
+        raise ValueError("a name occurs twice")
     return result
 
 
@@ -122,7 +122,7 @@ def checked(name: str, entry: Any, available: int) -> tuple[DType, tuple[int, ..
     if dtype is None:
         raise FileError(f"{name!r} has dtype {code!r}, which minigrad does not have")
     if not whole or len(shape) > 64 or end - begin != math.prod(shape) * dtype.itemsize:
-        raise FileError(f"{name!r} should be {dtype}{shape} in bytes {begin} to {end}, which does not agree")
+        raise FileError(f"{name!r}: the shape and size of {dtype}{shape} must agree with its bytes {begin} to {end}")
     if end > available:
         raise FileError(f"it is cut off: {name!r} should end at byte {end}, and there are {available}")
     return dtype, shape, begin, end

@@ -145,7 +145,7 @@ def row(start: float, stop: float, num: int, endpoint: Any, dtype: Any, device: 
 
 
 def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: Any = None) -> Tensor:
-    """Return a tensor of numbers, nested lists, an array or a tensor.
+    """Convert numbers, nested lists, an array or a tensor to a tensor.
 
     Parameters
     ----------
@@ -156,12 +156,12 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: Any = N
     device : Device or str, optional
         Device of the result.
     copy : bool, optional
-        True copies the memory, and None copies it only if necessary.
+        True always copies, False never copies, and None (the default) copies only if necessary.
 
     Returns
     -------
     Tensor
-        It shares the memory of `obj` where that is possible and `copy` is not True.
+        The result shares the memory of `obj` if this is possible and `copy` is not True.
 
     Raises
     ------

@@ -19,7 +19,7 @@ from minigrad.runtime.plans import plan_for
 from minigrad.runtime.tensor import PLAIN, Tensor
 from minigrad.runtime.tracers import Tracer, derives
 
-BATCH = object()  # mark in the key of a plan whose parameters are those of one sample of the batch
+BATCH = object()  # marks the key of a plan whose parameters describe one sample of the batch
 
 
 @lru_cache(maxsize=4096)

@@ -49,11 +49,11 @@ class GradStore:
 
     def _reason(self, x: Any) -> str:
         if not isinstance(x, Tensor):
-            return f"{describe(x)} is no tensor; ask for a Var"
+            return f"{describe(x)} is not a tensor; pass a Var"
         if not x.is_leaf:
             return (
-                f"{describe(x)} is no leaf but the result of {current(x).name}; gradients are kept for Vars, "
-                f"use mg.grad(y, x) or retain_grad() for the one of an intermediate value"
+                f"{describe(x)} is not a leaf but the result of {current(x).name}; gradients are kept for Vars, "
+                f"use mg.grad(y, x) or retain_grad() for the gradient of an intermediate value"
             )
         if not x.is_variable:
             return f"{describe(x)} does not require a gradient; make it a mg.Var before the computation"

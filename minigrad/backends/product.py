@@ -51,5 +51,5 @@ class Problem:
 
     @property
     def batches(self) -> int:
-        """How many products there are."""
+        """Return the number of products."""
         return prod(self.sizes)

@@ -196,10 +196,10 @@ def find_op(name: str) -> Op:
         if op.label == name and op.kind != "composed":
             return op
     if result is not None:
-        raise mg.ArgumentError(f"{name} is composed of other ops at {result.where}; ask for the kernel of one of those")
+        raise mg.ArgumentError(f"{name} is composed of other ops at {result.where}; request the kernel of one of them")
     if inspect.isfunction(function) and function.__module__.startswith(COMPOSED):
         where = f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}"
-        raise mg.ArgumentError(f"{name} is composed of other ops at {where}; ask for the kernel of one of those")
+        raise mg.ArgumentError(f"{name} is composed of other ops at {where}; request the kernel of one of them")
     near = lookalikes(name)
     meant = f"do you mean {' or '.join(near)}? " if near else ""
     raise mg.ArgumentError(f"there is no op {name!r}; {meant}`sorted(mg.schema)` lists all {len(schema)}")

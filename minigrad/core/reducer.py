@@ -51,12 +51,12 @@ class Reducer:
 
     @property
     def accumulators(self) -> int:
-        """How many accumulators there are."""
+        """Return the number of accumulators."""
         return len(self.identities)
 
     @property
     def results(self) -> int:
-        """How many results an output has."""
+        """Return the number of results of an output."""
         return self.accumulators if self.finish is None else self.finish.results
 
     @property

@@ -120,7 +120,7 @@ class Storage(Block):
         needed = size if numel is None else numel * wanted.itemsize
         if not 0 < needed <= size or needed % wanted.itemsize:
             raise StorageError(
-                f"from_file: {os.fspath(path)} has {size} bytes, and "
+                f"from_file: {os.fspath(path)} has {size} bytes, but "
                 f"{'whole' if numel is None else numel} {wanted} elements of {wanted.itemsize} bytes were expected",
                 op="from_file",
                 dtype=wanted,

@@ -208,7 +208,7 @@ def max_memory_allocated(device: Any = None) -> int:
     Returns
     -------
     int
-        Bytes, at most since the start or the last call of `reset_peak_memory_stats`.
+        Largest number of bytes since the start or the last call of `reset_peak_memory_stats`.
 
     Raises
     ------
@@ -250,7 +250,7 @@ def max_memory_reserved(device: Any = None) -> int:
     Returns
     -------
     int
-        Bytes, at most since the start or the last call of `reset_peak_memory_stats`.
+        Largest number of bytes since the start or the last call of `reset_peak_memory_stats`.
 
     Raises
     ------

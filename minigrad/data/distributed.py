@@ -14,18 +14,18 @@ from minigrad.errors import ArgumentError
 
 
 class DistributedSampler(ArraySampler):
-    """Sampler of the indices that belong to one process of several.
+    """Sampler of the indices that belong to one of several processes.
 
     Parameters
     ----------
     dataset : Dataset
-        With a length.
+        Dataset with a length.
     num_replicas, rank : int, optional
-        How many processes there are, and which of them this is; those of `mg.dist` if None.
+        Number of processes, and index of this process; taken from `mg.dist` if None.
     shuffle : bool, default True
         Whether the samples are permuted, by `seed` and the epoch.
     seed : int, default 0
-        The same for all processes.
+        Seed of the permutation; it must be the same for all processes.
     drop_last : bool, default False
         Whether samples are left out, so that all shares have one length; otherwise the first samples are repeated.
 
@@ -51,13 +51,13 @@ class DistributedSampler(ArraySampler):
 
     @property
     def num_samples(self) -> int:
-        """How many indices a share has."""
+        """Return the number of indices in a share."""
         n = len(self.dataset)
         return n // self.num_replicas if self.drop_last else math.ceil(n / self.num_replicas)
 
     @property
     def total_size(self) -> int:
-        """How many indices all shares have."""
+        """Return the number of indices in all shares."""
         return self.num_samples * self.num_replicas
 
     def order(self) -> NDArray[np.int64]:

@@ -17,7 +17,7 @@ from minigrad.errors import ArgumentError
 
 @dataclass
 class Progress:
-    """How far an epoch is: batches that were returned, and whether these were all.
+    """Progress of an epoch: the number of returned batches, and whether these were all.
 
     start: the state of the generator before the epoch.  sampler: the state of the sampler.
     """

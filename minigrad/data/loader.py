@@ -220,18 +220,18 @@ class DataLoader(Generic[T_co]):
         return {"start": list(at.start), "now": now, "sampler": at.sampler, "batches": at.batches, "done": at.done}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Resume from a position: the next iterator begins behind the batch that was returned last.
+        """Resume from a position: the next iterator begins after the batch that was returned last.
 
         Parameters
         ----------
         state : dict
-            Of `state_dict`, of a loader with the same dataset, sampler and batch size.  The number of workers may be
-            another one.
+            Result of `state_dict` of a loader with the same dataset, sampler and batch size.  The number of workers may
+            differ.
 
         Raises
         ------
         ArgumentError
-            If it is not such a state.
+            If `state` is not the state of a loader.
         """
         missing = {"start", "now", "sampler", "batches", "done"} - set(state)
         if missing:

@@ -110,7 +110,7 @@ class RandomSampler(DrawingSampler):
 
     @property
     def num_samples(self) -> int:
-        """How many indices an epoch has."""
+        """Return the number of indices of an epoch."""
         return len(self.data_source) if self._num_samples is None else self._num_samples
 
     def order(self) -> NDArray[np.int64]:
@@ -156,7 +156,7 @@ class WeightedRandomSampler(DrawingSampler):
     weights : sequence of float
         One for each sample, not negative; their sum is positive.
     num_samples : int
-        How many indices an epoch has.
+        Return the number of indices of an epoch.
     replacement : bool, default True
         Without replacement at most as many indices are drawn as there are positive weights.
     generator : Generator, optional

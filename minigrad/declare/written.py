@@ -93,7 +93,7 @@ class Text:
                     self.described.setdefault(name, ("", ended(text)))
 
     def raises(self, text: str) -> None:
-        """Enter each exception of a sentence such as "ShapeError for rows of two lengths, DTypeError for bool"."""
+        """Record each exception of a sentence such as "ShapeError for rows of two lengths, DTypeError for bool"."""
         before, *errors = ERROR.split(text)
         self.add("Notes", f"Raises {closed(before)}" if before else "")  # "Raises as `max_pool2d` does, ..."
         reason = ""

@@ -53,7 +53,7 @@ def blocked(step: Step, parent: Any, partial: Tensor) -> str:
 
 
 def underflow(step: Step, parent: Any) -> str:
-    """Return the text that the same rules in float32 would have passed something; "" if not."""
+    """Return the text that reports an underflow: float32 would pass a gradient that is not zero; "" if not."""
     kinds = [g.dtype for g in step.arrived if g is not None]
     if not kinds or all(kind.itemsize >= 4 for kind in kinds):
         return ""

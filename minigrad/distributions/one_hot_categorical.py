@@ -12,7 +12,7 @@ from minigrad.runtime.tensor import Tensor
 
 
 class OneHotCategorical(Distribution):
-    """The distribution of a vector that is 1 at a class and 0 elsewhere; the arguments are those of `Categorical`.
+    """The distribution of a vector that is 1 at a class and 0 elsewhere; the arguments match those of `Categorical`.
 
     Examples
     --------

@@ -198,7 +198,7 @@ class Fusion:
         kind = Elementwise if len(results) == 1 else ElementwiseTuple
         shape, first = group.units[0].shape, group.units[0]
         operands = []
-        for view in composer.operands:  # an operand that is a result has its Spec, the same object
+        for view in composer.operands:  # an operand that is also a result shares the Spec object of the result
             operands.append(specs[view] if view in results or view.layout.shape == shape else expanded(view, shape))
         try:
             launch = backend_of(first.device).prepare(

@@ -60,18 +60,18 @@ class Jitted:
     fuse : bool, default True
         Whether elementwise launches that share memory become one loop.
     verify : int, default 0
-        After how many runs a program is compared with the function again; 0 for never.
+        Number of runs after which a program is compared with the function again; 0 for never.
 
     Attributes
     ----------
     programs : dict
-        For each kind of arguments the entries that have been recorded, the newest last.
+        For each kind of arguments, the list of recorded entries, with the newest last.
     last : Entry or None
         The program that ran last.
     modes : tuple
         The settings on which the programs depend.
     methods : dict
-        For each object whose method the function is, a Jitted of its own.
+        If the function is a method: a separate Jitted for each object.
     """
 
     def __init__(self, function: Callable[..., Any], fuse: bool = True, verify: int = 0) -> None:

@@ -56,5 +56,5 @@ def chosen(lines: Sequence[str]) -> list[str]:
 
 
 def depth_of(line: str) -> int:
-    """How far a line is indented."""
+    """Return the indentation of a line."""
     return len(line) - len(line.lstrip())

@@ -27,7 +27,7 @@ def fits(name: str) -> str:
 
 
 def path_of(name: str) -> Path:
-    """Where the pack of a level is, if there is one."""
+    """Return the path of the pack of a level, if there is one."""
     return FOLDER / f"{name}.zip"
 
 

@@ -203,7 +203,7 @@ def expect_digits_at(points: Any, got: Any, want: Any, what: str, allowed: float
     """`expect_digits` of a function of single numbers, which names the point.  what: the function, with {x} in it."""
     a, b = as_array(got, what.format(x=points)), as_array(want, what)
     if a.shape != b.shape:
-        raise Wrong(f"{what.format(x=points)} has shape {a.shape}, and {b.shape} was expected")
+        raise Wrong(f"{what.format(x=points)} has shape {a.shape}, but {b.shape} was expected")
     for x, mine, right in zip(points, a, b, strict=True):
         expect_digits(mine, right, what.format(x=x), allowed)
 
@@ -221,12 +221,12 @@ def expect(got: Any, want: Any, what: str, right: Callable[[Any, Any], Any]) -> 
     expect_returned(got, what)
     a, b = as_array(got, what), as_array(want, what)
     if a.shape != b.shape:
-        raise Wrong(f"{what} has shape {a.shape}, and {b.shape} was expected")
+        raise Wrong(f"{what} has shape {a.shape}, but {b.shape} was expected")
     wrong = np.argwhere(~np.asarray(right(a, b)))
     if len(wrong):
         at = tuple(int(i) for i in wrong[0])
         place = f" at {list(at)}" if at else ""
-        raise Wrong(f"{what}{place} is {a[at]:.8g}, and {b[at]:.8g} was expected")
+        raise Wrong(f"{what}{place} is {a[at]:.8g}, but {b[at]:.8g} was expected")
 
 
 def as_float(got: Any, what: str) -> float:
@@ -234,7 +234,7 @@ def as_float(got: Any, what: str) -> float:
     expect_returned(got, what)
     found = as_array(got, what)
     if found.size != 1:
-        raise Wrong(f"{what} has shape {found.shape}, and one number was expected")
+        raise Wrong(f"{what} has shape {found.shape}, but one number was expected")
     return float(found.reshape(-1)[0])
 
 
@@ -245,5 +245,5 @@ def as_array(x: Any, what: str) -> Any:
         return np.asarray(x, dtype=np.float64)
     except (TypeError, ValueError):
         if isinstance(x, (complex, np.complexfloating)):
-            raise Wrong(f"{what} is a complex number, and a real number was expected") from None
-        raise Wrong(f"{what} is of type {type(x).__name__}, and numbers were expected") from None
+            raise Wrong(f"{what} is a complex number, but a real number was expected") from None
+        raise Wrong(f"{what} is of type {type(x).__name__}, but numbers were expected") from None

@@ -101,7 +101,7 @@ def dropout1d(input: Tensor, p: builtins.float = ..., training: builtins.bool = 
     """Apply `dropout` to whole channels of (N, C, L) or (C, L)."""
 
 def dropout2d(input: Tensor, p: builtins.float = ..., training: builtins.bool = ..., inplace: builtins.bool = ...) -> Tensor:
-    """Apply `dropout` to whole channels (dim 1) of (N, C, H, W); of three dims the first is the batch, too."""
+    """Apply `dropout` to whole channels (dim 1) of (N, C, H, W); with three dims, dim 0 is the batch."""
 
 def dropout3d(input: Tensor, p: builtins.float = ..., training: builtins.bool = ..., inplace: builtins.bool = ...) -> Tensor:
     """Apply `dropout` to whole channels of (N, C, D, H, W) or (C, D, H, W)."""

@@ -2124,7 +2124,7 @@ class Attached:
         """Return a view with one dim as several, of the given sizes; one of them may be -1."""
 
     def unfold(self, dimension: builtins.int, size: builtins.int, step: builtins.int) -> Tensor:
-        """Return windows of `size` along a dim, one every `step`, as last dim.  Gradient: summed over the windows."""
+        """Return windows of `size` elements, one every `step` elements along a dim, as last dim."""
 
     def uniform_(self, low: builtins.float = ..., to: builtins.float = ..., *, generator: Any = ...) -> Tensor:
         """Fill with uniform numbers in [low, to), in place.  PyTorch's name of `low`, `from`, is a Python keyword."""

@@ -183,7 +183,7 @@ def canonical(op: Op, operands: tuple[Tensor, ...], params: Mapping[str, Any]) -
         if role.read is not AS_IT_COMES:
             result[name] = role.read(result[name], op.label, name, operands)
     if wrong := unhashable(result):
-        raise ArgumentError(f"{op.label}: {wrong}, and numbers were expected", op=op.label)
+        raise ArgumentError(f"{op.label}: {wrong}, but numbers were expected", op=op.label)
     return result
 
 

@@ -43,7 +43,7 @@ class Statistics:
         return max(abs(self.low), abs(self.high)) or 1.0 if self.low <= self.high else 1.0
 
     def share(self, value: float) -> float:
-        """How large a value is in proportion to the largest one, from 0 to 1."""
+        """Return the ratio of a value to the largest value, from 0 to 1."""
         return min(1.0, abs(value) / self.most)
 
 

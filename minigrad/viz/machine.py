@@ -123,7 +123,7 @@ def body_of(assembly: str, name: str) -> str:
 
 
 def vectors(assembly: str) -> str:
-    """How wide the arithmetic of an assembly is, for x86."""
+    """Return the count and width of the vector instructions in an assembly text, for x86, as text."""
     packed = [line for line in assembly.splitlines() if ARITHMETIC.match(line)]
     if not packed:
         return "no vector arithmetic"

@@ -18,7 +18,7 @@ MOST = 6  # operations of a fused loop that its box lists
 
 
 def program(step: Jitted) -> Graph:
-    """Draw the program of a jitted function that ran last.
+    """Draw the program that a jitted function ran last.
 
     A box is a launch; the operations of a fused loop are listed in one box.  An arrow is memory with its dtype and
     shape, from the launch that writes it to each that reads it.  A box names the line of the function; the text of the
@@ -32,7 +32,7 @@ def program(step: Jitted) -> Graph:
     Returns
     -------
     Graph
-        Picture that shows itself in a notebook and saves to a file: `.save("step.html")`.
+        Picture that Jupyter displays; `.save("step.html")` writes it to a file.
 
     Raises
     ------

@@ -394,7 +394,7 @@ def test_a_mapped_file_is_written_only_if_shared(tmp_path):
     shared.buffer[1] = 7
     del shared
     assert np.fromfile(path, np.float32).tolist() == [0, 7, 2, 3]
-    with pytest.raises(StorageError, match="has 16 bytes, and 5 float32 elements of 4 bytes were expected"):
+    with pytest.raises(StorageError, match="has 16 bytes, but 5 float32 elements of 4 bytes were expected"):
         Storage.from_file(path, "f32", 5, shared=True)
 
 

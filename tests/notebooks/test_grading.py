@@ -63,10 +63,10 @@ def test_what_an_answer_raises_is_told_with_its_line() -> None:
 
     verdict = check("01.1", broken)
     assert not verdict and "It raised ZeroDivisionError: " in str(verdict) and "return f(x) / 0" in str(verdict)
-    assert "is a complex number, and a real number was expected" in str(check("01.4", lambda f, x: f(x + 1j)))
+    assert "is a complex number, but a real number was expected" in str(check("01.4", lambda f, x: f(x + 1j)))
     assert str(check("01.1", None)) == "01.1: nothing is written yet"
-    assert "is of type str, and numbers were expected" in str(check("01.1", lambda f, x, h: "2x"))
-    assert "has shape (2,), and () was expected" in str(check("01.1", lambda f, x, h: [1.0, 2.0]))
+    assert "is of type str, but numbers were expected" in str(check("01.1", lambda f, x, h: "2x"))
+    assert "has shape (2,), but () was expected" in str(check("01.1", lambda f, x, h: [1.0, 2.0]))
 
 
 def test_the_line_is_of_the_answer_also_where_minigrad_raised() -> None:

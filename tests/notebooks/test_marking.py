@@ -139,7 +139,7 @@ def test_what_comes_after_a_cell_that_fails_is_marked(marked: dict[str, mark.Not
         ("answers_with_a_program", "(line 4: return os.system('true'))"),
         ("stub", "untouched"),
         ("reference", "this is the reference of the grader itself"),
-        ("wrong", "central(f, 1.5, 0.1) of f = x*x is 0, and 3 was expected"),
+        ("wrong", "central(f, 1.5, 0.1) of f = x*x is 0, but 3 was expected"),
     ],
 )
 def test_a_mark_says_why(student: str, reason: str, marked: dict[str, mark.Notebook]) -> None:

@@ -44,7 +44,7 @@ def test_its_code_runs() -> None:
             exec(code, space)
     assert "b03: where paths meet, the last gradient wins" in printed.getvalue()
     assert "01.5: right. A central difference" in printed.getvalue(), "the exercise of the page accepts a right answer"
-    assert "01.5: not yet. slope_at(x**3, 0.5) is 2, and 0.75 was expected" in printed.getvalue()
+    assert "01.5: not yet. slope_at(x**3, 0.5) is 2, but 0.75 was expected" in printed.getvalue()
 
 
 def test_its_commands_take_what_it_gives_them() -> None:

@@ -200,7 +200,7 @@ def fields_of(outputs: Ints, stride: Ints, image: Ints, taps: list[Taps]) -> lis
 
 
 def blocks_of(fields: list[Field]) -> int:
-    """How many blocks outputs are cut into."""
+    """Return the number of blocks that the outputs are cut into."""
     return math.prod(field.blocks for field in fields)
 
 

@@ -222,7 +222,7 @@ def dense_like(layout: Layout) -> Layout:
 
 
 def memory_of(layout: Layout) -> int:
-    """How many elements a dense layout takes, repeated ones counted once."""
+    """Return the number of elements of a dense layout; repeated elements count once."""
     return layout.span()[1]
 
 

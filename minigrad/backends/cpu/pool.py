@@ -92,7 +92,7 @@ class Pool(Family):
 
 
 def planes_together(outputs: Ints) -> int:
-    """How many small planes are taken as one: a divisor of the number of channels."""
+    """Return the number of small planes that are computed as one, a divisor of the number of channels."""
     most = max(1, TOGETHER // prod(outputs[2:]))
     return max(count for count in range(1, min(most, outputs[1]) + 1) if outputs[1] % count == 0)
 

@@ -55,7 +55,7 @@ def pays_turned(p: Problem) -> bool:
 
 
 def depth_of(p: Problem, dtype: DType) -> int:
-    """How much of the inner dim is multiplied before the next part is copied: all, unless the copies are large."""
+    """Return the length of inner dim to multiply before the next part is copied: all, unless copies are large."""
     copied = (p.m if is_packed_left(p, dtype) else 0) + (p.n if is_packed(p, dtype) else 0)
     if p.batches > 1 or is_cut(p) or copied * p.k * dtype.itemsize <= 2 * COPIED:
         return p.k

@@ -77,7 +77,9 @@ class Block:
             result = self.shared[site] = cells_of(self.words, "a shared array", shape, dtype)
             total = sum(cells.region.bytes.size for cells in self.shared.values())
             if total > SHARED_LIMIT:
-                raise self.notice("bounds", f"a block has {total} bytes of shared memory, {SHARED_LIMIT} are allowed")
+                raise self.notice(
+                    "bounds", f"a block must use at most {SHARED_LIMIT} bytes of shared memory, got {total}"
+                )
         return result
 
     def enter(self, lane: Lane) -> None:

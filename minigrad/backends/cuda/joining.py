@@ -73,7 +73,7 @@ class Joining(Family):
 
 
 def size_above(n: int) -> int:
-    """How many operands the kernel for n of them has."""
+    """Return the number of operands of the kernel that joins n operands."""
     return 1 << max(1, (n - 1).bit_length())
 
 

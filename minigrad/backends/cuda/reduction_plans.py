@@ -55,7 +55,7 @@ def power_above(n: int) -> int:
 
 
 def group_of(along: bool, outputs: int, cols: int, rows: int, width: int) -> tuple[int, int]:
-    """How many lanes a group has, and how many groups a block."""
+    """Return the number of lanes in a group, and of groups in a block."""
     loads = -(-rows // width)
     if along:
         lanes = min(power_above(loads), WARP if loads <= WARP * EACH else THREADS, power_above(-(-loads // EACH)) * 2)

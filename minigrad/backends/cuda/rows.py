@@ -143,7 +143,7 @@ class Rows(Family):
 
     @staticmethod
     def counted(steps: Steps, target: Value, ignore: int) -> Value:
-        """How many rows count, as one number."""
+        """Return the number of rows that count, as a scalar."""
         ignored, counts = steps.work(target.shape, bool_), steps.work(target.shape, int64)
         total, dims = steps.work((1,) * len(target.shape), int64), range(len(target.shape))
         steps.each(EQUAL, ignored, target, steps.constant(ignore, int64), compute=int64.compute)

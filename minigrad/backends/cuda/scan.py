@@ -90,7 +90,7 @@ class Scan(Family):
 
 
 def group_along(n: int, each: int, rows: int) -> tuple[int, int]:
-    """How many lanes a row has, and how many rows a block."""
+    """Return the number of lanes for a row, and of rows in a block."""
     lanes = min(power_above(-(-n // each)), WARP if n <= WARP * each * 4 else THREADS)
     return lanes, 1 if lanes > WARP else min(THREADS // lanes, power_above(rows))
 

@@ -252,7 +252,7 @@ class Simulator(Runtime):
 
 
 class Mark:
-    """How many launches there were when a launch began; it stands for its own buffer."""
+    """Return the number of launches when a launch began; it stands for its own buffer."""
 
     def __init__(self) -> None:
         self.before = 0

@@ -33,7 +33,7 @@ from minigrad.kernels.specialize import write_kernel
 
 EACH = 8  # elements per thread
 LANES = 256  # threads of a tile, at most
-FEWER = 4  # tiles are sorted again if this leaves at most a quarter of their elements
+FEWER = 4  # tiles are sorted again if at most 1/FEWER of their elements remain
 
 COMMON = (sorting.together, sorting.stow, sorting.leave)  # functions of both loops
 

@@ -111,7 +111,7 @@ def expect_classes(steps: Steps, index: Value, classes: int) -> None:
 
 
 def counted(steps: Steps, ignored: Value) -> Value:
-    """How many rows count, as one number that any shape stretches."""
+    """Return the number of rows that count, as a scalar that broadcasts to any shape."""
     counts = steps.work(ignored.shape, int64)
     total = steps.work((1,) * len(ignored.shape), int64)
     steps.each(UNLESS, counts, steps.constant(1, int64), ignored)

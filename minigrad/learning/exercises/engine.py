@@ -66,7 +66,7 @@ def grade_order(answer: Any) -> None:
         got, want = answer(y), order(y)
         expect_returned(got, "order")
         if not isinstance(got, (list, tuple)) or not all(isinstance(item, str) for item in got):
-            raise Wrong(f"order returns {got!r}, and a list of names was expected")
+            raise Wrong(f"order returns {got!r}, but a list of names was expected")
         if Counter(got) != Counter(want):
             raise Wrong(f"for {name} the nodes are {want}, each once, and order returns {list(got)}")
         if list(got) != want:
@@ -142,7 +142,7 @@ def grade_held(answer: Any) -> None:
         got, want = answer(y), held(y)
         expect_returned(got, "held")
         if isinstance(got, bool) or not isinstance(got, int):
-            raise Wrong(f"held returns {got!r}, and an integer number of bytes was expected")
+            raise Wrong(f"held returns {got!r}, but an integer number of bytes was expected")
         if got != want:
             raise Wrong(f"the graph of {name} saves {want} bytes, and held returns {got}")
 

@@ -131,7 +131,7 @@ def grade_ravel(answer: Callable[[Any], Any]) -> None:
         back = tried(unravel, flat, on=f"the vector of {what}")
         parts, found = flatten(back)
         if repr(found) != repr(nested):
-            raise Wrong(f"for {what}, unravel returns {found}, and {nested} was expected")
+            raise Wrong(f"for {what}, unravel returns {found}, but {nested} was expected")
         for x, part in zip(leaves, parts):
             expect_close(part, x, f"a leaf of {what} after ravel and unravel")
         slopes = mg.grad((flat * flat).sum(), leaves, allow_unused=True)

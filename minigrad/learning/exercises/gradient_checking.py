@@ -294,7 +294,7 @@ EXERCISES = {
             "b is used once per row: g.sum(0). An element of x is used in the mean too, with slope -1/n for each "
             "result. "
             "For pick, use an addition that does not lose repeated indices.",
-            "g - g.mean(); g and g.sum(0); np.add.at(gradient, INDEX, g) on zeros. Each as a tuple.",
+            "g - g.mean(); g and g.sum(0); np.add.at(gradient, INDEX, g) on zeros. Return each as a tuple.",
         ),
         grade_mended, MENDED,
     ),

@@ -71,9 +71,9 @@ def slope_of(answer: Any, values: list[float], weights: list[float], what: str) 
         y = answer(x)
         expect_returned(y, what)
         if not isinstance(y, mg.Tensor):
-            raise Wrong(f"{what} returns {type(y).__name__}, and a tensor was expected")
+            raise Wrong(f"{what} returns {type(y).__name__}, but a tensor was expected")
         if y.shape != x.shape:
-            raise Wrong(f"{what} has shape {y.shape}, and {x.shape} was expected")
+            raise Wrong(f"{what} has shape {y.shape}, but {x.shape} was expected")
         total = (y * mg.tensor(weights, dtype=f64)).sum()
         if not total.requires_grad:
             raise Wrong(f"{what} is cut: {x.explain_grad(total)}")

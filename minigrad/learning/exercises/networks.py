@@ -30,7 +30,7 @@ def grade_conv_cost(answer: Answer) -> None:
     ):  # fmt: skip
         got = answer(*given)
         if not isinstance(got, (tuple, list)) or len(got) != 3:
-            raise Wrong(f"conv_cost returns {type(got).__name__}, and three ints were expected")
+            raise Wrong(f"conv_cost returns {type(got).__name__}, but three ints were expected")
         told = "conv_cost(inputs={}, outputs={}, kernel={}, stride={}, padding={}, side={})".format(*given)
         names = ("the number of parameters", "the side of the output", "the number of multiply-adds")
         for name, mine, right in zip(names, got, conv_cost(*given)):
@@ -109,12 +109,12 @@ def grade_batch_norm(answer: Answer) -> None:
     rng = np.random.default_rng(0)
     module = answer(3)
     if not isinstance(module, mg.nn.Module):
-        raise Wrong(f"BatchNorm(3) returns {type(module).__name__}, and a module was expected")
+        raise Wrong(f"BatchNorm(3) returns {type(module).__name__}, but a module was expected")
     for kind, registered, names in (("parameters", module.named_parameters(), ["bias", "weight"]),
                                     ("buffers", module.named_buffers(), ["running_mean", "running_var"])):  # fmt: skip
         found = sorted(name for name, _ in registered)
         if found != names:
-            raise Wrong(f"BatchNorm(3) has the {kind} {found}, and {names} were expected")
+            raise Wrong(f"BatchNorm(3) has the {kind} {found}, but {names} were expected")
     for options in ({}, {"eps": 0.3, "momentum": 0.25}):
         ours, theirs = answer(3, **options), BatchNorm(3, **options)
         expect_same_state(ours, theirs, "at the start")

@@ -39,7 +39,7 @@ def grade_richardson(answer: Any) -> None:
             )
         if isinstance(got, float) and not math.isclose(got, want, rel_tol=1e-9):
             raise Wrong(
-                f"{what} is {got:.8g}, and {want:.8g} was expected: central returns "
+                f"{what} is {got:.8g}, but {want:.8g} was expected: central returns "
                 f"{central(lambda t: t**4, x, h):.8g} with h and {central(lambda t: t**4, x, h / 2):.8g} with h/2"
             )
         expect_close(got, want, what, 1e-9)

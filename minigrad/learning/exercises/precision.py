@@ -44,7 +44,7 @@ def grade_one_minus_cos(answer: Any) -> None:
         if not isinstance(got, mg.Tensor) or got.dtype is not dtype:
             kind = getattr(got, "dtype", type(got).__name__)
             raise Wrong(
-                f"one_minus_cos(x) for x in {dtype} returns {kind}, and a tensor of the dtype of x was expected"
+                f"one_minus_cos(x) for x in {dtype} returns {kind}, but a tensor of the dtype of x was expected"
             )
         if not got.requires_grad:
             raise Wrong("one_minus_cos(x) has the right values, but no gradient flows through it")

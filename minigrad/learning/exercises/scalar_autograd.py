@@ -143,13 +143,16 @@ def grade_order(answer: Any) -> None:
             found = list(got)
             place = {v: k for k, v in enumerate(found)}
         except TypeError:
-            raise Wrong(f"order(y) returns {type(got).__name__}, and a list of Values was expected") from None
+            raise Wrong(f"order(y) returns {type(got).__name__}, but a list of Values was expected") from None
         if len(found) != len(place):
             raise Wrong(
                 f"for {name} the list has {len(found)} entries for {len(place)} Values: each must be listed once"
             )
         if set(place) != set(every):
-            raise Wrong(f"for {name} the list has {len(place)} Values, but y and the Values under it are {len(every)}")
+            raise Wrong(
+                f"for {name} the list has {len(place)} Values, but {len(every)} were expected: y and each Value that "
+                f"y was computed from"
+            )
         if found[0] is not y:
             raise Wrong(f"for {name} the list begins with another Value than y: is the list reversed?")
         for v in every:

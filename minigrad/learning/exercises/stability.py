@@ -18,9 +18,9 @@ def looked_at(answer: Any, x: Any, what: str, weights: Any) -> tuple[Any, Any]:
     y = answer(x)
     expect_returned(y, what)
     if not isinstance(y, mg.Tensor):
-        raise Wrong(f"{what} returns {type(y).__name__}, and a tensor was expected")
+        raise Wrong(f"{what} returns {type(y).__name__}, but a tensor was expected")
     if y.shape != weights.shape:
-        raise Wrong(f"{what} has shape {y.shape}, and {weights.shape} was expected")
+        raise Wrong(f"{what} has shape {y.shape}, but {weights.shape} was expected")
     if not y.requires_grad:
         raise Wrong(f"{what} is cut from x: no gradient flows through it")
     return y, mg.grad((y * mg.from_numpy(weights).to(y.dtype)).sum(), x)
@@ -112,7 +112,7 @@ def grade_merged(answer: Any) -> None:
                 raise Wrong(f"{what} should return two numbers, and returned {got!r}")
             top, total = (as_float(each, what) for each in got)
             if top != want[0]:
-                raise Wrong(f"{what} has the top {top:g}, and {want[0]:g} was expected")
+                raise Wrong(f"{what} has the top {top:g}, but {want[0]:g} was expected")
             expect_close(total, want[1], f"the total of {what}", 1e-12)
 
 

@@ -16,7 +16,7 @@ def whole(got: Any, what: str) -> int:
     """An integer.  Raises Wrong for anything else."""
     expect_returned(got, what)
     if isinstance(got, bool) or not isinstance(got, (int, np.integer)):
-        raise Wrong(f"{what} returns {got!r}, and an integer was expected")
+        raise Wrong(f"{what} returns {got!r}, but an integer was expected")
     return int(got)
 
 
@@ -24,7 +24,7 @@ def ints(got: Any, what: str) -> Ints:
     """A tuple of integers; a list will do.  Raises Wrong for anything else."""
     expect_returned(got, what)
     if not isinstance(got, (tuple, list)):
-        raise Wrong(f"{what} returns {got!r}, and a tuple was expected")
+        raise Wrong(f"{what} returns {got!r}, but a tuple was expected")
     return tuple(whole(item, f"an entry of {what}") for item in got)
 
 
@@ -32,14 +32,14 @@ def pair(got: Any, what: str) -> tuple[Any, Any]:
     """Two things.  Raises Wrong for anything else."""
     expect_returned(got, what)
     if not isinstance(got, (tuple, list)) or len(got) != 2:
-        raise Wrong(f"{what} returns {got!r}, and a pair was expected")
+        raise Wrong(f"{what} returns {got!r}, but a pair was expected")
     return got[0], got[1]
 
 
 def same(got: Any, want: Any, what: str, why: str = "") -> None:
     """Raise Wrong unless both are equal."""
     if got != want:
-        raise Wrong(f"{what} is {got!r}, and {want!r} was expected" + (f": {why}" if why else ""))
+        raise Wrong(f"{what} is {got!r}, but {want!r} was expected" + (f": {why}" if why else ""))
 
 
 def position(strides: Ints, offset: int, index: Ints) -> int:
@@ -93,7 +93,7 @@ def grade_broadcast(answer: Any) -> None:
         what = f"broadcast_strides({shape}, {strides}, {target})"
         got, want = ints(answer(shape, strides, target), what), broadcast_strides(shape, strides, target)
         if len(got) != len(want):
-            raise Wrong(f"{what} is {got}, and {len(target)} strides were expected, one for each dim of the target")
+            raise Wrong(f"{what} is {got}, but {len(target)} strides were expected, one for each dim of the target")
         same(got, want, what, "a step along a dim that is new or expanded must not move in memory")
 
 
@@ -114,7 +114,7 @@ def grade_flattens(answer: Any) -> None:
         got, want = answer(shape, strides), flattens(shape, strides)
         expect_returned(got, what)
         if not isinstance(got, (bool, np.bool_)):
-            raise Wrong(f"{what} returns {got!r}, and True or False was expected")
+            raise Wrong(f"{what} returns {got!r}, but True or False was expected")
         same(bool(got), want, what)
 
 

@@ -51,7 +51,7 @@ def grade_momentum(answer: Answer) -> None:
     for gradient, rate in (([1.0, 2.0], 0.1), ([-0.5, 0.3], 0.1), ([4.0, -1.0], 0.01)):
         got = answer(mg.tensor(weight), mg.tensor(gradient, dtype="float64"), mg.tensor(speed), rate)
         if not isinstance(got, (tuple, list)) or len(got) != 2:
-            raise Wrong(f"momentum returns {type(got).__name__}, and (new weight, new speed) was expected")
+            raise Wrong(f"momentum returns {type(got).__name__}, but (new weight, new speed) was expected")
         wanted = momentum(weight, np.array(gradient), speed, rate)
         given = f"for weight {weight.tolist()}, gradient {gradient}, speed {speed.tolist()}, rate {rate}"
         for name, mine, theirs in zip(("weight", "speed"), got, wanted):
@@ -77,7 +77,7 @@ def grade_clipped(answer: Answer) -> None:
         given = [mg.tensor(v, dtype="float64") for v in values]
         got = answer(list(given), limit)
         if not isinstance(got, (tuple, list)) or len(got) != len(given):
-            raise Wrong(f"clipped returns {type(got).__name__}, and a list of {len(given)} tensors was expected")
+            raise Wrong(f"clipped returns {type(got).__name__}, but a list of {len(given)} tensors was expected")
         for k, (mine, theirs) in enumerate(zip(got, clipped([mg.tensor(v, dtype="float64") for v in values], limit))):
             expect_close(mine, theirs, f"gradient {k} of {list(values)}, clipped to {limit},", CLOSE)
 
@@ -99,10 +99,10 @@ def grade_rms_norm(answer: Answer) -> None:
     """Test that the parameter is registered; then values, gradients, both arguments, and inputs with three dims."""
     module = answer(4)
     if not isinstance(module, mg.nn.Module):
-        raise Wrong(f"RMSNorm(4) returns {type(module).__name__}, and a module was expected")
+        raise Wrong(f"RMSNorm(4) returns {type(module).__name__}, but a module was expected")
     found = {name: tuple(p.shape) for name, p in module.named_parameters()}
     if found != {"weight": (4,)}:
-        raise Wrong(f"RMSNorm(4) has the parameters {found}, and {{'weight': (4,)}} was expected; "
+        raise Wrong(f"RMSNorm(4) has the parameters {found}, but {{'weight': (4,)}} was expected; "
                     "assign an nn.Parameter to self.weight after super().__init__()")  # fmt: skip
     expect_close(module.weight, np.ones(4), "the weight at the start", CLOSE)
     rng = np.random.default_rng(0)

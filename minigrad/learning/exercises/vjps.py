@@ -21,7 +21,7 @@ def parts(got: Any, what: str, count: int) -> Sequence[Any]:
     """Several results.  Raises Wrong for another number of them."""
     expect_returned(got, what)
     if not isinstance(got, (tuple, list)) or len(got) != count:
-        raise Wrong(f"{what} returns {type(got).__name__}, and a tuple of {count} tensors was expected")
+        raise Wrong(f"{what} returns {type(got).__name__}, but a tuple of {count} tensors was expected")
     return got
 
 
@@ -133,7 +133,7 @@ EXERCISES = {
             "Shapes are aligned at their right ends. Which dims of g does the operand lack? Which of its dims have "
             "size 1?",
             "Sum over the first g.ndim - len(shape) dims, and over each dim where shape has 1 and g has more.",
-            "Collect the dims; if there are any, sum them with keepdim=True; then reshape(shape) drops the new ones.",
+            "Collect the dims; if there are any, sum over them with keepdim=True; reshape(shape) drops the new dims.",
         ),
         grade_summed_to, summed_to,
     ),

@@ -30,7 +30,16 @@ class Activation(FromFunction):
 
 
 class Threshold(Activation, of=F.threshold):
-    """Keep elements above a threshold, and replace the others by `value`.
+    """Keep elements above a threshold, and replace all other elements by `value`.
+
+    Parameters
+    ----------
+    threshold : float
+        Elements that are greater than this value are kept.
+    value : float
+        Value that replaces each other element.
+    inplace : bool, default False
+        Whether the result is written into the input.
 
     Examples
     --------

@@ -51,7 +51,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     Raises
     ------
     ArgumentError
-        If the cutoffs are not such a sequence.
+        If the cutoffs are not increasing integers between 1 and n_classes - 1.
 
     References
     ----------

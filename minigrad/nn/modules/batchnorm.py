@@ -147,13 +147,13 @@ class BatchNorm1d(_BatchNorm):
 
 
 class BatchNorm2d(_BatchNorm):
-    """Normalize each channel of images (N, C, H, W); the arguments are those of `BatchNorm1d`."""
+    """Normalize each channel of images (N, C, H, W); the arguments are the same as for `BatchNorm1d`."""
 
     _dims = (4,)
 
 
 class BatchNorm3d(_BatchNorm):
-    """Normalize each channel of volumes (N, C, D, H, W); the arguments are those of `BatchNorm1d`."""
+    """Normalize each channel of volumes (N, C, D, H, W); the arguments are the same as for `BatchNorm1d`."""
 
     _dims = (5,)
 
@@ -181,7 +181,7 @@ class _InstanceNorm(_NormBase):
 class InstanceNorm1d(_InstanceNorm):
     """Normalize each channel of each example of (N, C, L) or (C, L).
 
-    The arguments are those of `BatchNorm1d`, and neither `affine` nor `track_running_stats` is set by default.
+    The arguments are the same as for `BatchNorm1d`, and neither `affine` nor `track_running_stats` is set by default.
 
     References
     ----------

@@ -149,7 +149,7 @@ class Conv1d(_Conv):
 class Conv2d(_Conv):
     """Slide a window over images (N, C, H, W) or (C, H, W), and return a weighted sum at each position.
 
-    The arguments are those of `Conv1d`, each one number or one per dim.
+    The arguments are the same as for `Conv1d`, each one number or one per dim.
 
     Examples
     --------
@@ -166,7 +166,7 @@ class Conv2d(_Conv):
 
 
 class Conv3d(_Conv):
-    """Slide a window over volumes (N, C, D, H, W) or (C, D, H, W); the arguments are those of `Conv1d`."""
+    """Slide a window over volumes (N, C, D, H, W) or (C, D, H, W); the arguments are the same as for `Conv1d`."""
 
     _dims = 3
     _convolve = staticmethod(F.conv3d)

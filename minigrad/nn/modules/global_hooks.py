@@ -111,7 +111,7 @@ def register_module_full_backward_pre_hook(hook: Hook) -> RemovableHandle:
 def register_module_full_backward_hook(hook: Hook) -> RemovableHandle:
     """Call `hook(module, grad_input, grad_output)` after the backward pass of any module.
 
-    The arguments are those of `Module.register_full_backward_hook`.
+    The arguments are the same as for `Module.register_full_backward_hook`.
     """
     return GlobalHandle(everywhere.backward, hook)
 

@@ -120,27 +120,27 @@ class LazyLinear(Lazy, layer=Linear, dim=-1):
 
 
 class LazyConv1d(Lazy, layer=Conv1d, dim=-2):
-    """`Conv1d` whose `in_channels` are those of its first input."""
+    """`Conv1d` whose `in_channels` is read from its first input."""
 
 
 class LazyConv2d(Lazy, layer=Conv2d, dim=-3):
-    """`Conv2d` whose `in_channels` are those of its first input."""
+    """`Conv2d` whose `in_channels` is read from its first input."""
 
 
 class LazyConv3d(Lazy, layer=Conv3d, dim=-4):
-    """`Conv3d` whose `in_channels` are those of its first input."""
+    """`Conv3d` whose `in_channels` is read from its first input."""
 
 
 class LazyConvTranspose1d(Lazy, layer=ConvTranspose1d, dim=-2):
-    """`ConvTranspose1d` whose `in_channels` are those of its first input."""
+    """`ConvTranspose1d` whose `in_channels` is read from its first input."""
 
 
 class LazyConvTranspose2d(Lazy, layer=ConvTranspose2d, dim=-3):
-    """`ConvTranspose2d` whose `in_channels` are those of its first input."""
+    """`ConvTranspose2d` whose `in_channels` is read from its first input."""
 
 
 class LazyConvTranspose3d(Lazy, layer=ConvTranspose3d, dim=-4):
-    """`ConvTranspose3d` whose `in_channels` are those of its first input."""
+    """`ConvTranspose3d` whose `in_channels` is read from its first input."""
 
 
 class LazyBatchNorm1d(Lazy, layer=BatchNorm1d):

@@ -116,9 +116,16 @@ class GaussianNLLLoss(_Loss, of=F.gaussian_nll_loss, keyword_only=True):
 
 
 class KLDivLoss(_Loss, of=F.kl_div):
-    """Return target * (log(target) - input), where input has log probabilities; `log_target`: target as well.
+    """Return the reduction of target * (log(target) - input), where the input contains log probabilities.
 
-    `reduction="batchmean"` divides the sum by the length of dim 0, which is the definition.
+    Parameters
+    ----------
+    size_average, reduce : bool, optional
+        Deprecated names for `reduction`.
+    reduction : {"mean", "batchmean", "sum", "none"}, default "mean"
+        "batchmean" divides the sum by the length of dim 0, which is the definition of the divergence.
+    log_target : bool, default False
+        Whether the target contains log probabilities, too.
     """
 
     size_average: bool | None = None

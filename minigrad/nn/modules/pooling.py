@@ -61,7 +61,7 @@ class MaxPool1d(_MaxPool, of=F.max_pool1d):
 
 
 class MaxPool2d(_MaxPool, of=F.max_pool2d):
-    """Return the largest element of each window of images; the arguments are those of `MaxPool1d`.
+    """Return the largest element of each window of images; the arguments are the same as for `MaxPool1d`.
 
     Examples
     --------
@@ -72,7 +72,7 @@ class MaxPool2d(_MaxPool, of=F.max_pool2d):
 
 
 class MaxPool3d(_MaxPool, of=F.max_pool3d):
-    """Return the largest element of each window of volumes; the arguments are those of `MaxPool1d`."""
+    """Return the largest element of each window of volumes; the arguments are the same as for `MaxPool1d`."""
 
 
 class _MaxUnpool(FromFunction, of=undefined):

@@ -262,7 +262,7 @@ def remove_parametrizations(module: Any, tensor_name: str, leave_parametrized: b
     tensor_name : str
         Name of the tensor.
     leave_parametrized : bool, default True
-        Whether it keeps the value that was computed; otherwise it has the original value.
+        Whether the tensor keeps the computed value; otherwise the tensor has its original value.
 
     Returns
     -------

@@ -156,7 +156,7 @@ class Truth:
 
 
 def dims_of(item: Any) -> int:
-    """How many dims of the operand an entry of an index stands for."""
+    """Return the number of operand dims that an entry of an index consumes."""
     if item is None or item is Ellipsis or isinstance(item, Truth):
         return 0
     return int(item.ndim) if is_mask(item) else 1

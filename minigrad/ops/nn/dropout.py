@@ -45,7 +45,7 @@ def dropout1d(input: Tensor, p: Scalar = 0.5, training: Flag = True, inplace: Fl
 
 @composed(method=False, out=False)
 def dropout2d(input: Tensor, p: Scalar = 0.5, training: Flag = True, inplace: Flag = False) -> Tensor:
-    """Apply `dropout` to whole channels (dim 1) of (N, C, H, W); of three dims the first is the batch, too."""
+    """Apply `dropout` to whole channels (dim 1) of (N, C, H, W); with three dims, dim 0 is the batch."""
     return dropped("dropout2d", input, channels(input, 2), p, training, inplace)
 
 

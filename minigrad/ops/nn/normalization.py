@@ -31,7 +31,7 @@ from minigrad.runtime.tracers import derives
 STEPS = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-23, "float64": 2.0**-52}
 
 
-# ---- batches: more rows, where the lines are the same for all; the sums down the columns are each one's own ---------
+# ---- batches: all samples share the lines; each sample has separate sums down the columns ----------------------------
 
 
 def _beside(line: Tensor, flag: bool, x: Tensor, size: int) -> Tensor:

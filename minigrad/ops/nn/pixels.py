@@ -19,7 +19,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: Int) -> Tensor:
     r = upscale_factor
     front, channels, height, width = image("pixel_shuffle", input, r)
     if channels % (r * r):
-        raise ShapeError(f"pixel_shuffle: the channels of {describe(input)} are not a multiple of {r}**2")
+        raise ShapeError(f"pixel_shuffle: the number of channels must be a multiple of {r}**2, got {describe(input)}")
     k, c = len(front), channels // (r * r)
     squares = reshape(input, (*front, c, r, r, height, width))
     order = (*range(k), k, k + 3, k + 1, k + 4, k + 2)
@@ -32,7 +32,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: Int) -> Tensor:
     r = downscale_factor
     front, c, height, width = image("pixel_unshuffle", input, r)
     if height % r or width % r:
-        raise ShapeError(f"pixel_unshuffle: height and width of {describe(input)} are not multiples of {r}")
+        raise ShapeError(f"pixel_unshuffle: height and width must be multiples of {r}, got {describe(input)}")
     k, h, w = len(front), height // r, width // r
     squares = reshape(input, (*front, c, h, r, w, r))
     order = (*range(k), k, k + 2, k + 4, k + 1, k + 3)

@@ -247,7 +247,10 @@ def diagonal(input: Layout, offset: Along = 0, dim1: ViewDim = 0, dim2: ViewDim 
 
 @view(vjp=(lambda g, *, in_shape, **params: _adjoint(g, unfold, in_shape, **params),))
 def unfold(input: Layout, dimension: ViewDim, size: Along, step: Along):
-    """Return windows of `size` along a dim, one every `step`, as last dim.  Gradient: summed over the windows."""
+    """Return windows of `size` elements, one every `step` elements along a dim, as last dim.
+
+    Gradient: the sum over all windows that contain the element.
+    """
     return input.unfold(dimension, size, step)
 
 

@@ -106,7 +106,7 @@ class ChainedScheduler(Composite):
     schedulers : sequence of LRScheduler
         Schedules of the same optimizer.
     optimizer : Optimizer, optional
-        The optimizer of the schedules; by default that of the first one.
+        The optimizer of the schedules; by default the optimizer of the first schedule.
     """
 
     def __init__(self, schedulers: Sequence[Any], optimizer: Optimizer | None = None) -> None:
