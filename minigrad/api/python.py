@@ -120,7 +120,7 @@ def formatted(x: Tensor, spec: str) -> str:
         return str(x)
     if x.numel() != 1:
         raise TypeError(
-            f"format: {spec!r} is for one element, got {describe(x)} of {x.numel()}; format those of tolist(), or "
+            f"format: {spec!r} is for one element, got {describe(x)} of {x.numel()}; format the items of tolist(), or "
             f"print under mg.printoptions(precision=...)"
         )
     return format(only(x, "format"), spec)

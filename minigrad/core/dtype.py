@@ -202,7 +202,7 @@ def set_default_float(dtype: DTypeLike) -> None:
 def _join(a: DType, b: DType) -> DType | None:
     """Return the smallest dtype of the wider kind that holds both: one step of the lattice bool < integers < floats.
 
-    None for uint64 with a signed integer: no integer dtype holds both.
+    None for uint64 with a signed integer: no integer dtype can represent both.
     """
     if a is b or b.kind == "bool":
         return a
@@ -233,7 +233,9 @@ def promote(a: DType, b: DType) -> DType:
     except KeyError:
         a, b = as_dtype(a), as_dtype(b)
     if (a, b) not in _promotions:
-        raise DTypeError(f"no integer dtype holds both {a} and {b}; convert one, as in x.to(mg.int64)", lhs=a, rhs=b)
+        raise DTypeError(
+            f"no integer dtype can represent both {a} and {b}; convert one, as in x.to(mg.int64)", lhs=a, rhs=b
+        )
     return _promotions[a, b]
 
 
@@ -334,7 +336,7 @@ def fit_number(number: Any, dtype: DType) -> bool | int | float:
     if isinstance(number, (int, np.integer)):
         if not dtype.lowest <= number <= dtype.highest:
             raise DTypeError(
-                f"{shown} does not fit {dtype}, which holds {dtype.lowest} to {dtype.highest}",
+                f"{shown} does not fit {dtype}, whose range is {dtype.lowest} to {dtype.highest}",
                 number=number,
                 dtype=dtype,
             )

@@ -70,7 +70,7 @@ def default_collate(batch: Sequence[Any]) -> Any:
         return kind(*parts) if hasattr(first, "_fields") else parts if kind is tuple else sequence(first, parts)
     raise ArgumentError(
         f"default_collate: expected tensors, arrays, numbers, texts, mappings or sequences, got {describe(first)}; "
-        f"give a collate_fn"
+        f"pass a collate_fn"
     )
 
 

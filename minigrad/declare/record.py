@@ -77,7 +77,9 @@ def check_vjp(op: Op, vjp: Any) -> Sequence[Any]:
     able = op.kind == "elementwise"
     if any(fn is not None and not callable(fn) and not (able and fn == DERIVED) for fn in entries):
         other = f", or {DERIVED!r}" if able else ""
-        raise DeclarationError(f"{op.where}: vjp={vjp!r} of {op.name} must hold functions and None{other}", op=op.name)
+        raise DeclarationError(
+            f"{op.where}: vjp={vjp!r} of {op.name} must contain functions and None{other}", op=op.name
+        )
     if len(entries) != len(op.operands):
         raise DeclarationError(
             f"{op.where}: {op.name} has {quantity(len(op.operands), 'operand')} ({', '.join(op.operands)}) and "

@@ -188,7 +188,7 @@ class RecordingBackend(Backend):
 
     def to_host(self, storage: Storage) -> NDArray[Any]:
         raise refusal(
-            "the value of a tensor was asked for while the function is recorded (item(), float(), bool(), print, "
+            "the value of a tensor was requested while the function is recorded (item(), float(), bool(), print, "
             "numpy(), a mask as an index), and it does not exist then; return the tensor, or use mg.where instead of a "
             "branch"
         )

@@ -87,7 +87,7 @@ def repr_of(number: float) -> str:
 def refuse(self: Symbol, *others: Any) -> Any:
     """Raise for an operation that needs the value."""
     raise refusal(
-        "the value of a float argument was asked for while the function is recorded, and each call has its own"
+        "the value of a float argument was requested while the function is recorded, and each call has its own"
     )
 
 

@@ -235,12 +235,12 @@ def _floating(name: str, dtype: Any, generator: Any) -> Any:
 
 
 def _expect_fit(name: str, kind: DType, **numbers: float) -> None:
-    """Raise ArgumentError for a number that the dtype does not hold: all that is drawn would be infinite, or one."""
+    """Raise ArgumentError for a number outside the range of the dtype: every sample would be infinite, or one."""
     for word, value in numbers.items():
         # The difference is computed in the dtype of the registers.
         most = float(finfo(kind.compute if word == "high - low" else kind.numpy).max)
         if not abs(value) <= most:
-            raise ArgumentError(f"{name}: {word} = {value} is more than {kind} holds", op=name)
+            raise ArgumentError(f"{name}: {word} = {value} exceeds the range of {kind}", op=name)
 
 
 @public(out=True)
@@ -278,7 +278,9 @@ def uniform(
     """Return uniform samples in [low, high).  Raises ArgumentError for an empty range."""
     expect_numbers("uniform", low=low, high=high)
     if not -math.inf < low <= high < math.inf:
-        raise ArgumentError(f"uniform: low <= high must hold and both be finite, got {low} and {high}", op="uniform")
+        raise ArgumentError(
+            f"uniform: low and high must be finite, with low <= high, got {low} and {high}", op="uniform"
+        )
     kind = _floating("uniform", dtype, generator)
     _expect_fit("uniform", kind, low=low, high=high, **{"high - low": high - low})
     return _drawn("uniform", as_shape((shape,), "uniform"), kind, device, low, high, generator, requires_grad)
@@ -338,7 +340,7 @@ def randint(
     expect_float(kind, requires_grad)
     drawn = kind if kind.is_int else int64
     if kind is bool_ or low < drawn.lowest or high - 1 > drawn.highest:
-        raise DTypeError(f"randint: {kind} does not hold the integers of [{low}, {high})", op="randint")
+        raise DTypeError(f"randint: {kind} cannot represent all integers of [{low}, {high})", op="randint")
     result = _drawn("integer", as_shape((size,), "randint"), drawn, device, low, high, generator)
     return result if kind is drawn else leaf(cast(result, dtype=kind), requires_grad)
 

@@ -111,7 +111,7 @@ def test_gradstore_explains_a_miss() -> None:
     y = x * 2.0
     grads = (y + c).backward()
     for miss, reason in ((y, "not a leaf but the result of mul"), (unused, "was not reached"), (c, "make it a mg.Var"),
-                         (3, "is no tensor")):  # fmt: skip
+                         (3, "is not a tensor")):  # fmt: skip
         with pytest.raises(GradientError, match=reason):
             grads[miss]
     assert grads.get(y) is None and x in grads and list(grads) == [x] and len(grads) == 1

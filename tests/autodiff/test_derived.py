@@ -295,7 +295,7 @@ def test_derived_and_written_rules_stand_beside_each_other() -> None:
 
 @pytest.mark.parametrize("vjp", ['("derived", 3)', '"derive"', "[4, None]"])
 def test_what_is_no_rule_is_refused(vjp: str) -> None:
-    with pytest.raises(mg.DeclarationError, match=r"of f must hold functions and None, or 'derived'"):
+    with pytest.raises(mg.DeclarationError, match=r"of f must contain functions and None, or 'derived'"):
         declared(f'@mg.elementwise(dtype=mg.rules.to_float, vjp={vjp})\ndef f(x, y):\n    """An op."""\n    return x\n')
 
 

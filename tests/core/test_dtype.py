@@ -109,7 +109,7 @@ def test_the_default_float_is_what_python_floats_become():
 @pairs
 def test_promotion_is_a_join(a, b):
     if uint64 in (a, b) and {a.kind, b.kind} == {"int", "uint"}:
-        with pytest.raises(DTypeError, match=f"no integer dtype holds both {a} and {b}"):
+        with pytest.raises(DTypeError, match=f"no integer dtype can represent both {a} and {b}"):
             promote(a, b)
         return
     joined = promote(a, b)
@@ -149,7 +149,7 @@ def test_an_int_that_does_not_fit_is_refused():
     for number in (300, -1):
         with pytest.raises(DTypeError) as caught:
             fit_number(number, uint8)
-        assert str(caught.value) == f"{number} does not fit uint8, which holds 0 to 255"
+        assert str(caught.value) == f"{number} does not fit uint8, whose range is 0 to 255"
     assert fit_number(255, uint8) == 255 and fit_number(7, float16) == 7.0
     with pytest.raises(DTypeError, match="too large for any float"):
         fit_number(10**400, float32)

@@ -107,7 +107,7 @@ class CudaRuntime(Runtime):
         except Exception as error:
             if "OUT_OF_MEMORY" in str(error):
                 return None
-            raise DeviceError(f"cuda:0: {nbytes:,} bytes of memory were asked for: {error}", device="cuda:0") from error
+            raise DeviceError(f"cuda:0: {nbytes:,} bytes of memory were requested: {error}", device="cuda:0") from error
         return owner, int(owner.handle)
 
     def adopt(self, owner: Any, address: int, size: int, dtype: np.dtype[Any]) -> DeviceBuffer:

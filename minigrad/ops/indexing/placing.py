@@ -92,7 +92,7 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: Flag = Fa
     named, sole = index_tuple(indices)
     entries, gathers = entries_of(input, named)
     if not gathers:
-        raise ArgumentError(f"index_put: indices of {describe(input)} must hold an index tensor or a mask")
+        raise ArgumentError(f"index_put: indices of {describe(input)} must contain an index tensor or a mask")
     y = basic_index(input, index=entries)
     if sole:
         values = as_slices(values, y.shape, [dim for dim, _ in gathers])

@@ -97,7 +97,8 @@ def repeated_heads(query: Tensor, x: Tensor) -> Tensor:
     heads, mine = query.shape[-3] if query.ndim > 2 else 0, x.shape[-3] if x.ndim > 2 else 0
     if not mine or heads % mine:
         raise ShapeError(
-            f"{NAME}: the heads of {describe(query)} must be a multiple of those of {describe(x)}", op=NAME
+            f"{NAME}: the number of heads must be a multiple of {mine}, as for {describe(x)}, got {describe(query)}",
+            op=NAME,
         )
     lead, sizes = x.shape[:-3], x.shape[-2:]
     return reshape(expand(x.unsqueeze(-3), shape=(*lead, mine, heads // mine, *sizes)), (*lead, heads, *sizes))

@@ -43,7 +43,9 @@ def pixel_unshuffle(input: Tensor, downscale_factor: Int) -> Tensor:
 def channel_shuffle(input: Tensor, groups: Int) -> Tensor:
     """Return images (N, C, ...) with permuted channels: the first of each group, the second, and so on."""
     if input.ndim < 3 or groups < 1 or input.shape[1] % groups:
-        raise ShapeError(f"channel_shuffle: the channels of {describe(input)} do not make {groups} groups")
+        raise ShapeError(
+            f"channel_shuffle: the number of channels must be a multiple of {groups}, got {describe(input)}"
+        )
     n, c, *rest = input.shape
     grouped = reshape(input, (n, groups, c // groups, *rest))
     return reshape(clone(transpose(grouped, 1, 2)), input.shape)
