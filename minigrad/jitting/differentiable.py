@@ -268,7 +268,7 @@ def part_of(program: Program, items: Sequence[Item | HostCall]) -> Program:
     """Return a program of some items on the same memory."""
     part = Program()
     part.items, part.memory, part.draws = list(items), program.memory, program.draws
-    part.symbols, part.taken = program.symbols, program.taken
+    part.arithmetic, part.symbols, part.taken = program.arithmetic, program.symbols, program.taken
     return part
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import gc
 import weakref
 from collections.abc import Callable, Iterator
@@ -53,6 +54,21 @@ def test_gradients_flow_to_arguments_and_to_tensors_that_are_found() -> None:
         x = normal(3, 4)
         assert gradients(f, x, w, 0.5 + k) == gradients(jitted, x, w, 0.5 + k)
     assert sum(map(len, jitted.programs.values())) <= 2
+
+
+def test_arithmetic_on_floats_runs_in_the_program_of_a_result_with_a_graph() -> None:
+    w, runs = mg.Var([1.0, 2.0]), itertools.count()
+
+    def f(x, rate):
+        next(runs)
+        return (x * w * (rate * 2 + 1)).sum()
+
+    jitted = mg.jit(f)
+    for k in range(6):
+        w.grad = None
+        jitted(mg.ones(2), 0.5 + k).backward()
+        assert w.grad.tolist() == [2.0 + 2 * k] * 2
+    assert next(runs) == 2, "one eager run and one recording"
 
 
 def test_a_module_trains_as_without_jit() -> None:
