@@ -163,7 +163,11 @@ class Entry:
             lines.append(f"symbol{k}[0] = as_{dtype}({text})")
         if lines:
             self.bound["Unrepeatable"] = Unrepeatable
-            yield from ("try:", *indented(lines), "except (ArithmeticError, TypeError, ValueError): raise Unrepeatable from None")
+            yield from (
+                "try:",
+                *indented(lines),
+                "except (ArithmeticError, TypeError, ValueError): raise Unrepeatable from None",
+            )
 
     def memory(self) -> Iterator[str]:
         """Write the lines that allocate memory and collect the buffers."""

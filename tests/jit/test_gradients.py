@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import copy
-import itertools
 import gc
+import itertools
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import suppress
