@@ -17,7 +17,7 @@ from minigrad.func.trees import flatten
 from minigrad.jitting.arena import report_of
 from minigrad.jitting.differentiable import DifferentiableEntry
 from minigrad.jitting.entry import Entry, Unrepeatable
-from minigrad.jitting.kinds import key_of
+from minigrad.jitting.kinds import key_of, name_of
 from minigrad.jitting.program import recording
 from minigrad.jitting.recorder import Recording
 from minigrad.jitting.verifying import verified
@@ -78,6 +78,7 @@ class Jitted:
         self.fuse, self.verify = fuse, verify
         self.calls = 0  # of programs, while they are verified
         functools.update_wrapper(self, function, updated=())
+        self.__name__ = name_of(function)
         self.function = function
         self.programs: dict[Any, list[Entry]] = {}
         self.by_value: set[Any] = set()
@@ -181,7 +182,7 @@ class Jitted:
             keys = list(self.programs)
             changing = [part for part, other in zip(keys[-1], keys[-2]) if part != other] or ["their number"]
             warn(
-                f"jit: {self.__name__} has been called with {len(keys)} kinds of arguments, and each needs a program; "  # type: ignore[attr-defined]
+                f"jit: {self.__name__} has been called with {len(keys)} kinds of arguments, and each needs a program; "
                 f"the last two differ in {changing[0]!r}. Pass numbers that change as 0-d tensors, and tensors in "
                 f"few shapes"
             )
@@ -298,7 +299,7 @@ class Jitted:
 
     def __repr__(self) -> str:
         count = sum(map(len, self.programs.values()))
-        return f"<jit {getattr(self, '__name__', 'function')}: {count} program{'s' * (count != 1)}>"
+        return f"<jit {self.__name__}: {count} program{'s' * (count != 1)}>"
 
 
 def sole_caller() -> bool:

@@ -12,6 +12,11 @@ from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.var import Var
 
 
+def name_of(function: Any) -> str:
+    """Return the name of a function in texts; of a module or another object, that of its class."""
+    return str(getattr(function, "__name__", type(function).__name__))
+
+
 def key_of(leaves: list[Any], tree: str, modes: tuple[Any, ...], symbolic: bool) -> tuple[Any, ...]:
     """Return the kind of some arguments: how they are nested, the layouts and dtypes of tensors, and other values.
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from minigrad.errors import quantity
+from minigrad.jitting.kinds import name_of
 from minigrad.jitting.loops import Writer, printers, shown
 from minigrad.jitting.naming import Naming
 from minigrad.jitting.program import HostCall, Item
@@ -77,7 +78,9 @@ class Source(Naming):
         head = f"def run({', '.join([*self.parameters, *[f'{name}=None' for name in calls]])}):"
         views = [line for _, line in self.arrays.views.values()]
         body = [*self.top, *views, *w.lines] or ["pass"]
-        uses_math = any("math." in text for text in w.speller.texts.values()) or any("math." in x for x in body)
+        uses_math = any("math." in text for text in w.speller.texts.values()) or any(
+            "math." in x.partition("#")[0] for x in body
+        )
         functions = [*map(fitted, w.speller.texts.values()), *([VIEW] if views else [])]
         run = fitted("\n    ".join([head, *body]))
         doc = "\n".join(self.docstring(calls))
@@ -87,7 +90,7 @@ class Source(Naming):
 
     def docstring(self, calls: list[str]) -> Iterator[str]:
         """Write the docstring of the module."""
-        name = getattr(self.entry.function, "__name__", "function")
+        name = name_of(self.entry.function)
         before, after = len(self.entry.program.items), len(self.tape.items)
         yield f"One call of `{name}` as plain loops over NumPy arrays{'' if calls else ', without minigrad'}."
         yield ""

@@ -466,3 +466,11 @@ def test_a_generator_that_is_seeded_again_with_its_seed_is_refused() -> None:
     f(t(1))
     with pytest.raises(mg.RecordingError, match="generator was seeded"):
         f(t(1))
+
+
+def test_an_object_without_a_name_is_called_by_its_class() -> None:
+    f = mg.jit(mg.nn.Identity())
+    with pytest.warns(UserWarning, match="jit: Identity has been called with 9 kinds"):
+        for k in range(12):
+            f(mg.zeros(k))
+    assert repr(f).startswith("<jit Identity: ")
