@@ -6,7 +6,6 @@ number does.  Anything that would need its value raises, and then the function i
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Callable
 from typing import Any
 
@@ -96,7 +95,6 @@ for _name, _sign in ARITHMETIC.items():
     setattr(Symbol, f"__r{_name}__", operator(f"{{1}} {_sign} {{0}}"))
 for _name in VALUE:
     setattr(Symbol, f"__{_name}__", refuse)
-numbers.Real.register(Symbol)
 
 
 def stored(dtype: DType) -> Callable[[float], NDArray[Any] | float]:
