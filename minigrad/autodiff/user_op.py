@@ -218,6 +218,6 @@ class UserOp(Op):
 
 def weakly(method: Any) -> Callable[..., Any]:
     """Return a function that calls a method without keeping its object: an op that holds its own rules would be a
-    cycle, and what its context holds would stay until the next collection of garbage."""
+    cycle, and the values in its context would stay until the next garbage collection."""
     held = weakref.WeakMethod(method)
     return lambda *values, **facts: held()(*values, **facts)  # type: ignore[misc]

@@ -100,7 +100,7 @@ def runs_along(outs: Sequence[View], operands: Sequence[View]) -> bool:
 
 
 class Composer:
-    """The lines of a composed function, and what they read.
+    """The lines of a composed function, and the memory that they read.
 
     operands: the memory that is read, in the order of the arguments.  values: the expression of each view that has been
     read or written.  literals: constants may be written as numbers; otherwise they are operands, too.
@@ -122,7 +122,7 @@ class Composer:
         written: dict[View, ast.expr] = {}
         for scalar, view in zip(unit.scalars, unit.outs):
             value: ast.expr = ast.Call(ast.Name(self.named(scalar)), arguments, [])
-            if view.dtype.kind == "bool":  # whatever number it is, memory would hold 0 or 1
+            if view.dtype.kind == "bool":  # memory would hold 0 or 1 for any number
                 value = ast.IfExp(value, ast.Constant(True), ast.Constant(False))
             written[view] = ast.Name(f"t{len(self.lines)}")
             self.lines.append(ast.Assign([written[view]], value, lineno=1))

@@ -1,4 +1,4 @@
-"""Launches that move elements, by index or by position, as loops of Python, as `loops.py` prints the others."""
+"""Launches that move elements, by index or by position, as Python loops, as `loops.py` prints the others."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Launches as loops of Python, one element at a time: how `Jitted.source` prints each request.
+"""Launches as Python loops, one element at a time: how `Jitted.source` prints each request.
 
 Each request has one function, found by the name of its class.  A request that has none is printed as a call of
 `launch` (`source.py`).  Reductions and products are in `sumloops.py`, rows in
-`rowloops.py`, and what moves elements in `indexloops.py`.
+`rowloops.py`, and moves of elements in `indexloops.py`.
 """
 
 from __future__ import annotations

@@ -84,7 +84,7 @@ class Recording:
     each call, since no other tensor shares the memory.  own: the storages of arguments that nothing outside shares.
     outside: the walk.  moved: the tensors that were moved, by id.  storages: the twin of each real storage.
     holders: for each slot outside a tensor that has the memory, and "grad" if its gradient has it.
-    tree, leaves, results: the results, how they are nested and what each call makes.
+    tree, leaves, results: the nesting of the results, their objects, and the tensors that each call makes.
     final: the Vars whose gradient changes.  versions: how often the launches write memory that exists, by slot.
     """
 

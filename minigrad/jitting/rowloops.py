@@ -1,4 +1,4 @@
-"""Launches on rows as loops of Python: softmax, normalisation and cross-entropy, as `loops.py` prints the others."""
+"""Launches on rows as Python loops: softmax, normalisation and cross-entropy, as `loops.py` prints the others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reductions, running reductions and matrix products as loops of Python, as `loops.py` prints the others."""
+"""Reductions, running reductions and matrix products as Python loops, as `loops.py` prints the others."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ VALUE = ("float", "int", "bool", "index", "complex", "round", "trunc", "floor", 
 
 
 class Symbol(WeakNumber):
-    """A float argument, or what Python's arithmetic makes of some.  text: the name of the number in a call.
+    """A float argument, or the result of Python's arithmetic on some.  text: the name of the number in a call.
 
     Its `__class__` is float, as that of the number that the function receives otherwise: a branch goes the same way.
     """
@@ -98,6 +98,6 @@ for _name in VALUE:
 
 
 def stored(dtype: DType) -> Callable[[float], NDArray[Any] | float]:
-    """Return the function that makes of a float what the memory of a dtype holds."""
+    """Return the function from a float to its value in the memory of a dtype."""
     largest = float(np.finfo(dtype.numpy).max) if dtype.storage == dtype.numpy else -1.0
     return lambda value: value if abs(value) <= largest else cast_array(np.asarray(float(value)), dtype)
