@@ -53,6 +53,10 @@ class Unit(NamedTuple):
     def shape(self) -> tuple[int, ...]:
         return self.outs[0].layout.shape
 
+    def like(self, other: Unit) -> bool:
+        """Return whether two units could be lines of one loop."""
+        return self.compute == other.compute and self.shape == other.shape and self.device == other.device
+
     def in_register(self, view: View) -> bool:
         """Return whether a register holds the value of a result exactly as memory would."""
         dtype = view.dtype
@@ -91,10 +95,10 @@ def body_of(part: Part) -> tuple[tuple[ScalarFn, ...], np.dtype[Any]] | None:
     return None
 
 
-def runs_along(outs: Sequence[View], operands: Sequence[View]) -> bool:
-    """Return whether one loop over neighbouring elements serves all: results are dense in the inner dim, operands dense
-    or broadcast.  Otherwise a loop of each unit's own, which may go tile by tile, is better."""
-    _, strides, _ = walk([view.layout for view in (*outs, *operands)])
+def runs_along(outs: Sequence[Layout], layouts: Sequence[Layout]) -> bool:
+    """Return whether one loop over neighbouring elements serves all: results are dense in the inner dim, all others
+    dense or broadcast.  Otherwise a separate loop for each unit, which may go tile by tile, is better."""
+    _, strides, _ = walk([*outs, *layouts])
     inner = [s[-1] if s else 1 for s in strides]
     return all(s == 1 for s in inner[: len(outs)]) and all(s in (0, 1) for s in inner)
 

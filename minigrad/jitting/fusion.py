@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from minigrad.backends.registry import backend_of
+from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 from minigrad.core.requests import (
     Copy,
@@ -39,6 +40,8 @@ class Group:
     """Launches that become one: units that share a loop, or a launch that stays.
 
     bit: of the group in a set of groups.  before: the set of all groups that must run before.
+    reads, written: by slot, the layouts and dtypes through which the units read it, and through which they write it.
+    layouts: those of all views.  arrays: the views for which the loop needs memory.
     """
 
     def __init__(self, order: int) -> None:
@@ -46,28 +49,52 @@ class Group:
         self.items: list[Item] = []
         self.units: list[Unit] = []
         self.before = 0
+        self.reads: dict[int, set[Any]] = {}
+        self.written: dict[int, Any] = {}
+        self.layouts: dict[Layout, None] = {}  # in an order that is the same in each process
+        self.arrays: set[View] = set()
+
+    def add(self, item: Item, unit: Unit | None, memory: dict[int, Memory]) -> None:
+        """Add a launch, which `takes` has accepted if there are others."""
+        self.items.append(item)
+        if unit is None:
+            return
+        self.units.append(unit)
+        self.arrays |= self.new_arrays(unit, memory)
+        for view in unit.operands:
+            self.reads.setdefault(view.slot, set()).add(view[1:])
+        self.written |= {view.slot: view[1:] for view in unit.outs}
+        self.layouts |= dict.fromkeys(view.layout for view in (*unit.outs, *unit.operands))
 
     def takes(self, unit: Unit, memory: dict[int, Memory]) -> bool:
         """Return whether a unit can share the loop, and saves memory traffic there."""
-        if not self.units or self.units[0].compute != unit.compute or self.units[0].shape != unit.shape:
+        if not self.units or not self.units[0].like(unit):
             return False
-        if self.units[0].device != unit.device:
-            return False
-        outs = [view for each in (*self.units, unit) for view in each.outs]
-        reads = [view for each in (*self.units, unit) for view in each.operands]
-        written = {view.slot: view for view in outs}
-        for view in (*outs, *reads):  # what one line writes and another sees must be the same elements, in order
-            if view.slot in written and view[1:] != written[view.slot][1:]:
-                return False
-        mine = {view.slot for each in self.units for view in (*each.outs, *each.operands)}
         used = [view.slot for view in (*unit.outs, *unit.operands) if memory[view.slot].kind not in NUMBERS]
-        saves = len(used) == len(unit.outs) or not mine.isdisjoint(used)  # a unit of constants alone costs nothing
-        made = {view for each in self.units for view in each.outs}
-        if not saves or not all(self.units[0].in_register(view) for view in unit.operands if view in made):
+        saves = len(used) == len(unit.outs) or any(slot in self.reads or slot in self.written for slot in used)
+        if not saves or self.conflicts(unit):
             return False
-        arrays = {view for view in reads if view not in written.values() and memory[view.slot].kind not in NUMBERS}
-        arrays |= {view for view in outs if memory[view.slot].kind != "temporary"}
-        return len(arrays) <= ARRAYS and runs_along(list(dict.fromkeys(outs)), list(dict.fromkeys(reads)))
+        made = [view for view in unit.operands if self.written.get(view.slot) == view[1:]]
+        if not all(map(unit.in_register, made)) or len(self.arrays | self.new_arrays(unit, memory)) > ARRAYS:
+            return False
+        layouts = dict.fromkeys(view.layout for view in (*unit.outs, *unit.operands))
+        if layouts.keys() <= self.layouts.keys():
+            return True
+        outs = dict.fromkeys([*[layout for layout, _ in self.written.values()], *[view.layout for view in unit.outs]])
+        return runs_along([*outs], [*(self.layouts | layouts)])
+
+    def conflicts(self, unit: Unit) -> bool:
+        """Return whether a line would write elements that another reads or writes through another layout or dtype."""
+        outs = {view.slot: view[1:] for view in unit.outs}
+        for slot, seen in outs.items():
+            if self.written.get(slot, seen) != seen or not self.reads.get(slot, set()) <= {seen}:
+                return True
+        return any((outs.get(v.slot) or self.written.get(v.slot, v[1:])) != v[1:] for v in unit.operands)
+
+    def new_arrays(self, unit: Unit, memory: dict[int, Memory]) -> set[View]:
+        """Return the views of a unit for which a loop needs memory: reads of other values, and results that last."""
+        arrays = {v for v in unit.operands if v.slot not in self.written and memory[v.slot].kind not in NUMBERS}
+        return arrays | {view for view in unit.outs if memory[view.slot].kind != "temporary"}
 
 
 class Order:
@@ -149,30 +176,25 @@ class Fusion:
             written = written_by(item)
             read = {view.slot for view in unit.operands} if unit else set(item.slots)
             direct = order.before(read, written, any(map(self.stays, written)))
+            needed = [each for each in groups if direct & each.bit]
             before = direct
-            for each in groups:
-                if direct & each.bit:
-                    before |= each.before
-            group = self.group_for(groups, unit, direct)
+            for each in needed:
+                before |= each.before
+            group = None if unit is None else self.group_for(groups, unit, needed)
             if group is None:
                 group = Group(len(groups))
                 groups.append(group)
-            group.items.append(item)
-            group.units += [unit] if unit is not None else []
+            group.add(item, unit, self.memory)
             for each in groups:
                 if each is group or each.before & group.bit:
                     each.before |= before & ~each.bit
             order.note(group, read, written, may_fail(item))
         return groups
 
-    def group_for(self, groups: list[Group], unit: Unit | None, direct: int) -> Group | None:
-        """Return the newest group that a unit can join: no group between the two has to wait for its loop."""
-        if unit is None:
-            return None
+    def group_for(self, groups: list[Group], unit: Unit, needed: list[Group]) -> Group | None:
+        """Return the newest group that a unit can join: no group that the unit needs has to wait for its loop."""
         for group in reversed(groups[-NEAR:]):
-            others = direct & ~group.bit
-            waits = any(others & each.bit and each.before & group.bit for each in groups)
-            if not waits and group.takes(unit, self.memory):
+            if group.takes(unit, self.memory) and not any(each.before & group.bit for each in needed):
                 return group
         return None
 
