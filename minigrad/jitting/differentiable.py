@@ -8,20 +8,19 @@ of gradients are those of the function itself, which runs again for them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from typing import Any
 
 from minigrad.autodiff.engine import grad
 from minigrad.autodiff.function import Function
 from minigrad.errors import GradientError, RecordingError, StorageError
 from minigrad.func.trees import flatten
-from minigrad.jitting.entry import Entry, indented
+from minigrad.jitting.entry import Entry
 from minigrad.jitting.exchange import Exchange
 from minigrad.jitting.moving import Made, Pass
 from minigrad.jitting.program import HostCall, Item, Program
 from minigrad.jitting.recorder import Recording
-from minigrad.jitting.symbols import Symbol
 from minigrad.jitting.tape import Tape
+from minigrad.jitting.writing import BOUND, Lines
 from minigrad.runtime.recording import is_grad_enabled
 from minigrad.runtime.tensor import Tensor
 
@@ -59,18 +58,69 @@ class Bridge(Function):
             return (None, None, *entry.back(tensors, ctx.kept, ctx.numbers, gs))
 
 
-class Backward:
+class Backward(Lines):
     """A backward program of an entry: that of a recorded pass.
 
-    exchange: for its fused form; None without one.  tape, pull: its steps and the function that runs them, written at
-    its first use.
+    pull: runs it; written at its first use.
     """
 
-    def __init__(self, recorded: Pass, program: Program) -> None:
-        self.recorded, self.program = recorded, program
-        self.exchange: Exchange | None = None
-        self.tape: Tape | None = None
-        self.pull: Callable[..., Any]
+    pull: Callable[..., Any] | None = None
+
+    def __init__(self, entry: DifferentiableEntry, recorded: Pass, program: Program, fuse: bool) -> None:
+        self.entry, self.recorded, self.program = entry, recorded, program
+        self.recording = entry.recording
+        self.bound = dict(BOUND)
+        self.exchange = Exchange(program, self.stays) if fuse else None
+
+    def stays(self, slot: int) -> bool:
+        """Return whether a slot is memory that exists outside of the program."""
+        kept = slot in self.entry.kept_slots or slot in {g.slot for g in self.recorded.pulled}
+        return kept or self.program.memory[slot].kind != "temporary"
+
+    def gradients_of(
+        self, tensors: Sequence[Tensor], kept: list[Any], numbers: list[Any], gs: list[Tensor | None]
+    ) -> list[tuple[int, Tensor]]:
+        """Run the program; return its gradients, each with the id of its target."""
+        fusion = self.exchange and self.exchange.fused()
+        if fusion:
+            self.exchange = None
+        if self.pull is None or fusion:
+            self.pull = self.written(fusion.items if fusion else None)
+        for slot, value in numbers:
+            if slot in self.tape.drawn:
+                self.tape.drawn[slot][:] = value
+        pairs = [(gs[k], self.recording.seeds[k]) for k in self.recorded.which]
+        dense = [g if g.layout is made.layout else dense_copy(g, made) for g, made in pairs if g is not None]
+        return [*zip(map(id, self.recorded.targets), self.pull(*tensors, *kept, *dense))]
+
+    def written(self, items: Sequence[Item | HostCall] | None) -> Callable[..., Any]:
+        """Return the function that runs the recorded items, or their fused form."""
+        made, entry = self.recorded, self.entry
+        self.name_storages()
+        self.tape = Tape(self.program, [*self.names], items)
+        lines = [*self.memory(), *self.run()]
+        for k, g in enumerate(made.pulled):
+            lines += self.tensor(f"d{k}", g)
+        lines.append(f"return [{', '.join([f'd{k}' for k in range(len(made.pulled))])}]")
+        parameters = [f"x{k}" for k in range(entry.count_of_arguments + len(entry.others))]
+        parameters += [f"r{k}" for k in range(len(entry.kept_slots))] + [f"g{k}" for k in made.which]
+        return self.define("back", parameters, lines)
+
+    def name_storages(self) -> None:
+        """Name the storages that a call provides: of tensors, of memory that is kept, of incoming gradients."""
+        made, entry = self.recording, self.entry
+        names = self.names = dict[int, str]()
+        saved = [*made.arguments, *entry.others]
+        for k, (slot, _) in enumerate(made.argument_slots):
+            names.setdefault(slot, f"x{k}.storage")
+        for slot, (holder, part) in made.holders.items():
+            if not part and slot in entry.read_back and slot not in names:
+                names[slot] = f"x{next(k for k, x in enumerate(saved) if x is holder)}.storage"
+        for k, slot in enumerate(entry.kept_slots):
+            names.setdefault(slot, f"r{k}")
+        names |= {made.seeds[k].slot: f"g{k}.storage" for k in self.recorded.which}
+        self.fresh = [*dict.fromkeys([g.slot for g in self.recorded.pulled if g.slot not in names])]
+        names |= {slot: f"s{k}" for k, slot in enumerate(self.fresh)}
 
 
 class DifferentiableEntry(Entry):
@@ -91,7 +141,6 @@ class DifferentiableEntry(Entry):
         whole = recording.program
         assert recording.split is not None
         self.first = part_of(whole, whole.items[: recording.split])
-        self.backward = {each.which: Backward(each, part_of(whole, each.items)) for each in recording.passes}
         used = [{slot for item in items if isinstance(item, Item) for slot in item.slots}
                 for items in (self.first.items, whole.items[recording.split :])]  # fmt: skip
         results = {leaf[0] for leaf in recording.results if isinstance(leaf, Made)}
@@ -109,8 +158,9 @@ class DifferentiableEntry(Entry):
             *{id(x): x for x in (*recording.targets, *self.holders_back()) if self.argument_of(x) is None}.values()
         ]
         self.reads = [self.is_read(x) for x in (*recording.arguments, *self.others)]
-        for each in self.backward.values():
-            each.exchange = Exchange(each.program, partial(self.stays_back, each)) if fuse else None
+        self.backward = {
+            each.which: Backward(self, each, part_of(whole, each.items), fuse) for each in recording.passes
+        }
 
     def argument_of(self, x: Tensor) -> int | None:
         """Return which argument a tensor is."""
@@ -120,11 +170,6 @@ class DifferentiableEntry(Entry):
         """Return whether the backward program reads the memory of a tensor."""
         twin = self.recording.storages.get(x.storage)
         return twin is not None and twin.buffer.number in self.read_back
-
-    def stays_back(self, each: Backward, slot: int) -> bool:
-        """Return whether a slot is memory that exists outside of a backward program."""
-        kept = slot in self.kept_slots or slot in {g.slot for g in each.recorded.pulled}
-        return kept or each.program.memory[slot].kind != "temporary"
 
     def holders_back(self) -> list[Tensor]:
         """Return the tensors outside whose memory the backward program reads."""
@@ -137,11 +182,11 @@ class DifferentiableEntry(Entry):
         return holders
 
     def report(self) -> str:
-        parts = [f"; backward: {self.report_of(x.tape, x.exchange)}" for x in self.backward.values() if x.tape]
+        parts = [f"; backward: {each.size()}" for each in self.backward.values() if each.pull]
         return super().report() + ("".join(parts) or "; no backward pass yet")
 
     def tapes(self) -> list[tuple[str, Tape]]:
-        return [("", self.tape), *[(", backward", each.tape) for each in self.backward.values() if each.tape]]
+        return [("", self.tape), *[(", backward", each.tape) for each in self.backward.values() if each.pull]]
 
     # ---- the forward program
 
@@ -155,18 +200,8 @@ class DifferentiableEntry(Entry):
 
     def results(self) -> Iterator[str]:
         """Write the lines that make the results, the memory that is kept, and all leaves."""
-        names, made = [], []
-        seen: dict[int, str] = {}
-        for k, leaf in enumerate(self.recording.results):
-            name = f"y{k}"
-            if isinstance(leaf, Made):
-                same = seen.setdefault(id(self.recording.leaves[k]), name)
-                if same == name:
-                    yield from self.tensor(name, leaf)
-                    made.append(name)
-                names.append(same)
-            else:
-                names.append(leaf.text if isinstance(leaf, Symbol) else self.holder(leaf, name))
+        lines, made, names = self.leaves_of_a_call()
+        yield from lines
         kept = [self.names[slot] for slot in self.kept_slots]
         yield f"return [{', '.join(made)}], [{', '.join(kept)}], [{', '.join(names)}]"
 
@@ -186,58 +221,9 @@ class DifferentiableEntry(Entry):
         used = tuple([k for k, g in enumerate(gs) if g is not None])
         gradients: dict[int, Any] = {}
         for each in [self.backward[used]] if used in self.backward else [self.backward[k,] for k in used]:
-            for key, g in self.gradients_of(each, tensors, kept, numbers, gs):
+            for key, g in each.gradients_of(tensors, kept, numbers, gs):
                 gradients[key] = gradients[key] + g if key in gradients else g
         return [gradients.get(id(x)) for x in (*self.recording.arguments, *self.others)]
-
-    def gradients_of(
-        self, each: Backward, tensors: Sequence[Tensor], kept: list[Any], numbers: list[Any], gs: list[Tensor | None]
-    ) -> list[tuple[int, Tensor]]:
-        """Run one backward program; return its gradients, each with the id of its target."""
-        fusion = each.exchange and each.exchange.fused()
-        if fusion:
-            each.exchange = None
-        if each.tape is None or fusion:
-            self.write_back(each, fusion.items if fusion else None)
-        assert each.tape is not None
-        for slot, value in numbers:
-            if slot in each.tape.drawn:
-                each.tape.drawn[slot][:] = value
-        pairs = [(gs[k], self.recording.seeds[k]) for k in each.recorded.which]
-        dense = [g if g.layout is made.layout else dense_copy(g, made) for g, made in pairs if g is not None]
-        return [*zip(map(id, each.recorded.targets), each.pull(*tensors, *kept, *dense))]
-
-    def names_back(self, each: Backward) -> tuple[dict[int, str], list[int]]:
-        """Return the names of storages in a backward program by slot, and the slots of its new memory."""
-        made, names = self.recording, dict[int, str]()
-        saved = [*made.arguments, *self.others]
-        for k, (slot, _) in enumerate(made.argument_slots):
-            names.setdefault(slot, f"x{k}.storage")
-        for slot, (holder, part) in made.holders.items():
-            if not part and slot in self.read_back and slot not in names:
-                names[slot] = f"x{next(k for k, x in enumerate(saved) if x is holder)}.storage"
-        for k, slot in enumerate(self.kept_slots):
-            names.setdefault(slot, f"r{k}")
-        names |= {made.seeds[k].slot: f"g{k}.storage" for k in each.recorded.which}
-        fresh = [*dict.fromkeys([g.slot for g in each.recorded.pulled if g.slot not in names])]
-        return names | {slot: f"s{k}" for k, slot in enumerate(fresh)}, fresh
-
-    def write_back(self, each: Backward, items: Sequence[Item | HostCall] | None) -> None:
-        """Write the function that runs a backward program, or its fused items."""
-        made, forward = self.recording, (self.names, self.fresh, self.bound, self.program, self.tape)
-        self.names, self.fresh = self.names_back(each)
-        self.bound, self.program = dict(self.bound), each.program
-        self.tape = each.tape = Tape(each.program, [*self.names], items)
-        lines = [*self.memory(), *self.run()]
-        for k, g in enumerate(each.recorded.pulled):
-            lines += self.tensor(f"d{k}", g)
-        lines.append(f"return [{', '.join([f'd{k}' for k in range(len(each.recorded.pulled))])}]")
-        parameters = [f"x{k}" for k in range(len(made.arguments) + len(self.others))]
-        parameters += [f"r{k}" for k in range(len(self.kept_slots))] + [f"g{k}" for k in each.recorded.which]
-        text = "\n".join([f"def back({', '.join(parameters)}):", *indented(lines)])
-        exec(compile(text, "<minigrad backward program>", "exec"), self.bound)
-        each.pull = self.bound["back"]
-        self.names, self.fresh, self.bound, self.program, self.tape = forward
 
     def again(self, tensors: Sequence[Tensor], floats: Sequence[float], gs: list[Tensor | None]) -> list[Any]:
         """Return the gradients with a graph: by the function itself, which runs once more."""

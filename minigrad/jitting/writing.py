@@ -1,0 +1,137 @@
+"""The lines of a function that runs a program: its memory, its steps, and the tensors that it makes.
+
+`Lines` is the base of an entry, whose program is the function, and of each backward program of a result with a graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from minigrad.backends.registry import backend_of
+from minigrad.core.device import CPU
+from minigrad.core.dtype import uint8
+from minigrad.core.layout import Layout
+from minigrad.errors import quantity
+from minigrad.jitting.exchange import Exchange
+from minigrad.jitting.moving import Made
+from minigrad.jitting.program import HostCall, Item, Program
+from minigrad.jitting.recorder import Recording
+from minigrad.jitting.tape import Tape
+from minigrad.runtime.graph import ids
+from minigrad.runtime.tensor import Tensor
+from minigrad.runtime.var import Var
+
+BOUND: dict[str, Any] = {"new": Tensor.__new__, "Tensor": Tensor, "ids": ids}  # what all functions name
+
+
+class Lines:
+    """The parts that a function needs to run its program.
+
+    names: of the storage of each slot that a call provides.  fresh: the slots of memory that a call allocates and its
+    caller keeps.  bound: the objects that the lines name.  exchange: for the fused form of the program, until it is
+    there; None without fusion.
+    """
+
+    recording: Recording
+    program: Program
+    names: dict[int, str]
+    fresh: list[int]
+    bound: dict[str, Any]
+    tape: Tape
+    exchange: Exchange | None
+
+    def holder(self, x: Tensor, name: str) -> str:
+        """Return the name of a tensor in the call: an argument's, or `name`, which is bound to it."""
+        for k, each in enumerate(self.recording.arguments):
+            if each is x:
+                return f"x{k}"
+        self.bound.setdefault(name, x)
+        return name
+
+    def memory(self) -> Iterator[str]:
+        """Write the lines that allocate memory and collect the buffers."""
+        bound, made = self.bound, self.recording
+        for k, slot in enumerate(self.fresh):
+            memory = self.program.memory[slot]
+            bound[f"make{k}"] = backend_of(memory.device).maker(memory.numel, memory.dtype, memory.device)
+            yield f"s{k} = make{k}()"
+        if self.tape.arena:
+            bound["make_arena"] = backend_of(CPU).maker(self.tape.arena, uint8, CPU)
+            yield "arena = make_arena()"
+        for k, (slot, own) in enumerate(made.argument_slots):
+            if own:
+                size = self.program.memory[slot].dtype.itemsize
+                bound[f"shift{k}"] = self.tape.shift[self.tape.positions[slot]]
+                yield f"shift{k}[0] = x{k}.layout.offset * {size}"
+        buffers = [f"{self.names[slot]}.buffer" for slot in self.tape.arguments]
+        buffers += ["arena.buffer"] if self.tape.arena else []
+        yield f"buffers = ({', '.join(buffers)}{',' if buffers else ''})"
+
+    def run(self) -> Iterator[str]:
+        """Write the lines that run the steps."""
+        for k, step in enumerate(self.tape.steps):
+            if isinstance(step, HostCall):
+                yield from self.gradients(step.gradients, f"h{k}_")
+                self.bound[f"step{k}"] = step.function
+                yield f"step{k}()"
+            else:
+                self.bound[f"step{k}"] = step
+                yield f"step{k}(buffers)"
+        yield "del buffers  # an allocator keeps only memory that nothing else refers to"
+
+    def gradients(self, pairs: tuple[tuple[Var, Made | None], ...], prefix: str) -> Iterator[str]:
+        """Write the lines that set the gradients of Vars."""
+        for k, (x, g) in enumerate(pairs):
+            name = self.holder(x, f"v{prefix}{k}")
+            if g is None:
+                yield f"{name}._grad = None"
+            else:
+                yield from self.tensor(f"{prefix}{k}", g)
+                yield f"{name}._grad = {prefix}{k}"
+
+    def tensor(self, name: str, made: Made) -> Iterator[str]:
+        """Write the lines that make a tensor on the memory of a slot."""
+        slot, layout, dtype = made
+        self.bound |= {f"{name}_layout": layout, f"{name}_dtype": dtype}
+        yield f"{name} = new(Tensor); {name}.id = next(ids); {name}.storage = {self.names[slot]}"
+        yield f"{name}.layout = {name}_layout; {name}.dtype = {name}_dtype; {name}.device = {name}.storage.device"
+        yield f"{name}.op = {name}.base = None"
+        own = [k for k, (each, sole) in enumerate(self.recording.argument_slots) if sole and each == slot]
+        if own:  # a view of an argument that begins anywhere in its memory
+            self.bound["moved"] = moved
+            yield f"if x{own[0]}.layout.offset: {name}.layout = moved({name}_layout, x{own[0]}.layout.offset)"
+
+    def define(self, name: str, parameters: Iterable[str], lines: Iterable[str]) -> Callable[..., Any]:
+        """Return the function of some lines."""
+        text = "\n".join([f"def {name}({', '.join(parameters)}):", *indented(lines)])
+        exec(compile(text, f"<minigrad {name}>", "exec"), self.bound)
+        function: Callable[..., Any] = self.bound[name]
+        return function
+
+    def size(self) -> str:
+        """Return the size of the program as text."""
+        tape, items, exchange = self.tape, self.tape.items, self.exchange
+        rows = sum(len(table.rows) // 3 for table in tape.tables)
+        calls = sum(isinstance(item, HostCall) for item in items)
+        python = sum(callable(step) for step in tape.steps) - len(tape.tables)
+        parts = [f"{quantity(rows, 'kernel')} in {quantity(len(tape.tables), 'table')}"]
+        parts += [f"{quantity(python, 'launch')} of Python".replace("launchs", "launches")] if python else []
+        parts += [f"{quantity(calls, 'call')} of an optimizer or a schedule"] if calls else []
+        if exchange is not None and exchange.missing:
+            parts += [f"{quantity(len(exchange.missing), 'fused kernel')} not compiled yet"]
+        fused = sum(len(item.fused) for item in items if isinstance(item, Item))
+        loops = sum(bool(item.fused) for item in items if isinstance(item, Item))
+        parts += [f"{fused} launches fused into {quantity(loops, 'loop')}"] if fused else []
+        apart = sum(tape.size(slot) for slot in tape.offsets)
+        return f"{', '.join(parts)}; temporaries in {tape.arena} bytes, {apart} without sharing"
+
+
+def indented(lines: Iterable[str]) -> list[str]:
+    """Return the lines of a block."""
+    return [f"    {line}" for line in lines]
+
+
+def moved(layout: Layout, offset: int) -> Layout:
+    """Return a layout that begins further on."""
+    return Layout.make(layout.shape, layout.strides, layout.offset + offset)
