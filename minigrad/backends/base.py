@@ -87,12 +87,12 @@ class Backend(Calls, Transfers, ABC):
         """
         results = outs if isinstance(outs, tuple) else (outs,)
         kind, arguments = type(request), len(results) + len(operands)
-        name = self.served.get(kind)
-        if name is not None:
+        if (name := self.served.get(kind)) is not None:
             made = getattr(self, name)(*results, *operands, **request.fields())
         else:
             made = self.lower(request, results, operands)
-        return as_launch(made, arguments, kind.__name__).serving(request, (*operands, *results), len(results))
+        made = as_launch(made, arguments, kind.__name__, kind.checks)
+        return made.serving(request, (*operands, *results), len(results))
 
     def lower(self, request: Request, outs: tuple[Spec, ...], operands: tuple[Spec, ...]) -> Launch:
         """The launch of a request made of simpler ones.  Raises DeviceError if no lowering is known."""

@@ -238,13 +238,16 @@ NO_STEPS = Launch(0)  # the launch of a loop without elements, for any buffers
 NO_POSITIONS = Launch(0, always_fails=True)  # for indices into a dim of length 0
 
 
-def as_launch(made: Any, arguments: int, name: str) -> Launch:
-    """Return the launch record for `made`: a record, a kernel, or a function of so many buffers."""
+def as_launch(made: Any, arguments: int, name: str, flags: bool = True) -> Launch:
+    """Return the launch record for `made`: a record, a kernel, or a function of so many buffers.
+
+    flags: whether a true result of a function means that an index was out of range.
+    """
     if isinstance(made, Launch):
         return made
     if isinstance(made, Executable):
         return Launch(arguments, [Step(made, tuple(range(arguments)), made.numbers)])
-    return Launch(arguments, [Step(HostFunction(name, made), tuple(range(arguments)))])
+    return Launch(arguments, [Step(HostFunction(name, made, flags), tuple(range(arguments)))])
 
 
 def remapped(made: Any, slots: Slots, arguments: int) -> Launch:

@@ -9,7 +9,7 @@ hashable.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -23,7 +23,12 @@ Ints = tuple[int, ...]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Request:
-    """Base of the records.  Their common methods are here once: a dataclass would compile them for each record."""
+    """Base of the records.  Their common methods are here once: a dataclass would compile them for each record.
+
+    checks: whether a launch reports an index that is out of range.
+    """
+
+    checks: ClassVar[bool] = False
 
     def fields(self) -> dict[str, Any]:
         """Return the fields by name."""
@@ -284,6 +289,7 @@ class Gather(Request):
     meanwhile.
     """
 
+    checks = True
     dim: int
 
 
@@ -291,6 +297,7 @@ class Gather(Request):
 class ScatterAdd(Request):
     """out = a, then out[i, index[i, j, k], k] += src[i, j, k] for dim 1, in index order; operands: a, index, src."""
 
+    checks = True
     dim: int
 
 
@@ -299,6 +306,7 @@ class ScatterJoin(Request):
     """`ScatterAdd` with another function than a sum: out[i, index[i, j, k], k] = join(what is there, src[i, j, k]), in
     index order where the order matters; a, src and out have one dtype."""
 
+    checks = True
     dim: int
     join: ScalarFn
 
@@ -307,6 +315,7 @@ class ScatterJoin(Request):
 class Select(Request):
     """out[i, j, k] = a[i, index[j], k] for dim 1; operands: a, index."""
 
+    checks = True
     dim: int
 
 
@@ -314,6 +323,7 @@ class Select(Request):
 class SelectAdd(Request):
     """out = a, then out[i, index[j], k] += src[i, j, k] for dim 1, in index order; operands: a, index, src."""
 
+    checks = True
     dim: int
 
 
@@ -322,6 +332,7 @@ class SelectPut(Request):
     """out[i, index[j], k] = src[i, j, k] for dim 1, in index order, so that the last of equal ones is kept; operands:
     index, src, which has the dtype of out.  The rest of out stays as it is."""
 
+    checks = True
     dim: int
 
 
@@ -367,6 +378,7 @@ class Pick(Request):
     count.  The launch fails if a target is neither `ignore` nor a position in its row.
     """
 
+    checks = True
     fn: RowFn
     ignore: int
     reduction: str
@@ -380,6 +392,7 @@ class PickBack(Request):
     get 0.
     """
 
+    checks = True
     fn: RowFn
     ignore: int
     reduction: str

@@ -72,7 +72,7 @@ class Entry(Lines):
         self.tape = Tape(self.program, [*self.provided, *self.fresh])
         self.exchange = Exchange(self.program, self.stays) if fuse else None
         self.write_call()
-        self.fits = write_fits(self)
+        self.fits = write_fits(self, self.numbers())
         self.count = -1
         if not kwargs and not any(isinstance(x, (list, tuple, dict)) for x in args):
             self.matches, self.count = write_matches(self, args), len(args)

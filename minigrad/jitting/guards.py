@@ -6,20 +6,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from minigrad.jitting.moving import Moved
 from minigrad.jitting.outside import PLAIN
+from minigrad.jitting.writing import Lines
 from minigrad.runtime.tensor import Tensor
 from minigrad.runtime.var import Var
 
-if TYPE_CHECKING:
-    from minigrad.jitting.entry import Entry
 
-
-def write_fits(entry: Entry) -> Callable[..., bool]:
+def write_fits(program: Lines, numbers: list[str]) -> Callable[..., bool]:
     """Return the function that compares what `Outside` does not: layouts and gradients of tensors outside."""
-    bound, made = entry.bound, entry.recording
+    bound, made = program.bound, program.recording
     tests: list[str] = []
     bound["outside"] = set(made.storages) - made.own
     for k, x in enumerate(made.arguments):
@@ -27,20 +25,20 @@ def write_fits(entry: Entry) -> Callable[..., bool]:
         bound[f"x{k}_layout"] = real.layout
         tests.append(f"not {among}" if real.storage in made.own else f"{among} and x{k}.layout is x{k}_layout")
     for k, moved_tensor in enumerate(made.moved.values()):
-        tests += tests_of(entry, moved_tensor, f"w{k}")
+        tests += tests_of(program, moved_tensor, f"w{k}")
     names = [f"x{k}" for k in range(len(made.arguments))]
-    return entry.define("fits", [*names, *entry.numbers()], [f"return {' and '.join(tests) or True}"])
+    return program.define("fits", [*names, *numbers], [f"return {' and '.join(tests) or True}"])
 
 
-def write_matches(entry: Entry, args: tuple[Any, ...]) -> Callable[..., bool]:
+def write_matches(program: Lines, args: tuple[Any, ...]) -> Callable[..., bool]:
     """Return the function that compares the arguments of a call with those of the recording, if none is nested."""
-    bound, made = entry.bound, entry.recording
+    bound, made = program.bound, program.recording
     tests: list[str] = []
     tensors = [k for k, x in enumerate(args) if isinstance(x, Tensor)]
     for k, x in enumerate(args):
         bound[f"a{k}_class"] = x.__class__
         tests.append(f"a{k}.__class__ is a{k}_class")
-        if type(x) is float and entry.symbolic:
+        if type(x) is float and program.recording.symbolic:
             continue
         if not isinstance(x, Tensor):
             bound[f"a{k}"] = x
@@ -59,20 +57,20 @@ def write_matches(entry: Entry, args: tuple[Any, ...]) -> Callable[..., bool]:
         tests.append("True" if x.is_variable else f"a{k}.requires_grad is {tracked}")
         tests += [f"a{k}.storage {'is' if args[j].storage is x.storage else 'is not'} a{j}.storage"
                   for j in tensors if j < k]  # fmt: skip
-    return entry.define("matches", [f"a{k}" for k in range(len(args))], [f"return {' and '.join(tests) or True}"])
+    return program.define("matches", [f"a{k}" for k in range(len(args))], [f"return {' and '.join(tests) or True}"])
 
 
-def tests_of(entry: Entry, moved: Moved, name: str) -> Iterator[str]:
+def tests_of(program: Lines, moved: Moved, name: str) -> Iterator[str]:
     """Yield what must hold of one tensor, and of its gradient if it is a Var."""
     x = moved.x
-    shown = entry.holder(x, name)
+    shown = program.holder(x, name)
     if shown == name:
-        entry.bound |= {f"{name}_layout": moved.layout, f"{name}_dtype": moved.storage.dtype}
-        entry.bound[f"{name}_class"] = x.__class__
+        program.bound |= {f"{name}_layout": moved.layout, f"{name}_dtype": moved.storage.dtype}
+        program.bound[f"{name}_class"] = x.__class__
         yield f"{name}.layout is {name}_layout and {name}.dtype is {name}_dtype"
         yield f"{name}.__class__ is {name}_class"
     if isinstance(x, Var):
         yield f"({shown}._grad is None) is {moved.grad is None}"
     if moved.grad is not None:
-        entry.bound[f"{name}_grad"] = moved.grad.layout
+        program.bound[f"{name}_grad"] = moved.grad.layout
         yield f"{shown}._grad.layout is {name}_grad"
