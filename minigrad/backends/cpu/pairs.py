@@ -65,7 +65,7 @@ def write_distances(reducer: Reducer, compute: np.dtype[Any], out: DType) -> Any
         f"{reducer.scalar.name} of the differences of two rows: {x} -> {out}.", pairs.distances, operands=(x,), out=out,
         compute=compute, fields=pairs.DISTANCES, arrays=(x, out),
         macros={"F": scalar_macro(reducer.scalar, compute), "FINISH": finish_macro(reducer, compute)},
-        constants={"IDENTITY": neutral_text(reducer.identity, compute)},
+        constants={"IDENTITY": neutral_text(reducer.identity, compute), "COLUMNS": "8"},
     )  # fmt: skip
     return load(f"pairs_{reducer.finish.name if reducer.finish else reducer.scalar.name}_{x.short}_{out.short}", text)
 
@@ -76,6 +76,6 @@ def write_gradients(direction: ScalarFn, compute: np.dtype[Any], out: DType) -> 
     text = write_kernel(
         f"{direction.name} of all pairs of rows: {x} -> {out}.", pairs.gradients, operands=(x,), out=out,
         compute=compute, fields=pairs.GRADIENTS, arrays=(x, x, out), helpers=(pairs.factor_of,),
-        macros={"DIRECTION": scalar_macro(direction, compute)},
+        macros={"DIRECTION": scalar_macro(direction, compute)}, constants={"ROWS": "4"},
     )  # fmt: skip
     return load(f"pairs_{direction.name}_{x.short}_{out.short}", text)

@@ -4,8 +4,8 @@
 neighbours, which vectorises without re-association.  Eight columns make one term in the compute dtype, and terms are
 added in float64.  A gradient adds the terms of 32 rows in the compute dtype, four at a time, then these sums in
 float64.  Free names: `F` the reduction's scalar function of (acc, difference), `FINISH` its last step, `DIRECTION` the
-function of a difference in a gradient.  Each output is made by one task, in one order, so the number of threads cannot
-change a result.
+function of a difference in a gradient, `COLUMNS` 8 and `ROWS` 4.  Each output is made by one task, in one order, so the
+number of threads cannot change a result.
 """
 
 # ruff: noqa: F821
@@ -33,16 +33,10 @@ def distances(columns, out, N):  # type: ignore[no-untyped-def]
             for low in range(0, m, 8):
                 p = columns[low * n : (low + 8) * n]
                 if low + 8 <= m:
-                    x = p[i + 1 : n]
                     for j in range(count):
-                        s = T(F(IDENTITY, p[i] - x[j]))
-                        s = T(F(s, p[n + i] - p[np.uint64(n + i + 1 + j)]))
-                        s = T(F(s, p[2 * n + i] - p[np.uint64(2 * n + i + 1 + j)]))
-                        s = T(F(s, p[3 * n + i] - p[np.uint64(3 * n + i + 1 + j)]))
-                        s = T(F(s, p[4 * n + i] - p[np.uint64(4 * n + i + 1 + j)]))
-                        s = T(F(s, p[5 * n + i] - p[np.uint64(5 * n + i + 1 + j)]))
-                        s = T(F(s, p[6 * n + i] - p[np.uint64(6 * n + i + 1 + j)]))
-                        s = T(F(s, p[7 * n + i] - p[np.uint64(7 * n + i + 1 + j)]))
+                        s = IDENTITY
+                        for q in each(COLUMNS):
+                            s = T(F(s, p[i + n * q] - p[np.uint64(i + 1 + j + n * q)]))
                         acc[j] += np.float64(s)
                 else:
                     for k in range(m - low):
@@ -83,19 +77,14 @@ def gradients(factors, matrix, out, N):  # type: ignore[no-untyped-def]
             high = min(n, low + 32)
             j = low
             while j + 4 <= high:
-                a = factor_of(factors, i, j, n)
-                b = factor_of(factors, i, j + 1, n)
-                c = factor_of(factors, i, j + 2, n)
-                d = factor_of(factors, i, j + 3, n)
-                z = matrix[j * m : (j + 1) * m]
-                w = matrix[(j + 1) * m : (j + 2) * m]
-                u = matrix[(j + 2) * m : (j + 3) * m]
-                v = matrix[(j + 3) * m : (j + 4) * m]
+                for q in each(ROWS):
+                    f_q = factor_of(factors, i, j + q, n)
+                    z_q = matrix[(j + q) * m : (j + q + 1) * m]
                 for k in range(m):
-                    r = s[k] + T(a * T(DIRECTION(x[k] - z[k])))
-                    r += T(b * T(DIRECTION(x[k] - w[k])))
-                    r += T(c * T(DIRECTION(x[k] - u[k])))
-                    s[k] = r + T(d * T(DIRECTION(x[k] - v[k])))
+                    r = s[k]
+                    for q in each(ROWS):
+                        r += T(f_q * T(DIRECTION(x[k] - z_q[k])))
+                    s[k] = r
                 j += 4
             while j < high:
                 a = factor_of(factors, i, j, n)
