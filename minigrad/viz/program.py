@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from minigrad.errors import ArgumentError, quantity
 from minigrad.jitting.fusion import written_by
@@ -56,6 +57,13 @@ def program(step: Jitted) -> Graph:
         "launchs", "launches"
     )
     return Graph(drawing.nodes, drawing.edges, title)
+
+
+# Requests whose scalar function is not what they compute.
+TITLES = {
+    "Product": "matrix product", "Pick": "loss at the targets", "PickBack": "gradient of the loss", "Copy": "copy",
+    "Fill": "fill", "Convolve": "convolution", "PutBack": "gradient of a view",
+}  # fmt: skip
 
 
 class Drawing:
@@ -127,8 +135,16 @@ def label_of(item: Item | HostCall) -> Iterator[str]:
 
 
 def names_of(item: Item) -> list[str]:
-    """Return the names of the scalar functions or requests of a launch."""
-    return [getattr(getattr(r, "scalar", None), "name", type(r).__name__) for r in item.launch.requests]
+    """Return the names of the scalar functions, rows or requests of a launch."""
+    return [name_of(request) for request in item.launch.requests]
+
+
+def name_of(request: Any) -> str:
+    """Return the name of a request as people call its computation."""
+    function = getattr(request, "scalar", None) or getattr(request, "fn", None) or getattr(request, "reducer", None)
+    name = getattr(function, "name", None) or getattr(getattr(function, "scalar", None), "name", None)
+    kind = type(request).__name__
+    return TITLES.get(kind) or name or kind
 
 
 def lines_of(item: Item | HostCall) -> list[str]:
