@@ -82,6 +82,7 @@ class Jitted:
         self.function = function
         self.programs: dict[Any, list[Entry]] = {}
         self.by_value: set[Any] = set()
+        self.again: list[str] = []
         self.last: Entry | None = None
         self.modes: tuple[Any, ...] = ()
         self.epoch = epoch[0]
@@ -156,6 +157,9 @@ class Jitted:
                             raise
                         self.by_value.add(key)  # it reads the value of a float: each value is a kind of its own
                         return self.look_up(args, kwargs)
+                    if entries:
+                        changed = [*entries[-1].outside.changed(), "a layout, a gradient or a hook of a tensor outside"]
+                        self.again = [*self.again[1 - MANY :], changed[0]]
                     entries[:] = [*entries[1 - MANY :], entry]
                 self.last = entry
                 if entry.exchange is not None:
@@ -212,9 +216,11 @@ class Jitted:
         Returns
         -------
         str
-            One line per program: its arguments, its kernels and its memory.
+            One line per program: its arguments, its kernels and its memory.  Then a line per program that was recorded
+            because no earlier one of its kind fitted any more, with the cause.
         """
-        return "\n".join([f"{kind}: {entry.report()}" for kind, entry in self.kinds()]) or NO_PROGRAM
+        lines = [f"{kind}: {entry.report()}" for kind, entry in self.kinds()]
+        return "\n".join([*lines, *[f"recorded again: {each} has changed" for each in self.again]]) or NO_PROGRAM
 
     def memory(self) -> str:
         """Return where each temporary lies in the memory that a call takes.

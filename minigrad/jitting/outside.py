@@ -25,6 +25,7 @@ from minigrad.runtime.tensor import Tensor
 PLAIN = (bool, int, float, complex, str, bytes, type(None))
 DEPTH = 8  # containers and attributes between the function and a tensor
 MISSING = object()
+ITEM, ATTRIBUTE = "[{!r}]".format, ".{}".format
 OWN = (
     str(Path(__file__).parents[1]),
     "<minigrad",
@@ -34,16 +35,17 @@ OWN = (
 class Part:
     """Something that was walked through.
 
-    way: to it.  read: returns the objects that it holds now.  held: those that it held.  names: theirs, as suffixes.
-    container: the list or dict that holds them, where there is one.
+    way: to it.  read: returns the objects that it holds now, a dict's keys before its values.  held: those of before.
+    suffix: returns how one is written after the way, from its key or position.  container: the list or dict that holds
+    them, where there is one.
     """
 
-    __slots__ = ("container", "held", "names", "read", "way")
+    __slots__ = ("container", "held", "read", "suffix", "way")
 
     def __init__(
-        self, way: str, read: Callable[[], list[Any]], names: Sequence[str] = (), container: Any = None
+        self, way: str, read: Callable[[], list[Any]], suffix: Callable[[Any], str] = ITEM, container: Any = None
     ) -> None:
-        self.way, self.read, self.held, self.names, self.container = way, read, read(), names, container
+        self.way, self.read, self.held, self.suffix, self.container = way, read, read(), suffix, container
 
     def restore(self) -> None:
         """Put back what the container held."""
@@ -51,22 +53,26 @@ class Part:
         if isinstance(box, list):
             box[:] = held
         elif isinstance(box, dict):
-            before = dict(zip(held[: len(held) // 2], held[len(held) // 2 :]))
             box.clear()
-            box.update(before)
+            box.update(self.by_key(held))
 
     def change(self) -> str | None:
         """Return what holds something else now, with the values of numbers; None if nothing does."""
-        now = self.read()
-        for k, (a, b) in enumerate(zip(self.held, now)):
-            if not same(a, b):
-                name = f"{self.way}{self.names[k] if k < len(self.names) else ''}"
-                return f"{name} from {a!r} to {b!r}" if isinstance(a, PLAIN) and isinstance(b, PLAIN) else name
-        return (
-            f"{self.way}, which holds {len(now)} objects instead of {len(self.held)}"
-            if len(now) != len(self.held)
-            else None
-        )
+        held, now = self.by_key(self.held), self.by_key(self.read())
+        for key, before in held.items():
+            after = now.get(key, before)
+            if not same(before, after):
+                name = self.way + self.suffix(key)
+                plain = isinstance(before, PLAIN) and isinstance(after, PLAIN)
+                return f"{name} from {before!r} to {after!r}" if plain else name
+        if len(held) != len(now) or not all(map(same, held, now)):
+            return f"{self.way}, which holds {len(now)} objects instead of {len(held)}"
+        return None
+
+    def by_key(self, held: list[Any]) -> dict[Any, Any]:
+        """Return objects by their keys, or by their positions."""
+        half = len(held) // 2
+        return dict(zip(held[:half], held[half:])) if isinstance(self.container, dict) else dict(enumerate(held))
 
     def unchanged(self) -> bool:
         """Return whether it holds the same objects, or equal numbers."""
@@ -173,7 +179,7 @@ class Outside:
             slots = kind.__dict__.get("__slots__", ())
             slots = [name for name in ((slots,) if isinstance(slots, str) else slots) if not name.startswith("__")]
             if slots:
-                self.parts.append(Part(way, partial(attributes_of, x, slots)))
+                self.parts.append(Part(way, partial(attributes_of, x, slots), [*map(ATTRIBUTE, slots)].__getitem__))
                 yield from [(f".{name}", getattr(x, name, None)) for name in slots]
 
     def variables(self, x: FunctionType, way: str) -> Iterator[tuple[str, Any]]:
@@ -189,7 +195,7 @@ class Outside:
             self.names.append((scope, name, scope[name]))
             yield name, scope[name]
         if x.__defaults__ or x.__kwdefaults__:
-            self.parts.append(Part(way, lambda: [x.__defaults__, *(x.__kwdefaults__ or {}).values()]))
+            self.parts.append(Part(way, lambda: [x.__defaults__, *(x.__kwdefaults__ or {}).values()], "".format))
             yield from [("", each) for each in (*(x.__defaults__ or ()), *(x.__kwdefaults__ or {}).values())]
         if hasattr(x, "__wrapped__"):
             yield "", x.__wrapped__
@@ -209,16 +215,19 @@ class Outside:
 
     # ---- the comparison
 
+    def changed(self) -> list[str]:
+        """Return the names of the objects that are different now, numbers with their values."""
+        names = [
+            f"{name} from {value!r}" for scope, name, value in self.names if not same(scope.get(name, MISSING), value)
+        ]
+        names += [part.change() for part in [*self.parts, *self.modules, *self.options] if part.change()]  # type: ignore[misc]
+        names += ["a variable of an enclosing function" for cell, value in self.cells if not same(content(cell), value)]
+        return names
+
     def check(self) -> None:
         """Raise if the function itself has changed an object: a program would not change it again."""
         self.hooks = changes.hooks
-        changed = [
-            f"{name} from {value!r}" for scope, name, value in self.names if not same(scope.get(name, MISSING), value)
-        ]
-        changed += [part.change() for part in [*self.parts, *self.modules, *self.options] if part.change()]  # type: ignore[misc]
-        changed += [
-            "a variable of an enclosing function" for cell, value in self.cells if not same(content(cell), value)
-        ]
+        changed = self.changed()
         if changed:
             raise RecordingError(
                 f"jit: the function changes {changed[0]}, which a program would not do again; keep a number that "
@@ -276,13 +285,13 @@ def members_of(x: Any, way: str) -> Part:
     """Return the attributes of an object as a part."""
     values = vars(x)
     if not isinstance(values, dict):  # of a class
-        return Part(way, lambda: list(vars(x).values()), [f".{name}" for name in values])
-    return Part(way, lambda: [*values, *values.values()], [*values, *[f".{name}" for name in values]], values)
+        return Part(way, lambda: list(vars(x).values()), [*map(ATTRIBUTE, values)].__getitem__)
+    return Part(way, lambda: [*values, *values.values()], ATTRIBUTE, values)
 
 
 def options_of(way: str, group: dict[str, Any]) -> Part:
     """Return the options of an optimizer's group as a part."""
-    return Part(way, lambda: [*group, *group.values()], [*group, *[f"[{name!r}]" for name in group]], group)
+    return Part(way, lambda: [*group, *group.values()], ITEM, group)
 
 
 def attributes_of(x: Any, names: Sequence[str]) -> list[Any]:

@@ -45,7 +45,7 @@ def program(step: Jitted) -> Graph:
     >>> step = mg.jit(lambda x: (x * 2.0).exp() @ x)
     >>> for _ in range(2): y = step(mg.ones(2, 2))
     >>> [node.label.splitlines()[0] for node in mg.viz.program(step).nodes][1:]
-    ['mul, exp', 'Product', 'result']
+    ['mul, exp', 'matrix product', 'result']
     """
     if not isinstance(step, Jitted):
         raise ArgumentError(f"viz.program: expected a function that mg.jit returned, got {describe(step)}")

@@ -474,3 +474,19 @@ def test_an_object_without_a_name_is_called_by_its_class() -> None:
         for k in range(12):
             f(mg.zeros(k))
     assert repr(f).startswith("<jit Identity: ")
+
+
+def test_a_report_names_what_made_a_program_necessary() -> None:
+    options, model = {"scale": 1.0}, mg.nn.Dropout(0.5)
+
+    @mg.jit
+    def step(x):
+        return model(x) * options["scale"]
+
+    for scale, train in ((1.0, True), (1.0, True), (2.0, True), (2.0, False)):
+        options["scale"] = scale
+        model.train(train)
+        step(t(1, 2))
+    causes = [line for line in step.report().split("\n") if line.startswith("recorded again")]
+    assert causes[0] == "recorded again: options['scale'] from 1.0 to 2.0 has changed"
+    assert causes[1].startswith("recorded again: model.training from True to False")

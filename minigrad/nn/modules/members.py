@@ -56,11 +56,11 @@ class Registered(MutableMapping[str, Any]):
 class Members:
     """The attributes of a module; `Module` is what users subclass."""
 
-    training = True
+    training: bool
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         self = super().__new__(cls)
-        self.__dict__.update({PARAMETERS: {}, BUFFERS: {}, CHILDREN: {}})
+        self.__dict__.update({"training": True, PARAMETERS: {}, BUFFERS: {}, CHILDREN: {}})
         return self
 
     @property
