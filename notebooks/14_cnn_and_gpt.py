@@ -497,8 +497,8 @@ print("the same scores:", mg.equal(again(x), gpt(x)))
 
 # %% [markdown]
 # The next chapter, [15](15_compiled_steps.ipynb), makes a training step faster and does not change its results.
-# [A1](A1_precision.ipynb) and [A2](A2_stability.ipynb) explain where floating-point numbers behave differently from real
-# numbers; [A3](A3_from_pytorch.ipynb) ports a PyTorch script. Then train something of your own.
+# [A1](A1_precision.ipynb) and [A2](A2_stability.ipynb) explain where floating-point numbers behave differently from
+# real numbers; [A3](A3_from_pytorch.ipynb) ports a PyTorch script. Then train something of your own.
 #
 # ## Exercises
 #

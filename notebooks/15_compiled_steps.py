@@ -138,8 +138,8 @@ print(recorded.report())
 print(f"eager {eager:.0f} µs, recorded {microseconds(recorded, x, target, 0.1):.0f} µs")
 
 # %% [markdown]
-# On the machine where this page was written, a step took 208 µs, and 21 µs as a record. The kernels are the same, so 90 %
-# of the time was Python. Running a function directly, op by op, is called **eager mode**. The record is called a
+# On the machine where this page was written, a step took 208 µs, and 21 µs as a record. The kernels are the same, so 90
+# % of the time was Python. Running a function directly, op by op, is called **eager mode**. The record is called a
 # **program**.
 #
 # For large tensors the kernels take most of the time. Then this part of the gain is small.
@@ -415,10 +415,10 @@ function, params, _ = make_step(numpy_dropout)
 print("program: ", trained_units(mg.jit(function, fuse=False), params[0]))
 
 # %% [markdown]
-# No error, no warning, and the loss is even smaller. But six of the 16 hidden units learn nothing. Do you see why? `rng` drew
-# its numbers while the function was recorded. The mask became a constant of the program, and it is the same in each
-# step. A clock, an element of a NumPy array, the content of a file: everything that does not pass through a minigrad op
-# is read once.
+# No error, no warning, and the loss is even smaller. But six of the 16 hidden units learn nothing. Do you see why?
+# `rng` drew its numbers while the function was recorded. The mask became a constant of the program, and it is the same
+# in each step. A clock, an element of a NumPy array, the content of a file: everything that does not pass through a
+# minigrad op is read once.
 #
 # minigrad cannot see this in the list, but it can compare. With `verify=5`, the first run of a program and every fifth
 # run after it also run your function eagerly, from the same state. All bits must agree: results, parameters and
@@ -486,7 +486,7 @@ explained
 # **15.1** Record a function of `n` numbers. Call `function` once with `n` objects that have no values: argument $k$ is
 # slot $k$. The function uses `+`, binary `-`, `*` and unary `-`, with floats on either side. Each operation appends one
 # item and writes a new slot: $n$, then $n + 1$, and so on. Return a pair: the list of items, and the slot of the
-# function's result. An object whose truth value is requested, as in `if x:`, must raise an error.
+# function's result. `bool(x)` of such an object `x`, which Python calls for `if x:`, must raise an error.
 
 # %%
 from minigrad.learning.grading import check, hint

@@ -63,7 +63,7 @@ def _replay(
 ) -> Any:
     def replay(items: Any, values: Any, result: Any) -> Any:
         memory = dict(enumerate(values))
-        value = memory[result] if result in memory else 0.0
+        value = memory.get(result, 0.0)
         for op, slots in items:
             operands = [reads(memory, x) for x in slots[:-1]]
             value = memory[slots[-1]] = OPS[op](*(operands[::-1] if swapped else operands))
@@ -150,7 +150,7 @@ def _assign_in_turns(items: Any, n: Any, result: Any) -> Any:
 
 
 def _assign_arguments_too(items: Any, n: Any, result: Any) -> Any:
-    return {**{k: 0 for k in range(n)}, **_assign()(items, n, result)}
+    return {**dict.fromkeys(range(n), 0), **_assign()(items, n, result)}
 
 
 def _fuse(
