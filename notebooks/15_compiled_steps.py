@@ -104,7 +104,7 @@ for k, launch in enumerate(watch.seen[:12]):
 # %% [markdown]
 # There are 27 launches. The forward pass has the first four: a linear layer, `tanh`, a linear layer, and the loss. The
 # backward pass has seven. The update has four per parameter: `mul_`, `add_`, `rate * velocity` and `sub_`. A launch may
-# run several kernels: a product of matrices first copies one of them into another order.
+# run several kernels: launch 0 first copies a matrix into another order, then it multiplies.
 #
 # Now measure the time of a step, and divide it by the number of launches:
 
@@ -158,7 +158,8 @@ for item in recorded.last.program.items[:6]:
 # %% [markdown]
 # Read the list from the top. The first launch computes the linear layer: it reads three slots (`x`, `w1`, `b1`) and
 # writes slot 3. `tanh` reads slot 3 and writes slot 4, which the next layer reads. There is no Python object in this
-# list, no `for` loop over parameters, and no graph. The graph has done its work when the program exists.
+# list, no `for` loop over parameters, and no graph: the backward pass has become launches too. (A step of `mg.optim`
+# stays a call of Python, between two parts of the list.)
 #
 # How does minigrad find the launches? It runs your function once, on tensors without memory. The next function prints
 # the class of the memory of `y`. How many lines do four calls print?
@@ -189,18 +190,18 @@ history = []
 
 
 def reads_a_value(x):
-    return (x * x).mean().item()
+    return (x * x).sum().item()
 
 
 def branches(x):
-    loss = (x * x).mean()
+    loss = (x * x).sum()
     if loss > 1:
         loss = loss.sqrt()
     return loss
 
 
 def appends(x):
-    loss = (x * x).mean()
+    loss = (x * x).sum()
     history.append(loss)
     return loss
 
@@ -211,7 +212,7 @@ for function in (reads_a_value, branches, appends):
     try:
         jitted(x)
     except mg.RecordingError as error:
-        print(f"{function.__name__}: the first call returns {float(first):.4f}, the second one raises\n{error}\n")
+        print(f"{function.__name__}: the first call returns {float(first):.1f}, the second one raises\n{error}\n")
 
 # %% [markdown]
 # Without these errors, a program would return the value of the *second* call for ever, or always take the same branch.
@@ -284,14 +285,14 @@ for name, function in (("eager", ten), ("recorded", unfused), ("fused", fused)):
 print("the same bits:", mg.equal(ten(large), fused(large)))
 
 # %% [markdown]
-# All ten launches became a single loop, and no temporary is left. On the machine of this page the times were 9470, 4615
-# and 661 µs. Why? Element $i$ of each result depends on element $i$ of the operands only. So one loop can compute all
+# All ten launches became a single loop, and no temporary is left. On the machine of this page the times were 9.5,
+# 4.6 and 0.7 ms. Why? Element $i$ of each result depends on element $i$ of the operands only. So one loop can compute all
 # ten ops for element 0, then for element 1, and so on. The intermediate values stay in a register of the processor.
 # Joining launches in this way is called **fusion**. It reads `x` once and writes the result once.
 #
-# The bits are the same because each element is computed with the same ten operations in the same order. A sum is
-# different: it needs all elements, and another order of additions has another rounding error (chapter 10). minigrad
-# does not reorder sums, so it does not fuse everything that could be fused.
+# The bits are the same because each element is computed with the same ten operations in the same order. For a sum,
+# another order of the additions has another rounding error (chapter 10). Therefore minigrad fuses elementwise launches
+# only. Sums and products remain kernels of their own.
 #
 # A fused loop is a new kernel, so it must be compiled. A helper process does this while your program runs the unfused
 # list. `ready` waits for it, so that the numbers above are those of the fused kernel.
@@ -304,8 +305,9 @@ print("the same bits:", mg.equal(ten(large), fused(large)))
 print(fused.source())
 
 # %% [markdown]
-# The last lines are the loop: ten operations, one read of `x[i]`, one write. The text of the whole training step is
-# longer. It contains the forward pass, the backward pass and the update, and above each loop your line:
+# The last lines are the loop. It computes ten operations for one element, and only `x` and `result` are arrays. The
+# text of the whole training step is longer. It contains the forward pass, the backward pass and the update, and above
+# each loop your line:
 
 # %%
 step = ready(step, x, target, 0.1)
@@ -378,8 +380,8 @@ print(scaled.report())
 
 # %% [markdown]
 # A float argument is read in each call, so a learning rate that changes costs nothing. Other images of the same shape
-# and layout fit as well. Another *shape* is another kind of arguments, with its own program. The value of `scale` was
-# written into the program, so the guards compare it, and `report()` names it as the cause of the new recording.
+# and layout fit as well. Another *shape* is another kind of arguments, with its own program. The value of `scale` is a
+# part of the program, so the guards compare it, and `report()` names it as the cause of the new recording.
 #
 # Some details. An integer, a string or a boolean argument is compared by value: each value is a kind of its own. So is
 # a float if your function needs its value, as in `if rate > 0.5:`. The first call of each kind runs eagerly.
@@ -432,8 +434,8 @@ except mg.RecordingError as error:
     print(error)
 
 # %% [markdown]
-# **The fix.** Let minigrad draw the numbers. Its random ops are launches, and a program counts on in the stream of
-# random numbers. Eager mode and the program then draw the same masks:
+# **The fix.** Let minigrad draw the numbers. Its random ops are launches, and a program continues the stream of random
+# numbers. Eager mode and the program then draw the same masks:
 
 # %%
 for wrap in (lambda function: function, lambda function: mg.jit(function, fuse=False, verify=5)):
@@ -461,12 +463,12 @@ def score(x):
 jitted = mg.jit(score, fuse=False)
 for _ in range(3):
     y = jitted(x)
-print(jitted.report())
 print("the same gradient:", mg.equal(mg.grad(y, w), mg.grad(score(x), w)))
+print(jitted.report())
 print(mg.viz.graph(jitted(x)))
 
 # %% [markdown]
-# The tools of chapter 03 see this one node, named `Bridge`, because the ops inside have left no graph. If you want to
+# The tools of chapter 03 show this one node, named `Bridge`, because the ops inside have left no graph. If you want to
 # see each op, run the function eagerly: in `mg.debug()` a jitted function is the plain function, so the stepper and
 # `explain_grad` work as before. The bits are the same, so the explanation is valid for the program too:
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 import random
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,6 +14,9 @@ Answer = Callable[..., Any]
 Item = tuple[str, tuple[Any, ...]]
 Launch = tuple[str, tuple[int, ...], tuple[int, ...], int]
 OPERANDS = {"add": 2, "sub": 2, "mul": 2, "neg": 1}
+FUNCTIONS: dict[str, Callable[..., float]] = {
+    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "neg": operator.neg,
+}  # fmt: skip
 
 
 class Placeholder:
@@ -163,10 +167,8 @@ def replay(items: Sequence[Item], values: Sequence[float], result: int) -> float
     """Return the value of a slot after all items."""
     memory = dict(enumerate(values))
     for op, slots in items:
-        a, *rest = [x if isinstance(x, float) else memory[x] for x in slots[:-1]]
-        memory[slots[-1]] = {
-            "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b, "neg": lambda a: -a,
-        }[op](a, *rest)  # fmt: skip
+        operands = [x if isinstance(x, float) else memory[x] for x in slots[:-1]]
+        memory[slots[-1]] = FUNCTIONS[op](*operands)
     return memory[result]
 
 
