@@ -285,8 +285,8 @@ for name, function in (("eager", ten), ("recorded", unfused), ("fused", fused)):
 print("the same bits:", mg.equal(ten(large), fused(large)))
 
 # %% [markdown]
-# All ten launches became a single loop, and no temporary is left. On the machine of this page the times were 9.5,
-# 4.6 and 0.7 ms. Why? Element $i$ of each result depends on element $i$ of the operands only. So one loop can compute all
+# All ten launches became a single loop, and no temporary is left. On the machine of this page the times were 9.5, 4.6
+# and 0.7 ms. Why? Element $i$ of each result depends on element $i$ of the operands only. So one loop can compute all
 # ten ops for element 0, then for element 1, and so on. The intermediate values stay in a register of the processor.
 # Joining launches in this way is called **fusion**. It reads `x` once and writes the result once.
 #
