@@ -138,9 +138,9 @@ print(recorded.report())
 print(f"eager {eager:.0f} µs, recorded {microseconds(recorded, x, target, 0.1):.0f} µs")
 
 # %% [markdown]
-# The report counts 29 kernels for 27 launches, because two launches run two kernels each. On the machine where this
-# page was written, a step took 208 µs in Python, and 21 µs as a record, with the same kernels. Nine tenths of the time
-# were Python. Running a function directly, op by op, is called **eager mode**. The record is called a **program**.
+# The report counts a few more kernels than launches, because a product may run two. On the machine where this page was
+# written, a step took 208 µs in Python, and 21 µs as a record, with the same kernels. Nine tenths of the time were
+# Python. Running a function directly, op by op, is called **eager mode**. The record is called a **program**.
 #
 # For large tensors the kernels take most of the time. Then this part of the gain is small.
 #
@@ -243,8 +243,9 @@ print("all parameters are equal:  ", all(mg.equal(p, q) for p, q in zip(eager_pa
 print(recorded.memory())
 
 # %% [markdown]
-# The 12 temporaries have 25,832 bytes together, but they lie in a piece of 10,240 bytes, which is called an **arena**.
-# Compare the offsets: seven slots begin at 0, one after the other. The first one is the copy of a matrix that a product
+# The first line compares the size of the memory with the size of all temporaries together. On the machine of this page,
+# 12 temporaries of 25,832 bytes lie in a piece of 10,240 bytes, which is called an **arena**. Compare the offsets:
+# several slots begin at 0, one after the other. The first line of the list is the copy of a matrix that a product
 # needs; it is live for one launch. The last four are the products `rate * velocity`. Each of them is live for two
 # launches, and then its memory is free for the next. Exercise 15.3 builds this; minigrad's version is `arena_of` in
 # [tape.py](../minigrad/jitting/tape.py).
