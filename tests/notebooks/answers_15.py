@@ -264,7 +264,7 @@ PRINTED = [
     "result[i] = maximum(v7, x[i]) * 0.5",
     "four rates:           <jit scaled: 1 program>\n32 other images:      <jit scaled: 1 program>\n",
     "a batch of 8:         <jit scaled: 2 programs>\nanother scale:        <jit scaled: 3 programs>\n",
-    "recorded again: scale",
+    "recorded again after a change of scale",
     "        velocities_0[i, j] = v",
     "the first call returns 474.7, the second one raises",
     "eager:    16 of 16 units are trained, loss 1.33\nprogram:  10 of 16 units are trained, loss 0.16\n",
