@@ -245,7 +245,8 @@ class Outside:
         if changed:
             raise RecordingError(
                 f"{defined_at(self.function)}jit: the function changes {changed[0]}, which a program would not do "
-                f"again; keep a number that changes as a 0-d tensor and write it in place, return tensors, or do it outside of the function"
+                f"again; keep a number that changes as a 0-d tensor and write it in place, return tensors, or do it "
+                f"outside of the function"
             )
 
     def restore(self) -> None:
