@@ -244,7 +244,7 @@ print(recorded.memory())
 
 # %% [markdown]
 # The first line compares the size of the memory with the size of all temporaries together. On the machine of this page,
-# 12 temporaries of 25,832 bytes lie in a piece of 10,240 bytes, which is called an **arena**. Compare the offsets:
+# 12 temporaries of 25,856 bytes lie in a piece of 10,240 bytes, which is called an **arena**. Compare the offsets:
 # several slots begin at 0, one after the other. The first line of the list is the copy of a matrix that a product
 # needs; it is live for one launch. The last four are the products `rate * velocity`. Each of them is live for two
 # launches, and then its memory is free for the next. Exercise 15.3 builds this; minigrad's version is `arena_of` in

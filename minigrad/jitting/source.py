@@ -98,6 +98,8 @@ class Source(Naming):
         fused = any(item.fused for item in self.tape.items if isinstance(item, Item))
         text += f"Operations on the same elements share a loop, so {remaining(after)} here. " if fused else ""
         text += "The comments are the lines of your code; loops below a line with `.backward()` compute gradients. "
+        if hasattr(self.entry, "backward"):
+            text += "The backward pass is another program; call `backward()` in the function to see its loops. "
         text += "`t0`, `t1`, ... are intermediate values, `a[()]` is the number in an array without dims, and "
         text += "`np.ndindex(5, 8)` yields all pairs of indices. `run` reads and writes these arrays:"
         yield from textwrap.wrap(text, 110)

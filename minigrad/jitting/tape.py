@@ -82,8 +82,9 @@ class Tape:
         return slot not in self.positions and self.program.memory[slot].kind == "temporary"
 
     def size(self, slot: int) -> int:
-        """Return the bytes of a slot."""
-        return self.scratches.sizes[slot] if slot < 0 else self.program.memory[slot].nbytes
+        """Return the bytes that a slot takes in the arena."""
+        nbytes = self.scratches.sizes[slot] if slot < 0 else self.program.memory[slot].nbytes
+        return -(-nbytes // ALIGN) * ALIGN
 
     def location(self, slot: int) -> Any:
         """Return where a row finds a slot: the position of a buffer and the bytes after its beginning, or an array."""
@@ -198,8 +199,7 @@ def arena_of(uses: Sequence[Sequence[int]], size: Callable[[int], int]) -> tuple
     offsets: dict[int, int] = {}
     for slot in sorted(life, key=lambda s: (-size(s), s)):
         first, last = life[slot]
-        nbytes = -(-size(slot) // ALIGN) * ALIGN
-        at = 0
+        nbytes, at = size(slot), 0
         for low, high, begin, end in sorted(placed):
             if begin <= last and first <= end and low < at + nbytes and at < high:
                 at = high
