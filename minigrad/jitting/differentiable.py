@@ -20,6 +20,7 @@ from minigrad.jitting.exchange import Exchange
 from minigrad.jitting.kinds import name_of
 from minigrad.jitting.moving import Made, Pass
 from minigrad.jitting.program import HostCall, Item, Program, inner_function
+from minigrad.jitting.reasons import not_fused
 from minigrad.jitting.recorder import Recording
 from minigrad.jitting.tape import Tape
 from minigrad.jitting.writing import BOUND, Lines
@@ -195,9 +196,15 @@ class DifferentiableEntry(Entry):
                 holders.append(holder)
         return holders
 
-    def report(self) -> str:
+    def sizes(self) -> str:
         parts = [f"; backward: {each.size()}" for each in self.backward.values() if each.pull]
-        return super().report() + ("".join(parts) or "; no backward pass yet")
+        return super().sizes() + ("".join(parts) or "; no backward pass yet")
+
+    def alone(self) -> Iterator[str]:
+        yield from super().alone()
+        for each in self.backward.values():
+            if each.pull:
+                yield from [f"backward, {line}" for line in not_fused(each.program, each.stays)]
 
     def tapes(self) -> list[tuple[str, Tape]]:
         return [("", self.tape), *[(", backward", each.tape) for each in self.backward.values() if each.pull]]

@@ -17,6 +17,7 @@ from minigrad.jitting.fusion import written_by
 from minigrad.jitting.guards import write_fits, write_matches
 from minigrad.jitting.moving import Made
 from minigrad.jitting.program import HostCall, Item
+from minigrad.jitting.reasons import not_fused
 from minigrad.jitting.recorder import Recording
 from minigrad.jitting.symbols import Symbol, stored
 from minigrad.jitting.tape import Tape
@@ -70,6 +71,7 @@ class Entry(Lines):
         for k, slot in enumerate(self.fresh):
             self.names[slot] = f"s{k}"
         self.tape = Tape(self.program, [*self.provided, *self.fresh])
+        self.fuses = fuse
         self.exchange = Exchange(self.program, self.stays) if fuse else None
         self.write_call()
         self.fits = write_fits(self, self.numbers())
@@ -204,8 +206,16 @@ class Entry(Lines):
         return lines, [*made.values()], names
 
     def report(self) -> str:
+        """Return the size of each program of the function as text, and the launches that share no loop."""
+        return "\n    ".join([self.sizes(), *(self.alone() if self.fuses else ())])
+
+    def sizes(self) -> str:
         """Return the size of each program of the function as text."""
         return self.size()
+
+    def alone(self) -> Iterator[str]:
+        """Yield a line for each reason why launches share no loop."""
+        return not_fused(self.program, self.stays)
 
     def tapes(self) -> list[tuple[str, Tape]]:
         """Return the programs of the function, each with its name in reports."""

@@ -46,7 +46,7 @@ class Group:
         self.arrays: set[View] = set()
 
     def add(self, item: Item, unit: Unit | None, memory: dict[int, Memory]) -> None:
-        """Add a launch, which `takes` has accepted if there are others."""
+        """Add a launch, which `refusal` has accepted if there are others."""
         self.items.append(item)
         if unit is None:
             return
@@ -57,22 +57,26 @@ class Group:
         self.written |= {view.slot: view[1:] for view in unit.outs}
         self.layouts |= dict.fromkeys(view.layout for view in (*unit.outs, *unit.operands))
 
-    def takes(self, unit: Unit, memory: dict[int, Memory]) -> bool:
-        """Return whether a unit can share the loop, and saves memory traffic there."""
+    def refusal(self, unit: Unit, memory: dict[int, Memory]) -> str | None:
+        """Return why a unit cannot share the loop, or saves no memory traffic there; None if it can, and does."""
         if not self.units or not self.units[0].like(unit):
-            return False
+            return "operations that share memory with it have another shape, dtype or device"
         used = [view.slot for view in (*unit.outs, *unit.operands) if memory[view.slot].kind not in NUMBERS]
-        saves = len(used) == len(unit.outs) or any(slot in self.reads or slot in self.written for slot in used)
-        if not saves or self.conflicts(unit):
-            return False
+        if len(used) > len(unit.outs) and not any(slot in self.reads or slot in self.written for slot in used):
+            return "it shares no memory with a loop"
+        if self.conflicts(unit):
+            return "a loop would write memory that it reads through another layout or dtype"
         made = [view for view in unit.operands if self.written.get(view.slot) == view[1:]]
-        if not all(map(unit.in_register, made)) or len(self.arrays | self.new_arrays(unit, memory)) > ARRAYS:
-            return False
+        if not all(map(unit.in_register, made)):
+            return "its operand is rounded to the dtype of its memory"
+        if len(self.arrays | self.new_arrays(unit, memory)) > ARRAYS:
+            return f"the loop would read and write more than {ARRAYS} arrays"
         layouts = dict.fromkeys(view.layout for view in (*unit.outs, *unit.operands))
         if layouts.keys() <= self.layouts.keys():
-            return True
+            return None
         outs = dict.fromkeys([*[layout for layout, _ in self.written.values()], *[view.layout for view in unit.outs]])
-        return runs_along([*outs], [*(self.layouts | layouts)])
+        along = runs_along([*outs], [*(self.layouts | layouts)])
+        return None if along else "no loop runs along neighbours in the memory of all operands"
 
     def conflicts(self, unit: Unit) -> bool:
         """Return whether a line would write elements that another reads or writes through another layout or dtype."""
@@ -153,40 +157,9 @@ class Fusion:
         if segment and isinstance(segment[0], HostCall):
             return [*segment]
         result: list[Item | HostCall] = []
-        for group in reversed(in_order(self.grouped(segment))):
+        for group in reversed(in_order(grouped(segment, self.memory, self.stays))):
             result[:0] = self.emitted(group)
         return result
-
-    def grouped(self, segment: Sequence[Any]) -> list[Group]:
-        """Return the groups of some launches."""
-        groups: list[Group] = []
-        order = Order()
-        for item in segment:
-            unit = unit_of(item, self.memory)
-            written = written_by(item)
-            read = {view.slot for view in unit.operands} if unit else set(item.slots)
-            direct = order.before(read, written, any(map(self.stays, written)))
-            needed = [each for each in groups if direct & each.bit]
-            before = direct
-            for each in needed:
-                before |= each.before
-            group = None if unit is None else self.group_for(groups, unit, needed)
-            if group is None:
-                group = Group(len(groups))
-                groups.append(group)
-            group.add(item, unit, self.memory)
-            for each in groups:
-                if each is group or each.before & group.bit:
-                    each.before |= before & ~each.bit
-            order.note(group, read, written, may_fail(item))
-        return groups
-
-    def group_for(self, groups: list[Group], unit: Unit, needed: list[Group]) -> Group | None:
-        """Return the newest group that a unit can join: no group that the unit needs has to wait for its loop."""
-        for group in reversed(groups[-NEAR:]):
-            if group.takes(unit, self.memory) and not any(each.before & group.bit for each in needed):
-                return group
-        return None
 
     def emitted(self, group: Group) -> list[Item]:
         """Return the launches of a group, and note what they read; called for the last group first."""
@@ -222,6 +195,39 @@ class Fusion:
         return Item(
             launch, tuple([view.slot for view in (*composer.operands, *results)]), first.line, tuple(group.items)
         )
+
+
+def grouped(segment: Sequence[Any], memory: dict[int, Memory], stays: Callable[[int], bool]) -> list[Group]:
+    """Return the groups of some launches.  stays: see `Fusion`."""
+    groups: list[Group] = []
+    order = Order()
+    for item in segment:
+        unit = unit_of(item, memory)
+        written = written_by(item)
+        read = {view.slot for view in unit.operands} if unit else set(item.slots)
+        direct = order.before(read, written, any(map(stays, written)))
+        needed = [each for each in groups if direct & each.bit]
+        before = direct
+        for each in needed:
+            before |= each.before
+        group = None if unit is None else group_for(groups, unit, needed, memory)
+        if group is None:
+            group = Group(len(groups))
+            groups.append(group)
+        group.add(item, unit, memory)
+        for each in groups:
+            if each is group or each.before & group.bit:
+                each.before |= before & ~each.bit
+        order.note(group, read, written, may_fail(item))
+    return groups
+
+
+def group_for(groups: list[Group], unit: Unit, needed: list[Group], memory: dict[int, Memory]) -> Group | None:
+    """Return the newest group that a unit can join: no group that the unit needs has to wait for its loop."""
+    for group in reversed(groups[-NEAR:]):
+        if group.refusal(unit, memory) is None and not any(each.before & group.bit for each in needed):
+            return group
+    return None
 
 
 def expanded(view: View, shape: tuple[int, ...]) -> Spec:

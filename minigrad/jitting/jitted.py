@@ -216,8 +216,9 @@ class Jitted:
         Returns
         -------
         str
-            One line per program: its arguments, its kernels and its memory.  Then a line per program that was recorded
-            because no earlier one of its kind fitted any more, with the cause.
+            For each program a line with its arguments, its kernels and its memory, and a line for each reason why some
+            launches share no loop. Then a line for each program that was recorded because no earlier one of its kind
+            fitted any more, with the cause.
         """
         lines = [f"{kind}: {entry.report()}" for kind, entry in self.kinds()]
         return "\n".join([*lines, *[f"recorded again after a change of {each}" for each in self.again]]) or NO_PROGRAM

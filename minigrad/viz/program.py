@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from minigrad.errors import ArgumentError, quantity
 from minigrad.jitting.fusion import written_by
 from minigrad.jitting.jitted import NO_PROGRAM, Jitted
 from minigrad.jitting.loops import shown
 from minigrad.jitting.program import HostCall, Item
+from minigrad.jitting.reasons import names_of
 from minigrad.jitting.source import Source
 from minigrad.runtime.tensor import describe
 from minigrad.viz import svg
@@ -57,13 +57,6 @@ def program(step: Jitted) -> Graph:
         "launchs", "launches"
     )
     return Graph(drawing.nodes, drawing.edges, title)
-
-
-# Requests whose scalar function is not what they compute.
-TITLES = {
-    "Product": "matrix product", "Pick": "loss at the targets", "PickBack": "gradient of the loss", "Copy": "copy",
-    "Fill": "fill", "Convolve": "convolution", "PutBack": "gradient of a view",
-}  # fmt: skip
 
 
 class Drawing:
@@ -132,19 +125,6 @@ def label_of(item: Item | HostCall) -> Iterator[str]:
         if item.fused:
             yield f"{len(item.fused)} operations in one loop"
     yield ", ".join(dict.fromkeys([line.partition(": ")[0] for line in lines_of(item)]))
-
-
-def names_of(item: Item) -> list[str]:
-    """Return the names of the scalar functions, rows or requests of a launch."""
-    return [name_of(request) for request in item.launch.requests]
-
-
-def name_of(request: Any) -> str:
-    """Return the name of a request as people call its computation."""
-    function = getattr(request, "scalar", None) or getattr(request, "fn", None) or getattr(request, "reducer", None)
-    name = getattr(function, "name", None) or getattr(getattr(function, "scalar", None), "name", None)
-    kind = type(request).__name__
-    return TITLES.get(kind) or name or kind
 
 
 def lines_of(item: Item | HostCall) -> list[str]:

@@ -214,3 +214,34 @@ def test_storages_that_share_the_memory_of_an_array_are_noticed(outside: bool) -
         return [*found, array.tolist()]
 
     assert run(True) == run(False)
+
+
+def reasons(function: Any, *args: Any) -> list[str]:
+    """The lines of a report that name launches outside of loops."""
+    step = mg.jit(function)
+    step(*args)
+    step(*args)
+    return [line.strip().removeprefix("not fused: ") for line in step.report().splitlines()[1:]]
+
+
+def test_a_report_names_launches_that_share_no_loop() -> None:
+    x = mg.ones(2, 3)
+    assert reasons(lambda x: x.exp().sin() * 2.0, x) == []
+    product, alone = reasons(lambda x: (x @ x.T).exp().sum(), x)
+    assert product == "matrix product, sum: only elementwise operations share loops"
+    assert alone.startswith("exp: no other elementwise operation")
+    (shape,) = reasons(lambda x: (x.exp(), x[0].sin()), x)
+    assert shape == "exp, sin: operations that share memory with it have another shape, dtype or device"
+    (rounded,) = reasons(lambda x: x.exp().sin(), x.half())
+    assert rounded == "exp, sin: its operand is rounded to the dtype of its memory"
+    (layout,) = reasons(lambda x: x.exp() + x.exp().T, mg.ones(3, 3))
+    assert layout == "add: a loop would write memory that it reads through another layout or dtype"
+    between = reasons(lambda x: ((y := x.exp()) @ y) * y, mg.ones(3, 3))[0]
+    assert between.startswith("exp, mul: another launch has to run between it and")
+
+
+def test_a_report_without_fusion_names_no_reasons() -> None:
+    step = mg.jit(lambda x: x.exp().sum(), fuse=False)
+    for _ in range(2):
+        step(mg.ones(3))
+    assert "not fused" not in step.report()
