@@ -7,6 +7,7 @@ A test with the mark `once` covers each value of some parameters once instead of
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -64,6 +65,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=left_out)
         out = {id(item) for item in left_out}
         items[:] = [item for item in items if id(item) not in out]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Iterator[None]:
+    """Let no collection of garbage walk through the tests: millions of objects, which take four seconds each time."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.collect()
+        gc.freeze()
 
 
 def chosen(group: list[Any]) -> Iterable[Any]:
