@@ -124,6 +124,10 @@ class Runtime(ABC):
         owner, address = memory
         return DeviceBuffer(owner, address, size, dtype)
 
+    def part(self, buffer: DeviceBuffer, start: int, size: int, dtype: np.dtype[Any]) -> DeviceBuffer:
+        """A buffer of so many elements, from a byte of another one on."""
+        return DeviceBuffer(buffer.owner, buffer.address + start, size, dtype)
+
     def exhausted(self, wanted: int) -> StorageError:
         """The error for memory that is not there."""
         now = self.memory()

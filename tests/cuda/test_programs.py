@@ -1,0 +1,263 @@
+"""Programs of `mg.jit` on `device="cuda"`: lists of launches that take no memory and that the host does not interrupt.
+
+Each function is made twice from the same values, and its program gives the bits of eager mode.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad import nn
+from minigrad.errors import IndexOutOfRange
+from minigrad.nn import functional as F
+from tests.programs import generator, written
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "toy_device.py"
+Made = tuple[Callable[..., Any], list[mg.Tensor], list[mg.Tensor]]  # a function, its arguments, tensors that it writes
+
+
+def normal(*shape: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng((seed, *shape)).standard_normal(shape).astype(np.float32)
+
+
+def network(device: str, *sizes: int) -> tuple[list[mg.Var], list[mg.Tensor]]:
+    """Weights and biases of a network, and a speed for each."""
+    arrays = [a for m, n in pairwise(sizes) for a in (normal(m, n), np.zeros(n, np.float32))]
+    weights = [mg.Var(a, device=device) for a in arrays]
+    return weights, [mg.zeros_like(w.as_tensor()) for w in weights]
+
+
+def update(weights: list[mg.Var], speeds: list[mg.Tensor], slopes: list[mg.Tensor]) -> None:
+    with mg.no_grad():
+        for w, speed, slope in zip(weights, speeds, slopes):
+            speed.mul_(0.9).add_(slope)
+            w.sub_(speed * 0.05)
+
+
+def mlp_step(device: str = "cuda") -> Made:
+    """Cross entropy, and SGD with momentum."""
+    weights, speeds = network(device, 5, 7, 3)
+
+    def step(x, target):
+        w1, b1, w2, b2 = weights
+        loss = F.cross_entropy(mg.relu(x @ w1 + b1) @ w2 + b2, target)
+        update(weights, speeds, mg.grad(loss, weights))
+        return loss
+
+    return step, [mg.tensor(normal(4, 5), device=device), mg.tensor([0, 2, 1, 1], device=device)], [*weights, *speeds]
+
+
+def digits_step() -> Made:
+    """The step of examples/digits_mlp.py: a batch by its index, log_softmax and gather."""
+    weights, speeds = network("cuda", 6, 5, 3)
+    images, labels = mg.tensor(normal(9, 6), device="cuda"), mg.tensor([0, 2, 1, 0, 2, 1, 0, 1, 2], device="cuda")
+
+    def step(batch):
+        w1, b1, w2, b2 = weights
+        scores = mg.log_softmax(mg.relu(images[batch] @ w1 + b1) @ w2 + b2, dim=1)
+        loss = -scores.gather(1, labels[batch].unsqueeze(1)).mean()
+        update(weights, speeds, mg.grad(loss, weights))
+        return loss
+
+    return step, [mg.tensor([7, 0, 8, 3], device="cuda")], [*weights, *speeds]
+
+
+def attention() -> Made:
+    q, k, v = (mg.Var(normal(2, 1, 3, 4, seed=n), device="cuda") for n in range(3))
+
+    def step(q, k, v):
+        y = F.gelu(F.softmax((q @ k.mT) * 0.5, -1) @ v)
+        loss = (y * y).mean()
+        return (loss, *mg.grad(loss, [q, k, v]))
+
+    return step, [q, k, v], []
+
+
+def bits(*results: Any) -> list[bytes]:
+    return [x.detach().numpy().tobytes() for x in mg.func.trees.flatten(results)[0]]
+
+
+def same_bits(make: Callable[[], Made], calls: int = 3) -> Any:
+    """Compare some calls of a function with those of its program; return the program."""
+    (eager, args, written), (function, same_args, same_written) = make(), make()
+    jitted = mg.jit(function)
+    for _ in range(calls):
+        assert bits(eager(*args), *written) == bits(jitted(*same_args), *same_written)
+    assert jitted.last is not None
+    return jitted
+
+
+class Log:
+    """What the simulator does in lists, by name, and how many launches run outside of them."""
+
+    def __init__(self, backend: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.inside, self.outside, self.lists = list[str](), list[str](), 0
+        self.running = False
+        for name in ("take", "copy_to_host", "copy_to_device", "run"):
+            monkeypatch.setattr(backend.runtime, name, self.noted(name, getattr(backend.runtime, name)))
+        listed = backend.listed
+        monkeypatch.setattr(backend, "listed", lambda calls: self.list(listed(calls)))
+
+    def noted(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any) -> Any:
+            (self.inside if self.running else self.outside).append(name)
+            return function(*args)
+
+        return call
+
+    def list(self, run: Callable[..., Any]) -> Callable[..., Any]:
+        def call(buffers: Any) -> None:
+            self.lists, self.running = self.lists + 1, True
+            run(buffers)
+            self.running = False
+
+        return call
+
+    def clear(self) -> None:
+        self.inside, self.outside, self.lists = [], [], 0
+
+
+WORKLOADS = [(mlp_step, 2, 1), (digits_step, 2, 1), (attention, 1, 0)]
+
+
+@pytest.mark.parametrize(("make", "lists", "reads"), WORKLOADS, ids=lambda x: getattr(x, "__name__", str(x)))
+def test_a_list_takes_no_memory_and_the_host_reads_nothing(make, lists, reads, simulator, cuda, monkeypatch):
+    log = Log(cuda, monkeypatch)
+    step = same_bits(make)
+    _, args, _ = make()
+    log.clear()
+    step.last.call(*args)
+    assert set(log.inside) == {"run"}, "launches and nothing else"
+    assert "run" not in log.outside
+    assert log.lists == lists
+    assert log.outside.count("copy_to_host") == reads, "the flags of index checks, by one copy"
+    assert log.outside.count("take") == 1 + len(step.last.fresh), "the arena, and each result"
+
+
+@pytest.fixture
+def toy() -> str:
+    specification = importlib.util.spec_from_file_location("toy_of_programs", EXAMPLE)
+    specification.loader.exec_module(importlib.util.module_from_spec(specification))  # type: ignore[union-attr]
+    return "toy"
+
+
+@pytest.mark.parametrize("device", ["reference", "toy", "cuda"])
+def test_the_fused_step_of_a_network_runs_on_each_device(device, toy):
+    step = same_bits(lambda: mlp_step(device))
+    assert any(getattr(item, "fused", ()) for item in step.last.tape.items)
+
+
+def test_a_wrong_index_is_the_error_of_eager_mode_and_nothing_is_written():
+    for make, wrong in ((mlp_step, [0, 3, 1, 1]), (digits_step, [7, 9, 8, 3])):
+        step = same_bits(make)
+        eager, args, written = make()
+        function = mg.jit(eager)
+        for _ in range(2):
+            function(*args)
+        args[-1] = mg.tensor(wrong, device="cuda")
+        before = bits(*written)
+        with pytest.raises(IndexOutOfRange) as expected:
+            eager(*args)
+        with pytest.raises(IndexOutOfRange) as found:
+            function(*args)
+        assert str(found.value) == str(expected.value)
+        assert bits(*written) == before
+        assert step.last is not None
+
+
+def test_slices_share_a_program_if_their_loads_are_aligned_alike():
+    data = mg.tensor(normal(48), device="cuda")
+    double = mg.jit(lambda x: x * 2.0 + 1.0)
+    for start in (0, 0, 8, 20, 1, 1, 9):
+        x = data[start : start + 16]
+        assert bits(double(x)) == bits(x * 2.0 + 1.0)
+    assert len(double.programs) == 2
+
+
+def test_floats_and_random_numbers_are_those_of_each_call():
+    def make() -> Made:
+        mg.manual_seed(5)
+        w = mg.Var(normal(6), device="cuda")
+
+        def step(x):
+            y = F.dropout(x * w, 0.5) + mg.rand(6, device="cuda")
+            with mg.no_grad():
+                w.sub_(mg.grad(y.sum(), w) * 0.1)
+            return y.detach()
+
+        return step, [mg.tensor(normal(6, seed=1), device="cuda")], [w]
+
+    (eager, args, w), (function, same_args, same_w) = make(), make()
+    jitted, scaled = mg.jit(function), mg.jit(lambda x, rate: x * rate + rate)
+    mg.manual_seed(7)
+    wanted = [bits(eager(*args), *w) for _ in range(4)]
+    mg.manual_seed(7)
+    assert [bits(jitted(*same_args), *same_w) for _ in range(4)] == wanted
+    x = args[0]
+    for rate in (0.5, 0.25, 3.0, -1.5):
+        assert bits(scaled(x, rate)) == bits(x * rate + rate)
+    assert len(scaled.programs) == 1
+
+
+def test_an_optimizer_and_a_gradient_from_outside():
+    def make() -> Made:
+        mg.manual_seed(2)
+        model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2)).to("cuda")
+        optimizer = mg.optim.Adam(model.parameters(), lr=0.1)
+
+        def step(x):
+            optimizer.zero_grad()
+            loss = (model(x) ** 2).mean()
+            loss.backward()
+            optimizer.step()
+            return loss.detach()
+
+        return step, [mg.tensor(normal(4, 3), device="cuda")], [*model.parameters()]
+
+    same_bits(make, calls=4)
+    mg.manual_seed(2)
+    model, x = nn.Linear(3, 2).to("cuda"), mg.tensor(normal(4, 3), device="cuda")
+    jitted, slopes = mg.jit(model), []
+    for function in (model, jitted, jitted, jitted):
+        model.weight.grad = None
+        (function(x) ** 2).sum().backward()
+        slopes += bits(model.weight.grad)
+    assert len(set(slopes)) == 1
+
+
+@pytest.fixture
+def on_cuda() -> Iterator[None]:
+    """New tensors are on the device."""
+    before = mg.default_device()
+    mg.set_default_device("cuda")
+    yield
+    mg.set_default_device(before)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_programs_have_the_bits_of_eager_mode(seed, on_cuda):
+    made = written.program(seed, flips=False) if seed % 2 else generator.program(seed)
+
+    def make() -> Made:
+        leaves = [mg.Var(a) for a in made.leaves]
+
+        def step(*leaves):
+            total = made.run(mg, [x * 1.0 for x in leaves])
+            return total.detach(), [g for g in mg.grad(total, leaves, allow_unused=True) if g is not None]
+
+        return step, leaves, []
+
+    function, leaves, _ = make()
+    try:
+        function(*leaves)
+    except mg.StorageError:
+        pytest.skip("the program writes over values that its gradient needs")
+    same_bits(make)
