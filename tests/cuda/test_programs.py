@@ -142,6 +142,48 @@ def test_a_list_takes_no_memory_and_the_host_reads_nothing(make, lists, reads, s
     assert log.outside.count("take") == 1 + len(step.last.fresh), "the arena, and each result"
 
 
+class Replayed:
+    """A graph of the simulator: what a driver does with its nodes."""
+
+    changed = 0
+
+    def __init__(self, launches: Any) -> None:
+        self.runs = [kernel.bound(kernel.numbers) for kernel, _ in launches]
+        self.addresses = [addresses for _, addresses in launches]
+
+    def change(self, node: int, addresses: list[int]) -> None:
+        self.addresses[node] = addresses
+        Replayed.changed += 1
+
+    def launch(self) -> None:
+        for run, addresses in zip(self.runs, self.addresses):
+            run(*addresses)
+
+
+def test_graphs_launch_what_lists_launch(simulator, monkeypatch):
+    def containing(address: int) -> Any:
+        regions = [r for r in simulator.regions.values() if r.address <= address < r.address + r.bytes.size]
+        return regions[0].part(address - regions[0].address, regions[0].bytes.size, "memory of a graph")
+
+    monkeypatch.setattr(simulator, "region_at", containing)
+    monkeypatch.setattr(simulator, "has_graphs", True, raising=False)
+    monkeypatch.setattr(simulator, "graph", Replayed, raising=False)
+    monkeypatch.setattr(Replayed, "changed", 0)
+    with mg.override(cuda_graphs=True):
+        step = same_bits(digits_step, calls=5)
+    assert Replayed.changed and step.last.tape.lists
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("cublas", [False, True])
+@pytest.mark.parametrize("make", [mlp_step, digits_step, attention], ids=lambda make: make.__name__)
+def test_graphs_of_a_device_have_the_bits_of_eager_mode(make, cublas, cuda):
+    if not cuda.runtime.has_graphs:
+        pytest.skip("the simulator has no graphs; make test-gpu runs this test on a device")
+    with mg.override(cuda_graphs=True, cublas=cublas):
+        same_bits(make, calls=6)
+
+
 @pytest.fixture
 def toy() -> str:
     specification = importlib.util.spec_from_file_location("toy_of_programs", EXAMPLE)
@@ -189,8 +231,9 @@ def test_floats_and_random_numbers_are_those_of_each_call():
 
         def step(x):
             y = F.dropout(x * w, 0.5) + mg.rand(6, device="cuda")
+            slope = mg.grad(y.sum(), w)
             with mg.no_grad():
-                w.sub_(mg.grad(y.sum(), w) * 0.1)
+                w.sub_(slope * 0.1)
             return y.detach()
 
         return step, [mg.tensor(normal(6, seed=1), device="cuda")], [w]
@@ -261,3 +304,19 @@ def test_random_programs_have_the_bits_of_eager_mode(seed, on_cuda):
     except mg.StorageError:
         pytest.skip("the program writes over values that its gradient needs")
     same_bits(make)
+
+
+def test_verification_and_the_text_of_a_program_reach_the_memory_of_the_device():
+    step, args, _ = digits_step()
+    jitted = mg.jit(step, verify=1)
+    for _ in range(3):
+        jitted(*args)
+    half = mg.jit(lambda x: (x * 2.0).half() @ x.half())
+    x = mg.tensor(normal(3, 3), device="cuda")
+    for _ in range(3):
+        y = half(x)
+    space: dict[str, Any] = {}
+    exec(half.source(), space)
+    result = np.zeros((3, 3), np.uint16)  # how float16 is stored
+    space["run"](x.numpy(), result, launch=half.launch)
+    assert result.view(np.float16).tolist() == y.tolist()

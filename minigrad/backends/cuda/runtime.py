@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,6 +95,16 @@ class DeviceBuffer:
     def __cuda_array_interface__(self) -> dict[str, Any]:
         return {"shape": (self.size,), "typestr": self.dtype.str, "data": (self.address, False), "version": 3,
                 "strides": None, "stream": LEGACY}  # fmt: skip
+
+
+class RuntimeGraph(Protocol):
+    """Launches that the device receives by one call."""
+
+    def change(self, node: int, addresses: Sequence[int]) -> None:
+        """Let later launches of a node use other memory."""
+
+    def launch(self) -> None:
+        """Launch all nodes on the stream of this thread."""
 
 
 class Runtime(ABC):
@@ -214,6 +224,12 @@ class Runtime(ABC):
     @abstractmethod
     def synchronize(self) -> None:
         """Wait until every launch has finished."""
+
+    has_graphs = False  # whether `graph` is implemented
+
+    def graph(self, launches: Sequence[tuple[Any, Sequence[int]]]) -> RuntimeGraph:
+        """Return a graph of `GridKernel`s, each with its addresses, that run one after the other."""
+        raise NotImplementedError
 
     @property
     def blas(self) -> Any:

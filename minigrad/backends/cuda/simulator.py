@@ -74,6 +74,7 @@ class Simulator(Runtime):
     def __init__(self) -> None:
         self.order = Order()
         self.regions: weakref.WeakValueDictionary[int, Region] = weakref.WeakValueDictionary()
+        self.parts: weakref.WeakValueDictionary[int, Region] = weakref.WeakValueDictionary()
         self.lent: weakref.WeakSet[Region] = weakref.WeakSet()
         self.launches = 1
         self.lock = threading.RLock()  # kernels of two threads would overwrite each other's positions
@@ -126,7 +127,7 @@ class Simulator(Runtime):
 
     def part(self, buffer: DeviceBuffer, start: int, size: int, dtype: np.dtype[Any]) -> DeviceBuffer:
         region = buffer.owner.part(start, size * dtype.itemsize, f"{size} {dtype} in {buffer.owner.name}")
-        self.regions[region.address] = region  # the newest of those that begin there is the one in use
+        self.parts[region.address] = region  # the newest of those that begin there is the one in use
         return Lent(region, region.address, size, dtype, buffer)
 
     def settle(self) -> None:
@@ -225,7 +226,7 @@ class Simulator(Runtime):
 
     def region_at(self, address: int) -> Region:
         """The memory that begins at an address."""
-        region = self.regions.get(address)
+        region = self.parts.get(address) or self.regions.get(address)
         if region is None:
             lent = [region for region in self.lent if region.address == address]
             region = max(lent, key=lambda region: region.bytes.size, default=None)
