@@ -1,4 +1,4 @@
-"""Lists: the launches of a device with a queue of its own, such as CUDA, bound to the memory of a call.
+"""Lists: the launches of a device with a queue of its own, bound to the memory of a call.
 
 While a list runs nothing allocates and the host reads nothing.  Index checks are flags in the memory of the device.
 The flags of a list are neighbours, so that one copy brings them to the host when the list has ended.  A list ends

@@ -110,6 +110,10 @@ class Placing:
         """The bytes of all arenas."""
         return sum(block.nbytes for block in self.blocks if block.values is None)
 
+    def devices(self) -> list[Device]:
+        """Return the device of each buffer of a call."""
+        return [*[self.memory(slot).device for slot in self.arguments], *[block.device for block in self.blocks]]
+
     def memory(self, slot: int) -> Memory:
         """Return the description of a slot."""
         return self.scratches.memory[slot] if slot < 0 else self.program.memory[slot]

@@ -13,6 +13,7 @@ from operator import is_
 from typing import Any
 
 from minigrad.autodiff.engine import grad
+from minigrad.backends.registry import used_devices
 from minigrad.core.device import CPU, REFERENCE, default_device, replaced
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op
@@ -109,8 +110,8 @@ class Recording:
         self.arguments = [x for x in flatten((args, kwargs))[0] if isinstance(x, Tensor)]
         self.outside = Outside(function, tuple(x for x in flatten((args, kwargs))[0] if not isinstance(x, Tensor)))
         tensors = (*self.arguments, *self.outside.tensors.values())
-        devices = dict.fromkeys([CPU, REFERENCE, default_device(), *[x.device for x in tensors]])
-        self.twins = {device: twin_of(device) for device in devices}
+        devices = dict.fromkeys([CPU, REFERENCE, default_device(), *[x.device for x in tensors], *used_devices()])
+        self.twins = {device: twin_of(device) for device in devices if real_of(device) is device}
         self.storages: dict[Storage, Storage] = {}
         self.holders: dict[int, tuple[Tensor, str]] = {}  # of memory outside, by slot: a tensor, and "" or "grad"
         self.argument_slots: list[tuple[int, bool]] = []

@@ -107,12 +107,17 @@ class Tape(Listing):
 
     def run_rows(self, rows: list[Row], owners: list[Item]) -> Run:
         """Return a step that runs some rows, and raises the error of eager mode for an index that is out of range."""
-        table = Table(rows)
+        own = [k for k, device in enumerate(self.devices()) if device is CPU]
+        at = {position: k for k, position in enumerate(own)}
+        table = Table([
+            row._replace(buffers=[(at[x[0]], x[1]) if isinstance(x, tuple) else x for x in row.buffers]) for row in rows
+        ])  # fmt: skip
         self.tables.append(table)
         call = guarded_program(table.call, table.serial) if table.parallel else table.call
+        whole = len(own) == len(self.arguments) + len(self.blocks)
 
         def run(buffers: Sequence[Any]) -> None:
-            row = call(*buffers)
+            row = call(*buffers) if whole else call(*[buffers[k] for k in own])
             if row == NO_MEMORY:
                 raise MemoryError("a kernel found no memory for its workspace")
             if row:
