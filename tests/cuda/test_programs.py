@@ -225,6 +225,13 @@ def test_a_wrong_index_is_the_error_of_eager_mode_and_nothing_is_written():
         assert bits(*written) == before
 
 
+def test_an_index_lasts_until_its_check_is_read():
+    tape = same_bits(computed_index).last.tape
+    checked = next(k for k, item in enumerate(tape.items) if item.launch.limits is not None)
+    index = tape.items[checked].slots[tape.items[checked].launch.limits.slot]
+    assert max(k for k, slots in enumerate(tape.uses()) if index in slots) > checked
+
+
 def test_slices_share_a_program_if_their_loads_are_aligned_alike():
     data = mg.tensor(normal(48), device="cuda")
     double = mg.jit(lambda x: x * 2.0 + 1.0)
