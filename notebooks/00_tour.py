@@ -312,7 +312,8 @@ for epoch in range(epochs):
 #   graded in the notebook; [10_kernels](10_kernels.ipynb), [11_own_ops](11_own_ops.ipynb) and
 #   [12_cuda](12_cuda.ipynb) continue sections 7 and 8.
 # * [13_training](13_training.ipynb) trains a network with `mg.nn` and `mg.optim`. The next chapter,
-#   [14_cnn_and_gpt](14_cnn_and_gpt.ipynb), builds a convolutional network and a small GPT.
+#   [14_cnn_and_gpt](14_cnn_and_gpt.ipynb), builds a convolutional network and a small GPT. The last one,
+#   [15_compiled_steps](15_compiled_steps.ipynb), runs a training step without Python.
 # * [A1_precision](A1_precision.ipynb) and [A2_stability](A2_stability.ipynb) are appendices: where digits are
 #   lost, and where numbers become `inf` or `nan`.
 # * `docs/tour.md` guides you through the source: one hour for one call and one backward pass, then the rest.

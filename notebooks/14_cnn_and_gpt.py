@@ -496,9 +496,9 @@ with tempfile.TemporaryDirectory() as folder:
 print("the same scores:", mg.equal(again(x), gpt(x)))
 
 # %% [markdown]
-# This is the last chapter of the path. [A1](A1_precision.ipynb) and [A2](A2_stability.ipynb) explain where
-# floating-point numbers behave differently from real numbers; [A3](A3_from_pytorch.ipynb) ports a PyTorch script. Then
-# train something of your own.
+# The next chapter, [15](15_compiled_steps.ipynb), makes a training step faster and does not change its results.
+# [A1](A1_precision.ipynb) and [A2](A2_stability.ipynb) explain where floating-point numbers behave differently from
+# real numbers; [A3](A3_from_pytorch.ipynb) ports a PyTorch script. Then train something of your own.
 #
 # ## Exercises
 #

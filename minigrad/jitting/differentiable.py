@@ -7,6 +7,7 @@ of gradients are those of the function itself, which runs again for them.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -16,8 +17,9 @@ from minigrad.errors import GradientError, RecordingError, StorageError
 from minigrad.func.trees import flatten
 from minigrad.jitting.entry import Entry
 from minigrad.jitting.exchange import Exchange
+from minigrad.jitting.kinds import name_of
 from minigrad.jitting.moving import Made, Pass
-from minigrad.jitting.program import HostCall, Item, Program
+from minigrad.jitting.program import HostCall, Item, Program, inner_function
 from minigrad.jitting.recorder import Recording
 from minigrad.jitting.tape import Tape
 from minigrad.jitting.writing import BOUND, Lines
@@ -56,6 +58,18 @@ class Bridge(Function):
             return (None, None, *entry.again(tensors, ctx.floats, gs))
         with entry.lock():
             return (None, None, *entry.back(tensors, ctx.kept, ctx.numbers, gs))
+
+
+def bridge_of(function: Any) -> type[Bridge]:
+    """Return the class of a function's nodes, which has the name of the function and tells where it is defined."""
+
+    def forward(ctx: Any, entry: DifferentiableEntry, floats: tuple[float, ...], *tensors: Tensor) -> Any:
+        return Bridge.forward(ctx, entry, floats, *tensors)
+
+    forward.__signature__ = inspect.signature(forward)  # type: ignore[attr-defined]
+    forward.__wrapped__ = inner_function(function)  # type: ignore[attr-defined]
+    doc = "A program of mg.jit, as one node; inside mg.debug() each op of the function is a node."
+    return type(name_of(function), (Bridge,), {"forward": staticmethod(forward), "__doc__": doc})
 
 
 class Backward(Lines):
@@ -128,14 +142,14 @@ class DifferentiableEntry(Entry):
 
     begin: runs the forward program; returns the tensors that it made, the storages that the backward program needs, and
     all leaves of the result.  differentiable: which of the tensors have a gradient.  backward: the backward programs,
-    by the results that they start from: each, and all.
+    by the results that they start from: each, and all.  bridge: the class of the nodes of its calls.
     others: the tensors outside that a gradient flows to, or that the backward program reads.
     """
 
     begin: Callable[..., Any]
 
     def __init__(self, recording: Recording, fuse: bool, lock: Any) -> None:
-        self.lock = lock
+        self.lock, self.bridge = lock, bridge_of(recording.function)
         self.count_of_arguments = len(recording.arguments)
         self.leaves: list[Any] = []
         whole = recording.program
@@ -208,7 +222,7 @@ class DifferentiableEntry(Entry):
     def apply(self, *picked: Any) -> Any:
         """Return the results of a call, whose tensors have a graph."""
         tensors, floats = picked[: self.count_of_arguments], picked[self.count_of_arguments :]
-        made = dict(zip(self.made, Bridge.apply(self, floats, *tensors, *self.others)))
+        made = dict(zip(self.made, self.bridge.apply(self, floats, *tensors, *self.others)))
         leaves = [made.get(id(x), each) for x, each in zip(self.recording.leaves, self.leaves)]
         return self.recording.tree.build(iter(leaves))
 

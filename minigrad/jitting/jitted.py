@@ -158,8 +158,8 @@ class Jitted:
                         self.by_value.add(key)  # it reads the value of a float: each value is a kind of its own
                         return self.look_up(args, kwargs)
                     if entries:
-                        changed = [*entries[-1].outside.changed(), "a layout, a gradient or a hook of a tensor outside"]
-                        self.again = [*self.again[1 - MANY :], changed[0]]
+                        causes = [*entries[-1].outside.changed(), "a layout, a gradient or a hook of a tensor outside"]
+                        self.again = [*self.again[1 - MANY :], causes[0]]
                     entries[:] = [*entries[1 - MANY :], entry]
                 self.last = entry
                 if entry.exchange is not None:
@@ -220,7 +220,7 @@ class Jitted:
             because no earlier one of its kind fitted any more, with the cause.
         """
         lines = [f"{kind}: {entry.report()}" for kind, entry in self.kinds()]
-        return "\n".join([*lines, *[f"recorded again: {each} has changed" for each in self.again]]) or NO_PROGRAM
+        return "\n".join([*lines, *[f"recorded again after a change of {each}" for each in self.again]]) or NO_PROGRAM
 
     def memory(self) -> str:
         """Return where each temporary lies in the memory that a call takes.

@@ -7,6 +7,7 @@ into the tensors do not matter, since a program reads their memory at each call.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from operator import is_
@@ -17,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.errors import RecordingError
+from minigrad.jitting.program import defined_at
 from minigrad.nn.modules.module import Module
 from minigrad.optim.optimizer import Optimizer
 from minigrad.runtime.changes import changes
@@ -24,6 +26,7 @@ from minigrad.runtime.tensor import Tensor
 
 PLAIN = (bool, int, float, complex, str, bytes, type(None))
 DEPTH = 8  # containers and attributes between the function and a tensor
+ITERABLE = (list, tuple, set, frozenset, deque)
 MISSING = object()
 ITEM, ATTRIBUTE = "[{!r}]".format, ".{}".format
 OWN = (
@@ -36,8 +39,8 @@ class Part:
     """Something that was walked through.
 
     way: to it.  read: returns the objects that it holds now, a dict's keys before its values.  held: those of before.
-    suffix: returns how one is written after the way, from its key or position.  container: the list or dict that holds
-    them, where there is one.
+    suffix: returns how one is written after the way, from its key or position.  container: the list, dict, set or deque
+    that holds them, where there is one.
     """
 
     __slots__ = ("container", "held", "read", "suffix", "way")
@@ -50,11 +53,12 @@ class Part:
     def restore(self) -> None:
         """Put back what the container held."""
         box, held = self.container, self.held
-        if isinstance(box, list):
-            box[:] = held
-        elif isinstance(box, dict):
+        if box is not None:
             box.clear()
-            box.update(self.by_key(held))
+            if isinstance(box, (list, deque)):
+                box.extend(held)
+            else:
+                box.update(self.by_key(held) if isinstance(box, dict) else held)
 
     def change(self) -> str | None:
         """Return what holds something else now, with the values of numbers; None if nothing does."""
@@ -62,9 +66,7 @@ class Part:
         for key, before in held.items():
             after = now.get(key, before)
             if not same(before, after):
-                name = self.way + self.suffix(key)
-                plain = isinstance(before, PLAIN) and isinstance(after, PLAIN)
-                return f"{name} from {before!r} to {after!r}" if plain else name
+                return difference(self.way + self.suffix(key), before, after)
         if len(held) != len(now) or not all(map(same, held, now)):
             return f"{self.way}, which holds {len(now)} objects instead of {len(held)}"
         return None
@@ -94,13 +96,19 @@ def same(a: Any, b: Any) -> bool:
     )
 
 
+def difference(name: str, before: Any, after: Any) -> str:
+    """Return the name of an object that was replaced, with both values if they are plain."""
+    plain = isinstance(before, PLAIN) and isinstance(after, PLAIN)
+    return f"{name} from {before!r} to {after!r}" if plain else name
+
+
 class Outside:
     """The tensors that a function reaches, each with the way to it, and the objects that must stay for this.
 
     tensors: by the way, such as "model.weight".  cells, names: variables of closures and of modules, with their values.
     parts: other containers and objects.  modules: those of networks; `changes` counts what is done to their members.
     options: those of optimizers, which may be changed between calls, but not by the function.
-    same_objects: returns whether the variables and parts hold the same objects.
+    same_objects: returns whether the variables and parts hold the same objects.  function: where the walk began.
     """
 
     same_objects: Callable[[], bool]
@@ -113,6 +121,7 @@ class Outside:
         self.modules: list[Part] = []
         self.options: list[Part] = []
         self.seen: set[int] = set()
+        self.function = function
         self.visit(function, getattr(function, "__name__", "function"), 0)
         for k, each in enumerate(more):
             self.visit(each, f"argument {k}", 0)
@@ -139,7 +148,7 @@ class Outside:
 
     def children(self, x: Any, way: str) -> Iterator[tuple[str, Any]]:
         """Yield what an object holds, and note what has to stay."""
-        if isinstance(x, (list, tuple)):
+        if isinstance(x, ITERABLE):
             yield from self.items(x, way)
         elif isinstance(x, dict):
             self.parts.append(Part(way, lambda: [*x, *x.values()], container=x))
@@ -147,6 +156,8 @@ class Outside:
         elif isinstance(x, MethodType):
             self.visit(x.__self__, "self", 0)
             yield "", x.__func__
+        elif isinstance(x, partial):
+            yield from [("", x.func), (".args", x.args), (".keywords", x.keywords)]
         elif isinstance(x, FunctionType):
             yield from self.variables(x, way)
         elif isinstance(x, Module):
@@ -164,8 +175,8 @@ class Outside:
             yield "", type(x)
 
     def items(self, x: Any, way: str) -> Iterator[tuple[str, Any]]:
-        """Yield the items of a list or tuple."""
-        if isinstance(x, list):
+        """Yield the items of a list, tuple, set or deque."""
+        if not isinstance(x, (tuple, frozenset)):
             self.parts.append(Part(way, lambda: list(x), container=x))
         yield from [(f"[{k}]", value) for k, value in enumerate(x)]
 
@@ -196,7 +207,8 @@ class Outside:
             yield name, scope[name]
         if x.__defaults__ or x.__kwdefaults__:
             self.parts.append(Part(way, lambda: [x.__defaults__, *(x.__kwdefaults__ or {}).values()], "".format))
-            yield from [("", each) for each in (*(x.__defaults__ or ()), *(x.__kwdefaults__ or {}).values())]
+            last = x.__code__.co_varnames[: x.__code__.co_argcount][::-1]
+            yield from [*zip(last, (x.__defaults__ or ())[::-1]), *(x.__kwdefaults__ or {}).items()]
         if hasattr(x, "__wrapped__"):
             yield "", x.__wrapped__
 
@@ -218,7 +230,9 @@ class Outside:
     def changed(self) -> list[str]:
         """Return the names of the objects that are different now, numbers with their values."""
         names = [
-            f"{name} from {value!r}" for scope, name, value in self.names if not same(scope.get(name, MISSING), value)
+            difference(name, value, scope.get(name, MISSING))
+            for scope, name, value in self.names
+            if not same(scope.get(name, MISSING), value)
         ]
         names += [part.change() for part in [*self.parts, *self.modules, *self.options] if part.change()]  # type: ignore[misc]
         names += ["a variable of an enclosing function" for cell, value in self.cells if not same(content(cell), value)]
@@ -230,8 +244,9 @@ class Outside:
         changed = self.changed()
         if changed:
             raise RecordingError(
-                f"jit: the function changes {changed[0]}, which a program would not do again; keep a number that "
-                f"changes as a 0-d tensor and write it in place, return tensors, or do it outside of the function"
+                f"{defined_at(self.function)}jit: the function changes {changed[0]}, which a program would not do "
+                f"again; keep a number that changes as a 0-d tensor and write it in place, return tensors, or do it "
+                f"outside of the function"
             )
 
     def restore(self) -> None:

@@ -125,8 +125,8 @@ class Placing:
         return slot not in self.positions and self.program.memory[slot].kind == "temporary"
 
     def size(self, slot: int) -> int:
-        """Return the bytes of a slot."""
-        return self.memory(slot).nbytes
+        """Return the bytes that a slot takes in the arena."""
+        return -(-self.memory(slot).nbytes // ALIGN) * ALIGN
 
     def location(self, slot: int) -> Any:
         """Return where a row of the CPU finds a slot: the position of a buffer and the array with the bytes after its
@@ -186,8 +186,7 @@ def arena_of(uses: Sequence[Sequence[int]], size: Callable[[int], int]) -> tuple
     offsets: dict[int, int] = {}
     for slot in sorted(life, key=lambda s: (-size(s), s)):
         first, last = life[slot]
-        nbytes = -(-size(slot) // ALIGN) * ALIGN
-        at = 0
+        nbytes, at = size(slot), 0
         for low, high, begin, end in sorted(placed):
             if begin <= last and first <= end and low < at + nbytes and at < high:
                 at = high

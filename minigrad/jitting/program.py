@@ -143,6 +143,18 @@ def refusal(words: str) -> RecordingError:
     return error
 
 
+def inner_function(function: Any) -> Any:
+    """Return the function that a call runs: of a module `forward`, of a partial `func`, of an object `__call__`."""
+    candidates = (function, *[getattr(function, name, None) for name in ("forward", "func", "__call__")])
+    return next((each for each in candidates if hasattr(each, "__code__")), function)
+
+
+def defined_at(function: Any) -> str:
+    """Return where a function is defined, as the start of a message."""
+    code = getattr(inner_function(function), "__code__", None)
+    return f"{code.co_filename}:{code.co_firstlineno}: " if code else ""
+
+
 def current() -> Program:
     """Return the program that this thread records.  Raises RecordingError if there is none."""
     program = recording.program

@@ -96,8 +96,10 @@ class Source(Naming):
         yield ""
         text = f"minigrad recorded {quantity(before, 'operation')}. "
         fused = any(item.fused for item in self.tape.items if isinstance(item, Item))
-        text += f"Operations on the same elements share a loop, so {after} remain here. " if fused else ""
+        text += f"Operations on the same elements share a loop, so {remaining(after)} here. " if fused else ""
         text += "The comments are the lines of your code; loops below a line with `.backward()` compute gradients. "
+        if hasattr(self.entry, "backward"):
+            text += "The backward pass is another program; call `backward()` in the function to see its loops. "
         text += "`t0`, `t1`, ... are intermediate values, `a[()]` is the number in an array without dims, and "
         text += "`np.ndindex(5, 8)` yields all pairs of indices. `run` reads and writes these arrays:"
         yield from textwrap.wrap(text, 110)
@@ -122,6 +124,11 @@ class Source(Naming):
         row = ", its memory as one row" if slot in self.arrays.flat else ""
         shape = str(self.arrays.arrays[slot].shape).replace(" ", "~")
         return f"{name} {self.memory[slot].dtype}{shape}{row}"
+
+
+def remaining(count: int) -> str:
+    """Return a number of loops and calls with its verb."""
+    return f"{count} remains" if count == 1 else f"{count} remain"
 
 
 def fitted(text: str) -> str:

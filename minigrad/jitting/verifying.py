@@ -15,7 +15,7 @@ from minigrad.errors import RecordingError
 from minigrad.func.trees import flatten
 from minigrad.jitting.elements import elements_of, store_elements
 from minigrad.jitting.entry import Entry
-from minigrad.jitting.program import HostCall
+from minigrad.jitting.program import HostCall, defined_at
 from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.var import Var
 
@@ -107,7 +107,7 @@ def verified(
     for (name, a), (_, b) in zip(wanted, [*leaves_of(result), *snapshot.values()], strict=True):
         if a != b:
             raise RecordingError(
-                f"jit: {name} has other bits than in eager mode; the function reads something that a program repeats, "
-                f"such as a clock, an element of a NumPy array, or a number of another module"
+                f"{defined_at(function)}jit: {name} has other bits than in eager mode; the function reads something "
+                f"that a program repeats, such as a clock, an element of a NumPy array, or a number of another module"
             )
     return result

@@ -305,7 +305,7 @@ def _expand_line(line: str, words: Words, used: set[str]) -> list[str]:
     final = ast.unparse(new).split("\n")[0] if opener else ast.unparse(new)
     above = [indent + text for text in before]
     # A value that this kernel does not use was replaced by `0`, or nothing is assigned: `x = ...`.
-    return above if re.fullmatch(r"\d+|\w+ = \.\.\.", final) else [*above, indent + final]
+    return above if final.isdecimal() or final.endswith(" = ...") else [*above, indent + final]
 
 
 def expression_macro(text: str) -> Expand:

@@ -39,6 +39,7 @@ MODULES = {
     "12": "gpu",
     "13": "training",
     "14": "networks",
+    "15": "programs",
     "A1": "precision",
     "A2": "stability",
     "A3": "from_pytorch",

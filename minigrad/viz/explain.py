@@ -108,6 +108,8 @@ def kernel_text(node: BackpropOp) -> str:
     """Return the kernel files of an op, or the reason why there is none."""
     if node.plan.launch is None and node.op.kind == "view":
         return "no kernel: a view, arithmetic on strides"
+    if node.op.kind == "function":
+        return "the Python code of a Function, without a plan"
     if node.plan.launch is None:
         return "in place: it was written into memory that was there"
     files = files_of(node)

@@ -19,6 +19,7 @@ import numpy as np
 
 import minigrad as mg
 from minigrad.data import load_digits
+from minigrad.jitting.arena import temporaries_of
 from minigrad.viz.shapes import ACCENT, COOL, INK, LINE
 from minigrad.viz.svg import KINDS, draw
 from notebooks.teaching.bugs import bug
@@ -268,14 +269,47 @@ def dependence(plt: Any) -> Any:
     return figure
 
 
+def arena(plt: Any) -> Any:
+    """Plot the memory of the temporaries of a training step over its launches."""
+    w1, w2 = (mg.Var(mg.ones(*shape) * 0.1) for shape in ((16, 64), (10, 16)))
+    velocities = [mg.zeros(w.shape) for w in (w1, w2)]
+
+    def step(x: Any, target: Any) -> Any:
+        hidden = mg.nn.functional.linear(x, w1).tanh()
+        loss = mg.nn.functional.cross_entropy(mg.nn.functional.linear(hidden, w2), target)
+        for w, velocity, g in zip((w1, w2), velocities, mg.grad(loss, [w1, w2])):
+            with mg.no_grad():
+                w.sub_(0.1 * velocity.mul_(0.9).add_(g))
+        return loss
+
+    images, labels, _, _ = (mg.from_numpy(array) for array in load_digits())
+    jitted = mg.jit(step, fuse=False)
+    for _ in range(2):
+        jitted(images[:32], labels[:32])
+    tape = jitted.recorded().tape
+    figure, ax = plt.subplots()
+    for k, part in enumerate(temporaries_of(tape)):
+        at, size = (part.first - 0.5, part.offset / 1024), (part.last - part.first + 1, part.nbytes / 1024)
+        colour = (COOL, ACCENT, GREEN)[k % 3]
+        ax.add_patch(plt.Rectangle(at, *size, facecolor=colour, alpha=0.6, edgecolor=INK, linewidth=3))
+    ax.set(
+        xlabel="launch",
+        ylabel="position in the arena, kB",
+        title="Temporaries share memory when they are not live together",
+        xlim=(-0.5, len(tape.items) - 0.5),
+        ylim=(0, 1.04 * tape.arena / 1024),
+    )
+    return figure
+
+
 FIGURES: dict[str, Callable[..., Any]] = {
     "00_graph": tour, "01_v_curve": v_curve, "02_paths_meet": scalar, "03_stepper": stepper, "04_checking": checking,
     "05_strides": strides, "06_broadcasting": broadcasting, "07_memory": mountain,
     "07_memory_less": lambda: mountain(pieces=True), "08_jacobian": jacobian, "09_orders": orders,
     "10_roofline": roofline, "11_kernel": own_op, "12_race": race, "13_training": training,
-    "14_dependence": dependence,
+    "14_dependence": dependence, "15_arena": arena,
 }  # fmt: skip
-CURVES = {v_curve, checking, jacobian, orders, roofline, training, dependence}
+CURVES = {v_curve, checking, jacobian, orders, roofline, training, dependence, arena}
 
 
 def write(folder: Path, names: Sequence[str] = ()) -> list[Path]:

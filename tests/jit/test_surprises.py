@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from functools import partial
+from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
@@ -369,17 +371,18 @@ def test_a_tensor_that_is_hidden_is_named() -> None:
 
 
 def test_a_tensor_that_outlives_the_recording_is_refused() -> None:
-    kept: deque[mg.Tensor] = deque()
+    kept: SimpleQueue[mg.Tensor] = SimpleQueue()
 
     def f(x):
-        kept.append(x * 2)
+        kept.put(x * 2)
         return x + 1.0
 
     g = mg.jit(f)
     g(t(1))
+    kept.get()
     g(t(1))
     with pytest.raises(mg.RecordingError, match="after the recording"):
-        kept[-1] + 1.0
+        kept.get() + 1.0
 
 
 def test_a_number_that_the_function_changes_is_refused() -> None:
@@ -488,5 +491,57 @@ def test_a_report_names_what_made_a_program_necessary() -> None:
         model.train(train)
         step(t(1, 2))
     causes = [line for line in step.report().split("\n") if line.startswith("recorded again")]
-    assert causes[0] == "recorded again: options['scale'] from 1.0 to 2.0 has changed"
-    assert causes[1].startswith("recorded again: model.training from True to False")
+    assert causes[0] == "recorded again after a change of options['scale'] from 1.0 to 2.0"
+    assert causes[1].startswith("recorded again after a change of model.training from True to False")
+
+
+@pytest.mark.parametrize("held", [deque([1.0, 2.0, 3.0]), {1.0, 2.0, 3.0}])
+def test_a_function_that_takes_from_a_deque_or_a_set_is_refused(held: Any) -> None:
+    f = mg.jit(lambda x: x * held.pop())
+    f(t(1))
+    left = set(held)
+    with pytest.raises(mg.RecordingError, match=r"test_surprises.py:\d+: jit: the function changes held"):
+        f(t(1))
+    assert set(held) == left
+
+
+def test_a_program_is_recorded_again_for_another_set() -> None:
+    tensors = deque([t(1)])
+    f = mg.jit(lambda x: sum([x * each for each in tensors], x))
+    assert [f(t(2)).tolist() for _ in range(3)] == [(t(2) * t(1) + t(2)).tolist()] * 3
+    tensors.append(t(3))
+    assert f(t(2)).tolist() == (t(2) + t(2) * t(1) + t(2) * t(3)).tolist()
+
+
+def test_a_partial_holds_tensors_and_what_its_function_reads() -> None:
+    w = mg.Var(t(2))
+    for f in (mg.jit(partial(lambda a, x: a * x * w, t(3))), mg.jit(partial(lambda x, a: a * x * w, a=t(3)))):
+        assert [f(t(1)).item() for _ in range(3)] == [6, 6, 6]
+        f(t(1)).backward()
+    assert w.grad.item() == 6
+
+
+def test_a_node_has_the_name_and_the_place_of_the_function() -> None:
+    @mg.jit
+    def scaled(x):
+        return x * 2.0
+
+    class Twice:
+        def __call__(self, x):
+            return x * 2.0
+
+    for f, name in ((scaled, "scaled"), (mg.jit(Twice()), "Twice"), (mg.jit(mg.nn.Tanh()), "Tanh")):
+        x = mg.Var(t(1))
+        y = [f(x + 1.0) for _ in range(3)][-1]
+        assert y.op.op.label == name and ("modules" if name == "Tanh" else "test_surprises") in y.op.op.where
+
+
+def test_a_default_argument_that_changes_has_its_name() -> None:
+    def f(x, made=[]):  # noqa: B006
+        made.append(1)
+        return x * len(made)
+
+    g = mg.jit(f)
+    g(t(1))
+    with pytest.raises(mg.RecordingError, match="changes made, which holds 2 objects instead of 1"):
+        g(t(1))

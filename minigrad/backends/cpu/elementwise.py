@@ -7,6 +7,7 @@ elements.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -89,7 +90,8 @@ def write_elementwise(
         out=out,
         compute=compute,
         macros={"F": scalar_macro(scalar, compute, condition=out.kind == "bool"), **macros},
-        constants={f"STEP_{k}": step for k, step in enumerate(label[len(kind) :])},
+        constants=evaluations(label[len(kind) :], [""])
+        | {f"STEP_{k}": step for k, step in enumerate(label[len(kind) :])},
         fields=fields,
     )
     return load(name, text)
@@ -122,7 +124,7 @@ def write_nest(
 
 def positions(steps: str, results: int, same: tuple[int | None, ...]) -> dict[str, str]:
     """The source text of one element's position: in a slice with a pasted step, or computed from the step's number."""
-    names = {"RESULTS": str(results)}
+    names = {"RESULTS": str(results)} | evaluations(steps, [f"_{k}" for k in range(results)])
     for k in range(results):
         far = f"numbers[{elementwise.NEST.position('step', group=str(k))}]"
         names[f"OUT_AT_{k}"] = f"z_{k}[i]" if steps else f"out_{k}[np.uint64(to_{k} + (start + i) * far_{k})]"
@@ -132,6 +134,13 @@ def positions(steps: str, results: int, same: tuple[int | None, ...]) -> dict[st
         inside = None if result is None else f"z_{result}"
         names |= operand_positions(k, steps[k] if steps else "", inside, results)
     return names
+
+
+def evaluations(steps: str, results: Sequence[str]) -> dict[str, str]:
+    """Return the number of elements of a run that are computed: one where each operand has step 0."""
+    once = bool(steps) and "1" not in steps
+    repeated = {f"REPEATED{k}": f"z{k}[0]" if once else LEFT_OUT for k in results}
+    return {"EVALUATIONS": "1" if once else "count", **repeated}
 
 
 def operand_positions(k: int, step: str, inside: str | None, results: int) -> dict[str, str]:

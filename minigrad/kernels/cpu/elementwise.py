@@ -4,7 +4,9 @@ several results.
 Free names, filled in by `specialize`: `F` the op's scalar function, `LOAD_K` and `STORE` the conversions between
 memory and registers, `STEP_K` a pasted 0 or 1, `AT_K` and `OUT_AT_R` the positions of one element, in the slices
 `RUN_K` and `OUT_RUN_R` or by the steps `STEP_OF_K` and `OUT_STEP_R`; `HERE_K` is the operand, or `z` for an operand
-that is `out` itself: as two arrays they might overlap at a distance, and the loop would not vectorise.  A line that
+that is `out` itself: as two arrays they might overlap at a distance, and the loop would not vectorise.  `EVALUATIONS`
+is the number of elements to compute in a run: 1 where all operands have step 0, and `REPEATED` fills the rest.  LLVM
+would write such a loop once for each combination of its conditions, which took 29 s for frexp.  A line that
 assigns to `_K` is repeated for each operand, a line that assigns to `_R` for each result, and a line that assigns `...`
 is removed.  Strides and offsets are in elements, those of the RESULTS first.  Chunks are cut from the shape alone, so
 the number of threads cannot change a result.
@@ -26,8 +28,9 @@ def dense(in_K, out, N):  # type: ignore[no-untyped-def]
         # Slices first: indexing them with the loop variable needs no wrap-around test, so the loop vectorises.
         z = out[N.offset[0] + lo : N.offset[0] + lo + count]
         x_K = HERE_K(in_K[N.offset[K + 1] + lo * STEP_K :])
-        for i in range(count):
+        for i in range(EVALUATIONS):
             z[i] = STORE(F(LOAD_K(x_K[i * STEP_K])))
+        z[1:count] = REPEATED
 
 
 NEST = Fields("rank cols block blocks units chunk", "shape[rank]", "offset step strides[rank]")
@@ -62,9 +65,10 @@ def nest(in_K, out_R, N):  # type: ignore[no-untyped-def]
             count = min(block, cols - start)
             z_R = OUT_RUN_R
             x_K = RUN_K
-            for i in range(count):
+            for i in range(EVALUATIONS):
                 # All operands are read before a result is written: one may be the memory of the other.
                 F(LOAD_K(AT_K), OUT_AT_R)
+            z_R[1:count] = REPEATED_R
             part += 1
             if part == blocks:
                 part = 0
