@@ -125,6 +125,8 @@ class Settings:
                                         "of this package's kernels")]  # fmt: skip
     cuda: Annotated[str, Choice("auto", 'what runs the kernels of CUDA devices: a "real" device, the "simulator", or '
                                         '"auto" for a real one', choices=("auto", "real", "simulator"))]  # fmt: skip
+    cuda_graphs: Annotated[bool, Switch("0", "a program of `mg.jit` on a CUDA device is launched as graphs instead of "
+                                             "kernel by kernel; it has not run on a GPU yet")]  # fmt: skip
     deterministic: Annotated[bool, Switch("1", "a CUDA device adds floats by index in the same order at each call, "
                                                "which takes longer")]  # fmt: skip
     parallel_threshold: Annotated[int, Count("65536", "additions from which a kernel runs on all threads (0: always); "
@@ -190,7 +192,7 @@ class Settings:
         if choice is not None:
             choice.assign(value)
         object.__setattr__(self, name, value)
-        if name in ("parallel_threshold", "cublas", "deterministic", "winograd"):
+        if name in ("parallel_threshold", "cublas", "cuda_graphs", "deterministic", "winograd"):
             announce()
         elif name == "cuda" and value != before:
             for change in changers:

@@ -89,7 +89,7 @@ STANDS_ON = {
 }
 # What of the CUDA backend is no family: what it asks of a device, and who answers.
 ROOMS = {"runtime", "presence", "device", "compile", "cubins", "simulator", "block", "words", "watched", "strands",
-         "matrices", "memory", "streams", "pinning", "own"}  # fmt: skip
+         "matrices", "memory", "streams", "pinning", "own", "graphs"}  # fmt: skip
 
 # Drawing and progress bars are looked for at their first use.
 LAZY_LIBRARIES = {"graphviz", "matplotlib", "tqdm", "IPython"}

@@ -10,12 +10,14 @@ broadcasts or allocates results.  `lowering/` composes requests that it does not
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+import numpy as np
 from numpy.typing import NDArray
 
 from minigrad.backends.launch import Calls, Launch, as_launch
+from minigrad.backends.listing import Call, written
 from minigrad.backends.transfers import Transfers
 from minigrad.core.device import Device
 from minigrad.core.dtype import DType
@@ -77,6 +79,25 @@ class Backend(Calls, Transfers, ABC):
 
     def synchronize(self) -> None:
         """Wait until every launch has finished."""
+
+    def part(self, buffer: Any, start: int, numel: int | None, dtype: DType) -> Any:
+        """A part of a buffer as a buffer of its own, from a byte on; numel: None for all elements to the end.
+
+        This default is for buffers that are NumPy arrays.
+        """
+        if not start and numel is None:
+            return buffer
+        size = dtype.itemsize
+        end = buffer.nbytes // size * size if numel is None else start + numel * size
+        return buffer.view(np.uint8)[start:end].view(dtype.storage)
+
+    # ---- recorded programs ----
+
+    alignment = 1  # bytes to whose multiples the memory of an argument may move from call to call
+
+    def listed(self, calls: Sequence[Call]) -> Callable[[Sequence[Any]], None]:
+        """The function that runs some calls in order, on the buffers that it receives."""
+        return written(calls, self.part)
 
     # ---- loops ----
 

@@ -25,11 +25,13 @@ class Executable:
 
     name: for a reader. path: the file of its text, or "". flags: whether a true result means that an index was out of
     range. argument: how the call passes a buffer. takes_numbers: whether the numbers follow the buffers; otherwise
-    `bound` fixes them. numbers: the default for steps without numbers of their own.
+    `bound` fixes them. numbers: the default for steps without numbers of their own. enqueued: whether a run only adds
+    work to the queue of a device: it takes no memory, and the host reads no memory of the device.
     """
 
     __slots__ = ("flags", "name", "path")
     argument = "{}"
+    enqueued = False
     takes_numbers = False
     numbers: Any = None
 
@@ -55,6 +57,13 @@ class HostFunction(Executable):
 
     def bound(self, numbers: Any) -> Callable[..., Any]:
         return self.function
+
+
+class Enqueued(HostFunction):
+    """A Python function that adds work to the queue of a device, such as the call of a library."""
+
+    __slots__ = ()
+    enqueued = True
 
 
 class Scratch(NamedTuple):
@@ -99,8 +108,12 @@ class Flag(NamedTuple):
     to_host: Callable[[Any], Any]
 
     def raised(self, storage: Any) -> bool:
-        """Return whether a number is outside."""
-        return any(not self.low <= k <= self.high for k in self.to_host(storage)[: self.length].tolist())
+        """Return whether a number in the temporary is outside."""
+        return self.excludes(self.to_host(storage))
+
+    def excludes(self, numbers: Any) -> bool:
+        """Return whether one of the numbers that the host has read is outside."""
+        return any(not self.low <= k <= self.high for k in numbers[: self.length].tolist())
 
 
 class Part(NamedTuple):

@@ -80,6 +80,11 @@ def started(kind: str) -> Backend | None:
     return _backends.get(kind)
 
 
+def used_devices() -> tuple[Device, ...]:
+    """The devices that something has used."""
+    return tuple(_by_device)
+
+
 def device_of_dlpack(number: int, index: int) -> Device:
     """The device that DLPack names so.  Raises DeviceError for a kind that no backend has."""
     kind = _by_dlpack.get(number)

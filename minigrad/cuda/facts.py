@@ -60,7 +60,7 @@ def current_runtime(device: Any = None) -> Runtime:
     where = as_device("cuda" if device is None else device)
     if where.kind != "cuda" or where.index:
         raise DeviceError(f"{where} cannot be used here: only the first CUDA device can, cuda:0", device=str(where))
-    backend: Any = backend_of(where)
+    backend: Any = backend_of(where).preparer  # while a function is recorded, that of the device itself
     if not isinstance(backend, Family):
         raise DeviceError(f"{where} is served by {type(backend).__name__}, which has no runtime", device=str(where))
     return backend.runtime

@@ -6,6 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from minigrad.backends.cuda import own
+from minigrad.backends.cuda.family import GridKernel
+from minigrad.backends.launch import as_launch
+from minigrad.backends.registry import backend_of
 from minigrad.cuda.facts import current_runtime
 from minigrad.errors import ArgumentError, DeviceError, DTypeError, GradientError, KernelError, ShapeError, check
 from minigrad.runtime.observers import observed
@@ -98,7 +101,12 @@ class Kernel:
         # Before the launch: one that fails may have written some elements.
         for storage in {id(x.storage): x.storage for x in changed}.values():
             storage.bump()
-        runtime.launcher(loaded, grid, block, numbers)(*[x.storage.buffer.address for x in tensors])
+        backend, buffers = backend_of(tensors[0].device), [x.storage.buffer for x in tensors]
+        if backend.preparer is backend:
+            runtime.launcher(loaded, grid, block, numbers)(*[buffer.address for buffer in buffers])
+        else:  # the function that calls the kernel is recorded
+            launch = as_launch(GridKernel(runtime, loaded, grid, block, tuple(numbers)), len(buffers), name)
+            backend.function(launch)(*buffers)
 
     def text(self, *args: Any) -> str:
         """Return the module that is compiled for such arguments, or run by the simulator.

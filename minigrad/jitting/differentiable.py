@@ -113,7 +113,7 @@ class Backward(Lines):
         made, entry = self.recorded, self.entry
         self.name_storages()
         self.tape = Tape(self.program, [*self.names], items)
-        lines = [*self.memory(), *self.run()]
+        lines = [*self.memory(), *self.buffers(), *self.run()]
         for k, g in enumerate(made.pulled):
             lines += self.tensor(f"d{k}", g)
         lines.append(f"return [{', '.join([f'd{k}' for k in range(len(made.pulled))])}]")

@@ -8,7 +8,7 @@ from minigrad.core.device import Device
 from minigrad.core.dtype import int64
 from minigrad.core.storage import Storage
 from minigrad.errors import RecordingError
-from minigrad.jitting.program import NO_ALLOCATOR, Program
+from minigrad.jitting.program import NO_ALLOCATOR, Program, real_of
 from minigrad.ops import random
 
 
@@ -65,7 +65,7 @@ class Stream(random.Generator):
 
     def state(self, blocks: int, device: Device) -> Storage:
         first = self.take(blocks)
-        slot = self.program.new(2, int64, "drawn")
+        slot = self.program.new(2, int64, "drawn", real_of(device))
         self.program.draws.append((self.generator, slot.number, first))
         if self.counted:
             self.program.taken[self.generator] = self.offset

@@ -114,6 +114,7 @@ class Entry(Lines):
             *self.symbols(),
             *self.memory(),
             *self.draws(),
+            *self.buffers(),
             "try:",
             *indented(self.run()),
             "finally:",
@@ -224,5 +225,5 @@ class Entry(Lines):
 
 def apart(fixed: list[Storage], *others: Storage) -> bool:
     """Return whether no two storages share memory."""
-    spans = sorted([(x.buffer.ctypes.data, x.buffer.nbytes) for x in (*fixed, *others)])
+    spans = sorted([(x.data_ptr(), x.nbytes) for x in (*fixed, *others)])
     return all(begin + nbytes <= after for (begin, nbytes), (after, _) in pairwise(spans))

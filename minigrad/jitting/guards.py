@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from minigrad.jitting.moving import Moved
+from minigrad.core.device import CPU
+from minigrad.jitting.moving import Moved, fixed_offset
 from minigrad.jitting.outside import PLAIN
 from minigrad.jitting.writing import Lines
 from minigrad.runtime.tensor import Tensor
@@ -51,6 +52,9 @@ def write_matches(program: Lines, args: tuple[Any, ...]) -> Callable[..., bool]:
         bound |= {f"a{k}_dtype": x.dtype, f"a{k}_device": x.device}
         own = made.argument_slots[tensors.index(k)][1]
         like = f" or a{k}.layout.shape == a{k}_shape and a{k}.layout.strides == a{k}_strides" if own else ""
+        if own and x.device is not CPU:
+            bound |= {"fixed_offset": fixed_offset, f"a{k}_fixed": fixed_offset(layout, x.dtype, x.device)}
+            like += f" and fixed_offset(a{k}.layout, a{k}_dtype, a{k}_device) == a{k}_fixed"
         tests.append(f"(a{k}.layout is a{k}_layout{like})")
         tests.append(f"a{k}.dtype is a{k}_dtype and a{k}.device is a{k}_device")
         tracked = x.requires_grad and not x.is_variable

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.errors import ArgumentError
+from minigrad.jitting.moving import fixed_offset
 from minigrad.jitting.outside import PLAIN
 from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.var import Var
@@ -22,7 +23,7 @@ def key_of(leaves: list[Any], tree: str, modes: tuple[Any, ...], symbolic: bool)
 
     symbolic: the values of floats do not count.
 
-    The offset of a tensor does not count, unless it shares memory with another argument.
+    The offset of a tensor counts only as far as loads depend on it, unless it shares memory with another argument.
     """
     parts: list[Any] = [tree, *modes]
     storages = [x.storage for x in leaves if isinstance(x, Tensor)]
@@ -35,7 +36,7 @@ def key_of(leaves: list[Any], tree: str, modes: tuple[Any, ...], symbolic: bool)
             grad = None if held is None else held.layout
             parts.append((
                 layout.shape, None if layout.is_contiguous else layout.strides, x.dtype, x.device, x.__class__,
-                None if sole else (first, layout.offset), grad, x.requires_grad,
+                fixed_offset(layout, x.dtype, x.device) if sole else (first, layout.offset), grad, x.requires_grad,
             ))  # fmt: skip
         elif symbolic and type(x) is float:
             parts.append(float)

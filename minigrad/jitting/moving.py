@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from minigrad.backends.registry import backend_of
+from minigrad.core.device import Device
 from minigrad.core.dtype import DType
 from minigrad.core.layout import Layout
 from minigrad.jitting.program import Program
@@ -59,6 +61,12 @@ class Moved:
         x.storage, x.device, x.layout, x.op, x.base = self.storage, self.device, self.layout, self.op, self.base
         if isinstance(x, Var):
             x._grad = self.grad
+
+
+def fixed_offset(layout: Layout, dtype: DType, device: Device) -> int:
+    """Return the part of an argument's offset that its program depends on: on a CPU none, on a device that reads
+    several elements at once the elements after a multiple of its alignment."""
+    return layout.offset % max(1, backend_of(device).alignment // dtype.itemsize)
 
 
 def stand_in(leaf: Var, program: Program) -> Any:

@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 from minigrad.backends.launch import Constant
+from minigrad.backends.registry import backend_of
 from minigrad.core.layout import Layout
 from minigrad.func.trees import flatten
 from minigrad.jitting import indexloops, rowloops, sumloops  # noqa: F401  their printers are registered
@@ -57,8 +58,9 @@ class Naming:
             if slot >= 0:
                 slot = slots[-1] = -1
             if isinstance(made, Constant):
-                store = made.storage
-                self.memory[slot] = Memory(store.numel, store.dtype, "constant", store.buffer, store.device)
+                store, device = made.storage, self.memory[slots[0]].device
+                values = backend_of(device).to_host(store)
+                self.memory[slot] = Memory(store.numel, store.dtype, "constant", values, device)
             else:
                 self.memory[slot] = Memory(
                     max(1, made.numel), made.dtype, "temporary", None, self.memory[slots[0]].device

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from minigrad.backends import registry
 from minigrad.backends.base import Backend
 from minigrad.backends.launch import Launch
-from minigrad.core.device import CPU, Device
+from minigrad.core.device import Device
 from minigrad.core.dtype import DType
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
@@ -34,13 +34,16 @@ numbers = itertools.count()
 
 
 class Slot:
-    """The buffer of a storage on a twin.  number: unique in the process.  value: of a constant its elements."""
+    """The buffer of a storage on a twin.
 
-    __slots__ = ("dtype", "nbytes", "number", "size", "value")
+    number: unique in the process.  device: the real one.  value: of a constant its elements.
+    """
 
-    def __init__(self, numel: int, dtype: DType, value: NDArray[Any] | None = None) -> None:
+    __slots__ = ("device", "dtype", "nbytes", "number", "size", "value")
+
+    def __init__(self, numel: int, dtype: DType, device: Device, value: NDArray[Any] | None = None) -> None:
         self.number = next(numbers)
-        self.size, self.dtype, self.value = numel, dtype, value
+        self.size, self.dtype, self.device, self.value = numel, dtype, device, value
         self.nbytes = numel * dtype.itemsize
 
 
@@ -100,9 +103,9 @@ class Program:
         self.refused: RecordingError | None = None
         self.taken: dict[Any, int] = {}
 
-    def new(self, numel: int, dtype: DType, kind: str, device: Device = CPU) -> Slot:
-        """Return a new slot."""
-        slot = Slot(numel, dtype)
+    def new(self, numel: int, dtype: DType, kind: str, device: Device) -> Slot:
+        """Return a new slot on a real device."""
+        slot = Slot(numel, dtype, device)
         self.memory[slot.number] = Memory(max(1, numel), dtype, kind, None, device)
         return slot
 
@@ -121,7 +124,7 @@ class Program:
                     "a tensor from an earlier recording was used; it has no values, so return tensors from the "
                     "function instead of storing them elsewhere"
                 )
-            self.memory[slot.number] = Memory(max(1, slot.size), slot.dtype, "constant", slot.value, CPU)
+            self.memory[slot.number] = Memory(max(1, slot.size), slot.dtype, "constant", slot.value, slot.device)
         return int(slot.number)
 
 
@@ -196,7 +199,8 @@ class RecordingBackend(Backend):
         return storage
 
     def constant(self, values: NDArray[Any], dtype: DType, device: Device) -> Storage:
-        return Storage(Slot(values.size, dtype, np.array(values)), dtype, device, NO_ALLOCATOR, values.size)
+        slot = Slot(values.size, dtype, self.device, np.array(values))
+        return Storage(slot, dtype, device, NO_ALLOCATOR, values.size)
 
     def to_host(self, storage: Storage) -> NDArray[Any]:
         raise refusal(
@@ -214,11 +218,29 @@ class RecordingBackend(Backend):
     def function(self, launch: Launch) -> Callable[..., Any]:
         return lambda *slots: current().add(launch, slots)
 
+    def sent(self, spec: Spec) -> Spec:
+        return self.real.sent(spec)
+
+    def taken(self, spec: Spec) -> Spec:
+        return self.real.taken(spec)
+
+    def sending(self, launch: Launch, specs: tuple[Spec, ...]) -> Launch:
+        return self.real.sending(launch, specs)
+
+    def receiving(self, launch: Launch, specs: tuple[Spec, ...]) -> Launch:
+        return self.real.receiving(launch, specs)
+
     def fast(self, launch: Launch) -> tuple[Any, Any]:
         return None, None
 
 
 _twins: dict[Device, tuple[Device, RecordingBackend]] = {}
+
+
+def real_of(device: Device) -> Device:
+    """Return the device that a twin stands for; any other is itself."""
+    backend = registry.backend_of(device)
+    return backend.device if isinstance(backend, RecordingBackend) else device
 
 
 def twin_of(device: Device) -> Device:

@@ -13,16 +13,27 @@ from operator import is_
 from typing import Any
 
 from minigrad.autodiff.engine import grad
-from minigrad.core.device import CPU, REFERENCE, Device, replaced
+from minigrad.backends.registry import used_devices
+from minigrad.core.device import CPU, REFERENCE, default_device, replaced
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op
 from minigrad.core.storage import Storage
 from minigrad.errors import RecordingError
 from minigrad.func.trees import flatten
 from minigrad.jitting.draws import Draws
-from minigrad.jitting.moving import Made, Moved, Pass, containers_of, contents_of, ends_of, stand_in, walkable
+from minigrad.jitting.moving import (
+    Made,
+    Moved,
+    Pass,
+    containers_of,
+    contents_of,
+    ends_of,
+    fixed_offset,
+    stand_in,
+    walkable,
+)
 from minigrad.jitting.outside import Outside
-from minigrad.jitting.program import NO_ALLOCATOR, HostCall, Program, Slot, recording, refusal, twin_of
+from minigrad.jitting.program import NO_ALLOCATOR, HostCall, Program, Slot, real_of, recording, refusal, twin_of
 from minigrad.jitting.symbols import Symbol
 from minigrad.ops import random
 from minigrad.runtime.hooks import leaf_hooks
@@ -33,7 +44,6 @@ from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.tracers import Tracer
 from minigrad.runtime.var import Var
 
-DEVICES = (CPU, REFERENCE)  # on which programs run
 ATOMIC = 1000.0  # seconds for which this thread keeps the GIL, unless it waits
 
 
@@ -97,9 +107,11 @@ class Recording:
         self.targets: list[Tensor] = []
         self.passes: list[Pass] = []
         self.watch = Watch()
-        self.twins = {device: twin_of(device) for device in DEVICES}
         self.arguments = [x for x in flatten((args, kwargs))[0] if isinstance(x, Tensor)]
         self.outside = Outside(function, tuple(x for x in flatten((args, kwargs))[0] if not isinstance(x, Tensor)))
+        tensors = (*self.arguments, *self.outside.tensors.values())
+        devices = dict.fromkeys([CPU, REFERENCE, default_device(), *[x.device for x in tensors], *used_devices()])
+        self.twins = {device: twin_of(device) for device in devices if real_of(device) is device}
         self.storages: dict[Storage, Storage] = {}
         self.holders: dict[int, tuple[Tensor, str]] = {}  # of memory outside, by slot: a tensor, and "" or "grad"
         self.argument_slots: list[tuple[int, bool]] = []
@@ -211,7 +223,7 @@ class Recording:
         self.graph_results = {id(x) for x in graph}
         seeds = []
         for x in graph:
-            slot = self.program.new(x.numel(), x.dtype, "argument", self.real_of(x.device))
+            slot = self.program.new(x.numel(), x.dtype, "argument", real_of(x.device))
             seeds.append(Tensor(Storage(slot, x.dtype, x.device, NO_ALLOCATOR), Layout.contiguous(x.shape)))
         self.seeds = [Made(g.storage.buffer.number, g.layout, g.dtype) for g in seeds]
         # One pass from all of them would begin with zeros at a result that a caller does not use, and 0 * inf is nan.
@@ -239,10 +251,6 @@ class Recording:
     def is_outside(self, x: Tensor) -> bool:
         """Return whether a tensor has memory that was there before the recording."""
         return self.program.memory[self.program.number(x.storage.buffer)].kind in ("argument", "outside")
-
-    def real_of(self, device: Device) -> Device:
-        """Return the device whose twin is given."""
-        return next(real for real, twin in self.twins.items() if twin is device)
 
     @contextmanager
     def recorded(self, draws: Draws) -> Iterator[None]:
@@ -280,7 +288,8 @@ class Recording:
             kind = "outside" if real in outside else "argument"
             twin = self.twin_of(real, x, kind)
             self.argument_slots.append((twin.buffer.number, own))
-            self.replace(x, twin, Layout.make(x.layout.shape, x.layout.strides) if own else x.layout)
+            first = fixed_offset(x.layout, x.dtype, x.device)
+            self.replace(x, twin, Layout.make(x.layout.shape, x.layout.strides, first) if own else x.layout)
             if own:
                 x.base = None
             if kind == "argument":
@@ -292,10 +301,6 @@ class Recording:
         """Return the storage that stands for a real one."""
         twin = self.storages.get(real)
         if twin is None:
-            if real.device not in self.twins:
-                raise RecordingError(
-                    f"jit: programs run on {' and '.join(map(str, DEVICES))}, got a tensor on {real.device}"
-                )
             slot = self.program.new(real.numel, real.dtype, kind, real.device)
             allocator = NO_ALLOCATOR if real.allocator is not None else None
             twin = self.storages[real] = Storage(slot, real.dtype, self.twins[real.device], allocator)

@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.backends.registry import backend_of
 from minigrad.errors import ArgumentError
+from minigrad.jitting.elements import elements_of, store_elements
 from minigrad.jitting.moving import Made
 from minigrad.jitting.program import HostCall, Item
 from minigrad.jitting.source import Source
@@ -31,9 +33,15 @@ def launch(entry: Any, k: int, arrays: Sequence[Any]) -> None:
             seen(source, slot, buffer)[...] = next(remaining)
         else:
             buffers[slot] = memory.value if memory.kind == "constant" else drawn(entry, slot, k)
-    if item.launch.call(*[buffers[slot] for slot in item.slots]):
+    memory_of = entry.program.memory
+    stored = {
+        slot: backend_of(memory_of[slot].device).from_host(buffer, memory_of[slot].dtype, memory_of[slot].device)
+        for slot, buffer in buffers.items()
+    }
+    if item.launch.call(*[stored[slot].buffer for slot in item.slots]):
         raise IndexError(f"{item.line}: launch: an index is out of range in {item.launch!r}")
     passed = [slot for slot in item.slots if source.is_passed(slot)]
+    buffers |= {slot: elements_of(stored[slot]) for slot in passed}
     for slot, array in zip(passed, arrays, strict=True):
         if isinstance(array, np.ndarray):
             array[...] = seen(source, slot, buffers[slot])
@@ -69,7 +77,9 @@ def host(entry: Any, k: int, arrays: Sequence[Any]) -> None:
     by_slot = dict(zip(source.passed(call), arrays, strict=True))
     outside = {slot: source.real(slot) for slot in by_slot if source.real(slot) is not None}
     for slot, storage in outside.items():
-        seen(source, slot, storage.buffer)[...] = by_slot[slot]
+        elements = elements_of(storage)
+        seen(source, slot, elements)[...] = by_slot[slot]
+        store_elements(storage, elements)
         storage.version += 1
     before = [(x, x._grad) for x, _ in call.gradients]
     for x, made in call.gradients:
@@ -78,15 +88,12 @@ def host(entry: Any, k: int, arrays: Sequence[Any]) -> None:
     for x, g in before:
         x._grad = g
     for slot, storage in outside.items():
-        by_slot[slot][...] = seen(source, slot, storage.buffer)
+        by_slot[slot][...] = seen(source, slot, elements_of(storage))
 
 
 def gradient(x: Any, made: Made, source: Source, array: Any) -> Tensor:
     """Return the gradient of a Var from the array of its memory."""
-    from minigrad.backends.registry import backend_of
-    from minigrad.core.storage import Storage
-
     memory = source.memory[made.slot]
-    storage: Storage = backend_of(memory.device).allocate(memory.numel, memory.dtype, memory.device)
-    seen(source, made.slot, storage.buffer)[...] = array
-    return Tensor(storage, made.layout)
+    elements = np.zeros(memory.numel, memory.dtype.storage)
+    seen(source, made.slot, elements)[...] = array
+    return Tensor(backend_of(memory.device).from_host(elements, memory.dtype, memory.device), made.layout)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from minigrad.core.dtype import DType, cast_array, promote_number
 from minigrad.core.storage import Storage
-from minigrad.jitting.program import NO_ALLOCATOR, Program, refusal
+from minigrad.jitting.program import NO_ALLOCATOR, Program, real_of, refusal
 from minigrad.runtime.operands import SCALAR, WeakNumber
 from minigrad.runtime.tensor import Tensor
 
@@ -37,7 +37,7 @@ class Symbol(WeakNumber):
     def beside(self, dtype: DType, like: Tensor) -> Tensor:
         """Return the number next to tensors of a dtype, as a 0-d tensor in memory that each call writes."""
         dtype = promote_number(dtype, 0.0)
-        slot = self.program.new(1, dtype, "symbol")
+        slot = self.program.new(1, dtype, "symbol", real_of(like.device))
         self.program.symbols.append((self.text, slot.number))
         return Tensor(Storage(slot, dtype, like.device, NO_ALLOCATOR, 1), SCALAR)
 

@@ -1,144 +1,123 @@
 """The tape: the launches of a program bound to memory, and the host calls between them.
 
-Kernels of the CPU become rows of a table (`runner.py`).  Temporaries lie in one arena: two share memory where none of
-their launches overlap.  A launch that Python runs, such as one of the reference device, and a host call end a run of
-rows; the next begins another one.
+Kernels of the CPU become rows of a table (`runner.py`), and launches of a device with a queue of its own become a list
+(`lists.py`).  A launch that Python runs, such as one of the reference device, and a host call end a table or a list;
+the next launch begins another one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from itertools import groupby
 from typing import Any
 
-import numpy as np
-
-from minigrad.backends.launch import Constant, Launch
+from minigrad.backends.launch import Step
 from minigrad.backends.parallel import guarded_program
+from minigrad.core.device import CPU
+from minigrad.jitting.lists import Check, LaunchList, Listing, can_be_listed
+from minigrad.jitting.placing import device_of
 from minigrad.jitting.program import HostCall, Item, Program
 from minigrad.jitting.runner import NO_MEMORY, Row, Table
 
-ALIGN = 64  # bytes, of a temporary in the arena
-
-Step = Callable[[Sequence[Any]], None]  # of a tape, on the buffers of a call
+Run = Callable[[Sequence[Any]], None]  # a step of a tape, on the buffers of a call
 
 
-class Scratches:
-    """Temporaries of launches as slots of the program, with numbers below 0."""
+class Tape(Listing):
+    """The steps of a call, on a list of buffers: `arguments`, and then those of `blocks`.
 
-    def __init__(self) -> None:
-        self.sizes: dict[int, int] = {}
-        self.constants: dict[int, Any] = {}
-
-    def slots(self, launch: Launch) -> list[int]:
-        """Return new numbers for the temporaries of a launch."""
-        result = []
-        for memory in launch.temporaries:
-            number = -1 - len(self.sizes) - len(self.constants)
-            if isinstance(memory, Constant):
-                self.constants[number] = memory.storage.buffer
-            else:
-                self.sizes[number] = memory.nbytes
-            result.append(number)
-        return result
-
-
-class Tape:
-    """The steps of a call, on a list of buffers: `arguments`, and last the arena.
-
-    arguments: the slots whose memory the call provides.  items: the launches and host calls, by default those that were
-    recorded.  steps: functions of the list.  arena: its bytes.
-    shift: for each argument an array with the bytes after the beginning of its
-    buffer at which its slot begins.
+    items: the launches and host calls, by default those that were recorded.  steps: functions of the buffers.
     """
 
     def __init__(
         self, program: Program, arguments: Sequence[int], items: Sequence[Item | HostCall] | None = None
     ) -> None:
-        self.program, self.arguments = program, list(arguments)
+        super().__init__(program, arguments)
         self.items = program.items if items is None else items
-        self.positions = {slot: k for k, slot in enumerate(self.arguments)}
-        self.shift = [np.zeros(1, np.int64) for _ in self.arguments]
-        self.scratches = Scratches()
-        memory = program.memory
-        self.drawn = {slot: np.zeros(2, np.int64) for _, slot, _ in program.draws}
-        self.drawn |= {slot: np.zeros(1, memory[slot].dtype.storage) for _, slot in program.symbols}
-        self.launches = [flat(item, self.scratches) if isinstance(item, Item) else None for item in self.items]
-        self.offsets, self.arena = arena_of(self.uses(), self.size)
-        self.after = {slot: np.array([at], np.int64) for slot, at in self.offsets.items()}
+        self.checks = {}
+        self.launches = [self.flat(k, item) for k, item in enumerate(self.items)]
+        runs = [run for kind, run in self.groups() for run in (self.lists_of(run) if kind == "list" else [run])]
+        self.read = self.adjoin(runs)
+        self.place_temporaries(self.uses())
         self.tables: list[Table] = []  # what their functions read belongs to them
-        self.steps: list[Any] = list(self.bound())
+        self.lists: list[LaunchList] = []
+        self.steps: list[Any] = [step for run in runs for step in self.bound(run)]
 
-    # ---- memory
+    def flat(self, k: int, item: Item | HostCall) -> list[Step]:
+        """Return the steps of a launch on the slots of the program; those of one that Python runs name no scratch."""
+        if isinstance(item, HostCall):
+            return []
+        launch, slots = item.launch, item.slots
+        if self.kind(item) == "python":
+            return [launch.steps[0]._replace(slots=slots)] if launch.steps else []
+        to = (*slots, *self.scratches.slots(launch, device_of(item, self.program)))
+        self.checks[k] = [Check(item, flag, to[flag.slot]) for flag in launch.flags]
+        result = []
+        for step in launch.steps:
+            if step.unless_same is None or to[step.unless_same[0]] != to[step.unless_same[1]]:
+                result.append(step._replace(slots=tuple([to[slot] for slot in step.slots])))
+        return result
 
     def uses(self) -> list[list[int]]:
-        """Return for each item the slots in the arena that it uses."""
-        return [[] if steps is None else [slot for step in steps for slot in step.slots if self.in_arena(slot)]
-                for steps in self.launches]  # fmt: skip
-
-    def in_arena(self, slot: int) -> bool:
-        """Return whether a slot is memory for the time of a call."""
-        if slot < 0:
-            return slot in self.scratches.sizes
-        return slot not in self.positions and self.program.memory[slot].kind == "temporary"
-
-    def size(self, slot: int) -> int:
-        """Return the bytes that a slot takes in the arena."""
-        nbytes = self.scratches.sizes[slot] if slot < 0 else self.program.memory[slot].nbytes
-        return -(-nbytes // ALIGN) * ALIGN
-
-    def location(self, slot: int) -> Any:
-        """Return where a row finds a slot: the position of a buffer and the bytes after its beginning, or an array."""
-        if slot in self.positions:
-            return self.positions[slot], self.shift[self.positions[slot]]
-        if slot in self.after:
-            return len(self.arguments), self.after[slot]
-        if slot in self.drawn:
-            return self.drawn[slot]
-        return self.scratches.constants[slot] if slot < 0 else self.program.memory[slot].value
-
-    def array(self, slot: int, buffers: Sequence[Any]) -> Any:
-        """Return the memory of a slot in a call, as a launch takes it."""
-        if slot in self.after:
-            at, memory = self.offsets[slot], self.program.memory[slot]
-            whole = buffers[len(self.arguments)][at : at + memory.nbytes]
-            return whole.view(memory.dtype.storage)
-        if slot in self.positions:
-            shift = int(self.shift[self.positions[slot]][0])
-            buffer = buffers[self.positions[slot]]
-            return buffer[shift // buffer.itemsize :] if shift else buffer
-        return self.drawn[slot] if slot in self.drawn else self.program.memory[slot].value
+        """Return for each item the slots in the arena that it uses, or after which they are read."""
+        read = [[slot for step in steps for slot in step.slots] for steps in self.launches]
+        for k, slots in self.read.items():
+            read[k] += slots
+        return [[self.inside.get(slot, (slot, 0))[0] for slot in slots if self.in_arena(slot)] for slots in read]
 
     # ---- steps
 
-    def bound(self) -> Iterator[Any]:
-        """Yield the steps of a call."""
-        rows: list[Row] = []
-        owners: list[Item] = []
-        for item, steps in zip(self.items, self.launches):
-            native = steps is not None and not python_runs(item)  # type: ignore[arg-type]
-            if not native and rows:
-                yield self.run_rows(rows, owners)
-                rows, owners = [], []
-            if isinstance(item, HostCall):
-                yield item
-            elif native:
-                for step in steps or ():
-                    kernel: Any = step.kernel
-                    rows.append(Row(kernel.address, kernel.kind, step.numbers, [self.location(s) for s in step.slots]))
-                    owners.append(item)
-            else:
-                yield self.run_launch(item)
-        if rows:
-            yield self.run_rows(rows, owners)
+    def kind(self, item: Item | HostCall) -> str:
+        """Return what runs an item: a "table" of the CPU, a "list" of another device, "python" or the "host"."""
+        if isinstance(item, HostCall):
+            return "host"
+        device = device_of(item, self.program)
+        if device is CPU and not python_runs(item):
+            return "table"
+        return "list" if device is not CPU and can_be_listed(item) else "python"
 
-    def run_rows(self, rows: list[Row], owners: list[Item]) -> Step:
+    def groups(self) -> list[tuple[str, list[int]]]:
+        """Return runs of items, by number, that one function could run, each with its kind."""
+
+        def key(k: int) -> tuple[str, Any]:
+            item: Any = self.items[k]
+            kind = self.kind(item)
+            return kind, k if kind in ("python", "host") else device_of(item, self.program)
+
+        launches = [k for k, item in enumerate(self.items) if isinstance(item, HostCall) or not is_empty(item)]
+        return [(kind, list(run)) for (kind, _), run in groupby(launches, key)]
+
+    def bound(self, run: Sequence[int]) -> list[Any]:
+        """Return the steps of a call that run some items."""
+        item: Any = self.items[run[0]]
+        kind = self.kind(item)
+        if kind == "host":
+            return [item]
+        if kind == "python":
+            return [self.run_launch(item)]
+        if kind == "list":
+            self.lists.append(LaunchList(self, run))
+            return [self.lists[-1]]
+        rows, owners = list[Row](), list[Item]()
+        for k in run:
+            for step in self.launches[k]:
+                kernel: Any = step.kernel
+                rows.append(Row(kernel.address, kernel.kind, step.numbers, [self.location(s) for s in step.slots]))
+                owners.append(self.items[k])  # type: ignore[arg-type]
+        return [self.run_rows(rows, owners)] if rows else []
+
+    def run_rows(self, rows: list[Row], owners: list[Item]) -> Run:
         """Return a step that runs some rows, and raises the error of eager mode for an index that is out of range."""
-        table = Table(rows)
+        own = [k for k, device in enumerate(self.devices()) if device is CPU]
+        at = {position: k for k, position in enumerate(own)}
+        table = Table([
+            row._replace(buffers=[(at[x[0]], x[1]) if isinstance(x, tuple) else x for x in row.buffers]) for row in rows
+        ])  # fmt: skip
         self.tables.append(table)
         call = guarded_program(table.call, table.serial) if table.parallel else table.call
+        whole = len(own) == len(self.arguments) + len(self.blocks)
 
         def run(buffers: Sequence[Any]) -> None:
-            row = call(*buffers)
+            row = call(*buffers) if whole else call(*[buffers[k] for k in own])
             if row == NO_MEMORY:
                 raise MemoryError("a kernel found no memory for its workspace")
             if row:
@@ -146,7 +125,7 @@ class Tape:
 
         return run
 
-    def run_launch(self, item: Item) -> Step:
+    def run_launch(self, item: Item) -> Run:
         """Return a step that calls a launch as eager mode does."""
         call, slots = item.launch.call, item.slots
 
@@ -156,12 +135,10 @@ class Tape:
 
         return run
 
-    def error(self, item: Item, buffers: Sequence[Any]) -> Exception:
-        """Return the error for an index of a launch that is out of range."""
-        limits = item.launch.limits
-        if limits is None:
-            return IndexError(f"{item.line}: jit: an index was out of range in {item.launch!r}")
-        return limits.error(tuple([self.array(slot, buffers) for slot in item.slots]))
+
+def is_empty(item: Item) -> bool:
+    """Return whether a launch does nothing."""
+    return not item.launch.steps and not item.launch.always_fails
 
 
 def python_runs(item: Item) -> bool:
@@ -170,39 +147,3 @@ def python_runs(item: Item) -> bool:
     return launch.always_fails or bool(launch.flags) or not all(
         getattr(step.kernel, "address", 0) and hasattr(step.kernel, "kind") for step in launch.steps
     )  # fmt: skip
-
-
-def flat(item: Item, scratches: Scratches) -> list[Any]:
-    """Return the steps of a launch on the slots of the program; those of one that Python runs name no scratch."""
-    launch, slots = item.launch, item.slots
-    if python_runs(item):
-        return [launch.steps[0]._replace(slots=slots)] if launch.steps else []
-    to = (*slots, *scratches.slots(launch))
-    result = []
-    for step in launch.steps:
-        if step.unless_same is None or to[step.unless_same[0]] != to[step.unless_same[1]]:
-            result.append(step._replace(slots=tuple([to[slot] for slot in step.slots])))
-    return result
-
-
-def arena_of(uses: Sequence[Sequence[int]], size: Callable[[int], int]) -> tuple[dict[int, int], int]:
-    """Place temporaries in one piece of memory: (where each begins, bytes of all).
-
-    uses: the temporaries that each launch uses, in the order of the launches.  The largest is placed first, each at the
-    lowest position that is free from its first to its last launch.
-    """
-    life: dict[int, tuple[int, int]] = {}
-    for k, slots in enumerate(uses):
-        for slot in slots:
-            life[slot] = life.get(slot, (k, k))[0], k
-    placed: list[tuple[int, int, int, int]] = []
-    offsets: dict[int, int] = {}
-    for slot in sorted(life, key=lambda s: (-size(s), s)):
-        first, last = life[slot]
-        nbytes, at = size(slot), 0
-        for low, high, begin, end in sorted(placed):
-            if begin <= last and first <= end and low < at + nbytes and at < high:
-                at = high
-        placed.append((at, at + nbytes, first, last))
-        offsets[slot] = at
-    return offsets, max([high for _, high, _, _ in placed], default=0)

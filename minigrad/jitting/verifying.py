@@ -13,6 +13,7 @@ import numpy as np
 
 from minigrad.errors import RecordingError
 from minigrad.func.trees import flatten
+from minigrad.jitting.elements import elements_of, store_elements
 from minigrad.jitting.entry import Entry
 from minigrad.jitting.program import HostCall, defined_at
 from minigrad.runtime.tensor import Tensor, describe
@@ -47,7 +48,7 @@ class Snapshot:
         """Store a tensor, or a container with all that it holds."""
         if isinstance(x, Tensor):
             if x.storage not in self.memory:
-                self.memory[x.storage] = np.array(x.storage.buffer)
+                self.memory[x.storage] = np.array(elements_of(x.storage))
         elif isinstance(x, (dict, list)) and id(x) not in self.seen and depth <= DEPTH:
             self.seen.add(id(x))
             self.containers.append((x, x.copy()))
@@ -62,7 +63,7 @@ class Snapshot:
     def restore(self) -> None:
         """Put everything back."""
         for storage, elements in self.memory.items():
-            storage.buffer[...] = elements
+            store_elements(storage, elements)
         for container, before in self.containers:
             container.clear()
             container.extend(before) if isinstance(container, list) else container.update(before)
@@ -74,7 +75,7 @@ class Snapshot:
     def values(self) -> Iterator[tuple[str, bytes]]:
         """Yield what may have changed, by name."""
         for storage in self.memory:
-            yield f"a tensor of {storage.numel} elements of {storage.dtype}", bits(storage.buffer)
+            yield f"a tensor of {storage.numel} elements of {storage.dtype}", bits(elements_of(storage))
         for x in self.variables:
             yield f"the gradient of {describe(x)}", b"" if x._grad is None else bits(x._grad.detach().numpy())
 

@@ -9,12 +9,11 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from minigrad.backends.registry import backend_of
-from minigrad.core.device import CPU
 from minigrad.core.dtype import uint8
 from minigrad.core.layout import Layout
 from minigrad.errors import quantity
 from minigrad.jitting.exchange import Exchange
-from minigrad.jitting.moving import Made
+from minigrad.jitting.moving import Made, fixed_offset
 from minigrad.jitting.program import HostCall, Item, Program
 from minigrad.jitting.recorder import Recording
 from minigrad.jitting.tape import Tape
@@ -50,23 +49,37 @@ class Lines:
         return name
 
     def memory(self) -> Iterator[str]:
-        """Write the lines that allocate memory and collect the buffers."""
+        """Write the lines that allocate memory."""
         bound, made = self.bound, self.recording
         for k, slot in enumerate(self.fresh):
             memory = self.program.memory[slot]
             bound[f"make{k}"] = backend_of(memory.device).maker(memory.numel, memory.dtype, memory.device)
             yield f"s{k} = make{k}()"
-        if self.tape.arena:
-            bound["make_arena"] = backend_of(CPU).maker(self.tape.arena, uint8, CPU)
-            yield "arena = make_arena()"
+        for k, block in enumerate(self.tape.blocks):
+            if block.values is None:
+                bound[f"make_block{k}"] = backend_of(block.device).maker(block.nbytes, uint8, block.device)
+                yield f"block{k} = make_block{k}()"
         for k, (slot, own) in enumerate(made.argument_slots):
             if own:
-                size = self.program.memory[slot].dtype.itemsize
+                size, fixed = self.program.memory[slot].dtype.itemsize, self.fixed_offset(k)
                 bound[f"shift{k}"] = self.tape.shift[self.tape.positions[slot]]
-                yield f"shift{k}[0] = x{k}.layout.offset * {size}"
+                yield f"shift{k}[0] = {after(f'x{k}.layout.offset', fixed)} * {size}"
+
+    def buffers(self) -> Iterator[str]:
+        """Write the lines that collect the buffers, after the numbers of the call have been written."""
+        for k, block in enumerate(self.tape.blocks):
+            if block.values is not None:
+                names = {f"send{k}": backend_of(block.device).from_host, f"values{k}": block.values}
+                self.bound |= names | {"uint8": uint8, f"device{k}": block.device}
+                yield f"block{k} = send{k}(values{k}, uint8, device{k})"
         buffers = [f"{self.names[slot]}.buffer" for slot in self.tape.arguments]
-        buffers += ["arena.buffer"] if self.tape.arena else []
+        buffers += [f"block{k}.buffer" for k in range(len(self.tape.blocks))]
         yield f"buffers = ({', '.join(buffers)}{',' if buffers else ''})"
+
+    def fixed_offset(self, k: int) -> int:
+        """Return the part of an argument's offset that is the same in each call."""
+        x = self.recording.arguments[k]
+        return fixed_offset(x.layout, x.dtype, x.device)
 
     def run(self) -> Iterator[str]:
         """Write the lines that run the steps."""
@@ -100,7 +113,8 @@ class Lines:
         own = [k for k, (each, sole) in enumerate(self.recording.argument_slots) if sole and each == slot]
         if own:  # a view of an argument that begins anywhere in its memory
             self.bound["moved"] = moved
-            yield f"if x{own[0]}.layout.offset: {name}.layout = moved({name}_layout, x{own[0]}.layout.offset)"
+            offset = after(f"x{own[0]}.layout.offset", self.fixed_offset(own[0]))
+            yield f"if {offset}: {name}.layout = moved({name}_layout, {offset})"
 
     def define(self, name: str, parameters: Iterable[str], lines: Iterable[str]) -> Callable[..., Any]:
         """Return the function of some lines."""
@@ -114,8 +128,10 @@ class Lines:
         tape, items, exchange = self.tape, self.tape.items, self.exchange
         rows = sum(len(table.rows) // 3 for table in tape.tables)
         calls = sum(isinstance(item, HostCall) for item in items)
-        python = sum(callable(step) for step in tape.steps) - len(tape.tables)
-        parts = [f"{quantity(rows, 'kernel')} in {quantity(len(tape.tables), 'table')}"]
+        python = sum(callable(step) for step in tape.steps) - len(tape.tables) - len(tape.lists)
+        listed = sum(each.kernels for each in tape.lists)
+        parts = [f"{quantity(rows, 'kernel')} in {quantity(len(tape.tables), 'table')}"] if rows or not listed else []
+        parts += [f"{quantity(listed, 'kernel')} in {quantity(len(tape.lists), 'list')}"] if listed else []
         parts += [f"{quantity(python, 'launch')} of Python".replace("launchs", "launches")] if python else []
         parts += [f"{quantity(calls, 'call')} of an optimizer or a schedule"] if calls else []
         if exchange is not None and exchange.missing:
@@ -130,6 +146,11 @@ class Lines:
 def indented(lines: Iterable[str]) -> list[str]:
     """Return the lines of a block."""
     return [f"    {line}" for line in lines]
+
+
+def after(offset: str, fixed: int) -> str:
+    """Return the text of an offset without the part that is the same in each call."""
+    return f"({offset} - {fixed})" if fixed else offset
 
 
 def moved(layout: Layout, offset: int) -> Layout:

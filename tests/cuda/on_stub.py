@@ -96,6 +96,29 @@ def memory():
     del y
 
 
+def graphs():
+    library.stub_argument.restype = ctypes.c_uint64
+    y = mg.ones(4, device="cuda")
+
+    def step(x):
+        z = x * 3.0
+        y.add_(z)
+        return z
+
+    with mg.override(cuda_graphs=True):
+        jitted = mg.jit(fuse=False)(step)
+        xs = [mg.ones(4, device="cuda") for _ in range(2)]
+        kept, seen, launches = [], [], 0
+        for x in (xs[0], xs[0], xs[0], xs[1]):
+            launches, changes = asked("launch"), asked("change")
+            kept.append(jitted(x))  # the result stays, so that the next one is other memory
+            arguments = [library.stub_argument(0) == x.data_ptr(), library.stub_argument(1) == y.data_ptr()]
+            seen.append(
+                [asked("node"), asked("graph"), asked("change") - changes, asked("launch") - launches, arguments]
+            )
+    report["graphs"] = seen
+
+
 def fork():
     reading, writing = os.pipe()
     child = os.fork()
@@ -110,6 +133,6 @@ def fork():
 
 if __name__ == "__main__":
     report["there"] = [mg.cuda.is_available(), mg.cuda.device_count(), mg.cuda.get_device_name()]
-    for part in (copies, pinned, order, interop, memory, fork):
+    for part in (copies, pinned, order, interop, graphs, memory, fork):
         part()
     print(json.dumps(report))

@@ -63,6 +63,14 @@ def test_memory_is_shared_in_the_order_of_streams(report):
     assert report["interop"] == [[2.0, 3.0, 4.0], 4, 1, 1, True, [2, 0]]
 
 
+def test_a_graph_is_made_once_and_its_nodes_follow_the_memory_of_a_call(report):
+    eager, recorded, again, moved = report["graphs"]
+    assert eager[:2] == [0, 0] and eager[3] == 2
+    assert recorded == [2, 1, 0, 0, [True, True]], "two nodes, launched together"
+    assert again == [2, 2, 2, 0, [True, True]], "both use the result, which is new memory"
+    assert moved == [2, 3, 2, 0, [True, True]], "the argument is another one"
+
+
 def test_memory_is_counted_and_its_end_is_told(report):
     assert report["counted"] == [1 << 20, 1 << 20, 140 << 30, 0]
     assert report["no memory"].startswith(f"cuda:0 has no memory for 1,048,576 bytes: {report['held']} are in use here")

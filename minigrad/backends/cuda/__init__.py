@@ -7,6 +7,10 @@ implement it.  Only `device.py` touches cuda-core, and only `compile.py` numba-c
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from minigrad.backends.cuda import graphs
 from minigrad.backends.cuda.conv import Conv
 from minigrad.backends.cuda.elementwise import Elementwise
 from minigrad.backends.cuda.filling import Filling
@@ -18,7 +22,14 @@ from minigrad.backends.cuda.reduction import Reduction
 from minigrad.backends.cuda.rows import Rows
 from minigrad.backends.cuda.scan import Scan
 from minigrad.backends.cuda.sorting import Sorting
+from minigrad.backends.listing import Call
+from minigrad.config import settings
 
 
 class CudaBackend(Conv, Elementwise, Filling, Indexing, Joining, Masks, Pool, Reduction, Rows, Scan, Sorting):
     """The functions that `Backend` requires, on a CUDA device or in the simulator."""
+
+    def listed(self, calls: Sequence[Call]) -> Callable[[Sequence[Any]], None]:
+        if settings.cuda_graphs and self.runtime.has_graphs:
+            return graphs.listed(self.runtime, calls, self.part)
+        return super().listed(calls)

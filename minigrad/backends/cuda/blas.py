@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from minigrad.backends.cuda.product import Problem
-from minigrad.backends.launch import HostFunction
+from minigrad.backends.launch import Enqueued
 from minigrad.core.dtype import DType
 from minigrad.errors import DeviceError
 
@@ -80,7 +80,7 @@ class Blas:
         if status:
             raise DeviceError(f"cuBLAS cannot be used: cublasCreate says {status}")
 
-    def product(self, gemm: Gemm, dtype: DType, alpha: float, beta: float) -> HostFunction:
+    def product(self, gemm: Gemm, dtype: DType, alpha: float, beta: float) -> Enqueued:
         """A call of the library on buffers of the operands and of out, which holds what beta is multiplied with."""
         kind, size = TYPES[dtype.name], dtype.itemsize
         sums, number = (SUMS_64, ctypes.c_double) if dtype.name == "float64" else (SUMS_32, ctypes.c_float)
@@ -103,4 +103,4 @@ class Blas:
             if status:
                 raise DeviceError(f"a product failed: cublasGemmStridedBatchedEx says {status}")
 
-        return HostFunction("cublasGemmStridedBatchedEx", launch, False)
+        return Enqueued("cublasGemmStridedBatchedEx", launch, False)

@@ -202,9 +202,57 @@ class CudaRuntime(Runtime):
 
         return run
 
+    has_graphs = True
+
+    def graph(self, launches: Sequence[tuple[Any, Sequence[int]]]) -> CudaGraph:
+        self.enter()
+        return CudaGraph(self, launches)
+
     def synchronize(self) -> None:
         self.enter()
         checked(driver.cuCtxSynchronize(), "the work of the device")
+
+
+class CudaGraph:
+    """A chain of kernels as a graph of the driver.
+
+    values: for each node its addresses and numbers, of 8 bytes each.  parameters: what the driver reads them through.
+    """
+
+    def __init__(self, runtime: CudaRuntime, launches: Sequence[tuple[Any, Sequence[int]]]) -> None:
+        self.runtime, self.kernels = runtime, [kernel for kernel, _ in launches]
+        self.values = [np.array([*addresses, *kernel.numbers], np.int64) for kernel, addresses in launches]
+        self.pointers = [x.ctypes.data + 8 * np.arange(x.size) for x in self.values]
+        self.parameters = [self.described(kernel, x) for kernel, x in zip(self.kernels, self.pointers)]
+        self.handle = checked(driver.cuGraphCreate(0), "a graph")
+        weakref.finalize(self, driver.cuGraphDestroy, self.handle).atexit = False
+        self.nodes: list[Any] = []
+        for parameters in self.parameters:
+            before = self.nodes[-1:]
+            added = driver.cuGraphAddKernelNode(self.handle, before, len(before), parameters)
+            self.nodes.append(checked(added, "a node of a graph"))
+        self.executable = checked(driver.cuGraphInstantiate(self.handle, 0), "the instance of a graph")
+        weakref.finalize(self, driver.cuGraphExecDestroy, self.executable).atexit = False
+
+    @staticmethod
+    def described(kernel: Any, pointers: NDArray[Any]) -> Any:
+        """Return the driver's record of a launch."""
+        result = driver.CUDA_KERNEL_NODE_PARAMS()
+        result.kern = kernel.kernel.kernel.handle
+        result.gridDimX, result.gridDimY, result.gridDimZ = kernel.grid
+        result.blockDimX, result.blockDimY, result.blockDimZ = kernel.block
+        result.kernelParams = pointers.ctypes.data
+        return result
+
+    def change(self, node: int, addresses: Sequence[int]) -> None:
+        """Let later launches of a node use other memory."""
+        self.values[node][: len(addresses)] = addresses
+        changed = driver.cuGraphExecKernelNodeSetParams(self.executable, self.nodes[node], self.parameters[node])
+        checked(changed, "other memory for a graph")
+
+    def launch(self) -> None:
+        """Launch all nodes on the stream of this thread."""
+        checked(driver.cuGraphLaunch(self.executable, self.runtime.enter().handle), "the launch of a graph")
 
 
 def forget_at_forks(runtime: CudaRuntime) -> None:

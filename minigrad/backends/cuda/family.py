@@ -24,6 +24,7 @@ class GridKernel(Executable):
 
     __slots__ = ("block", "grid", "kernel", "numbers", "runtime")
     argument = "{}.address"
+    enqueued = True
 
     def __init__(self, runtime: Runtime, kernel: Any, grid: Size, block: Size, numbers: tuple[int, ...]) -> None:
         super().__init__(kernel.name, kernel.path)

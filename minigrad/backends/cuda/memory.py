@@ -34,6 +34,7 @@ class Memory(Backend):
     """Memory on a CUDA device."""
 
     runtime: Runtime
+    alignment = ALIGNMENT  # the offset of an argument determines the width of loads
     dlpack_device = 2
 
     def allocate(self, numel: int, dtype: DType, device: Device) -> Storage:
@@ -51,6 +52,12 @@ class Memory(Backend):
 
     def synchronize(self) -> None:
         self.runtime.synchronize()
+
+    def part(self, buffer: DeviceBuffer, start: int, numel: int | None, dtype: DType) -> DeviceBuffer:
+        if not start and numel is None:
+            return buffer
+        size = (buffer.nbytes - start) // dtype.itemsize if numel is None else numel
+        return self.runtime.part(buffer, start, size, dtype.storage)
 
     # ---- to the host and from there
 

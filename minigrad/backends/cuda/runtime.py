@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,6 +97,16 @@ class DeviceBuffer:
                 "strides": None, "stream": LEGACY}  # fmt: skip
 
 
+class RuntimeGraph(Protocol):
+    """Launches that the device receives by one call."""
+
+    def change(self, node: int, addresses: Sequence[int]) -> None:
+        """Let later launches of a node use other memory."""
+
+    def launch(self) -> None:
+        """Launch all nodes on the stream of this thread."""
+
+
 class Runtime(ABC):
     """One device.  pins: the memory of the host that it has given out."""
 
@@ -123,6 +133,10 @@ class Runtime(ABC):
             raise self.exhausted(wanted)
         owner, address = memory
         return DeviceBuffer(owner, address, size, dtype)
+
+    def part(self, buffer: DeviceBuffer, start: int, size: int, dtype: np.dtype[Any]) -> DeviceBuffer:
+        """A buffer of so many elements, from a byte of another one on."""
+        return DeviceBuffer(buffer.owner, buffer.address + start, size, dtype)
 
     def exhausted(self, wanted: int) -> StorageError:
         """The error for memory that is not there."""
@@ -210,6 +224,12 @@ class Runtime(ABC):
     @abstractmethod
     def synchronize(self) -> None:
         """Wait until every launch has finished."""
+
+    has_graphs = False  # whether `graph` is implemented
+
+    def graph(self, launches: Sequence[tuple[Any, Sequence[int]]]) -> RuntimeGraph:
+        """Return a graph of `GridKernel`s, each with its addresses, that run one after the other."""
+        raise NotImplementedError
 
     @property
     def blas(self) -> Any:

@@ -26,8 +26,7 @@ from minigrad.backends.cuda.strands import interruptible
 from minigrad.backends.cuda.streams import LEGACY, SimulatedEvent, SimulatedStream
 from minigrad.backends.cuda.watched import Cells, Notice, Region
 from minigrad.backends.cuda.words import WAITING, Point, Words
-from minigrad.backends.launch import HostFunction, Launch, Scratch, Step
-from minigrad.core.dtype import int64
+from minigrad.backends.launch import Enqueued, Launch, Step
 from minigrad.core.op import Spec
 
 
@@ -75,6 +74,7 @@ class Simulator(Runtime):
     def __init__(self) -> None:
         self.order = Order()
         self.regions: weakref.WeakValueDictionary[int, Region] = weakref.WeakValueDictionary()
+        self.parts: weakref.WeakValueDictionary[int, Region] = weakref.WeakValueDictionary()
         self.lent: weakref.WeakSet[Region] = weakref.WeakSet()
         self.launches = 1
         self.lock = threading.RLock()  # kernels of two threads would overwrite each other's positions
@@ -124,6 +124,11 @@ class Simulator(Runtime):
         buffer = super().allocate(size, dtype)
         buffer.owner.name = f"memory of {size} {dtype}"
         return buffer
+
+    def part(self, buffer: DeviceBuffer, start: int, size: int, dtype: np.dtype[Any]) -> DeviceBuffer:
+        region = buffer.owner.part(start, size * dtype.itemsize, f"{size} {dtype} in {buffer.owner.name}")
+        self.parts[region.address] = region  # the newest of those that begin there is the one in use
+        return Lent(region, region.address, size, dtype, buffer)
 
     def settle(self) -> None:
         """Memory that nobody refers to is kept for the next that is as large, as a driver's pool does."""
@@ -221,7 +226,7 @@ class Simulator(Runtime):
 
     def region_at(self, address: int) -> Region:
         """The memory that begins at an address."""
-        region = self.regions.get(address)
+        region = self.parts.get(address) or self.regions.get(address)
         if region is None:
             lent = [region for region in self.lent if region.address == address]
             region = max(lent, key=lambda region: region.bytes.size, default=None)
@@ -234,42 +239,23 @@ class Simulator(Runtime):
 
     def watched(self, launch: Launch, outs: Sequence[Spec]) -> Launch:
         """A launch after which every element of the results has been written by it: a step before it notes how many
-        launches there were, and one after it looks."""
+        launches there were, and one after it checks.  Threads may run one launch at once, so each has a note."""
         if launch.always_fails or not any(spec.layout.numel for spec in outs):
             return launch
         count = launch.arguments
-        results, mark = tuple(range(count - len(outs), count)), count + len(launch.temporaries)
-        begin = HostFunction("note_launches", self.note, False)
-        end = HostFunction("check_written", written(outs), False)
-        steps = [Step(begin, (mark,)), *launch.steps, Step(end, (mark, *results))]
+        mark = threading.local()
+
+        def note() -> None:
+            mark.before = self.launches
+
+        def check(*buffers: DeviceBuffer) -> None:
+            for spec, buffer in zip(outs, buffers, strict=True):
+                check_written(spec, buffer, mark.before)
+
+        begin, end = Enqueued("note_launches", note, False), Enqueued("check_written", check, False)
+        steps = [Step(begin, ()), *launch.steps, Step(end, tuple(range(count - len(outs), count)))]
         flags = [flag._replace(after=flag.after + 1) for flag in launch.flags]
-        temporaries = (*launch.temporaries, Scratch(0, int64, Mark))
-        return Launch(count, steps, temporaries, flags, parts=launch.parts)
-
-    def note(self, mark: Mark) -> None:
-        """Keep how many launches there were."""
-        mark.before = self.launches
-
-
-class Mark:
-    """Return the number of launches when a launch began; it stands for its own buffer."""
-
-    def __init__(self) -> None:
-        self.before = 0
-
-    @property
-    def buffer(self) -> Mark:
-        return self
-
-
-def written(outs: Sequence[Spec]) -> Callable[..., None]:
-    """Return a check that results have been written since a mark."""
-
-    def look(mark: Mark, *buffers: DeviceBuffer) -> None:
-        for spec, buffer in zip(outs, buffers, strict=True):
-            check_written(spec, buffer, mark.before)
-
-    return look
+        return Launch(count, steps, launch.temporaries, flags, parts=launch.parts)
 
 
 def check_written(spec: Spec, buffer: DeviceBuffer, before: int) -> None:

@@ -76,6 +76,14 @@ class Region:
         self.launch = 0  # the launch to which these traces belong
         self.name = name
 
+    def part(self, start: int, nbytes: int, name: str) -> Region:
+        """Return some of the bytes as a region: a write into it is a write into this one, too."""
+        result = Region.__new__(Region)
+        result.bytes, result.stamps = self.bytes[start : start + nbytes], self.stamps[start : start + nbytes]
+        result.address, result.name = self.address + start, name
+        result.traces, result.launch = {}, 0
+        return result
+
     def fill(self, values: np.ndarray[Any, Any], launch: int) -> None:
         """Copy from the host."""
         data = np.ascontiguousarray(values).view(np.uint8).reshape(-1)

@@ -1,0 +1,195 @@
+"""The memory of a program: where each slot is in the buffers of a call.
+
+Besides the memory of its arguments a call has blocks: on each device one for temporaries, the arena, and on a device
+other than the CPU one for the numbers that each call writes, such as the state of a generator.  Two temporaries share
+bytes of the arena where none of their launches overlap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minigrad.backends.launch import Constant, Launch
+from minigrad.backends.listing import Place
+from minigrad.backends.registry import backend_of
+from minigrad.core.device import CPU, Device
+from minigrad.core.dtype import DType
+from minigrad.jitting.program import Item, Memory, Program
+
+ALIGN = 64  # bytes, of a temporary in the arena
+
+
+class Block(NamedTuple):
+    """Memory that a call takes besides that of its arguments.  values: what it copies there before the first launch;
+    None for an arena."""
+
+    device: Device
+    nbytes: int
+    values: NDArray[np.uint8] | None
+
+
+class Scratches:
+    """Temporaries of launches as slots of the program, with numbers below 0."""
+
+    def __init__(self) -> None:
+        self.memory: dict[int, Memory] = {}
+        self.constants: dict[int, Any] = {}
+
+    def new(self, numel: int, dtype: DType, device: Device) -> int:
+        """Return a new number."""
+        number = -1 - len(self.memory) - len(self.constants)
+        self.memory[number] = Memory(numel, dtype, "temporary", None, device)
+        return number
+
+    def slots(self, launch: Launch, device: Device) -> list[int]:
+        """Return new numbers for the temporaries of a launch."""
+        result = []
+        for memory in launch.temporaries:
+            if isinstance(memory, Constant):
+                number = -1 - len(self.memory) - len(self.constants)
+                self.constants[number] = memory.storage.buffer
+            else:
+                number = self.new(memory.numel, memory.dtype, device)
+            result.append(number)
+        return result
+
+
+class Placing:
+    """Where the slots of a program are.
+
+    arguments: the slots whose memory the call provides.  blocks: the memory that follows it in the buffers of a call.
+    drawn: the numbers that each call writes, by slot.  shift: for each argument an array with the bytes after the
+    beginning of its buffer at which its slot begins.  offsets: of the temporaries in the arena of their device.
+    inside: the temporaries that are a part of another one, and the bytes after its beginning.
+    """
+
+    def __init__(self, program: Program, arguments: Sequence[int]) -> None:
+        self.program, self.arguments = program, list(arguments)
+        self.positions = {slot: k for k, slot in enumerate(self.arguments)}
+        self.shift = [np.zeros(1, np.int64) for _ in self.arguments]
+        self.scratches = Scratches()
+        self.blocks: list[Block] = []
+        self.drawn: dict[int, Any] = {}
+        self.after: dict[int, tuple[int, NDArray[np.int64]]] = {}  # the position of a block, the bytes before a slot
+        self.offsets: dict[int, int] = {}
+        self.inside: dict[int, tuple[int, int]] = {}
+        self.constants: dict[int, Any] = {}  # memory on devices other than the CPU
+        numbers = [slot for _, slot, _ in program.draws] + [slot for _, slot in program.symbols]
+        for device in dict.fromkeys([program.memory[slot].device for slot in numbers]):
+            self.place_numbers(device, [slot for slot in numbers if program.memory[slot].device is device])
+
+    def place_numbers(self, device: Device, slots: Sequence[int]) -> None:
+        """Place the numbers that each call writes: on the CPU in arrays, elsewhere in a block that is copied there."""
+        if device is CPU:
+            self.drawn |= {slot: np.zeros(self.memory(slot).numel, self.memory(slot).dtype.storage) for slot in slots}
+            return
+        values = np.zeros(ALIGN * len(slots), np.uint8)
+        for k, slot in enumerate(slots):
+            memory = self.memory(slot)
+            self.drawn[slot] = values[ALIGN * k : ALIGN * k + memory.nbytes].view(memory.dtype.storage)
+            self.after[slot] = len(self.arguments) + len(self.blocks), np.array([ALIGN * k], np.int64)
+        self.blocks.append(Block(device, values.nbytes, values))
+
+    def place_temporaries(self, uses: Sequence[Sequence[int]]) -> None:
+        """Place the temporaries in the arenas.  uses: those that each launch uses."""
+        for device in dict.fromkeys([self.memory(slot).device for slots in uses for slot in slots]):
+            here = [[slot for slot in slots if self.memory(slot).device is device] for slots in uses]
+            offsets, nbytes = arena_of(here, self.size)
+            self.offsets |= offsets
+            parts = {slot: offsets[whole] + at for slot, (whole, at) in self.inside.items() if whole in offsets}
+            position = len(self.arguments) + len(self.blocks)
+            self.after |= {slot: (position, np.array([at], np.int64)) for slot, at in (offsets | parts).items()}
+            self.blocks.append(Block(device, nbytes, None))
+
+    @property
+    def arena(self) -> int:
+        """The bytes of all arenas."""
+        return sum(block.nbytes for block in self.blocks if block.values is None)
+
+    def devices(self) -> list[Device]:
+        """Return the device of each buffer of a call."""
+        return [*[self.memory(slot).device for slot in self.arguments], *[block.device for block in self.blocks]]
+
+    def memory(self, slot: int) -> Memory:
+        """Return the description of a slot."""
+        return self.scratches.memory[slot] if slot < 0 else self.program.memory[slot]
+
+    def in_arena(self, slot: int) -> bool:
+        """Return whether a slot is memory for the time of a call."""
+        if slot < 0:
+            return slot in self.scratches.memory
+        return slot not in self.positions and self.program.memory[slot].kind == "temporary"
+
+    def size(self, slot: int) -> int:
+        """Return the bytes that a slot takes in the arena."""
+        return -(-self.memory(slot).nbytes // ALIGN) * ALIGN
+
+    def location(self, slot: int) -> Any:
+        """Return where a row of the CPU finds a slot: the position of a buffer and the array with the bytes after its
+        beginning, or an array."""
+        if slot in self.positions:
+            return self.positions[slot], self.shift[self.positions[slot]]
+        return self.after[slot] if slot in self.after else self.unchanging(slot)
+
+    def place(self, slot: int) -> Any:
+        """Return where a launch that is not a row finds a slot: a place in the buffers, or a buffer."""
+        if slot in self.positions:
+            position, dtype = self.positions[slot], self.memory(slot).dtype
+            moves = self.program.memory[slot].kind == "argument"
+            return Place(slot, position, self.shift[position] if moves else 0, None, dtype)
+        if slot not in self.after:
+            return self.unchanging(slot)
+        position, after = self.after[slot]
+        memory = self.memory(slot)
+        return Place(slot, position, int(after[0]), memory.numel, memory.dtype)
+
+    def unchanging(self, slot: int) -> Any:
+        """Return a buffer that is the same in every call, such as that of a constant."""
+        if slot < 0:
+            return self.scratches.constants[slot]
+        memory = self.program.memory[slot]
+        if slot in self.drawn or memory.device is CPU:
+            return self.drawn.get(slot, memory.value)
+        if slot not in self.constants:
+            self.constants[slot] = backend_of(memory.device).from_host(memory.value, memory.dtype, memory.device).buffer
+        return self.constants[slot]
+
+    def array(self, slot: int, buffers: Sequence[Any]) -> Any:
+        """Return the memory of a slot in a call, as a launch takes it."""
+        place = self.place(slot)
+        if not isinstance(place, Place):
+            return place
+        part = backend_of(self.memory(slot).device).part
+        return part(buffers[place.position], place.start, place.numel, place.dtype)
+
+
+def device_of(item: Item, program: Program) -> Device:
+    """Return the device of a launch: that of its last result."""
+    return program.memory[item.slots[-1]].device if item.slots else CPU
+
+
+def arena_of(uses: Sequence[Sequence[int]], size: Callable[[int], int]) -> tuple[dict[int, int], int]:
+    """Place temporaries in one piece of memory: (where each begins, bytes of all).
+
+    uses: the temporaries that each launch uses, in the order of the launches.  The largest is placed first, each at the
+    lowest position that is free from its first to its last launch.
+    """
+    life: dict[int, tuple[int, int]] = {}
+    for k, slots in enumerate(uses):
+        for slot in slots:
+            life[slot] = life.get(slot, (k, k))[0], k
+    placed: list[tuple[int, int, int, int]] = []
+    offsets: dict[int, int] = {}
+    for slot in sorted(life, key=lambda s: (-size(s), s)):
+        first, last = life[slot]
+        nbytes, at = size(slot), 0
+        for low, high, begin, end in sorted(placed):
+            if begin <= last and first <= end and low < at + nbytes and at < high:
+                at = high
+        placed.append((at, at + nbytes, first, last))
+        offsets[slot] = at
+    return offsets, max([high for _, high, _, _ in placed], default=0)
