@@ -170,7 +170,7 @@ def as_dtype(obj: object) -> DType:
     elif obj is bool:
         result = bool_
     elif isinstance(obj, np.dtype):
-        result = _by_numpy.get(obj.newbyteorder("="))
+        result = _by_numpy.get(obj) or _by_numpy.get(obj.newbyteorder("="))
     elif isinstance(obj, type) and issubclass(obj, np.generic):
         result = _by_numpy.get(np.dtype(obj))
     if result is None:

@@ -33,13 +33,13 @@ def mutants() -> Iterator[Mutant]:
             if method is None:
                 continue
             fn = method.__func__
-            for what, tree in variants(tree_of(fn), statements=True):
-                yield Mutant("function", cls.__name__, f"{name}: {what}", partial(rewritten, fn, tree), check)
+            for what, make in variants(tree_of(fn), statements=True):
+                yield Mutant("function", cls.__name__, f"{name}: {what}", partial(rewritten, fn, make), check)
     for fwd, bwd, function, shapes in samples.CUSTOM:
         check = partial(checked, function, shapes)
         for fn in (fwd, bwd):
-            for what, tree in variants(tree_of(fn), statements=True):
-                yield Mutant("function", "custom_vjp", f"{fn.__name__}: {what}", partial(rewritten, fn, tree), check)
+            for what, make in variants(tree_of(fn), statements=True):
+                yield Mutant("function", "custom_vjp", f"{fn.__name__}: {what}", partial(rewritten, fn, make), check)
 
 
 def checked(function: Any, shapes: tuple[tuple[int, ...], ...]) -> None:

@@ -61,8 +61,8 @@ def mutants() -> Iterator[Mutant]:
     for part in PARTS:
         check = partial(run_all, part.tests)
         for name, fn in functions_of(part):
-            for what, tree in variants(tree_of(fn), statements=True):
-                yield Mutant(part.kind, f"{part.module.rpartition('.')[2]}.{name}", what, partial(rewritten, fn, tree),
+            for what, make in variants(tree_of(fn), statements=True):
+                yield Mutant(part.kind, f"{part.module.rpartition('.')[2]}.{name}", what, partial(rewritten, fn, make),
                              check)  # fmt: skip
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -12,7 +11,7 @@ from typing import Any
 import minigrad as mg
 from minigrad.autodiff import forward
 from minigrad.runtime.plans import forget_plans
-from tests.mutation.trees import code_of
+from tests.mutation.trees import Make, code_of
 
 Broken = Callable[[], AbstractContextManager[Any]]
 LIMIT = 20.0  # seconds of a short check's own work, however busy the machine is
@@ -24,7 +23,8 @@ class Mutant:
 
     kind: what sort of thing it is, as the table groups them.  of: the op or function that it belongs to.  what: the
     breakage, in words.  broken: makes the context in which it is there.  check: the part of the suite that should
-    notice; it raises then.
+    notice; it raises then.  helper: the breakage of a function that the rules of several operands may call, which is
+    the same for each of them.
     """
 
     kind: str
@@ -32,6 +32,7 @@ class Mutant:
     what: str
     broken: Broken
     check: Callable[[], None]
+    helper: str = ""
 
     @property
     def name(self) -> str:
@@ -81,11 +82,11 @@ def attribute(owner: Any, name: str, value: Any) -> Iterator[None]:
 
 
 @contextmanager
-def rewritten(fn: Any, tree: ast.AST) -> Iterator[None]:
+def rewritten(fn: Any, make: Make) -> Iterator[None]:
     """A function runs other code, wherever it has been imported."""
     before = fn.__code__
     try:
-        fn.__code__ = code_of(tree, before.co_freevars)
+        fn.__code__ = code_of(make(), before.co_freevars)
         with fresh_kernels():
             yield
     finally:

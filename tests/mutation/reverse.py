@@ -17,7 +17,7 @@ from minigrad.declare.derived import rule_of
 from minigrad.ops.nn import loss
 from tests.mutation.checkers import derivatives, ours, own_rows
 from tests.mutation.mutant import Mutant, attribute, rewritten
-from tests.mutation.trees import helpers, shown, tree_of, variants
+from tests.mutation.trees import Make, helpers, shown, tree_of, variants
 
 
 def mutants() -> Iterator[Mutant]:
@@ -45,8 +45,8 @@ def of_definition(op: Op) -> Iterator[Mutant]:
         return
     for fn in (op.composed, *helpers(op.composed)):
         where = "" if fn is op.composed else f"{fn.__name__}: "
-        for what, tree in variants(tree_of(fn)):
-            broken = partial(rewritten, fn, tree)
+        for what, make in variants(tree_of(fn)):
+            broken = partial(rewritten, fn, make)
             yield Mutant("definition", op.name, where + what, broken, partial(derivatives, op.name))
 
 
@@ -61,12 +61,12 @@ def of_rule(op: Op, k: int, rule: Rule) -> Iterator[Mutant]:
         tree = tree_of(rule.fn)
     except LookupError:
         return  # it is made by a function of the package, which the joint rule is, too
-    for what, other in variants(tree):
-        yield Mutant("vjp", op.name, f"{label}: {what}", partial(alone, op, rule.fn, other), check)
+    for what, make in variants(tree):
+        yield Mutant("vjp", op.name, f"{label}: {what}", partial(alone, op, rule.fn, make), check)
     for helper in helpers(rule.fn):
-        for what, other in variants(tree_of(helper), statements=True):
-            text = f"{label}: {helper.__name__}: {what}"
-            yield Mutant("vjp", op.name, text, partial(alone, op, helper, other), check)
+        for what, make in variants(tree_of(helper), statements=True):
+            text = f"{helper.__name__}: {what}"
+            yield Mutant("vjp", op.name, f"{label}: {text}", partial(alone, op, helper, make), check, text)
     yield from of_saves(op, k, rule)
 
 
@@ -74,9 +74,8 @@ def of_derived(op: Op, k: int, rule: Rule) -> Iterator[Mutant]:
     """A rule that is derived: the scalar function that it is."""
     assert op.scalar is not None
     scalar = derivative(op.scalar, k)
-    for what, tree in variants(scalar.node):
-        wrong = ScalarFn(scalar.name, scalar.args, tree, scalar.helpers, scalar.where)  # type: ignore[arg-type]
-        broken = partial(with_rule, op, k, rule_of(op, k, wrong))
+    for what, make in variants(scalar.node):
+        broken = partial(derived_from, op, k, scalar, make)
         yield Mutant("vjp", op.name, f"{op.operands[k]}: {what}", broken, partial(derivatives, op.name))
     yield from of_saves(op, k, rule)
 
@@ -112,9 +111,9 @@ def constant(op: Op, k: int) -> bool:
 
 
 @contextmanager
-def alone(op: Op, fn: Any, tree: Any) -> Iterator[None]:
+def alone(op: Op, fn: Any, make: Make) -> Iterator[None]:
     """A rule with other code; a joint rule would stand in for it."""
-    with attribute(op, "joint", None), rewritten(fn, tree):
+    with attribute(op, "joint", None), rewritten(fn, make):
         yield
 
 
@@ -124,6 +123,12 @@ def with_rule(op: Op, k: int, rule: Rule) -> Iterator[None]:
     rules = tuple(rule if j == k else each for j, each in enumerate(op.rules))
     with attribute(op, "joint", None), attribute(op, "rules", rules):
         yield
+
+
+def derived_from(op: Op, k: int, scalar: ScalarFn, make: Make) -> AbstractContextManager[None]:
+    """An op with the rule that another derivative of its scalar function makes."""
+    wrong = ScalarFn(scalar.name, scalar.args, make(), scalar.helpers, scalar.where)  # type: ignore[arg-type]
+    return with_rule(op, k, rule_of(op, k, wrong))
 
 
 def negated(op: Op, k: int) -> AbstractContextManager[None]:

@@ -45,8 +45,8 @@ def of_jvp(op: Op, rule: Jvp) -> Iterator[Mutant]:
     yield Mutant("jvp", op.name, "negated", partial(attribute, op, "jvp", negative), check)
     for fn in (rule.fn, *helpers(rule.fn)):
         where = "" if fn is rule.fn else f"{fn.__name__}: "
-        for what, tree in variants(tree_of(fn)):
-            yield Mutant("jvp", op.name, where + what, partial(rewritten, fn, tree), check)
+        for what, make in variants(tree_of(fn)):
+            yield Mutant("jvp", op.name, where + what, partial(rewritten, fn, make), check)
     for j, (kind, k) in enumerate(rule.wants):
         for other in others(op, kind, k):
             wants = tuple(other if i == j else want for i, want in enumerate(rule.wants))
@@ -104,8 +104,8 @@ def of_batch(op: Op) -> Iterator[Mutant]:
     check = partial(batches, op.name)
     for fn in (op.batch, *helpers(op.batch)):
         where = "" if fn is op.batch else f"{fn.__name__}: "
-        for what, tree in variants(tree_of(fn), statements=fn is not op.batch):
-            yield Mutant("batch", op.name, where + what, partial(rewritten, fn, tree), check)
+        for what, make in variants(tree_of(fn), statements=fn is not op.batch):
+            yield Mutant("batch", op.name, where + what, partial(rewritten, fn, make), check)
 
 
 SHIFTS = ("_shift_dim", "_shift_dims", "_shift_folded", "_shift_order", "_shift_shape", "_shift_index")
@@ -119,8 +119,8 @@ def of_derived() -> Iterator[Mutant]:
     for module, names in ((roles, SHIFTS), (batch_rules, PIECES), (batching, WAYS)):
         for name in names:
             fn = getattr(module, name)
-            for what, tree in variants(tree_of(fn), statements=True):
-                yield Mutant("batch", name, what, partial(rewritten, fn, tree), every_batch)
+            for what, make in variants(tree_of(fn), statements=True):
+                yield Mutant("batch", name, what, partial(rewritten, fn, make), every_batch)
 
 
 def every_batch() -> None:

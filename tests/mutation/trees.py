@@ -21,6 +21,7 @@ from typing import Any
 import minigrad as mg
 
 Change = Callable[[Any], ast.AST]
+Make = Callable[[], ast.AST]  # of a mutant, which is made when it is tried: there are thousands
 SUMS = ("sum", "sum_to", "mean")
 TURNS = ("permute", "transpose", "flip", "to_front", "swapaxes")
 DIMS = ("dim", "dim0", "dim1")
@@ -32,9 +33,13 @@ OPPOSITE = {ast.Lt: ast.GtE, ast.GtE: ast.Lt, ast.Gt: ast.LtE, ast.LtE: ast.Gt, 
 
 
 @functools.cache
-def parsed(path: str) -> ast.Module:
-    """A source file as a tree."""
-    return ast.parse("".join(linecache.getlines(path)))
+def lambdas(path: str) -> dict[int, list[ast.Lambda]]:
+    """The lambdas of a source file by their line."""
+    found: dict[int, list[ast.Lambda]] = {}
+    for node in ast.walk(ast.parse("".join(linecache.getlines(path)))):
+        if isinstance(node, ast.Lambda):
+            found.setdefault(node.lineno, []).append(node)
+    return found
 
 
 def tree_of(fn: Any) -> ast.Lambda | ast.FunctionDef:
@@ -45,10 +50,7 @@ def tree_of(fn: Any) -> ast.Lambda | ast.FunctionDef:
         tree.decorator_list = []  # what stands there is no part of the definition
         return tree
     code = fn.__code__
-    here = [
-        node for node in ast.walk(parsed(code.co_filename))
-        if isinstance(node, ast.Lambda) and node.lineno == code.co_firstlineno
-    ]  # fmt: skip
+    here = lambdas(code.co_filename).get(code.co_firstlineno, [])
     alike = lambda found: (found.co_code, found.co_names, found.co_varnames)
     for node in here:
         if len(here) == 1 or alike(code_of(node, code.co_freevars)) == alike(code):
@@ -91,23 +93,29 @@ def helpers(fn: Any) -> list[Any]:
 # ---- one step away --------------------------------------------------------------------------------------------------
 
 
-def variants(tree: ast.AST, statements: bool = False) -> Iterator[tuple[str, ast.AST]]:
-    """Every single-step mutant of a function: a description that no other one has, and the changed tree."""
+def variants(tree: ast.AST, statements: bool = False) -> Iterator[tuple[str, Make]]:
+    """Every single-step mutant of a function: a description that no other one has, and what makes the changed tree."""
     seen: Counter[str] = Counter()
-    for what, mutant in [*rewritings(tree, statements), *stale(tree)]:
+    for what, make in [*rewritings(tree, statements), *stale(tree)]:
         seen[what] += 1
-        yield (what if seen[what] == 1 else f"{what}, number {seen[what]}"), mutant
+        yield (what if seen[what] == 1 else f"{what}, number {seen[what]}"), make
 
 
-def rewritings(tree: ast.AST, statements: bool) -> Iterator[tuple[str, ast.AST]]:
+def rewritings(tree: ast.AST, statements: bool) -> Iterator[tuple[str, Make]]:
     """Those of each expression, and of each statement where that is asked for."""
     nodes = list(ast.walk(tree))
     for k, node in enumerate(nodes):
         ways = [*changes(node), *(broken_statement(node) if statements else ())]
         for what, change in ways:
-            mutant = copy.deepcopy(tree)
-            target = list(ast.walk(mutant))[k]
-            yield f"{what} in `{shown(node)}`", ast.fix_missing_locations(Replace(target, change(target)).visit(mutant))
+            yield f"{what} in `{shown(node)}`", functools.partial(changed, tree, k, change)
+
+
+def changed(tree: ast.AST, k: int, change: Change) -> ast.AST:
+    """A copy of a tree in which the k-th node is another."""
+    mutant = copy.deepcopy(tree)
+    target = list(ast.walk(mutant))[k]
+    made: ast.AST = ast.fix_missing_locations(Replace(target, change(target)).visit(mutant))
+    return made
 
 
 def shown(node: ast.AST) -> str:
@@ -208,7 +216,7 @@ def with_keyword(node: ast.Call, k: int, value: ast.expr) -> ast.Call:
     return ast.Call(node.func, node.args, keywords)
 
 
-def stale(tree: ast.AST) -> Iterator[tuple[str, ast.AST]]:
+def stale(tree: ast.AST) -> Iterator[tuple[str, Make]]:
     """One positional argument is read where another was meant: a saved value for another."""
     if not isinstance(tree, ast.Lambda):
         return
@@ -216,11 +224,16 @@ def stale(tree: ast.AST) -> Iterator[tuple[str, ast.AST]]:
     for old in names:
         for new in names:
             if old != new and any(isinstance(n, ast.Name) and n.id == old for n in ast.walk(tree.body)):
-                mutant = copy.deepcopy(tree)
-                for node in ast.walk(mutant.body):
-                    if isinstance(node, ast.Name) and node.id == old:
-                        node.id = new
-                yield f"{new} read for {old}", mutant
+                yield f"{new} read for {old}", functools.partial(renamed, tree, old, new)
+
+
+def renamed(tree: ast.Lambda, old: str, new: str) -> ast.AST:
+    """A copy of a lambda whose body has another name for one."""
+    mutant = copy.deepcopy(tree)
+    for node in ast.walk(mutant.body):
+        if isinstance(node, ast.Name) and node.id == old:
+            node.id = new
+    return mutant
 
 
 def broken_statement(node: ast.AST) -> list[tuple[str, Change]]:

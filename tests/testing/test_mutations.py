@@ -1,7 +1,7 @@
 """Break rules on purpose, and require the checks to notice: a part of `python -m tests.mutation`.
 
 Every derivative rule here in the plainest ways, negated, a term or factor or sign dropped, operands or branches
-swapped; of everything else each tenth mutant.
+swapped; of everything else each tenth mutant.  A function that the rules of several operands call is broken for one.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from tests.mutation.survivors import OPEN, read, reason, unknown
 
 PLAIN = ("negated", "dropped", "flipped", "swapped")
 ALL = everything()
-LEFT = [m for m in ALL if reason(m) is None]
+ONCE = {(m.of, m.helper or m.what): m for m in reversed(ALL)}
+LEFT = [m for m in ALL if reason(m) is None and (not m.helper or ONCE[m.of, m.helper] is m)]
 OFTEN = {id(m) for m in LEFT if m.kind in ("vjp", "definition") and any(way in m.what for way in PLAIN)}
 CHOSEN = [m for m in LEFT if id(m) in OFTEN] + [m for m in LEFT if m.kind != "forward" and id(m) not in OFTEN][::10]
 
