@@ -75,8 +75,20 @@ def pytest_collection(session: pytest.Session) -> Iterator[None]:
         return (yield)
     finally:
         gc.enable()
-        gc.collect()
-        gc.freeze()
+        freeze()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """At the end of a file, do the same with what has come to stay, such as Numba's tables."""
+    if nextitem is None or nextitem.path != item.path:
+        freeze()
+
+
+def freeze() -> None:
+    """Leave out all objects that live now from later collections of garbage."""
+    gc.collect()
+    gc.freeze()
 
 
 def chosen(group: list[Any]) -> Iterable[Any]:

@@ -10,14 +10,13 @@ broadcasts or allocates results.  `lowering/` composes requests that it does not
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, TypeVar
 
-import numpy as np
 from numpy.typing import NDArray
 
 from minigrad.backends.launch import Calls, Launch, as_launch
-from minigrad.backends.listing import Call, written
+from minigrad.backends.listing import Lists
 from minigrad.backends.transfers import Transfers
 from minigrad.core.device import Device
 from minigrad.core.dtype import DType
@@ -31,10 +30,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def serves(kind: type[Request]) -> Callable[[F], F]:
-    """Mark a method that prepares requests of a kind.
-
-    It receives the Specs of the results and of the operands in order, and the fields of the request by keyword.
-    """
+    """Mark a method that prepares requests of a kind, from the Specs of results and operands, and the fields."""
 
     def mark(method: F) -> F:
         method.serves = kind  # type: ignore[attr-defined]
@@ -43,7 +39,7 @@ def serves(kind: type[Request]) -> Callable[[F], F]:
     return mark
 
 
-class Backend(Calls, Transfers, ABC):
+class Backend(Calls, Transfers, Lists, ABC):
     """Base of the backends: the memory and the kernels of one kind of device.
 
     served: the requests that this class serves, with the name of the method for each.
@@ -79,25 +75,6 @@ class Backend(Calls, Transfers, ABC):
 
     def synchronize(self) -> None:
         """Wait until every launch has finished."""
-
-    def part(self, buffer: Any, start: int, numel: int | None, dtype: DType) -> Any:
-        """A part of a buffer as a buffer of its own, from a byte on; numel: None for all elements to the end.
-
-        This default is for buffers that are NumPy arrays.
-        """
-        if not start and numel is None:
-            return buffer
-        size = dtype.itemsize
-        end = buffer.nbytes // size * size if numel is None else start + numel * size
-        return buffer.view(np.uint8)[start:end].view(dtype.storage)
-
-    # ---- recorded programs ----
-
-    alignment = 1  # bytes to whose multiples the memory of an argument may move from call to call
-
-    def listed(self, calls: Sequence[Call]) -> Callable[[Sequence[Any]], None]:
-        """The function that runs some calls in order, on the buffers that it receives."""
-        return written(calls, self.part)
 
     # ---- loops ----
 

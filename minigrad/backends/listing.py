@@ -1,7 +1,7 @@
 """Launches that are bound once and run in order on the buffers of a call: the list of a recorded program.
 
 All memory is there before the first launch, so no launch takes any, and the host reads nothing between two of them.  A
-device may run such a list by other means: `Backend.listed` returns the function that does it, by default this one.
+device may run such a list by other means: `Lists.listed` returns the function that does it, by default this one.
 """
 
 from __future__ import annotations
@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from minigrad.backends.launch import Executable
 from minigrad.core.dtype import DType
 
 
-class Place(NamedTuple):
+class Location(NamedTuple):
     """Memory that a call passes: the bytes from `after` on in the buffer at `position`.
 
     slot: its number in the program.  after: a number, or an array of one that each call writes.  numel: None for all
@@ -33,11 +35,32 @@ class Place(NamedTuple):
 
 
 class Call(NamedTuple):
-    """A kernel, its numbers and its memory: a place, or a buffer that is the same in every call."""
+    """A kernel, its numbers and its memory: a location, or a buffer that is the same in every call."""
 
     kernel: Executable
     numbers: Any
-    places: tuple[Any, ...]
+    locations: tuple[Any, ...]
+
+
+class Lists:
+    """The methods of a backend that bind a list; these are for buffers that are NumPy arrays.
+
+    alignment: bytes to whose multiples the memory of an argument may move from call to call.
+    """
+
+    alignment = 1
+
+    def part(self, buffer: Any, start: int, numel: int | None, dtype: DType) -> Any:
+        """Return a part of a buffer as a separate one, from a byte on; numel: None for all elements to the end."""
+        if not start and numel is None:
+            return buffer
+        size = dtype.itemsize
+        end = buffer.nbytes // size * size if numel is None else start + numel * size
+        return buffer.view(np.uint8)[start:end].view(dtype.storage)
+
+    def listed(self, calls: Sequence[Call]) -> Callable[[Sequence[Any]], None]:
+        """Return the function that runs some calls in order, on the buffers that it receives."""
+        return written(calls, self.part)
 
 
 def written(calls: Sequence[Call], part: Callable[..., Any]) -> Callable[[Sequence[Any]], None]:
@@ -50,15 +73,15 @@ def written(calls: Sequence[Call], part: Callable[..., Any]) -> Callable[[Sequen
 
 
 def lines_of(calls: Sequence[Call], bound: dict[str, Any]) -> Iterator[str]:
-    """Write the lines of the function: each place is found before its first use, then each kernel runs."""
+    """Write the lines of the function: each location is found before its first use, then each kernel runs."""
     names: dict[int, str] = {}
-    for k, (kernel, numbers, places) in enumerate(calls):
+    for k, (kernel, numbers, locations) in enumerate(calls):
         arguments = []
-        for place in places:
-            key = place.slot if isinstance(place, Place) else id(place)
+        for location in locations:
+            key = location.slot if isinstance(location, Location) else id(location)
             if key not in names:
                 names[key] = f"b{len(names)}"
-                yield from found(names[key], place, bound)
+                yield from location_lines(names[key], location, bound)
             arguments.append(kernel.argument.format(names[key]))
         bound[f"run{k}"] = kernel.bound(numbers)
         if kernel.takes_numbers:
@@ -67,16 +90,16 @@ def lines_of(calls: Sequence[Call], bound: dict[str, Any]) -> Iterator[str]:
         yield f"run{k}({', '.join(arguments)})"
 
 
-def found(name: str, place: Any, bound: dict[str, Any]) -> Iterator[str]:
-    """Write the line that finds a place, or bind a buffer that is the same in every call."""
-    if not isinstance(place, Place):
-        bound[name] = place
+def location_lines(name: str, location: Any, bound: dict[str, Any]) -> Iterator[str]:
+    """Write the line that finds a location, or bind a buffer that is the same in every call."""
+    if not isinstance(location, Location):
+        bound[name] = location
         return
-    bound[f"{name}_dtype"] = place.dtype
-    buffer, fixed = f"buffers[{place.position}]", isinstance(place.after, int)
-    if fixed and not place.after and place.numel is None:
+    bound[f"{name}_dtype"] = location.dtype
+    buffer, fixed = f"buffers[{location.position}]", isinstance(location.after, int)
+    if fixed and not location.after and location.numel is None:
         yield f"{name} = {buffer}"
         return
-    bound[f"{name}_after"] = place.after
-    start = str(place.after) if fixed else f"int({name}_after[0])"
-    yield f"{name} = part({buffer}, {start}, {place.numel}, {name}_dtype)"
+    bound[f"{name}_after"] = location.after
+    start = str(location.after) if fixed else f"int({name}_after[0])"
+    yield f"{name} = part({buffer}, {start}, {location.numel}, {name}_dtype)"

@@ -200,8 +200,8 @@ class DifferentiableEntry(Entry):
         parts = [f"; backward: {each.size()}" for each in self.backward.values() if each.pull]
         return super().sizes() + ("".join(parts) or "; no backward pass yet")
 
-    def alone(self) -> Iterator[str]:
-        yield from super().alone()
+    def unfused(self) -> Iterator[str]:
+        yield from super().unfused()
         for each in self.backward.values():
             if each.pull:
                 yield from [f"backward, {line}" for line in not_fused(each.program, each.stays)]

@@ -208,13 +208,13 @@ class Entry(Lines):
 
     def report(self) -> str:
         """Return the size of each program of the function as text, and the launches that share no loop."""
-        return "\n    ".join([self.sizes(), *(self.alone() if self.fuses else ())])
+        return "\n    ".join([self.sizes(), *(self.unfused() if self.fuses else ())])
 
     def sizes(self) -> str:
         """Return the size of each program of the function as text."""
         return self.size()
 
-    def alone(self) -> Iterator[str]:
+    def unfused(self) -> Iterator[str]:
         """Yield a line for each reason why launches share no loop."""
         return not_fused(self.program, self.stays)
 

@@ -92,7 +92,7 @@ class LaunchList:
         self.device = device_of(program.items[numbers[0]], program.program)  # type: ignore[arg-type]
         self.backend = backend_of(self.device)
         steps = [step for k in numbers for step in program.launches[k]]
-        calls = [Call(step.kernel, step.numbers, tuple(map(program.place, step.slots))) for step in steps]
+        calls = [Call(step.kernel, step.numbers, tuple(map(program.location, step.slots))) for step in steps]
         self.kernels = sum(not isinstance(call.kernel, HostFunction) for call in calls)
         self.run = self.backend.listed(calls)
         self.checks = [check for k in numbers for check in program.checks[k]]
@@ -110,7 +110,7 @@ class LaunchList:
         """Read the flags, and raise the error of the first launch whose index is out of range."""
         if not self.checks:
             return
-        first = self.program.place(self.program.inside[self.checks[0].slot][0])
+        first = self.program.location(self.program.inside[self.checks[0].slot][0])
         flags = self.backend.part(buffers[first.position], first.after, first.numel, first.dtype)
         values = self.backend.to_host(Storage(flags, uint8, self.device))
         for item, flag, slot in self.checks:

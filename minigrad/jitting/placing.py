@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minigrad.backends.launch import Constant, Launch
-from minigrad.backends.listing import Place
+from minigrad.backends.listing import Location
 from minigrad.backends.registry import backend_of
 from minigrad.core.device import CPU, Device
 from minigrad.core.dtype import DType
@@ -80,9 +80,9 @@ class Placing:
         self.constants: dict[int, Any] = {}  # memory on devices other than the CPU
         numbers = [slot for _, slot, _ in program.draws] + [slot for _, slot in program.symbols]
         for device in dict.fromkeys([program.memory[slot].device for slot in numbers]):
-            self.place_numbers(device, [slot for slot in numbers if program.memory[slot].device is device])
+            self.arrange_numbers(device, [slot for slot in numbers if program.memory[slot].device is device])
 
-    def place_numbers(self, device: Device, slots: Sequence[int]) -> None:
+    def arrange_numbers(self, device: Device, slots: Sequence[int]) -> None:
         """Place the numbers that each call writes: on the CPU in arrays, elsewhere in a block that is copied there."""
         if device is CPU:
             self.drawn |= {slot: np.zeros(self.memory(slot).numel, self.memory(slot).dtype.storage) for slot in slots}
@@ -94,7 +94,7 @@ class Placing:
             self.after[slot] = len(self.arguments) + len(self.blocks), np.array([ALIGN * k], np.int64)
         self.blocks.append(Block(device, values.nbytes, values))
 
-    def place_temporaries(self, uses: Sequence[Sequence[int]]) -> None:
+    def arrange_temporaries(self, uses: Sequence[Sequence[int]]) -> None:
         """Place the temporaries in the arenas.  uses: those that each launch uses."""
         for device in dict.fromkeys([self.memory(slot).device for slots in uses for slot in slots]):
             here = [[slot for slot in slots if self.memory(slot).device is device] for slots in uses]
@@ -128,24 +128,24 @@ class Placing:
         """Return the bytes that a slot takes in the arena."""
         return -(-self.memory(slot).nbytes // ALIGN) * ALIGN
 
-    def location(self, slot: int) -> Any:
+    def row_location(self, slot: int) -> Any:
         """Return where a row of the CPU finds a slot: the position of a buffer and the array with the bytes after its
         beginning, or an array."""
         if slot in self.positions:
             return self.positions[slot], self.shift[self.positions[slot]]
         return self.after[slot] if slot in self.after else self.unchanging(slot)
 
-    def place(self, slot: int) -> Any:
-        """Return where a launch that is not a row finds a slot: a place in the buffers, or a buffer."""
+    def location(self, slot: int) -> Any:
+        """Return where a launch that is not a row finds a slot: a location in the buffers, or a buffer."""
         if slot in self.positions:
             position, dtype = self.positions[slot], self.memory(slot).dtype
             moves = self.program.memory[slot].kind == "argument"
-            return Place(slot, position, self.shift[position] if moves else 0, None, dtype)
+            return Location(slot, position, self.shift[position] if moves else 0, None, dtype)
         if slot not in self.after:
             return self.unchanging(slot)
         position, after = self.after[slot]
         memory = self.memory(slot)
-        return Place(slot, position, int(after[0]), memory.numel, memory.dtype)
+        return Location(slot, position, int(after[0]), memory.numel, memory.dtype)
 
     def unchanging(self, slot: int) -> Any:
         """Return a buffer that is the same in every call, such as that of a constant."""
@@ -160,11 +160,11 @@ class Placing:
 
     def array(self, slot: int, buffers: Sequence[Any]) -> Any:
         """Return the memory of a slot in a call, as a launch takes it."""
-        place = self.place(slot)
-        if not isinstance(place, Place):
-            return place
+        location = self.location(slot)
+        if not isinstance(location, Location):
+            return location
         part = backend_of(self.memory(slot).device).part
-        return part(buffers[place.position], place.start, place.numel, place.dtype)
+        return part(buffers[location.position], location.start, location.numel, location.dtype)
 
 
 def device_of(item: Item, program: Program) -> Device:

@@ -11,7 +11,7 @@ from minigrad.jitting.fusion import Group, grouped, segments
 from minigrad.jitting.program import HostCall, Item, Memory, Program
 
 OTHERS = "only elementwise operations share loops"
-ALONE = "no other elementwise operation that runs before or after it shares memory with it"
+NO_NEIGHBOUR = "no other elementwise operation that runs before or after it shares memory with it"
 BETWEEN = "another launch has to run between it and the elementwise operations that share memory with it"
 
 # Requests whose scalar function is not what they compute.
@@ -36,7 +36,7 @@ def title_of(request: Any) -> str:
 
 def not_fused(program: Program, stays: Callable[[int], bool]) -> Iterator[str]:
     """Yield a line for each reason, with the launches that stay alone for it.  stays: see `Fusion`."""
-    found: dict[str, Counter[str]] = {}
+    launches: dict[str, Counter[str]] = {}
     for segment in segments(program.items):
         if segment and isinstance(segment[0], HostCall):
             continue
@@ -44,8 +44,8 @@ def not_fused(program: Program, stays: Callable[[int], bool]) -> Iterator[str]:
         for group in groups:
             if len(group.items) == 1:
                 names = ", ".join(dict.fromkeys(names_of(group.items[0]))) or "a launch"
-                found.setdefault(reason_of(group, groups, program.memory), Counter())[names] += 1
-    for reason, counts in found.items():
+                launches.setdefault(reason_of(group, groups, program.memory), Counter())[names] += 1
+    for reason, counts in launches.items():
         listed = [name if count == 1 else f"{name} ({count})" for name, count in counts.items()]
         yield f"not fused: {', '.join(listed)}: {reason}"
 
@@ -56,13 +56,13 @@ def reason_of(group: Group, groups: list[Group], memory: dict[int, Memory]) -> s
         return OTHERS
     (unit,) = group.units
     for other in groups:
-        if other is not group and other.units and shared(unit, other):
+        if other is not group and other.units and share_memory(unit, other):
             first, second = sorted([group, other], key=lambda each: each.order)
             return first.refusal(second.units[0], memory) or BETWEEN
-    return ALONE
+    return NO_NEIGHBOUR
 
 
-def shared(unit: Unit, group: Group) -> bool:
+def share_memory(unit: Unit, group: Group) -> bool:
     """Return whether a unit reads or writes memory that a group reads or writes."""
     slots = {view.slot for view in (*unit.outs, *unit.operands)}
     return not slots.isdisjoint(group.reads) or not slots.isdisjoint(group.written)

@@ -37,7 +37,7 @@ class Tape(Listing):
         self.launches = [self.flat(k, item) for k, item in enumerate(self.items)]
         runs = [run for kind, run in self.groups() for run in (self.lists_of(run) if kind == "list" else [run])]
         self.read = self.adjoin(runs)
-        self.place_temporaries(self.uses())
+        self.arrange_temporaries(self.uses())
         self.tables: list[Table] = []  # what their functions read belongs to them
         self.lists: list[LaunchList] = []
         self.steps: list[Any] = [step for run in runs for step in self.bound(run)]
@@ -101,7 +101,7 @@ class Tape(Listing):
         for k in run:
             for step in self.launches[k]:
                 kernel: Any = step.kernel
-                rows.append(Row(kernel.address, kernel.kind, step.numbers, [self.location(s) for s in step.slots]))
+                rows.append(Row(kernel.address, kernel.kind, step.numbers, [self.row_location(s) for s in step.slots]))
                 owners.append(self.items[k])  # type: ignore[arg-type]
         return [self.run_rows(rows, owners)] if rows else []
 

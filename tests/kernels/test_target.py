@@ -46,7 +46,7 @@ def text_of(op: Any, dtype: Any, target: Target) -> str:
         out=dtype,
         compute=dtype.compute,
         macros={"F": scalar_macro(op.scalar, dtype.compute, target), "HERE_0": expression_macro("{}")},
-        constants={"STEP_0": "1"},
+        constants={"STEP_0": "1", "EVALUATIONS": "count", "REPEATED": "..."},
         fields=elementwise.DENSE,
         target=target,
     )

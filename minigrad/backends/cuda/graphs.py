@@ -13,7 +13,7 @@ from typing import Any
 
 from minigrad.backends.cuda.family import GridKernel
 from minigrad.backends.cuda.runtime import DeviceBuffer, Runtime, RuntimeGraph
-from minigrad.backends.listing import Call, Place, written
+from minigrad.backends.listing import Call, Location, written
 
 
 def listed(runtime: Runtime, calls: Sequence[Call], part: Callable[..., Any]) -> Callable[[Sequence[Any]], None]:
@@ -33,28 +33,30 @@ def listed(runtime: Runtime, calls: Sequence[Call], part: Callable[..., Any]) ->
 class GraphOfCalls:
     """Kernels that follow each other, as a graph; made by the first call.
 
-    places: the memory that the kernels use, each once.  arguments: for each kernel its places, by number.
-    addresses: those of the places that the nodes have now.
+    locations: the memory that the kernels use, each once.  arguments: for each kernel its locations, by number.
+    addresses: those of the locations that the nodes have now.
     """
 
     def __init__(self, runtime: Runtime, calls: Sequence[Call]) -> None:
         self.runtime, self.calls = runtime, calls
-        self.places: list[Any] = []
+        self.locations: list[Any] = []
         numbers: dict[Any, int] = {}
         self.arguments: list[list[int]] = []
         for call in calls:
-            keys = [("slot", x.slot) if isinstance(x, Place) else ("buffer", id(x)) for x in call.places]
-            for key, place in zip(keys, call.places):
+            keys = [("slot", x.slot) if isinstance(x, Location) else ("buffer", id(x)) for x in call.locations]
+            for key, location in zip(keys, call.locations):
                 if key not in numbers:
-                    numbers[key] = len(self.places)
-                    self.places.append(place)
+                    numbers[key] = len(self.locations)
+                    self.locations.append(location)
             self.arguments.append([numbers[key] for key in keys])
         self.graph: RuntimeGraph | None = None
         self.addresses: list[int] = []
 
     def __call__(self, buffers: Sequence[DeviceBuffer]) -> None:
         """Launch the graph on the memory of a call."""
-        addresses = [buffers[x.position].address + x.start if isinstance(x, Place) else x.address for x in self.places]
+        addresses = [
+            buffers[x.position].address + x.start if isinstance(x, Location) else x.address for x in self.locations
+        ]
         graph, self.graph = self.graph, None  # a graph whose update fails is made again
         if graph is None:
             graph = self.runtime.graph([

@@ -20,18 +20,12 @@ from minigrad.core.op import Spec
 from minigrad.kernels.philox import MASK64
 
 Buffer = NDArray[Any]
-FEW = 512  # elements of a layout whose positions are kept
 INT64, FLOAT64 = np.dtype(np.int64), np.dtype(np.float64)
 
 
+@lru_cache(maxsize=16)  # a gradient check reads the same layouts hundreds of times
 def positions(layout: Layout) -> NDArray[np.int64]:
     """Where the elements are, in row-major order of the index."""
-    return positions_of_few(layout) if layout.numel <= FEW else np.fromiter(layout.offsets(), np.int64, layout.numel)
-
-
-@lru_cache(maxsize=1024)
-def positions_of_few(layout: Layout) -> NDArray[np.int64]:
-    """The positions of at most FEW elements, which are kept: a gradient check reads one layout hundreds of times."""
     return np.fromiter(layout.offsets(), np.int64, layout.numel)
 
 
