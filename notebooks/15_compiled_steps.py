@@ -248,7 +248,7 @@ print(recorded.memory())
 # several slots begin at 0, one after the other. The first line of the list is the copy of a matrix that a product
 # needs; it is live for one launch. The last four are the products `rate * velocity`. Each of them is live for two
 # launches, and then its memory is free for the next. Exercise 15.3 builds this; minigrad's version is `arena_of` in
-# [tape.py](../minigrad/jitting/tape.py).
+# [placing.py](../minigrad/jitting/placing.py).
 #
 # The parameters, the gradients and the loss do not appear. They outlive the call, so they cannot be in the arena.
 #
@@ -469,9 +469,9 @@ print(jitted.report())
 print(mg.viz.graph(jitted(x)))
 
 # %% [markdown]
-# The tools of chapter 03 show this one node, named `Bridge`, because the ops inside have left no graph. If you want to
-# see each op, run the function eagerly: in `mg.debug()` a jitted function is the plain function, so the stepper and
-# `explain_grad` work as before. The bits are the same, so the explanation is valid for the program too:
+# The tools of chapter 03 show this one node, named after the function, because the ops inside have left no graph. If
+# you want to see each op, run the function eagerly: in `mg.debug()` a jitted function is the plain function, so the
+# stepper and `explain_grad` work as before. The bits are the same, so the explanation is valid for the program too:
 
 # %%
 with mg.debug():
