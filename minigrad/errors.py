@@ -124,7 +124,11 @@ def quantity(count: int, noun: str) -> str:
     """Return a count with its noun, in the plural unless it is 1.
 
     Example:
-        >>> quantity(1, "operand"), quantity(2, "operand")
-        ('1 operand', '2 operands')
+        >>> quantity(1, "operand"), quantity(2, "launch"), quantity(0, "temporary")
+        ('1 operand', '2 launches', '0 temporaries')
     """
-    return f"{count} {noun}{'s' * (count != 1)}"
+    if count == 1:
+        return f"1 {noun}"
+    if noun.endswith("y"):
+        return f"{count} {noun[:-1]}ies"
+    return f"{count} {noun}{'es' if noun.endswith('ch') else 's'}"

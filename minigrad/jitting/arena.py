@@ -44,7 +44,7 @@ def picture(tape: Tape) -> str:
     head = (
         f"{quantity(tape.arena, 'byte')} for {quantity(len(temporaries), 'temporary')} of {total} bytes together, in "
         f"{quantity(launches, 'launch')}"
-    ).replace("temporarys", "temporaries").replace("launchs", "launches")  # fmt: skip
+    )
     return "\n".join([head, *[line_of(temporary, launches) for temporary in temporaries]])
 
 

@@ -132,7 +132,7 @@ class Lines:
         listed = sum(each.kernels for each in tape.lists)
         parts = [f"{quantity(rows, 'kernel')} in {quantity(len(tape.tables), 'table')}"] if rows or not listed else []
         parts += [f"{quantity(listed, 'kernel')} in {quantity(len(tape.lists), 'list')}"] if listed else []
-        parts += [f"{quantity(python, 'launch')} of Python".replace("launchs", "launches")] if python else []
+        parts += [f"{quantity(python, 'launch')} of Python"] if python else []
         parts += [f"{quantity(calls, 'call')} of an optimizer or a schedule"] if calls else []
         if exchange is not None and exchange.missing:
             parts += [f"{quantity(len(exchange.missing), 'fused kernel')} not compiled yet"]

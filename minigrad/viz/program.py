@@ -53,10 +53,7 @@ def program(step: Jitted) -> Graph:
         raise ArgumentError(f"viz.program: {NO_PROGRAM}; call the function twice")
     drawing = Drawing(Source(step.last))
     items = drawing.source.tape.items
-    title = f"program of {getattr(step, '__name__', 'function')}: {quantity(len(items), 'launch')}".replace(
-        "launchs", "launches"
-    )
-    return Graph(drawing.nodes, drawing.edges, title)
+    return Graph(drawing.nodes, drawing.edges, f"program of {step.__name__}: {quantity(len(items), 'launch')}")
 
 
 class Drawing:
