@@ -67,14 +67,15 @@ class Part:
             after = now.get(key, before)
             if not same(before, after):
                 return difference(self.way + self.suffix(key), before, after)
-        if len(held) != len(now) or not all(map(same, held, now)):
+        if len(held) != len(now):
             return f"{self.way}, which holds {len(now)} objects instead of {len(held)}"
-        return None
+        return None if all(map(same, held, now)) else f"{self.way}, which holds other keys or elements"
 
     def by_key(self, held: list[Any]) -> dict[Any, Any]:
-        """Return objects by their keys, or by their positions."""
-        half = len(held) // 2
-        return dict(zip(held[:half], held[half:])) if isinstance(self.container, dict) else dict(enumerate(held))
+        """Return the values of a dict by their keys, the elements of a set, or other objects by their positions."""
+        if isinstance(self.container, dict):
+            return dict(zip(held[: len(held) // 2], held[len(held) // 2 :]))
+        return {x: x for x in held} if isinstance(self.container, set) else dict(enumerate(held))
 
     def unchanged(self) -> bool:
         """Return whether it holds the same objects, or equal numbers."""

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from minigrad.autodiff.context import position_of
 from minigrad.backends import registry
 from minigrad.backends.base import Backend
 from minigrad.backends.launch import Launch
@@ -151,8 +152,8 @@ def inner_function(function: Any) -> Any:
 
 def defined_at(function: Any) -> str:
     """Return where a function is defined, as the start of a message."""
-    code = getattr(inner_function(function), "__code__", None)
-    return f"{code.co_filename}:{code.co_firstlineno}: " if code else ""
+    position = position_of(inner_function(function))
+    return "" if position == "?" else f"{position}: "
 
 
 def current() -> Program:

@@ -507,6 +507,26 @@ def test_a_function_that_takes_from_a_deque_or_a_set_is_refused(held: Any) -> No
     assert set(held) == left
 
 
+def another_key(held: Any) -> int:
+    """Replace the only key of a dict."""
+    held[held.popitem()[0] + 1] = 1
+    return len(held)
+
+
+def another_element(held: Any) -> int:
+    """Replace one of two elements of a set."""
+    held.add(held.pop() + 9.0)
+    return len(held)
+
+
+@pytest.mark.parametrize(("held", "change"), [({0: 1}, another_key), ({1.0, 2.0}, another_element)])
+def test_a_dict_or_a_set_of_the_same_size_has_changed(held: Any, change: Any) -> None:
+    f = mg.jit(lambda x: x * change(held))
+    f(t(1))
+    with pytest.raises(mg.RecordingError, match="changes held, which holds other keys or elements"):
+        f(t(1))
+
+
 def test_a_program_is_recorded_again_for_another_set() -> None:
     tensors = deque([t(1)])
     f = mg.jit(lambda x: sum([x * each for each in tensors], x))
