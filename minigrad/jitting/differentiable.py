@@ -69,7 +69,7 @@ def bridge_of(function: Any) -> type[Bridge]:
 
     forward.__signature__ = inspect.signature(forward)  # type: ignore[attr-defined]
     forward.__wrapped__ = inner_function(function)  # type: ignore[attr-defined]
-    doc = "A program of mg.jit, as one node; inside mg.debug() each op of the function is a node."
+    doc = "A program of mg.jit, as one node.  Inside mg.debug() each op of the function is a node."
     return type(name_of(function), (Bridge,), {"forward": staticmethod(forward), "__doc__": doc})
 
 

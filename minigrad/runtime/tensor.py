@@ -138,4 +138,5 @@ def expect_tensors(name: str, *values: Any) -> None:
     """Raise DTypeError unless all values are tensors: for functions that read `ndim` before they call an op."""
     for x in values:
         if not isinstance(x, Tensor):
-            raise DTypeError(f"{name}: expected a tensor, got {describe(x)}; wrap data in mg.tensor(...)", op=name)
+            advice = "call it and pass its result" if callable(x) else "wrap data in mg.tensor(...)"
+            raise DTypeError(f"{name}: expected a tensor, got {describe(x)}; {advice}", op=name)

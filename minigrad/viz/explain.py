@@ -109,7 +109,7 @@ def kernel_text(node: BackpropOp) -> str:
     if node.plan.launch is None and node.op.kind == "view":
         return "no kernel: a view, arithmetic on strides"
     if node.op.kind == "function":
-        return "the Python code of a Function, without a plan"
+        return f"no kernel of its own: {node.op.doc.splitlines()[0]}"
     if node.plan.launch is None:
         return "in place: it was written into memory that was there"
     files = files_of(node)
