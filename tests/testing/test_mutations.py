@@ -17,8 +17,9 @@ from tests.mutation.survivors import OPEN, read, reason, unknown
 
 PLAIN = ("negated", "dropped", "flipped", "swapped")
 ALL = everything()
-ONCE = {(m.of, m.helper or m.what): m for m in reversed(ALL)}
-LEFT = [m for m in ALL if reason(m) is None and (not m.helper or ONCE[m.of, m.helper] is m)]
+KILLED = [m for m in ALL if reason(m) is None]
+FIRST = {(m.of, m.helper): m for m in reversed(KILLED)}  # of those that break one helper alike
+LEFT = [m for m in KILLED if not m.helper or FIRST[m.of, m.helper] is m]
 OFTEN = {id(m) for m in LEFT if m.kind in ("vjp", "definition") and any(way in m.what for way in PLAIN)}
 CHOSEN = [m for m in LEFT if id(m) in OFTEN] + [m for m in LEFT if m.kind != "forward" and id(m) not in OFTEN][::10]
 
