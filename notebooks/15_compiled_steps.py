@@ -384,8 +384,8 @@ print(scaled.report())
 # and layout fit as well. Another *shape* is another kind of arguments, with its own program. The value of `scale` is a
 # part of the program, so the guards compare it, and `report()` names it as the cause of the new recording.
 #
-# Some details. An integer, a string or a boolean argument is compared by value: each value is a kind of its own. So is
-# a float if your function needs its value, as in `if rate > 0.5:`. The first call of each kind runs eagerly.
+# Some details. An integer, a string or a boolean argument is compared by value: each value is a separate kind. The same
+# holds for a float if your function needs its value, as in `if rate > 0.5:`. The first call of each kind runs eagerly.
 #
 # Guards have a limit: they can compare only what minigrad can find. This is the bug of this chapter.
 #

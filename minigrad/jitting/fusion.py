@@ -14,10 +14,7 @@ from typing import Any
 from minigrad.backends.registry import backend_of
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
-from minigrad.core.requests import (
-    Elementwise,
-    ElementwiseTuple,
-)
+from minigrad.core.requests import Elementwise, ElementwiseTuple
 from minigrad.jitting.composing import Composer, Unit, View, runs_along, unit_of
 from minigrad.jitting.program import HostCall, Item, Memory, Program
 from minigrad.kernels.store import NotCompiled, Text

@@ -18,7 +18,7 @@ from minigrad.core.dtype import uint8
 from minigrad.core.storage import Storage
 from minigrad.errors import KernelError
 from minigrad.jitting.fusion import written_by
-from minigrad.jitting.placing import Placing, device_of
+from minigrad.jitting.placing import TapeMemory, device_of
 from minigrad.jitting.program import HostCall, Item
 
 APART = 16  # bytes from one flag to the next: the size of the largest, the bounds of an index
@@ -32,7 +32,7 @@ class Check(NamedTuple):
     slot: int
 
 
-class Listing(Placing):
+class TapeLists(TapeMemory):
     """The launches of a program, some of which can be lists.
 
     items: the launches and host calls.  launches: for each the steps of the launch on slots of the program.
@@ -87,7 +87,7 @@ class LaunchList:
     run: launches them, on the buffers of a call.  checks: the flags that the host reads afterwards.
     """
 
-    def __init__(self, program: Listing, numbers: Sequence[int]) -> None:
+    def __init__(self, program: TapeLists, numbers: Sequence[int]) -> None:
         self.program = program
         self.device = device_of(program.items[numbers[0]], program.program)  # type: ignore[arg-type]
         self.backend = backend_of(self.device)

@@ -58,7 +58,7 @@ class Scratches:
         return result
 
 
-class Placing:
+class TapeMemory:
     """Where the slots of a program are.
 
     arguments: the slots whose memory the call provides.  blocks: the memory that follows it in the buffers of a call.

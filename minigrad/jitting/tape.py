@@ -14,7 +14,7 @@ from typing import Any
 from minigrad.backends.launch import Step
 from minigrad.backends.parallel import guarded_program
 from minigrad.core.device import CPU
-from minigrad.jitting.lists import Check, LaunchList, Listing, can_be_listed
+from minigrad.jitting.lists import Check, LaunchList, TapeLists, can_be_listed
 from minigrad.jitting.placing import device_of
 from minigrad.jitting.program import HostCall, Item, Program
 from minigrad.jitting.runner import NO_MEMORY, Row, Table
@@ -22,7 +22,7 @@ from minigrad.jitting.runner import NO_MEMORY, Row, Table
 Run = Callable[[Sequence[Any]], None]  # a step of a tape, on the buffers of a call
 
 
-class Tape(Listing):
+class Tape(TapeLists):
     """The steps of a call, on a list of buffers: `arguments`, and then those of `blocks`.
 
     items: the launches and host calls, by default those that were recorded.  steps: functions of the buffers.

@@ -60,6 +60,8 @@ class Members:
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         self = super().__new__(cls)
+        # `training` is there from the beginning: otherwise the first `train()` would add an attribute, and mg.jit would
+        # record again.
         self.__dict__.update({"training": True, PARAMETERS: {}, BUFFERS: {}, CHILDREN: {}})
         return self
 
