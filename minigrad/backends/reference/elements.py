@@ -1,8 +1,7 @@
 """Elements in row-major order: where they are, how they are read into a compute dtype and put back.
 
-Only this module handles layouts and dtypes for the loops of this backend.  They collect elements by the layout's
-odometer, `Layout.offsets`, and convert them with `core.dtype.cast_array`.  `to_logical` converts memory to numbers: the
-16-bit floats are stored as uint16.
+Only this module handles layouts and dtypes for the loops of this backend.  `Layout.offsets` yields the positions of
+elements, `cast_array` converts them, and `to_logical` views memory as numbers: 16-bit floats are stored as uint16.
 """
 
 from __future__ import annotations
