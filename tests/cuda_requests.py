@@ -35,7 +35,7 @@ class Collector(Runtime):
 
     def load(self, program):
         self.programs[program.name] = program
-        program_with_path = type("Loaded", (), {"path": program.file})
+        program_with_path = type("Loaded", (), {"name": program.name, "path": program.file})
         return program_with_path()
 
     def launcher(self, kernel, grid, block, numbers):
@@ -130,6 +130,10 @@ def reducers(backend):
         for dims in ((0,), (2,), (0, 2), (0, 1, 2)) if dtype is f32 else ((0,), (2,)):
             out = tuple(1 if d in dims else n for d, n in enumerate(a.shape))
             backend.prepare(requests.Reduce(op.reducer, compute, dims), spec(result, out), a)
+    for name, dims in itertools.product(("aminmax", "mse_loss_mean"), ((0,), (2,), (0, 1, 2))):
+        reducer, out = schema[name].reducer, tuple(1 if d in dims else n for d, n in enumerate((4, 8, 16)))
+        operands = [spec(f32, (4, 8, 16))] * len(schema[name].operands)
+        backend.prepare(requests.reducing(reducer, f32.compute, dims), *[spec(f32, out)] * reducer.results, *operands)
     total, long = schema["sum"].reducer, spec(f32, (1 << 20, 3))
     for dims, out in (((0,), (1, 3)), ((0, 1), (1, 1)), ((1,), (1 << 20, 1))):
         backend.prepare(requests.Reduce(total, f64.compute, dims), spec(f32, out), long)

@@ -1,24 +1,17 @@
 """Every kind of kernel compiles to machine code without a device, and the code is as lean as was meant."""
 
-import importlib
-import pkgutil
-
 import numpy as np
 import pytest
 from cuda_requests import FAMILIES, collected
 
-from minigrad.backends import cuda
 from minigrad.backends.cuda import compile as compiler
 
 if compiler.missing():
     pytest.skip(f"no kernel is compiled for CUDA: {compiler.missing()}", allow_module_level=True)
 CASES = [(family, program) for family in FAMILIES for program in collected(family)[0].values()]
-SLOW_PATHS = (
-    "sin",
-    "cos",
-    "tan",
-    "random_normal",
-)  # far from 0 libdevice takes digits of pi from memory of the thread, and float64
+# Far from 0 libdevice takes digits of pi from memory of the thread, and float64.
+SLOW_PATHS = ("sin", "cos", "tan", "digamma", "trigamma", "random_normal")
+UNREAD = ("isreal",)  # their results are the same for all values, so no operand is loaded
 
 
 @pytest.mark.parametrize(("family", "program"), CASES, ids=lambda x: getattr(x, "name", x))
@@ -31,7 +24,7 @@ def test_every_kind_of_kernel_compiles_to_lean_code(family, program):
     exec(program.text, space)
     if np.float64 not in (space["T"], *space["POINTERS"]):
         assert not found.double or program.name.startswith(SLOW_PATHS), "nobody asked for float64"
-    if "_by" in program.name:
+    if "_by" in program.name and not program.name.startswith(UNREAD):
         sizes = [np.dtype(kind).itemsize for kind in space["POINTERS"]]
         assert found.widest == 8 * min(16, int(program.name.split("_by")[1].split("_")[0]) * max(sizes))
 
@@ -42,17 +35,6 @@ def test_halves_are_multiplied_by_the_tensor_cores(program):
     assert "mma.sync.aligned.m16n8k16" in ptx and "ldmatrix.sync" in ptx
     if program.name.split("_")[-2].endswith("w"):
         assert "cp.async.cg.shared.global" in ptx
-
-
-def test_every_writer_of_the_backend_is_among_them():
-    written = set().union(*[collected(family)[1] for family in FAMILIES])
-    writers = {
-        name
-        for module in pkgutil.iter_modules(cuda.__path__)
-        for name, value in vars(importlib.import_module(f"{cuda.__name__}.{module.name}")).items()
-        if name.startswith("write_") and value.__module__.startswith(cuda.__name__)
-    }
-    assert writers == written
 
 
 def test_a_kernel_is_compiled_once_and_read_from_the_cache(monkeypatch):
