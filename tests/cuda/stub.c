@@ -109,6 +109,7 @@ static Status elapsed(float *ms, double *a, double *b) { *ms = (float)(*b - *a);
 static Status wait(void *stream, void *event) { note("wait"); return SUCCESS; }
 static Status stream(void **p) { note("stream"); return handle(p); }
 static Status sync(void) { note("sync"); return SUCCESS; }
+static Status capturing(void *stream, int *status) { *status = 0; return SUCCESS; }
 static Status launch(void) { note("launch"); return SUCCESS; }
 
 /* ---- graphs: a chain of kernels, each with its first argument, as the last launch of a graph has read it */
@@ -151,6 +152,7 @@ static struct { const char *name; void *function; } table[] = {
     {"cuKernelGetFunction", handle}, {"cuFuncGetAttribute", one}, {"cuKernelGetAttribute", one},
     {"cuStreamCreate", stream}, {"cuStreamCreateWithPriority", stream}, {"cuEventCreate", handle},
     {"cuCtxGetStreamPriorityRange", priorities}, {"cuEventRecord", record}, {"cuEventElapsedTime", elapsed}, {"cuStreamWaitEvent", wait},
+    {"cuStreamIsCapturing", capturing}, {"cuStreamGetCaptureInfo", capturing},
     {"cuStreamSynchronize", sync}, {"cuCtxSynchronize", sync}, {"cuDeviceGetDefaultMemPool", handle},
     {"cuDeviceGetMemPool", handle}, {"cuMemPoolCreate", handle}, {"cuLaunchKernel", launch},
     {"cuLaunchKernelEx", launch}, {"cuGraphCreate", handle}, {"cuGraphInstantiate", handle},

@@ -29,6 +29,12 @@ def refused(mode="auto"):
     return sentence
 
 
+def test_packages_that_do_not_work_together_are_named(without):
+    without.setattr(presence, "missing_packages", list)
+    without.setattr(presence.metadata, "version", lambda name: {"numba-cuda": "0.30.4", "numpy": "2.5.1"}[name])
+    assert "numba-cuda 0.30 uses names that NumPy 2.5 no longer has: pip install" in refused("real")
+
+
 @pytest.mark.parametrize("mode", ["auto", "real"])
 def test_missing_packages_are_named(without, mode):
     without.setattr(presence, "missing_packages", lambda: ["numba-cuda", "cuda-core"])
@@ -41,6 +47,7 @@ def test_missing_packages_are_named(without, mode):
 ])  # fmt: skip
 def test_a_missing_driver_or_device_is_told(without, driver, words):
     without.setattr(presence, "missing_packages", list)
+    without.setattr(presence, "clash", str)
     without.setattr(presence, "driver", lambda: driver)
     assert words in refused()
 

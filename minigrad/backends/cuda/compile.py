@@ -3,6 +3,9 @@
 The text is executed with the names of numba.cuda and compiled to PTX. nvJitLink, or the `ptxas` of an installed
 toolkit, converts PTX to a cubin: a driver accepts a cubin of its own major version, but not PTX that is newer than
 itself.  None of this needs a device.  The cubin is stored next to the text in the kernel cache (`cubins.py`).
+
+A product and a sum round one after the other, as on the CPU and in a loop that fuses ops: the compiler joins them into
+one instruction only in a text that sets `FMA`.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ import tempfile
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from importlib import metadata, util
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.cuda.cubins import Compiled, from_cache
-from minigrad.backends.cuda.presence import INSTALL
+from minigrad.backends.cuda.presence import INSTALL, clash
 from minigrad.backends.cuda.runtime import THREADS, Program
 from minigrad.errors import KernelError
 from minigrad.kernels.store import forks_wait
@@ -38,6 +41,8 @@ def missing() -> str:
     """Why nothing can be compiled here, or ""."""
     if util.find_spec("numba_cuda") is None:
         return f"numba-cuda is not installed: {INSTALL}"
+    if clash():
+        return clash()
     if assembler() == "":
         return f"neither nvJitLink nor ptxas is here, one of which makes machine code of PTX: {INSTALL}"
     return ""
@@ -73,7 +78,7 @@ def compiled(program: Program, capability: Capability = SOMEWHERE) -> Compiled:
 
     Raises KernelError where nothing can be compiled, or the text cannot be.
     """
-    made_for = f"sm_{capability[0]}{capability[1]}; {made_by()}"
+    made_for = f"sm_{capability[0]}{capability[1]}; {made_by()}; FMA where the text has it"
     return from_cache(program, made_for, lambda: make(program, capability))
 
 
@@ -102,13 +107,13 @@ def to_ptx(program: Program, capability: Capability) -> str:
         exec(compile(program.text, program.file, "exec"), space)
         pointers = [types.CPointer(from_dtype(np.dtype(kind))) for kind in space["POINTERS"]]
         signature = types.void(*pointers, types.UniTuple(types.int64, space["NUMBERS"]))
-        with capable(capability), warnings.catch_warnings():
+        with capable(capability), joining(space.get("FMA", False)), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             ptx, _ = cuda.compile(
                 space["kernel"], signature, device=False, abi="numba", cc=capability,
                 launch_bounds=space.get("BLOCK", THREADS),
             )  # fmt: skip
-    except (NumbaError, NotImplementedError, KeyError, TypeError) as error:
+    except (NumbaError, NotImplementedError, AttributeError, KeyError, TypeError) as error:
         raise KernelError(f"{program.name} does not compile: {error}", path=program.file) from error
     return str(ptx)
 
@@ -141,6 +146,19 @@ def capable(capability: Capability) -> Iterator[None]:
         yield
     finally:
         dispatcher.get_current_device = before
+
+
+@contextmanager
+def joining(allowed: bool) -> Iterator[None]:
+    """Inside, libNVVM may join a product and a sum, or may not; numba-cuda passes it no such option."""
+    from numba.cuda.cudadrv import nvvm
+
+    before = nvvm.compile_ir
+    nvvm.compile_ir = partial(before, fma=int(allowed))
+    try:
+        yield
+    finally:
+        nvvm.compile_ir = before
 
 
 def assemble(ptx: str, name: str) -> tuple[bytes, str]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from minigrad.backends.base import serves
 from minigrad.backends.cuda.family import Family
-from minigrad.backends.cuda.loops import ROWS_OF_GRID, WARP, LoopPlan, plan_elementwise, plan_nest, plan_turned
+from minigrad.backends.cuda.loops import AHEAD, ROWS_OF_GRID, WARP, LoopPlan, plan_elementwise, plan_nest, plan_turned
 from minigrad.backends.cuda.runtime import THREADS, Program
 from minigrad.backends.launch import NO_STEPS, Loop
 from minigrad.backends.lowering.functions import IDENTITY, NONZERO
@@ -94,7 +94,7 @@ def write_elementwise(
         compute=compute,
         macros={
             "F": scalar_macro(scalar, compute, CUDA, out.kind == "bool"), "G": call_macro("value"),
-            "ALL": lanes_macro(width),
+            "ALL": lanes_macro(AHEAD if apart(kind, width) else width),
             "WORD": word_macro(long),
         },
         constants=positions(kind, steps, width, long),
@@ -133,13 +133,21 @@ def word_macro(long: bool) -> Expand:
 
 def positions(kind: str, steps: tuple[int, ...], width: int, long: bool) -> dict[str, str]:
     """Return the source text of the element at a position, or of some neighbours."""
-    names = {"WIDTH": str(width), "WIDE": str(int(width > 1)), "PUT": f"store_{width}"}
+    names = {"WIDTH": str(width), "WIDE": str(int(width > 1)), "PUT": f"store_{width}",
+             "APART": str(int(apart(kind, width)))}  # fmt: skip
     names["DIVISORS"] = "N.shape" if long else "N.magic"
     for k, step in enumerate(steps):
-        moves = step and width > 1
-        names |= {f"STEP_{k}": str(step), f"LANE_{k}": f"x_{k}[J]" if moves else f"x_{k}"}
-        names[f"TAKE_{k}"] = f"load_{width}(in_{k}, base_{k} + at)" if moves else f"in_{k}[base_{k}]"
-    return names if width > 1 else names | {f"TAKE_{k}": LEFT_OUT for k in range(len(steps))}
+        several = step and (width > 1 or names["APART"] == "1")
+        names |= {f"STEP_{k}": str(step), f"LANE_{k}": f"x_{k}[J]" if several else f"x_{k}"}
+        ahead = ", ".join(f"in_{k}[base_{k} + at + {j} * step]" for j in range(AHEAD))
+        loads = f"({ahead})" if width == 1 else f"load_{width}(in_{k}, base_{k} + at)"
+        names[f"TAKE_{k}"] = loads if several else f"in_{k}[base_{k}]"
+    return names if width > 1 or kind == "rows" else names | {f"TAKE_{k}": LEFT_OUT for k in range(len(steps))}
+
+
+def apart(kind: str, width: int) -> bool:
+    """Whether a thread takes elements of a row that are no neighbours."""
+    return kind == "rows" and width == 1
 
 
 def write_turned(scalar: ScalarFn, compute: np.dtype[Any], a: DType, out: DType, width: int, rank: int) -> Program:

@@ -17,6 +17,7 @@ from minigrad.core.plan import walk
 from minigrad.kernels.cuda.elementwise import DENSE, HIGH, rows_fields, tiles_fields
 
 WIDEST = 16  # bytes of one load
+AHEAD = 4  # elements of a row that a thread takes in turn, where it cannot load neighbours at once
 SHORT = 32  # smallest number of columns for reading along rows: the accesses of a warp are then neighbours
 WARP = 32
 LEAST, TURNED = 16, 1024  # smallest number of elements of both dims, and of a plane, for transposing through tiles
@@ -60,6 +61,9 @@ def plan_elementwise(out: Layout, operands: Sequence[Layout], sizes: Sequence[in
     if unit_steps and cols >= SHORT:
         width = width_of(sizes, inner, [offsets, [cols] * len(inner), *zip(*[s[:-1] for s in strides], strict=True)])
         units = -(-cols // width)
+        if width == 1 and cols >= WARP * AHEAD:  # as many threads as have AHEAD elements each
+            across = min(THREADS, 1 << (cols // AHEAD).bit_length() - 1)
+            units = cols // AHEAD // across * across
         block, high = block_of(units, rows)
         numbers = numbers_of(dims[:-1], [s[:-1] for s in strides], offsets, rows, cols)
         return LoopPlan("rows", inner[1:], width, len(dims) - 1, long, units, block, high, numbers)

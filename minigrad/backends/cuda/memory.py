@@ -7,6 +7,7 @@ offset.  So its address determines the width of a load, as the offset of a view 
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from minigrad.backends.cuda.streams import LEGACY
 from minigrad.backends.dlpack import Foreign, capsule_of
 from minigrad.backends.launch import Launch, as_launch
 from minigrad.backends.pace import pace
+from minigrad.core.allocator import Allocator
 from minigrad.core.device import CPU, Device
 from minigrad.core.dtype import DType, as_dtype
 from minigrad.core.layout import Layout
@@ -30,6 +32,21 @@ ALIGNMENT = 16  # bytes of the widest load; every storage begins at a multiple o
 SLACK = 4096  # largest number of unused elements that are copied too, instead of gathering the others by a kernel
 
 
+class DeviceAllocator(Allocator):
+    """Memory of one device.  The pool of the device gets a buffer back when the last reference to it ends."""
+
+    __slots__ = ("runtime",)
+
+    def __init__(self, runtime: Runtime) -> None:
+        self.runtime = runtime
+
+    def allocate(self, numel: int, dtype: DType) -> Any:
+        return self.runtime.allocate(numel, dtype.storage)
+
+    def free(self, buffer: Any) -> None:
+        """The buffer has an owner, which counts references itself."""
+
+
 class Memory(Backend):
     """Memory on a CUDA device."""
 
@@ -40,7 +57,12 @@ class Memory(Backend):
     def allocate(self, numel: int, dtype: DType, device: Device) -> Storage:
         if device.kind == "cuda" and device.index:
             raise DeviceError(f"{device} cannot be used: only the first device is, cuda:0", device=str(device))
-        return Storage(self.runtime.allocate(numel, dtype.storage), dtype, device)
+        return Storage(self.allocator.allocate(numel, dtype), dtype, device, self.allocator)
+
+    @cached_property
+    def allocator(self) -> DeviceAllocator:
+        """What the storages of results have, and those over memory of others have not."""
+        return DeviceAllocator(self.runtime)
 
     def from_host(self, values: NDArray[Any], dtype: DType, device: Device) -> Storage:
         storage = self.allocate(values.size, dtype, device)

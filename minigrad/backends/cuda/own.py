@@ -24,7 +24,7 @@ from minigrad.errors import ArgumentError, DTypeError
 # The functions of `native.py` that only read through a pointer, and the position of that argument.
 READERS = {"load_1": 0, "load_2": 0, "load_4": 0, "load_8": 0, "load_16": 0, "copy_async": 2}
 # Names that the module of a kernel defines or receives.
-TAKEN = frozenset({"kernel", "POINTERS", "NUMBERS", "cuda", "device", "libdevice"})
+TAKEN = frozenset({"kernel", "POINTERS", "NUMBERS", "FMA", "cuda", "device", "libdevice"})
 HEAD = '''"""{name}: written by its user."""
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ import numpy as np
 
 POINTERS = ({pointers},)
 NUMBERS = {numbers}
+FMA = True
 
 
 '''

@@ -15,7 +15,7 @@ from minigrad.errors import DeviceError
 
 OLDEST = 12  # the first major version of CUDA that is supported
 PACKAGES = {"numba_cuda": "numba-cuda", "cuda.core": "cuda-core"}
-INSTALL = "pip install 'numba-cuda[cu13]==0.30.*' 'cuda-core==1.*'"  # the extra `cuda` of pyproject.toml
+INSTALL = "pip install 'numba-cuda[cu13]==0.30.*' 'cuda-core==1.*' 'numpy<2.5'"  # the extra `cuda` of pyproject.toml
 LIBRARY = "libcuda.so.1"
 FORKED = (
     "cuda:0 cannot be used in this process: CUDA had been started when it was forked; start processes by 'spawn' or "
@@ -53,6 +53,17 @@ def installed(module: str) -> bool:
     except metadata.PackageNotFoundError:
         return False
     return True
+
+
+def clash() -> str:
+    """Why the installed packages do not work together, or ""."""
+    try:
+        ours, numpy = [tuple(map(int, metadata.version(x).split(".")[:2])) for x in ("numba-cuda", "numpy")]
+    except metadata.PackageNotFoundError:
+        return ""
+    if ours <= (0, 30) and numpy >= (2, 5):
+        return f"numba-cuda 0.30 uses names that NumPy 2.5 no longer has: {INSTALL}"
+    return ""
 
 
 def needed() -> int:
@@ -95,7 +106,7 @@ def fault() -> str:
     missing = missing_packages()
     if missing:
         return f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not installed: {INSTALL}"
-    return driver().fault
+    return clash() or driver().fault
 
 
 def require() -> None:

@@ -88,7 +88,7 @@ def write_tiles(way: Way, dtypes: tuple[DType, ...], out: DType, rank: int) -> P
         compute=compute,
         macros=macros,
         constants=constants,
-        imports=f"BLOCK = {bounds(way)}\n",
+        imports=f"BLOCK = {bounds(way)}\nFMA = True\n",
         helpers=helpers,
         fields=tile.tile_fields(rank, way.windows),
         target=CUDA,

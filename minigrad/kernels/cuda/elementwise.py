@@ -4,7 +4,8 @@ over one operand whose neighbours in memory are not those of the result.
 Free names, filled in by `specialize`: `F` the op's scalar function, `LOAD_K` and `STORE` the conversions between memory
 and registers; `G` is `value`, which holds them.  Where `WIDE` is 1, a thread takes WIDTH neighbours at once: `TAKE_K`
 reads them by one load of up to 128 bits, or is the one element of an operand that does not move, `LANE_K` is the J-th
-of them, `ALL` writes its argument once for each, and `PUT` stores them.  `WORD` is the type of positions, and the list
+of them, `ALL` writes its argument once for each, and `PUT` stores them.  Where `APART` is 1, a thread takes four
+elements of a row that lie `step` apart, so that four loads of each operand are under way.  `WORD` is the type of positions, and the list
 `DIVISORS` splits a position into indices.  `TURN`, a line of its own, writes WIDTH x WIDTH elements to shared memory as
 columns, and `TAKE` reads WIDTH of them there.  Every loop continues in strides of the grid, so any size of grid is
 correct.  Strides and offsets are in elements, those of `out` first; the dims are those of `shape`, as many as the
@@ -62,19 +63,29 @@ def rows(in_K, out, N):
     """Rows of cols elements: a thread takes WIDTH neighbours of a row, a block as many rows as it is high."""
     row = np.int64(cuda.blockIdx.y) * cuda.blockDim.y + cuda.threadIdx.y
     first = (np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x) * WIDTH
+    step = np.int64(cuda.gridDim.x) * cuda.blockDim.x * WIDTH
     while row < N.rows:
         position = WORD(row)
         base = WORD(N.offset[0])
         base_K = WORD(N.offset[K + 1])
         walk(position, DIVISORS, base=N.strides[0], base_K=N.strides[K + 1])
         at = first
+        if APART:
+            while at + 3 * step < N.cols:
+                x_K = TAKE_K
+                y = ALL(G(LANE_K))
+                out[base + at] = y[0]
+                out[base + at + step] = y[1]
+                out[base + at + 2 * step] = y[2]
+                out[base + at + 3 * step] = y[3]
+                at += 4 * step
         while at < N.cols:
             if WIDE:
                 x_K = TAKE_K
                 PUT(out, base + at, ALL(G(LANE_K)))
             else:
                 out[base + at] = G(in_K[base_K + at * STEP_K])
-            at += np.int64(cuda.gridDim.x) * cuda.blockDim.x * WIDTH
+            at += step
         row += np.int64(cuda.gridDim.y) * cuda.blockDim.y
 
 
