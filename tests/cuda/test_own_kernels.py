@@ -270,7 +270,7 @@ def test_places_in_the_grid_are_those_of_numba():
     places[2, 3](out)
     assert out.tolist() == [100 * i + 6 for i in range(6)]
     simulated = r"the simulator has no cuda.thread; it has .*blockDim, .*threadIdx"
-    compiled = "misspelt_f32_0 does not compile: module 'numba.cuda' has no attribute 'thread'"
+    compiled = "misspelt_i32_0 does not compile: module 'numba.cuda' has no attribute 'thread'"
     with pytest.raises(KernelError, match=simulated if settings.cuda == "simulator" else compiled):
         misspelt[1, 1](out)
 
