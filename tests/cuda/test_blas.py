@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from strided import arrange, blank, contents
 
-from minigrad.backends.cuda import CudaBackend
+from minigrad.backends.cuda import CudaBackend, blas
 from minigrad.backends.cuda.blas import Blas
 from minigrad.backends.cuda.simulator import Simulator
 from minigrad.config import override
@@ -138,3 +138,21 @@ def test_it_is_not_asked_where_a_setting_says_so_and_its_errors_are_told():
     assert library.calls == 0 and np.allclose(found, wanted)
     with pytest.raises(DeviceError, match="a product failed: cublasGemmStridedBatchedEx says 13"):
         product(Library(13), operands, blank((3, 4), f32))
+
+
+@pytest.mark.parametrize("sizes", [(2, 3), (3, 2), (4, 4)], ids=str)
+def test_a_batch_of_two_dims_is_a_call_for_each_index_of_the_shorter_one(sizes, monkeypatch):
+    """Heads of attention: (texts, length, heads, features) seen as (texts, heads, length, features)."""
+    library = Library()
+    monkeypatch.setattr(blas, "WORK", 1)
+
+    def heads(seed, turned=False):
+        data = np.ascontiguousarray(numbers((*sizes, 5, 4), seed).astype(np.float32).transpose(0, 2, 1, 3))
+        layout = Layout.contiguous(data.shape).permute((0, 2, 1, 3))
+        return data.reshape(-1), Spec(layout.transpose(2, 3) if turned else layout, f32)
+
+    found, wanted = product(library, [heads(0), heads(1, turned=True)], blank((*sizes, 5, 5), f32))
+    assert library.calls == min(sizes) and np.array_equal(found, wanted)
+    monkeypatch.setattr(blas, "CALLS", 1)
+    found, wanted = product(library, [heads(0), heads(1, turned=True)], blank((*sizes, 5, 5), f32))
+    assert library.calls == min(sizes) and np.array_equal(found, wanted), "by the kernels of this package"

@@ -34,7 +34,7 @@ def report(tmp_path_factory):
     done = subprocess.run(
         [sys.executable, str(HERE / "on_stub.py")], capture_output=True, text=True, timeout=120,
         env={**os.environ, "LD_LIBRARY_PATH": str(folder), "MINIGRAD_CUDA": "real",
-             "PYTHONPATH": str(HERE.parents[1])},
+             "PYTHONPATH": os.pathsep.join([str(HERE.parents[1]), os.environ.get("PYTHONPATH", "")])},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads(done.stdout)

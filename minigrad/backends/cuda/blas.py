@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +23,7 @@ TYPES = {"float32": 0, "float64": 1, "float16": 2, "bfloat16": 14}  # cudaDataTy
 SUMS_32, SUMS_64 = 68, 70  # cublasComputeType_t; the first does not round float32 to TF32
 AS_IT_IS, TURNED, CHOSEN = 0, 1, -1  # cublasOperation_t, and the algorithm that cuBLAS chooses
 LARGEST = (1 << 31) - 1  # cuBLAS takes sizes of 32 bits
+CALLS, WORK = 32, 1 << 27  # at most so many calls for one product, each of at least so many multiply-adds
 
 
 @dataclass(frozen=True)
@@ -47,17 +49,32 @@ class Gemm:
     batch: int
 
 
-def gemm_of(p: Problem) -> Gemm | None:
-    """A product in the words of cuBLAS, or None where it has none."""
-    if min(p.m, p.n, p.k) < 2 or len(p.sizes) > 1 or max(p.m, p.n, p.k, p.batches) > LARGEST:
+def gemms_of(p: Problem) -> list[Gemm]:
+    """A product in the words of cuBLAS, or [] where it has none.  Its batch has one dim: with two, such as texts and
+    heads, a product is one call for each index of the shorter dim, if these are few and large."""
+    if len(p.sizes) < 2:
+        whole = gemm_of(p, p.batches, [steps[0] if steps else 0 for steps in p.steps], (0, 0, 0, 0))
+        return [] if whole is None else [whole]
+    calls, dim = min((n, d) for d, n in enumerate(p.sizes))
+    batch = p.batches // calls if calls else 0
+    if len(p.sizes) > 2 or calls > CALLS or p.m * p.n * p.k * batch < WORK:
+        return []
+    steps = [each[1 - dim] for each in p.steps]
+    result = [gemm_of(p, batch, steps, [i * each[dim] for each in p.steps]) for i in range(calls)]
+    return [] if None in result else [gemm for gemm in result if gemm is not None]
+
+
+def gemm_of(p: Problem, batch: int, steps: Sequence[int], starts: Sequence[int]) -> Gemm | None:
+    """A batch of matrices as one call, from `starts` behind the beginning of each operand on; None if it cannot be."""
+    if min(p.m, p.n, p.k) < 2 or max(p.m, p.n, p.k, batch) > LARGEST:
         return None
-    step_a, step_b, _, step_out = [steps[0] if steps else 0 for steps in p.steps]
-    first = side(p.bn, p.bk, p.n, p.k, step_b, p.b)
-    second = side(p.ak, p.am, p.k, p.m, step_a, p.a)
-    result = side(p.on, p.om, p.n, p.m, step_out, p.out)
+    step_a, step_b, _, step_out = steps
+    first = side(p.bn, p.bk, p.n, p.k, step_b, p.b + starts[1])
+    second = side(p.ak, p.am, p.k, p.m, step_a, p.a + starts[0])
+    result = side(p.on, p.om, p.n, p.m, step_out, p.out + starts[3])
     if first is None or second is None or result is None or result.turned or step_a < 0 or step_b < 0 or step_out < 0:
         return None
-    return Gemm(p.n, p.m, p.k, first, second, result, p.batches)
+    return Gemm(p.n, p.m, p.k, first, second, result, batch)
 
 
 def side(along: int, lead: int, rows: int, cols: int, step: int, offset: int) -> Side | None:

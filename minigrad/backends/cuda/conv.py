@@ -123,7 +123,8 @@ class Conv(Matmul):
         out, a, b = values
         mma = self.by_tensor_cores(a.dtype, b.dtype, out.dtype)
         matrices = numbers["sizes"][0]
-        tile = tile_for(numbers["rows"], numbers["cols"], matrices, registers(out.dtype).itemsize, mma, windows=True)
+        rows, cols, length, size = numbers["rows"], numbers["cols"], numbers["length"], registers(out.dtype).itemsize
+        tile = tile_for(rows, cols, matrices, length, size, mma, windows=True)
         way = Way(tile, (True, False), windows=True, long=long)
         result |= {"cn": 0, "on": 0}
         self.tiled(steps, way, values, (bias, 1, 1), numbers, result)

@@ -1,7 +1,7 @@
 """A real CUDA device: memory, copies and launches by cuda-core, which only this module touches.
 
 Work goes to the legacy default stream unless a thread selects another one, so it is ordered with the work of other
-libraries.  Memory comes from the driver's pool, in the order of that stream.  Our other streams wait for it and it
+libraries.  Memory comes from the driver's pool, in the order of that stream (`pieces.py`).  Our other streams wait for it and it
 waits for them: only later work can reuse a buffer that is dropped after a launch.  Copies between host and device wait,
 except non-blocking copies from pinned memory; launches do not wait.
 """
@@ -34,6 +34,7 @@ from numpy.typing import NDArray
 
 from minigrad.backends.cuda import compile as compiler
 from minigrad.backends.cuda.blas import Blas
+from minigrad.backends.cuda.pieces import Pieces
 from minigrad.backends.cuda.pinning import Pins
 from minigrad.backends.cuda.presence import FORKED
 from minigrad.backends.cuda.runtime import DeviceBuffer, DeviceMemory, Program, Properties, Runtime, Size
@@ -61,6 +62,7 @@ class CudaRuntime(Runtime):
         self.pins = Pins()
         self.enter()
         self.pool = self.device.memory_resource
+        self.pieces = Pieces(lambda nbytes: self.pool.allocate(nbytes, stream=LEGACY_DEFAULT_STREAM))
         self.host = LegacyPinnedMemoryResource()
         said = self.device.properties
         free_and_all = checked(driver.cuMemGetInfo(), "its memory")
@@ -103,12 +105,12 @@ class CudaRuntime(Runtime):
     def take(self, nbytes: int) -> tuple[Any, int] | None:
         self.enter()
         try:
-            owner = self.pool.allocate(max(1, nbytes), stream=LEGACY_DEFAULT_STREAM)
+            piece = self.pieces.take(nbytes)
         except Exception as error:
             if "OUT_OF_MEMORY" in str(error):
                 return None
             raise DeviceError(f"cuda:0: {nbytes:,} bytes of memory were requested: {error}", device="cuda:0") from error
-        return owner, int(owner.handle)
+        return piece, piece.address
 
     def adopt(self, owner: Any, address: int, size: int, dtype: np.dtype[Any]) -> DeviceBuffer:
         return DeviceBuffer(owner, address, size, dtype)
@@ -116,21 +118,21 @@ class CudaRuntime(Runtime):
     def memory(self) -> DeviceMemory:
         self.enter()
         free, whole = checked(driver.cuMemGetInfo(), "its memory")
-        pool = self.pool.attributes
+        pool, pieces = self.pool.attributes, self.pieces
         return DeviceMemory(
-            pool.used_mem_current, pool.used_mem_high, pool.reserved_mem_current, pool.reserved_mem_high, int(free),
-            int(whole),
-        )  # fmt: skip
+            pieces.allocated, pieces.peak, pool.reserved_mem_current, pool.reserved_mem_high, int(free), int(whole)
+        )
 
     def empty_cache(self) -> None:
+        self.pieces.release()
         self.synchronize()  # memory of tensors that were dropped meanwhile is free after this
         checked(driver.cuMemPoolTrimTo(self.pool.handle, 0), "giving memory back")
 
     def reset_peak(self) -> None:
         self.enter()
-        for name in ("CU_MEMPOOL_ATTR_USED_MEM_HIGH", "CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH"):
-            attribute = getattr(driver.CUmemPool_attribute, name)
-            checked(driver.cuMemPoolSetAttribute(self.pool.handle, attribute, driver.cuuint64_t(0)), "a new peak")
+        self.pieces.peak = self.pieces.allocated
+        high = driver.CUmemPool_attribute.CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH
+        checked(driver.cuMemPoolSetAttribute(self.pool.handle, high, driver.cuuint64_t(0)), "a new peak")
 
     def pinned(self, nbytes: int) -> NDArray[np.uint8]:
         self.enter()
@@ -172,10 +174,13 @@ class CudaRuntime(Runtime):
 
     def new_stream(self, priority: int) -> Stream:
         self.enter()
+        self.pieces.share()
         return self.device.create_stream(options=StreamOptions(nonblocking=False, priority=priority))
 
     def foreign_stream(self, number: int) -> Stream:
         self.enter()
+        if number != 1:
+            self.pieces.share()
         known = {1: LEGACY_DEFAULT_STREAM, 2: PER_THREAD_DEFAULT_STREAM}
         return known[number] if number in known else Stream.from_handle(number)
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.base import Launch, serves
-from minigrad.backends.cuda.blas import TYPES, gemm_of
+from minigrad.backends.cuda.blas import TYPES, gemms_of
 from minigrad.backends.cuda.family import Family, line
 from minigrad.backends.cuda.product import Problem, pieces_of, tile_for
 from minigrad.backends.cuda.runtime import Program
@@ -67,7 +67,9 @@ class Matmul(Family):
             self.by_vector(steps, problem, (out, a, b), added)
             return
         mma = self.by_tensor_cores(a.dtype, b.dtype, out.dtype)
-        chosen = tile_for(problem.m, problem.n, problem.batches, registers(out.dtype).itemsize, mma)
+        chosen = tile_for(
+            problem.m, problem.n, problem.batches, problem.k, registers(out.dtype).itemsize, mma
+        )  # fmt: skip
         way = Way(chosen, problem.along, problem.copied() if mma else (False, False))
         numbers = {
             "rows": problem.m, "cols": problem.n, "length": problem.k, "a": problem.a, "am": problem.am,
@@ -140,12 +142,13 @@ class Matmul(Family):
         out, a, b = values
         c, alpha, beta = added
         same = out.dtype is a.dtype is b.dtype and out.dtype.name in TYPES
-        gemm = gemm_of(p) if same and settings.cublas and self.runtime.blas is not None else None
-        if gemm is None:
+        gemms = gemms_of(p) if same and settings.cublas and self.runtime.blas is not None else []
+        if not gemms:
             return False
         if c is not None:
             steps.copy(out, c)
-        steps.then(self.runtime.blas.product(gemm, out.dtype, alpha, beta if c is not None else 0), a, b, out)
+        for gemm in gemms:
+            steps.then(self.runtime.blas.product(gemm, out.dtype, alpha, beta if c is not None else 0), a, b, out)
         return True
 
     def by_elements(self, steps: Steps, p: Problem, values: tuple[Value, Value, Value], added: Added) -> None:

@@ -1,15 +1,15 @@
 """Elementwise loops over any number of operands: a dense run, dense rows, and elements with arbitrary strides; and
 over one operand whose neighbours in memory are not those of the result.
 
-Free names, filled in by `specialize`: `F` the op's scalar function, `LOAD_K` and `STORE` the conversions between memory
-and registers; `G` is `value`, which holds them.  Where `WIDE` is 1, a thread takes WIDTH neighbours at once: `TAKE_K`
-reads them by one load of up to 128 bits, or is the one element of an operand that does not move, `LANE_K` is the J-th
-of them, `ALL` writes its argument once for each, and `PUT` stores them.  Where `APART` is 1, a thread takes four
-elements of a row that lie `step` apart, so that four loads of each operand are under way.  `WORD` is the type of positions, and the list
-`DIVISORS` splits a position into indices.  `TURN`, a line of its own, writes WIDTH x WIDTH elements to shared memory as
-columns, and `TAKE` reads WIDTH of them there.  Every loop continues in strides of the grid, so any size of grid is
-correct.  Strides and offsets are in elements, those of `out` first; the dims are those of `shape`, as many as the
-kernel has.
+Free names, filled in by `specialize`: `F` the op's scalar function, `LOAD_K` and `STORE` the conversions between
+memory and registers; `G` is `value`, which holds them.  Where `WIDE` is 1, a thread takes WIDTH neighbours at once:
+`TAKE_K` reads them by one load of up to 128 bits, or is the one element of an operand that does not move, `LANE_K` is
+the J-th of them, `ALL` writes its argument once for each, and `PUT` stores them.  Where `APART` is 1, a thread takes
+four elements of a row that lie `step` apart, so that four loads of each operand are under way.  `WORD` is the type of
+positions, and the list `DIVISORS` splits a position into indices.  `TURN`, a line of its own, writes WIDTH x WIDTH
+elements to shared memory as columns, and `TAKE` reads WIDTH of them there.  Every loop continues in strides of the
+grid, so any size of grid is correct.  Strides and offsets are in elements, those of `out` first; the dims are those
+of `shape`, as many as the kernel has.
 """
 
 # ruff: noqa: F821, F841

@@ -272,8 +272,8 @@ def training(sizes: Sizes) -> Table:
     count = 2 * (len(sizes.layers) - 1)
     table.add(
         f"step of {layers}, batch {sizes.batch}", network(*sizes.layers, batch=sizes.batch), tracks=count,
-        build=training_step, rtol=1e-3, peak=True,
-    )  # fmt: skip
+        build=training_step, rtol=1e-2, peak=True,
+    )  # fmt: skip  # cuBLAS's order of additions turns ReLUs near 0: PyTorch's biases are as far from the CPU's, 6e-3
     table.add(
         f"step of attention, {n} texts of {length}, {heads} heads of {size // heads}", texts, tracks=4, build=attended,
         rtol=1e-3, peak=True,
