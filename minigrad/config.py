@@ -125,8 +125,8 @@ class Settings:
                                         "of this package's kernels")]  # fmt: skip
     cuda: Annotated[str, Choice("auto", 'what runs the kernels of CUDA devices: a "real" device, the "simulator", or '
                                         '"auto" for a real one', choices=("auto", "real", "simulator"))]  # fmt: skip
-    cuda_graphs: Annotated[bool, Switch("0", "a program of `mg.jit` on a CUDA device is launched as graphs instead of "
-                                             "kernel by kernel; it has not run on a GPU yet")]  # fmt: skip
+    cuda_graphs: Annotated[bool, Switch("1", "a program of `mg.jit` on a CUDA device is launched as graphs instead of "
+                                             "kernel by kernel")]  # fmt: skip
     deterministic: Annotated[bool, Switch("1", "a CUDA device adds floats by index in the same order at each call, "
                                                "which takes longer")]  # fmt: skip
     parallel_threshold: Annotated[int, Count("65536", "additions from which a kernel runs on all threads (0: always); "

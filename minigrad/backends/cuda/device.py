@@ -1,9 +1,9 @@
 """A real CUDA device: memory, copies and launches by cuda-core, which only this module touches.
 
 Work goes to the legacy default stream unless a thread selects another one, so it is ordered with the work of other
-libraries.  Memory comes from the driver's pool, in the order of that stream (`pieces.py`).  Our other streams wait for it and it
-waits for them: only later work can reuse a buffer that is dropped after a launch.  Copies between host and device wait,
-except non-blocking copies from pinned memory; launches do not wait.
+libraries.  Memory comes from the driver's pool, in the order of that stream (`pieces.py`).  Our other streams wait for
+it and it waits for them: only later work can reuse a buffer that is dropped after a launch.  Copies between host and
+device wait, except non-blocking copies from pinned memory; launches do not wait.
 """
 
 from __future__ import annotations

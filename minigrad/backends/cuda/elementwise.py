@@ -146,7 +146,7 @@ def positions(kind: str, steps: tuple[int, ...], width: int, long: bool) -> dict
 
 
 def apart(kind: str, width: int) -> bool:
-    """Whether a thread takes elements of a row that are no neighbours."""
+    """Whether a thread takes elements of a row that are not neighbours."""
     return kind == "rows" and width == 1
 
 

@@ -61,7 +61,7 @@ class Memory(Backend):
 
     @cached_property
     def allocator(self) -> DeviceAllocator:
-        """What the storages of results have, and those over memory of others have not."""
+        """The allocator of all storages except those over memory of other libraries."""
         return DeviceAllocator(self.runtime)
 
     def from_host(self, values: NDArray[Any], dtype: DType, device: Device) -> Storage:
