@@ -1,8 +1,8 @@
 """Losses of classification: cross_entropy and nll_loss, for class numbers and for probabilities.
 
-Class numbers without weights or smoothing are one kernel each way: no row of log-probabilities is ever stored.  The
-other cases are composed of log_softmax and a gather.  `softmax.py` has the functions of rows and `classes.py` those of
-class numbers that it all builds on.
+Class numbers without weights or smoothing are one kernel each way where the classes of a row are neighbours: no row of
+log-probabilities is ever stored.  The other cases are composed of log_softmax and a gather.  `softmax.py` has the
+functions of rows and `classes.py` those of class numbers that it all builds on.
 """
 
 from __future__ import annotations
@@ -138,6 +138,10 @@ def cross_entropy(
         return _probability_loss(x, target, weight, reduction, smooth, dim)
     if weight is None and smooth == 0.0:
         _expect_classes("cross_entropy", x, target, dim)
+        if x.layout.strides[dim] > 1 and x.dtype.itemsize >= 4:  # (N, C, d1, ...): its neighbours are of other rows
+            op = minus_named.op  # type: ignore[attr-defined]
+            loss = apply(op, (log_softmax(x, dim), target), {"dim": dim, "ignore": ignore, "reduction": reduction})
+            return loss  # type: ignore[no-any-return]
         rows = x if dim == x.ndim - 1 else permute(x, dims=(*(d for d in range(x.ndim) if d != dim), dim))
         return cross_entropy_rows(rows, target, ignore=ignore, reduction=reduction)
     logs = log_softmax(x, dim)
