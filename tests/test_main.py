@@ -244,7 +244,7 @@ def test_kernel_shows_resources_where_there_is_a_compiler(capsys):
     status = main(["kernel", "mul", "--device", "cuda", "--show", "resources"])
     printed = capsys.readouterr()
     if status == 2:
-        assert "cannot be compiled: numba-cuda is not installed: pip install 'numba-cuda[cu13]" in printed.err
+        assert "cannot be compiled: " in printed.err and ": pip install 'numba-cuda[cu13]" in printed.err
     else:
         assert "widest access  128 bits" in printed.out and "of which 0 are spilled" in printed.out
 

@@ -35,7 +35,7 @@ from minigrad.declare import names
 from minigrad.declare.decorators import public
 from minigrad.declare.forms import in_format
 from minigrad.errors import ArgumentError, ShapeError
-from minigrad.ops import casting, composed
+from minigrad.ops import casting
 from minigrad.ops.indexing import assignment, subscript
 from minigrad.ops.linalg import products as linalg
 from minigrad.ops.pointwise import arithmetic, bits, compare, gamma, powers
@@ -158,7 +158,7 @@ def attach() -> None:
         setattr(Tensor, name, caster(name, as_dtype(dtype)))
     special = {
         **POSITIONS, **COPIES, **COMPARISONS, "explain_grad": explain_grad,
-        "__pow__": composed.power, "__neg__": arithmetic.neg, "__pos__": names.methods["positive"],
+        "__pow__": powers.pow, "__neg__": arithmetic.neg, "__pos__": names.methods["positive"],
         "__abs__": arithmetic.abs, "__matmul__": linalg.matmul, "__rmatmul__": swapped(linalg.matmul),
         "__rdiv__": swapped(arithmetic.div), "__invert__": bits.bitwise_not, "__getitem__": subscript.get_item,
         "__setitem__": assignment.set_item, "as_strided": views.strided_view, "backward": backward,

@@ -93,8 +93,8 @@ def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | str | None = None, line
     namespace, method: where users find it, and whether Tensor has it as a method, which also has an in-place form.
     front: parameters after the operands, such as "*, alpha=1".  For other values of these the call goes to `otherwise`,
     a function of the operands, these parameters and `out`, in terms of other calls.
-    sole: the function that answers a call with only the first operand.  checks: a function of two operands, which may
-    refuse a call whose second one is a number: a dtype rule receives no values.
+    sole: the function that answers a call with only the first operand.  checks: a function of two operands and `out`,
+    which may refuse a call whose second one is a number, or answer it: a dtype rule receives no values.
     fuse: compile each derivative rule of several ops into one kernel.  It promises that a rule is a straight line of
     elementwise ops on its arguments: no branch, no side effect, no value from outside that changes later, because the
     rule is called once, with symbols.  The default is True in this package and False elsewhere.

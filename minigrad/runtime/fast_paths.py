@@ -54,6 +54,11 @@ if {1}.__class__ not in PLAIN:
         {0} = weak_number(op, {0}, {1}.dtype, {1})"""
 NOTHING: Mapping[str, Any] = {}
 HIDDEN = "_mg_"  # the prefix of names for default values
+CHECK = f"""\
+{HIDDEN}found = {HIDDEN}checks({{xs}}, {{out}})
+        if {HIDDEN}found is not None:
+            return {HIDDEN}found
+        """
 OUT = """\
     if out is not None:
         return write_result(op, plan, ({xs},), out, run)
@@ -147,7 +152,7 @@ def write(template: str, names: tuple[str, ...], parameters: str, front: str, nu
     """
     xs, new = ", ".join(names), others(template, names)
     plain = " and ".join(f"{x}.__class__ in {new.get('PLAIN', 'PLAIN')}" for x in names)
-    check = f"{HIDDEN}checks({xs})\n        " if checked else ""
+    check = CHECK.format(xs=xs, out="None" if "out" in names else "out") if checked else ""
     text = apart(READ_TWO if len(names) == 2 and numbers else READ, names, new)
     read = text.format(*names, xs=xs, plain=plain, check=check)
     return apart(template, names, new).format(
@@ -181,7 +186,7 @@ def fast_path(
     defaults: of operands, by name.  front: parameters that follow the operands, such as "*, alpha=1"; a call that gives
     one another value is answered by `otherwise`, which takes the operands, these parameters and `out`.
     sole: answers a call of the first operand and nothing else; the other operands have the default None then.
-    checks: a check of both operands of a call whose second one is not a plain tensor.
+    checks: takes both operands of a call whose second one is not a plain tensor, and `out`; it may answer the call.
     """
     operands = parameter_names(op)
     parameters, lines, more = with_front(operands, defaults, front)

@@ -69,6 +69,17 @@ def gradient_set_to_zero() -> Idiom:
     return step, [mg.tensor(X)], [w]
 
 
+def elements_at_pairs_of_indices() -> Idiom:
+    w = mg.Var(W)
+
+    def step(x, i, j):
+        loss = (x @ w)[i, j].sum()
+        loss.backward()
+        return loss
+
+    return step, [mg.tensor(X), mg.tensor([0, 1, -1]), mg.tensor([3, -4, 0])], [w, lambda: w.grad]
+
+
 def set_a_var() -> Idiom:
     w = mg.Var(W)
 
@@ -274,7 +285,8 @@ def optimizer_schedule_and_clipping() -> Idiom:
 
 IDIOMS = [
     backward_and_update, gradients_add_up, gradient_set_to_zero, set_a_var, dropout, views, writes_through_views,
-    item_assignment, recorded_assignment, masked_assignment, indices, losses, moments_by_hand, second_order, transforms,
+    item_assignment, recorded_assignment, masked_assignment, indices, elements_at_pairs_of_indices, losses,
+    moments_by_hand, second_order, transforms,
     checkpoints, convolution, order_and_scans, one_tensor_twice, arguments_returned, a_literal_is_written,
     optimizer_schedule_and_clipping,
 ]  # fmt: skip

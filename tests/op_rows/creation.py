@@ -12,7 +12,7 @@ import numpy as np
 import minigrad as mg
 from minigrad.kernels import philox
 from minigrad.ops import creation
-from minigrad.ops.indexing import masks
+from minigrad.ops.indexing import masks, positions
 from minigrad.ops.nn.attention_blocks import attention_kept
 from minigrad.ops.random import draw, shares
 
@@ -54,6 +54,12 @@ def _kept(x: Any) -> Any:
     return attention_kept(x, x, x, None, *draws, scale=1.0, causal=False, dropout=0.0)
 
 
+def _row_major(x: Any) -> Any:
+    like = {"shape": (3, 4), "dtype": mg.float32}
+    index = positions.first_position(x.remainder(3).to(mg.int64) - 3, dim=0, **like)
+    return positions.next_position(index, x.remainder(4).to(mg.int64), dim=1, **like)
+
+
 ROWS = [
     Row("fill", lambda x: creation.fill(x, shape=(2, 3)), lambda x: np.full((2, 3), x), ("real",), ("fill",), ((),),
         dtypes=ALL, order2=False),
@@ -65,5 +71,7 @@ ROWS = [
         dtypes=("float32",), smooth=False, refuses=False, kernels=False),
     Row("tally", _tally, lambda x: np.array([0, *np.cumsum([part.sum() for part in np.split(x.ravel(), 3)])]),
         ("bool",), ("tally",), ((3, 4),), **PLACES),
+    Row("positions", _row_major, lambda x: x % 3 * 4 + x % 4, ("whole",), ("first_position", "next_position"),
+        ((2, 5),), dtypes=("int64",), result="int64", smooth=False, refuses=False, kernels=False),
     Row("locate", _locate, lambda x: np.flatnonzero(x), ("bool",), ("locate",), ((3, 5),), **PLACES),
 ]  # fmt: skip

@@ -26,7 +26,7 @@ class Piece:
     def __del__(self, small: int = SMALL) -> None:
         pieces, size = self.pieces, self.size
         pieces.allocated -= size
-        if size <= small and pieces.alone:
+        if size <= small and pieces.keeps:
             same = pieces.kept.get(size)
             if same is None:
                 pieces.kept[size] = [(self.memory, self.address)]
@@ -38,14 +38,14 @@ class Pieces:
     """The memory of one device.
 
     request: what returns so many bytes of the pool, which go back with the last reference.  allocated, peak: bytes in
-    use, and the most of them.  kept: pieces by size.  alone: whether there is one stream only.
+    use, and the most of them.  kept: pieces by size.  keeps: whether there is one stream only.
     """
 
     def __init__(self, request: Callable[[int], Any]) -> None:
         self.request = request
         self.allocated = self.peak = 0
         self.kept: dict[int, list[tuple[Any, int]]] = {}
-        self.alone = True
+        self.keeps = True
 
     def take(self, nbytes: int) -> Piece:
         """Memory for so many bytes; whatever `request` raises where there is none."""
@@ -67,5 +67,5 @@ class Pieces:
 
     def share(self) -> None:
         """There is another stream from now on."""
-        self.alone = False
+        self.keeps = False
         self.release()

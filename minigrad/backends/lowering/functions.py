@@ -51,6 +51,11 @@ def from_front(i, size):
     return i + size if i < 0 else i
 
 
+def behind(before, i, size):
+    """A row-major position, of the position in the dims before and an index along a dim of this size."""
+    return before * size + (i + size if i < 0 else i)
+
+
 def quotient(a, b):
     """A quotient."""
     return a / b
@@ -261,6 +266,7 @@ CHOSEN = parse(chosen)
 PRODUCT, NEGATIVE = parse(product), parse(negative)
 SECOND = parse(second)
 FROM_FRONT = parse(from_front)
+BEHIND = parse(behind)
 QUOTIENT = parse(quotient)
 DIFFERENCE = parse(difference)
 LINE = parse(line)

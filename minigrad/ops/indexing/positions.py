@@ -9,15 +9,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from minigrad.core.dtype import bool_
+from minigrad.backends.launch import Launch
+from minigrad.backends.limits import IndexLimits
+from minigrad.backends.lowering.functions import BEHIND, FROM_FRONT
+from minigrad.backends.steps import Steps
+from minigrad.core.dtype import bool_, int64
+from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 from minigrad.core.shape import broadcast_shapes, numel
+from minigrad.declare.decorators import kernel
 from minigrad.errors import MinigradError, ShapeError
 from minigrad.ops.casting import cast
-from minigrad.ops.indexing.gathering import check_positions
+from minigrad.ops.indexing.gathering import check_positions, check_within
 from minigrad.ops.indexing.masks import nonzero
 from minigrad.ops.pointwise.arithmetic import remainder
 from minigrad.ops.shape.views import expand, permute
+from minigrad.runtime.operands import are_plain
 from minigrad.runtime.tensor import Tensor, describe
 
 Gathers = list[tuple[int, Tensor]]
@@ -34,18 +41,54 @@ def side_by_side(y: Tensor, gathers: Gathers) -> tuple[Tensor, int, int, Tensor]
     each = [one for dim, index in gathers for one in columns(dim, index)]
     dims = [dim for dim, _ in each]
     shape = joint_shape(y, [index for _, index in each])
-    spec, positions = Spec(y.layout, y.dtype), None
+    positions: Any = None
+    plain = are_plain(*[index for _, index in each])
     for dim, index in each:
-        check_positions("index", index, spec, dim)
-        size = y.shape[dim]
-        position: Any = remainder(cast(index, dtype="int64"), size)
-        positions = position if positions is None else positions * size + position
-    assert positions is not None
+        positions = (behind if plain else traced_behind)(positions, index, y, dim)
     positions = positions if positions.shape == shape else expand(positions, shape=shape)
     if dims == list(range(dims[0], dims[0] + len(dims))):
         return y, dims[0], len(dims), positions
     front = permute(y, dims=(*dims, *[d for d in range(y.ndim) if d not in dims]))
     return front, 0, len(dims), positions
+
+
+def behind(before: Tensor | None, index: Tensor, y: Tensor, dim: int) -> Tensor:
+    """Return the row-major position of each element, of its position in the dims before and its index along `dim`."""
+    x = {"shape": y.shape, "dtype": y.dtype, "dim": dim}
+    result: Tensor = first_position(index, **x) if before is None else next_position(before, index, **x)
+    return result
+
+
+def traced_behind(before: Tensor | None, index: Tensor, y: Tensor, dim: int) -> Tensor:
+    """Return the same for an index inside a transform, of which each of a batch is checked now."""
+    check_positions("index", index, Spec(y.layout, y.dtype), dim)
+    position: Tensor = remainder(cast(index, dtype="int64"), y.shape[dim])
+    return position if before is None else before * y.shape[dim] + position
+
+
+@kernel(dtype=lambda op, specs, **x: int64, shape=lambda op, index, **x: index.shape, namespace=(), label="index")
+def first_position(backend: Any, out: Spec, index: Tensor, *, shape, dtype, dim) -> Launch:
+    """Return positions along `dim` of a tensor, counted from the front.  Raises IndexOutOfRange."""
+    steps = Steps(backend, (out,), (index,))
+    (position,) = steps.operands
+    check_within(steps, position, shape[dim])
+    steps.each(FROM_FRONT, steps.outs[0], position, steps.constant(shape[dim], int64))
+    limits = IndexLimits(backend, "index", 0, position.spec, Spec(Layout.contiguous(shape), dtype), dim)
+    return steps.launch.within(limits)
+
+
+@kernel(
+    dtype=lambda op, specs, **x: int64, namespace=(), label="index",
+    shape=lambda op, before, index, **x: broadcast_shapes("index", before.shape, index.shape),
+)  # fmt: skip
+def next_position(backend: Any, out: Spec, before: Tensor, index: Tensor, *, shape, dtype, dim) -> Launch:
+    """Return row-major positions, of those in the dims before and of an index along `dim`.  Raises IndexOutOfRange."""
+    steps = Steps(backend, (out,), (before, index))
+    start, position = steps.operands
+    check_within(steps, position, shape[dim])
+    steps.each(BEHIND, steps.outs[0], start, position, steps.constant(shape[dim], int64))
+    limits = IndexLimits(backend, "index", 1, position.spec, Spec(Layout.contiguous(shape), dtype), dim)
+    return steps.launch.within(limits)
 
 
 def columns(dim: int, index: Tensor) -> Gathers:

@@ -20,7 +20,7 @@ from minigrad.ops.nn.convolution import per_dim
 from minigrad.ops.nn.pooling import avg_pooled, max_pooled
 from minigrad.ops.nn.windows import weighted
 from minigrad.ops.reduction.extremes import max as largest
-from minigrad.ops.reduction.sums import wide
+from minigrad.ops.reduction.sums import mean, wide
 from minigrad.ops.shape.views import expand, reshape
 from minigrad.runtime.tensor import Tensor, describe
 
@@ -71,9 +71,11 @@ def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = 
 
 
 def adaptive_mean(name: str, dims: int, x: Tensor, output_size: Any) -> Tensor:
-    """Return the means of windows; those of windows of one size are those of `avg_pool`."""
+    """Return the means of windows; those of windows of one size are those of `avg_pool`, and of one window `mean`."""
     sizes = adaptive_sizes(name, dims, x, output_size)
     image = x.shape[-dims:]
+    if sizes == (1,) * dims:
+        return mean(x, tuple(range(x.ndim - dims, x.ndim)), True)
     if all(m and n % m == 0 for n, m in zip(image, sizes, strict=True)):
         window = tuple(n // m for n, m in zip(image, sizes, strict=True))
         return avg_pooled(name, dims, x, window, None, 0, False, True, None)

@@ -141,7 +141,7 @@ def cross_entropy(
         if x.layout.strides[dim] > 1 and x.dtype.itemsize >= 4:  # (N, C, d1, ...): its neighbours are of other rows
             op = minus_named.op  # type: ignore[attr-defined]
             loss = apply(op, (log_softmax(x, dim), target), {"dim": dim, "ignore": ignore, "reduction": reduction})
-            return loss  # type: ignore[no-any-return]
+            return loss
         rows = x if dim == x.ndim - 1 else permute(x, dims=(*(d for d in range(x.ndim) if d != dim), dim))
         return cross_entropy_rows(rows, target, ignore=ignore, reduction=reduction)
     logs = log_softmax(x, dim)

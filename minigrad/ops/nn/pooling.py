@@ -12,11 +12,11 @@ from minigrad.core.window import Window
 from minigrad.declare.decorators import composed
 from minigrad.declare.names import FUNCTIONAL, MG
 from minigrad.errors import ArgumentError, ShapeError
-from minigrad.ops.composed import power
 from minigrad.ops.nn.activation import relu
 from minigrad.ops.nn.convolution import IntOrInts, Ints, per_dim
 from minigrad.ops.nn.windows import avg_pool, max_pool, max_pool_indices
 from minigrad.ops.pointwise.arithmetic import sign
+from minigrad.ops.pointwise.powers import pow
 from minigrad.runtime.tensor import Tensor, describe
 
 
@@ -119,8 +119,8 @@ def lp_pool3d(
 def norms_of_windows(name: str, dims: int, x: Tensor, p: float, window: Any, stride: Any, ceil_mode: bool) -> Tensor:
     """Return the p-norms of windows, from their means as PyTorch does; a negative sum counts as it is there."""
     taps = per_dim(name, "kernel_size", window, dims, 1)
-    means = avg_pooled(name, dims, power(x, p), taps, stride, 0, ceil_mode, True, None)
-    return power(sign(means) * relu(means.abs()) * prod(taps), 1.0 / p)
+    means = avg_pooled(name, dims, pow(x, p), taps, stride, 0, ceil_mode, True, None)
+    return pow(sign(means) * relu(means.abs()) * prod(taps), 1.0 / p)
 
 
 # ---- arguments ------------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from minigrad.core.op import Op, Spec
 from minigrad.declare.decorators import elementwise
 from minigrad.declare.rules import Pair, number, to_float
 from minigrad.errors import DTypeError
+from minigrad.ops.pointwise.arithmetic import cube, square
 from minigrad.runtime.tensor import Tensor, describe
 
 
@@ -49,8 +50,20 @@ def hypot(input, other):
     return math.hypot(input, other)
 
 
-def expect_no_fraction(input: Any, exponent: Any) -> None:
-    """Raise DTypeError for integers to the power of a negative integer of Python or NumPy: an integer would be 0."""
+# Ops that cost a tenth of a true power and have its values, except the root of -0.0 and of -inf, as in PyTorch.
+SHORT_POWERS = {
+    2: square, 3: cube, 0.5: sqrt, -0.5: rsqrt, -1: reciprocal, -2: lambda x, out: reciprocal(square(x), out=out)
+}  # fmt: skip
+
+
+def by_number(input: Any, exponent: Any, out: Any) -> Any:
+    """Return floats to the power of a Python number that has an op of its own; None for another power.
+
+    Raises DTypeError for integers to the power of a negative integer of Python or NumPy: an integer would be 0.
+    """
+    if exponent.__class__ in (int, float) and isinstance(input, Tensor) and input.dtype.is_float:
+        short = SHORT_POWERS.get(exponent)
+        return None if short is None else short(input, out=out)
     below = (exponent.__class__ is int or isinstance(exponent, np.integer)) and exponent < 0
     if below and isinstance(input, Tensor) and not input.dtype.is_float:
         raise DTypeError(
@@ -58,11 +71,12 @@ def expect_no_fraction(input: Any, exponent: Any) -> None:
             f"{exponent}; convert with .float(), or write {exponent}.0",
             op="pow",
         )
+    return None
 
 
 @elementwise(
     dtype=number,
-    checks=expect_no_fraction,
+    checks=by_number,
     vjp=(
         lambda g, input, exponent: pow_base_rule(g, input, exponent),
         lambda g, input, exponent, y: pow_exponent_rule(g, input, exponent, y),
@@ -72,7 +86,7 @@ def pow(input, exponent):
     """Return input**exponent; negative bases with integer exponents work.  Integers stay integers and wrap.
 
     For an integer base, a negative integer exponent in a tensor produces 0, except for the bases 1 and -1.  A negative
-    Python int raises DTypeError.
+    Python int raises DTypeError.  Floats to the powers 2, 3, 0.5, -0.5 and -1 use the square, the cube and so on.
 
     Gradient: with a the input and b the exponent, g*b*a**(b-1) for a (0 where b is 0), and g*a**b*log(a) for b (0
     where a is 0 and b >= 0; nan where a < 0).
