@@ -28,6 +28,7 @@ from minigrad.jitting.arrays import LETTERS, Arrays
 from minigrad.jitting.composing import View
 from minigrad.jitting.program import Item, Memory
 from minigrad.jitting.spelling import Body, Names, Speller, Value, literal, type_of, variable
+from minigrad.runtime.recording import cell_of
 
 WIDTH = 100  # characters of a line to which values that are used once are joined
 printers: dict[type, Callable[..., None]] = {}
@@ -213,9 +214,12 @@ def shown(line: str) -> str:
     import linecache
     from pathlib import Path
 
-    file, _, number = line.rpartition(":")
+    named, _, number = line.rpartition(":")
+    file = named
+    if named.startswith("In["):  # a cell of a notebook, whose text linecache stores under another name
+        file = next((each for each in list(linecache.cache) if cell_of(each) == named), named)
     text = linecache.getline(file, int(number)).strip() if number.isdecimal() else ""
-    short = f"{Path(file).name}:{number}"
+    short = f"{Path(named).name}:{number}"
     return f"{short}: {text}"[:100] if text else short or "minigrad"
 
 

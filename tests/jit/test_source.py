@@ -353,6 +353,20 @@ def test_long_lines_are_broken_where_python_allows_it() -> None:
         ast.parse("\n".join(lines))
 
 
+def test_a_line_of_a_notebook_has_its_text(tmp_path: Path) -> None:
+    from IPython.core.interactiveshell import InteractiveShell
+    from traitlets.config import Config
+
+    shell = InteractiveShell.instance(ipython_dir=str(tmp_path), config=Config(HistoryManager={"enabled": False}))
+    shell.execution_count = 7
+    cell = "import minigrad as mg\n@mg.jit\ndef f(x):\n    return x.exp()\nfor _ in range(3):\n    f(mg.ones(3))"
+    try:
+        shell.run_cell(cell, store_history=True).raise_error()
+        assert "# In[7]:4: return x.exp()" in str(shell.user_ns["f"].source())
+    finally:
+        InteractiveShell.clear_instance()
+
+
 def test_without_a_program_the_text_says_so() -> None:
     assert mg.jit(chain).source().startswith("# no program yet")
 
