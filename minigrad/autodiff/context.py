@@ -14,6 +14,7 @@ from minigrad.autodiff.watching import fits
 from minigrad.errors import DeviceError, DTypeError, GradientError, MinigradError, ShapeError
 from minigrad.ops.shape.views import expand, permute
 from minigrad.runtime.data import host_array
+from minigrad.runtime.recording import cell_of
 from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.tracers import Tracer
 
@@ -115,9 +116,9 @@ def argument_names(cls: Any, count: int) -> tuple[str, ...]:
 
 
 def position_of(function: Callable[..., Any]) -> str:
-    """Return file and line of a function."""
+    """Return file and line of a function; "In[4]:line" in a notebook."""
     code = getattr(inspect.unwrap(function), "__code__", None)
-    return "?" if code is None else f"{code.co_filename}:{code.co_firstlineno}"
+    return "?" if code is None else f"{cell_of(code.co_filename)}:{code.co_firstlineno}"
 
 
 def among(x: Tensor, others: Sequence[Tensor]) -> bool:

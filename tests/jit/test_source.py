@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from minigrad.jitting.program import defined_at
 from minigrad.jitting.source import Source, fitted
 from minigrad.nn import functional as F
 from tests.programs import generator
@@ -363,6 +364,7 @@ def test_a_line_of_a_notebook_has_its_text(tmp_path: Path) -> None:
     try:
         shell.run_cell(cell, store_history=True).raise_error()
         assert "# In[7]:4: return x.exp()" in str(shell.user_ns["f"].source())
+        assert defined_at(shell.user_ns["f"].function) == "In[7]:2: "
     finally:
         InteractiveShell.clear_instance()
 
