@@ -131,7 +131,7 @@ def verdict_on(name: str, asked: Exercise, answer: Any) -> Verdict:
     except Wrong as wrong:
         return Verdict(False, f"{name}: not yet. {wrong}")
     except Exception as error:
-        return Verdict(False, f"{name}: not yet. It raised {type(error).__name__}: {error}{place_of(error)}")
+        return Verdict(False, f"{name}: not yet. It raised {named(error)}{place_of(error)}")
     return Verdict(True, f"{name}: right. {asked.title}")
 
 
@@ -164,10 +164,20 @@ def contents(given: Any, fills: bool) -> Any:
     return given if isinstance(given, (int, float)) else None
 
 
+def named(error: BaseException) -> str:
+    """Return the name of an error, with its message if it has one."""
+    words = str(error)
+    return f"{type(error).__name__}: {words}" if words else type(error).__name__
+
+
 def place_of(error: Exception) -> str:
     """Return, in parentheses, the last line of the answer in an error's traceback and the grader's notes, if any."""
     frames = traceback.extract_tb(error.__traceback__)
-    theirs = [f for f in frames if not any(Path(f.filename).is_relative_to(folder) for folder in NOT_THEIRS)]
+    theirs = [
+        f for f in frames
+        if not f.filename.startswith("<minigrad ")  # a function of minigrad that is generated
+        and not any(Path(f.filename).is_relative_to(folder) for folder in NOT_THEIRS)
+    ]  # fmt: skip
     line = [f"line {theirs[-1].lineno}: {theirs[-1].line}"] if theirs else []
     found = "; ".join([*line, *getattr(error, "__notes__", [])])
     return f" ({found})" if found else ""

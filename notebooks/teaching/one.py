@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from minigrad.learning import grading
-from minigrad.learning.grading import Exercise, Verdict, exercises_of, verdict_on
+from minigrad.learning.grading import Exercise, Verdict, exercises_of, named, verdict_on
 from notebooks.teaching.guard import Seal, TooLong, at_most, close, end_with, limit_memory
 
 Tell = Callable[..., None]
@@ -115,7 +115,7 @@ def run_cell(
             except TooLong:
                 tell("error", cell=number, words=f"took more than {seconds:g} seconds and was stopped")
             except BaseException as error:
-                tell("error", cell=number, words=f"ended with {type(error).__name__}: {error}"[:300])
+                tell("error", cell=number, words=f"ended with {named(error)}"[:300])
     except BaseException:  # the time ran out, or `str` of the error failed, during the report
         tell("error", cell=number, words="ended with an error that cannot be shown")
     finally:

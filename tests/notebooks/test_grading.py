@@ -63,6 +63,11 @@ def test_what_an_answer_raises_is_told_with_its_line() -> None:
 
     verdict = check("01.1", broken)
     assert not verdict and "It raised ZeroDivisionError: " in str(verdict) and "return f(x) / 0" in str(verdict)
+
+    def unnamed(f: Any, x: Any, h: Any) -> Any:
+        raise NotImplementedError
+
+    assert "It raised NotImplementedError (line " in str(check("01.1", unnamed))
     assert "is a complex number, but a real number was expected" in str(check("01.4", lambda f, x: f(x + 1j)))
     assert str(check("01.1", None)) == "01.1: nothing is written yet"
     assert "is of type str, but numbers were expected" in str(check("01.1", lambda f, x, h: "2x"))
@@ -75,6 +80,7 @@ def test_the_line_is_of_the_answer_also_where_minigrad_raised() -> None:
         return x.grad, b.backward()
 
     assert "return x.grad, b.backward())" in str(check("03.4", twice))
+    assert "(line " in (words := str(check("06.2", lambda g, a, b: (g @ b.T, g)))) and "(g @ b.T, g)" in words
     assert str(check("03.1", lambda y: y.op.id and {"a": {"a", "b"}}[y.name])).endswith("; tried on y = a * b)")
 
 
