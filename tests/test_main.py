@@ -133,7 +133,9 @@ def test_the_tutorial_of_a_wheel_copies_its_notebooks_and_keeps_what_is_there(mo
     assert mine.read_text() == "my answers"
     count = len(list(folder.rglob("*.ipynb")))
     assert len(list(mine.parent.rglob("*.ipynb"))) == count
-    assert f"{count - 1} new files; 1 file existed" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert f"{count - 1} new files; 1 file existed" in printed
+    assert f"run `{sys.executable} -m pip install jupyterlab matplotlib`" in printed and "make" not in printed
 
 
 def missing_links(folder):

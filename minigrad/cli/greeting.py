@@ -52,7 +52,11 @@ def tutorial() -> int:
     first = folder / "00_tour.ipynb"
     if importlib.util.find_spec("jupyterlab") is None:
         print(f"The first notebook is {first}.")
-        print("Jupyter is not installed: `pip install jupyterlab matplotlib`, or `make notebooks` in the checkout.")
+        if folder == NOTEBOOKS:
+            print("Jupyter is not installed: `make notebooks` installs it and opens the first notebook.")
+        else:
+            install = f"{sys.executable} -m pip install jupyterlab matplotlib"
+            print(f"Jupyter is not installed: run `{install}`, then `python -m minigrad tutorial` again.")
         return 1
     # Links to source files are relative to the checkout, and a Jupyter kernel imports minigrad from it.
     root, env = folder, dict(os.environ)
