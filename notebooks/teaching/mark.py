@@ -37,6 +37,8 @@ from notebooks.teaching.reading import Cell, Unreadable, cells_of, parses
 
 ROOT = Path(__file__).resolve().parents[2]
 UNWRITTEN = "is not written yet; replace the `...`"  # the end of the message of `expect_returned` for a stub
+# What a browser, Jupyter and Google Drive add to the name of a copy.
+COPIED = re.compile(r"^Copy of |(?: ?\(\d+\)|-Copy\d+)$")
 LINES = 10_000  # messages of one notebook; later ones are ignored
 RUNNING: set[int] = set()  # processes of notebooks; each has its own session
 INTERRUPTED = threading.Event()  # by Ctrl-C: a process that starts now is stopped at once
@@ -72,7 +74,7 @@ def student_of(path: Path, root: Path) -> str:
     parts = path.relative_to(root).parts
     if len(parts) > 1:
         return parts[0]
-    name = path.stem
+    name = COPIED.sub("", path.stem)
     for stem in (handed_out.stem for handed_out in all_handed_out()):
         name = name.replace(stem, "")
     return name.strip(" _-.") or root.resolve().name

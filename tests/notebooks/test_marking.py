@@ -183,6 +183,14 @@ def test_untouched_notebooks_get_nothing_and_solutions_everything(tmp_path: Path
     assert [m.result for m in bo.marks] == ["right"] * 4
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["01_nudging_ada (1)", "01_nudging_ada(2)", "Copy of 01_nudging_ada", "01_nudging-ada-Copy1", "ada-01_nudging"],
+)
+def test_a_copy_of_a_file_belongs_to_the_same_student(name: str) -> None:
+    assert mark.student_of(Path(f"/class/{name}.ipynb"), Path("/class")) == "ada"
+
+
 @pytest.mark.parametrize("chapter", MODULES)
 def test_a_chapter_is_marked_for_its_own_exercises_only(chapter: str) -> None:
     (page,) = NOTEBOOKS.glob(f"{chapter}_*.ipynb")  # "12.0" in A3 is a number, not an exercise
