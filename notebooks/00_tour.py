@@ -18,7 +18,8 @@
 # tools. They answer these questions: What does `backward` do? Why is a gradient wrong? Which values are saved? Where
 # are digits lost? Does another library agree? Then you compute one gradient by hand, read the code that the machine
 # ran, and see how a wrong derivative is found. At the end, a network learns to read handwritten digits. It takes about
-# half an hour. Change the cells and run them again.
+# half an hour. Change the cells and run them again. The first use of an op compiles it, so a cell may take some seconds
+# when it runs for the first time.
 #
 # The tour shows much and explains little. If you prefer to start with school calculus only, open
 # [01_nudging](01_nudging.ipynb) now, and come back later. You can go on without understanding every line.
@@ -316,9 +317,9 @@ for epoch in range(epochs):
 #   [15_compiled_steps](15_compiled_steps.ipynb), runs a training step without Python.
 # * [A1_precision](A1_precision.ipynb) and [A2_stability](A2_stability.ipynb) are appendices: where digits are
 #   lost, and where numbers become `inf` or `nan`.
-# * `docs/tour.md` guides you through the source: one hour for one call and one backward pass, then the rest.
-# * `docs/add_an_op.md` adds an op to minigrad itself.
-# * `examples/` contains the same steps as scripts, and `python -m minigrad doctor` reports the features of your
-#   machine.
+# * [add_an_op.md](../docs/add_an_op.md) adds an op to minigrad itself.
+# * The checkout has two more things. `docs/tour.md` guides you through the source: one hour for one call and one
+#   backward pass, then the rest. `examples/` contains the same steps as scripts.
+# * `python -m minigrad doctor` reports the features of your machine.
 #
 # Try this: give `bump` a second operand, its width. Write both rules, and check them with `gradcheck`.

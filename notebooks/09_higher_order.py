@@ -305,7 +305,7 @@ print("one round, at the solution:", len(mg.tape(round_of(z, variable))), "ops a
 # %% [markdown]
 # With vectors, $f_z$ is a matrix, and the division becomes the linear system $v = u + f_z^{\mathsf T}v$. Its solution
 # is a fixed point again, which is found in the same way, with `mg.func.vjp` for $f_z^{\mathsf T}v$. The script
-# `examples/fixed_point.py` does this.
+# [fixed_point.py](../examples/fixed_point.py) does this.
 #
 # ## 5. A differential equation instead of data
 #

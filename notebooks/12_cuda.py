@@ -232,7 +232,8 @@ except mg.KernelError as error:
 # ## 7. minigrad's own kernels
 #
 # An op is declared once, as a function of numbers; each backend writes its own loop around this function.
-# `docs/cuda.md` shows the loops of both backends side by side. The command line prints them for any op:
+# In the checkout, `docs/cuda.md` shows the loops of both backends side by side. The command line prints the loops of
+# any op:
 #
 #     python -m minigrad kernel mul
 #     python -m minigrad kernel mul --device cuda

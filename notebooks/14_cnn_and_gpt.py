@@ -17,6 +17,7 @@
 # You build two networks from the modules of `mg.nn`. The first reads digits and uses the fact that neighbouring pixels
 # belong together. The second is a small **GPT**, the kind of network behind chat programs: it predicts the next
 # character of a text, and so it can write. It takes thirty minutes; the training takes less than one of them.
+# The first run also compiles kernels, so some cells may take ten or twenty seconds longer.
 #
 # **One idea:** a network is a tree of modules, and the training loop of [chapter 13](13_training.ipynb) stays the same.
 # **One bug:** a network that is tested in training mode. **One check:** the gradient shows which inputs an output
@@ -217,8 +218,9 @@ plt.show()
 print(len(wrong), "of", len(test_images), "images are misread")
 
 # %% [markdown]
-# Perhaps you cannot read them either. `examples/digits_cnn.py` has more channels, and it shifts and rotates the images
-# at random. Hold out each fifth of the data in turn: it reads 1790 of all 1797 images correctly, which is 99.6 %.
+# Perhaps you cannot read them either. [digits_cnn.py](../examples/digits_cnn.py) has more channels, and it shifts and
+# rotates the images at random. Hold out each fifth of the data in turn: it reads 1790 of all 1797 images correctly,
+# which is 99.6 %.
 #
 # ## 4. Text as a sequence of ids
 #
@@ -419,8 +421,8 @@ print(f"after:  {bits_per_character(gpt, test_windows):.2f} bits; the best table
 
 # %% [markdown]
 # After 600 steps, the network is better than the table with two characters, although it reads only 1 or 2 characters at
-# the beginning of each window. It is not better than the best table yet, but the curve still falls.
-# `examples/char_transformer.py` trains a larger network for 2500 steps, and it reaches 1.79 bits.
+# the beginning of each window. It is not better than the best table yet, but the curve still falls. The script
+# [char_transformer.py](../examples/char_transformer.py) trains a larger network for 2500 steps and reaches 1.79 bits.
 #
 # To write, draw the next character from the predicted probabilities, append it, and predict again. The scores are
 # divided by a **temperature** first. A low temperature prefers the most probable characters.

@@ -425,7 +425,7 @@ for module, name in ((mg.linalg, "eig"), (mg, "Linear"), (mg, "compile"), (mg, "
         print(error)
 
 # %% [markdown]
-# The full list of differences is `docs/differences.md`.
+# The full list of differences is [differences.md](../docs/differences.md).
 #
 # ## Exercises
 #
