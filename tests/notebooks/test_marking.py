@@ -217,7 +217,7 @@ def test_the_command_writes_a_table_a_summary_and_a_csv(tmp_path: Path, capsys: 
     assert "is damaged: it is not valid JSON (line 1)" in told.out
     assert "cell 1 uses minigrad.learning.exercises, which contains the references: read the cell" in told.out
     assert "hardest: 01.1, tried without a right answer by 1 of 3 students" in told.out
-    assert "3 students, 4 exercises:\n  01.1  2 right, 1 wrong  (The central quotient" in told.out
+    assert "3 students, 4 exercises:\n  01.1  2 right, 1 wrong  (The central difference" in told.out
     assert "eve.ipynb: 1 of 4 right, " in told.err
     rows = list(csv.reader(table.open(encoding="utf-8-sig")))
     assert rows[0] == ["student", "file", "exercise", "result", "reason", "seconds"] and len(rows) == 1 + 3 * 4 + 1

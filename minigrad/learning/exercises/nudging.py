@@ -91,7 +91,7 @@ def grade_complex_step(answer: Any) -> None:
 
 EXERCISES = {
     "01.1": Exercise(
-        "The central quotient: both sides are nudged, so errors of odd order go.",
+        "The central difference: both sides are nudged, so errors of odd order cancel.",
         (
             "Look at f a little to the right of x and a little to the left.",
             "What is the distance between these two points? It is not h.",
