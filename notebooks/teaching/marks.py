@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from minigrad.errors import quantity
 from minigrad.learning.grading import exercise
 
 RANK = ("right", "refused", "wrong", "not tried")  # of several checks of one exercise, the first of these counts
@@ -66,7 +67,8 @@ def summary(notebooks: Sequence[Notebook]) -> Iterator[str]:
     if not of:
         return
     yield ""
-    yield f"{len({n.student for n in notebooks if n.marks})} students, {len(of)} exercise{'s' * (len(of) > 1)}:"
+    students = len({n.student for n in notebooks if n.marks})
+    yield f"{quantity(students, 'student')}, {quantity(len(of), 'exercise')}:"
     counts = {name: Counter(results.values()) for name, results in sorted(of.items())}
     for name, count in counts.items():
         results = ", ".join(f"{count[result]} {result}" for result in RANK if count[result])

@@ -229,6 +229,7 @@ def test_a_report_on_one_exercise_has_no_other(tmp_path: Path, capsys: pytest.Ca
     assert mark.main([str(tmp_path), "--only", "01.1"]) == 0
     told = capsys.readouterr()
     assert "eve      01.1      right" in told.out and "01.2" not in told.out and "1 of 1 right" in told.err
+    assert "\n1 student, 1 exercise:\n" in told.out
     assert mark.main([str(tmp_path), "--only", "1.1"]) == 2
     assert "there is no exercise '1.1'; do you mean '01.1'?" in capsys.readouterr().err
 
