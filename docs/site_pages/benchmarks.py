@@ -47,7 +47,7 @@ def comparison(folder: Path) -> list[str]:
     """Return the table of the README: typical rows by kind of processor, then the means."""
     found = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"), reverse=True)]
     lines = [
-        f"| PyTorch's time / minigrad's | {' | '.join(kind['processor'].partition(', ')[2] for kind in found)} |",
+        f"| PyTorch's time / minigrad's time | {' | '.join(kind['processor'].partition(', ')[2] for kind in found)} |",
         f"|---|{'--:|' * len(found)}",
     ]
     ratios = [{row["row"]: row["ratio"] for row in kind["rows"]} for kind in found]
@@ -57,7 +57,7 @@ def comparison(folder: Path) -> list[str]:
     lines.append(
         f"| geometric mean of {len(every[0])} rows | {' | '.join(f'{geometric_mean(k):.2f}' for k in every)} |"
     )
-    return [*lines, f"| of them slower than PyTorch | {' | '.join(map(str, slower))} |"]
+    return [*lines, f"| rows where minigrad is slower | {' | '.join(map(str, slower))} |"]
 
 
 def section(found: dict[str, Any]) -> list[str]:

@@ -74,10 +74,10 @@ class ElementwiseTuple(Request):
 class Many(Request):
     """A scalar function over a table of tensors: each of the `rows` has a tensor for each of its first arguments.
 
-    The tensors of a row have one shape; rows differ.  The first columns are the results: each is read, then written
-    with the result of its position, so all of a row's elements change in place.  The operands are the other columns,
-    all rows of one after another, and at last a vector of float64 with the remaining arguments, which every call reads.
-    No memory that is written may be in two tensors of the table.
+    The tensors of one row have the same shape; rows may have different shapes.  The first columns are the results:
+    each element is read, then overwritten, so they change in place.  The operands are the other columns, one column
+    after another, and at the end a float64 vector with the remaining arguments, which every call reads.  Memory that
+    is written must not be in two tensors of the table.
     """
 
     scalar: ScalarFn
@@ -102,7 +102,7 @@ class Join(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Reduce(Request):
-    """Reduce operands of one shape over dims in `compute`; `out` has that shape with length 1 at each of them."""
+    """Reduce operands of one shape over dims in `compute`; `out` has this shape with length 1 in each of the dims."""
 
     reducer: Reducer
     compute: np.dtype[Any]
@@ -126,15 +126,15 @@ def reducing(reducer: Reducer, compute: np.dtype[Any], dims: Ints) -> Request:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LogSum(Request):
-    """out = log(sum(exp(a))) over dims, where nothing overflows; `out` has length 1 at each of them."""
+    """out = log(sum(exp(a))) over dims, without overflow; `out` has length 1 in each of these dims."""
 
     dims: Ints
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ArgReduce(Request):
-    """out (int64, of length 1 at `dim`) = index along `dim` of the first element for which better(best, x) never holds
-    later."""
+    """out (int64, length 1 in `dim`) = the index along `dim` of the best element: better(best, x) is false for every
+    later element x."""
 
     better: ScalarFn
     dim: int
@@ -162,9 +162,9 @@ class ArgScan(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Sort(Request):
-    """out (int64) = positions along `dim` of the elements in their order: stable, nan the greatest, -0.0 equal to 0.0.
+    """out (int64) = positions along `dim` that sort the elements: stable, nan the greatest, -0.0 equal to 0.0.
 
-    Where out is shorter along `dim`, the first of them.
+    If out is shorter along `dim`, it receives the first of these positions.
     """
 
     dim: int
@@ -173,7 +173,7 @@ class Sort(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Extreme(Request):
-    """`ArgReduce` with two results: the elements that were found, and their places."""
+    """`ArgReduce` with two results: the elements that were found, and their positions."""
 
     better: ScalarFn
     dim: int
@@ -181,7 +181,7 @@ class Extreme(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RunningExtreme(Request):
-    """`ArgScan` with two results: the elements that were found, and their places."""
+    """`ArgScan` with two results: the elements that were found, and their positions."""
 
     better: ScalarFn
     dim: int
@@ -189,7 +189,7 @@ class RunningExtreme(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Ordered(Request):
-    """`Sort` with two results: the elements in their order, and their places."""
+    """`Sort` with two results: the sorted elements, and their positions."""
 
     dim: int
     descending: bool
@@ -202,8 +202,8 @@ class Ordered(Request):
 class Product(Request):
     """out[..., m, n] = alpha * a[..., m, k] @ b[..., k, n] + beta * c; batch dims and c have been expanded to out's.
 
-    Operands: a, b, and c unless beta is 0.  The buffer of out may be that of c, with the same layout: so a product is
-    added to a sum.
+    Operands: a, b, and c unless beta is 0.  out and c may share one buffer with the same layout; then the product is
+    added to c in place.
     """
 
     alpha: float = 1
@@ -214,10 +214,10 @@ class Product(Request):
 class Convolve(Request):
     """y * x * w is a term where position of x = position of y * stride - padding + tap * dilation; beyond x are zeros.
 
-    Dims are (N, channels, 1 to 3 spatial ones); the weight's (output channels, image channels / groups, taps).
-    part "output": of x, w and a bias, one element per channel: bias + the sum of x * w over channels of the group and
-    taps.  part "input": of y and w: the sum over output channels and taps.  part "weight": of y and x: the sum over the
-    batch and all positions.
+    Dims are (N, channels, 1 to 3 spatial dims); those of the weight are (output channels, image channels / groups,
+    taps).  part "output" has the operands x, w and a bias with one element per channel: bias + the sum of x * w over
+    the taps and the channels of the group.  part "input" has the operands y and w: the sum over output channels and
+    taps.  part "weight" has the operands y and x: the sum over the batch and all positions.
     """
 
     part: str
@@ -236,10 +236,10 @@ class Cholesky(Request):
 @dataclass(frozen=True, eq=False, repr=False)
 class LU(Request):
     """Three results of batches of matrices (m, n), dense: L below the diagonal, where it is 1, and U from the diagonal
-    on; for each of the min(m, n) steps the row that it exchanged with its own; and for each row of L @ U the matching
+    on; for each of the min(m, n) steps k, the row that was exchanged with row k; and for each row of L @ U the matching
     row of a (both int64).  A pivot is the first of the largest absolute values of its column.
 
-    A column whose pivot is 0 is left as it is, so U has a 0 on its diagonal, and no other result is disturbed.
+    A column whose pivot is 0 is left as it is, so U has a 0 on its diagonal, and the other results are not affected.
     """
 
 
@@ -284,9 +284,9 @@ class SolveTriangular(Request):
 class Gather(Request):
     """out[i, j, k] = a[i, index[i, j, k], k] for dim 1; operands: a, index.  Negative indices count from the end.
 
-    A launch of this record and the next five returns True if an index was out of range.  Then the result means
-    nothing, but nothing outside the operands was read or written, even if another thread writes to the index
-    meanwhile.
+    A launch of this record and the next five returns True if an index was out of range.  Then the result is undefined,
+    but no memory outside the operands was read or written, even if another thread writes to the index at the same
+    time.
     """
 
     checks = True
@@ -303,8 +303,8 @@ class ScatterAdd(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ScatterJoin(Request):
-    """`ScatterAdd` with another function than a sum: out[i, index[i, j, k], k] = join(what is there, src[i, j, k]), in
-    index order where the order matters; a, src and out have one dtype."""
+    """`ScatterAdd` with a function other than the sum: out[i, index[i, j, k], k] = join(this element, src[i, j, k]), in
+    index order if the order matters; a, src and out have one dtype."""
 
     checks = True
     dim: int
@@ -329,8 +329,8 @@ class SelectAdd(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SelectPut(Request):
-    """out[i, index[j], k] = src[i, j, k] for dim 1, in index order, so that the last of equal ones is kept; operands:
-    index, src, which has the dtype of out.  The rest of out stays as it is."""
+    """out[i, index[j], k] = src[i, j, k] for dim 1, in index order: if an index repeats, its last slice remains.
+    Operands: index, and src with the dtype of out.  The other elements of out do not change."""
 
     checks = True
     dim: int
@@ -351,7 +351,7 @@ class PutBack(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MapRows(Request):
-    """Each element of out from the elements of its row along `dim`, in the compute dtype of out.
+    """Compute each element of out from the elements of its row along `dim`, in the compute dtype of out.
 
     Operands have out's shape (strides of 0 where they repeat); `value` is the parameter of the finishing functions.
     """
@@ -363,8 +363,8 @@ class MapRows(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SumColumns(Request):
-    """fn's rows along the last dim, dense, if it makes any, and a dense line for each of its terms.  Each line is a
-    result of its own, whose elements are sums over all rows.  The sum of no rows is 0."""
+    """The rows that fn computes along the last dim, if it computes any, and one line per term of fn; all are dense.
+    Each line is a separate result, whose elements are sums over all rows.  The sum of no rows is 0."""
 
     fn: RowFn
     value: float
@@ -372,10 +372,10 @@ class SumColumns(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Pick(Request):
-    """Minus fn's result at the element of each row (last dim) that a target names, 0 where it is `ignore`.
+    """For each row (last dim), minus fn's result at the element with the index target; 0 where target is `ignore`.
 
-    Operands: x, target.  reduction: "none", or all rows as one number, their "sum", or their "mean" over the rows that
-    count.  The launch fails if a target is neither `ignore` nor a position in its row.
+    Operands: x, target.  reduction: "none" for one value per row, the "sum" of all rows, or the "mean" of the rows
+    that are not ignored.  The launch fails if a target is neither `ignore` nor a position in its row.
     """
 
     checks = True
@@ -386,10 +386,11 @@ class Pick(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PickBack(Request):
-    """dy * (fn's result - 1 at the element that the target names) in each row; for a mean, over the rows that count.
+    """In each row, dy * (fn's result, minus 1 at the element with the index target); for a mean, divided by the number
+    of rows that are not ignored.
 
-    Operands: dy, x, target.  dy is that of `Pick`: one number per row, or one for all.  Rows whose target is `ignore`
-    get 0.
+    Operands: dy, x, target.  dy is the gradient of the result of `Pick`: one value per row, or one for all rows.  Rows
+    whose target is `ignore` receive 0.
     """
 
     checks = True
@@ -400,9 +401,9 @@ class PickBack(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NormalizeGroups(Request):
-    """out = x, less the mean of its group, over the root of the group's variance + eps, times the weight of its channel
-    plus its bias.  Operands: x (images, channels, ...), weight and bias (channels,); a group is some channels of an
-    image, one of `groups` equal parts.  out is dense."""
+    """out = (x - mean of its group) / sqrt(variance of its group + eps) * weight of its channel + bias of its channel.
+    Operands: x (images, channels, ...), weight and bias (channels,).  The channels of an image form `groups` groups of
+    equal size.  out is dense."""
 
     groups: int
     eps: float
@@ -418,7 +419,7 @@ class GroupGradients(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PairDistances(Request):
-    """out (dense) = the sum that `reducer` makes of the difference of each two rows i < j of a matrix x (n, m), in the
+    """out (dense) = the reduction by `reducer` of the difference of each two rows i < j of a matrix x (n, m), in the
     order (0, 1), (0, 2), ..., (n - 2, n - 1); terms in `compute`, sums in float64."""
 
     reducer: Reducer
@@ -443,9 +444,9 @@ class PairGradients(Request):
 class MaxPool(Request):
     """Windows begin at position of out * stride - padding; their elements outside the image are left out.
 
-    part "values": of x, the largest element of each window, nan if there is one, the lowest number where there is none.
-    part "places": of x, two results: the same, and the row-major position in the plane of the first largest element
-    (int64).
+    part "values": of x, the largest element of each window: nan if it has a nan, the dtype's lowest value if it is
+    empty.  part "places": of x, two results: the same, and the row-major position in the plane of the first largest
+    element (int64).
     part "pick": of h and x, the element of h at the position of the first largest element of x.
     part "back": of g and x: 0, then each element of g is added at that position.
     """
@@ -486,12 +487,12 @@ class Resample(Request):
     back: bool
 
 
-# ---- out of nothing, and out of values ------------------------------------------------------------------------------
+# ---- creation, and values of masks and indices ----------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Fill(Request):
-    """Every element of out = the one of the operand, which has its dtype."""
+    """Every element of out = the only element of the operand, which has the dtype of out."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -501,11 +502,11 @@ class Arange(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Random(Request):
-    """Philox4x32-10 numbers; operands: a key and a counter (int64, the bits of unsigned ones), and three limits.
+    """Philox4x32-10 numbers; operands: a key and a counter (int64, the bits of uint64 values), and three limits.
 
-    kind: "uniform" in [low, high), "normal" with a mean and a deviation, or "integer" in [low, high).  The limits are
-    those of `kernels.philox.limits`, in the dtype of `kernels.philox.limit_dtype`.  Element i (row-major) uses block
-    counter + i // 4 (i // 2 for 64-bit values), whatever runs it.
+    kind: "uniform" in [low, high), "normal" with a mean and a standard deviation, or "integer" in [low, high).  The
+    limits are those of `kernels.philox.limits`, in the dtype of `kernels.philox.limit_dtype`.  Element i (row-major)
+    uses block counter + i // 4 (i // 2 for 64-bit values) on every device.
     """
 
     kind: str
@@ -513,8 +514,8 @@ class Random(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Tally(Request):
-    """Of a mask, counts of its true elements: out (int64, `1 + parts` elements) = the count before each of equal parts
-    of the mask, row-major, and at the end the count of all."""
+    """Count the true elements of a mask in `parts` equal, row-major parts: out (int64, `1 + parts` elements) = the
+    count before each part, and at the end the count of all."""
 
     parts: int
 
@@ -526,4 +527,4 @@ class Locate(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Bounds(Request):
-    """out (int64, 2 elements) = the lowest and the highest element of an index tensor; 0 and -1 where it has none."""
+    """out (int64, 2 elements) = the lowest and the highest element of an index tensor; 0 and -1 if it is empty."""

@@ -19,7 +19,7 @@ from minigrad.runtime.tensor import Tensor
 
 @many
 def zeroed(x):  # type: ignore[no-untyped-def]
-    """Zero."""
+    """Return 0."""
     return 0
 
 
@@ -31,20 +31,20 @@ def scaled(x, *, factor):  # type: ignore[no-untyped-def]
 
 @many
 def clamped(x, *, low, high):  # type: ignore[no-untyped-def]
-    """Return the nearest value between two bounds; nan stays."""
+    """Return x limited to [low, high]; nan stays nan."""
     x = low if x < low else x
     return high if x > high else x
 
 
 @many
 def interpolated(average, x, *, weight):  # type: ignore[no-untyped-def]
-    """Return a part of the way from the average to x."""
+    """Return average + weight * (x - average)."""
     return average + (x - average) * weight
 
 
 @many
 def copied(target, x):  # type: ignore[no-untyped-def]
-    """x."""
+    """Return x."""
     return x
 
 
@@ -54,17 +54,17 @@ def zero_(tensors: Iterable[Tensor]) -> None:
 
 
 def scale_(tensors: Iterable[Tensor], factor: float) -> None:
-    """Multiply all tensors with a number, in place."""
+    """Multiply all tensors by a number, in place."""
     scaled.run([list(tensors)], factor=factor)
 
 
 def clamp_(tensors: Iterable[Tensor], low: float = -math.inf, high: float = math.inf) -> None:
-    """Limit all elements of all tensors to [low, high], in place; nan stays."""
+    """Limit all elements of all tensors to [low, high], in place; nan stays nan."""
     clamped.run([list(tensors)], low=low, high=high)
 
 
 def lerp_(averages: Sequence[Tensor], tensors: Sequence[Tensor], weight: float) -> None:
-    """Move each average a part of the way to a tensor: average + weight * (tensor - average)."""
+    """Replace each average by average + weight * (tensor - average), in place."""
     interpolated.run([averages, tensors], weight=weight)
 
 
@@ -103,7 +103,7 @@ def total_norm(tensors: Iterable[Tensor], norm_type: float = 2.0, error_if_nonfi
     if error_if_nonfinite and not math.isfinite(result.item()):
         raise GradientError(
             f"total_norm: expected a finite norm of order {norm_type}, got {result.item()}; pass "
-            f"error_if_nonfinite=False to scale by it all the same"
+            f"error_if_nonfinite=False to scale by it anyway"
         )
     return result
 
@@ -111,13 +111,13 @@ def total_norm(tensors: Iterable[Tensor], norm_type: float = 2.0, error_if_nonfi
 def clip_norm_(
     tensors: Iterable[Tensor], max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False
 ) -> Tensor:
-    """Scale all tensors in place so that their norm together is at most `max_norm`; return the norm before.
+    """Scale all tensors in place so that their joint norm is at most `max_norm`; return the norm before the scaling.
 
-    The factor is min(1, max_norm / (norm + 1e-6)), as PyTorch's: one launch scales all tensors.
+    The factor is min(1, max_norm / (norm + 1e-6)), as in PyTorch.  One launch scales all tensors.
     """
     tensors = list(tensors)
     norm = total_norm(tensors, norm_type, error_if_nonfinite)
-    if host.defer is not None:  # while a program is recorded there are no values for the decision
+    if host.defer is not None:  # while a program is recorded, the norm has no value, so ops compute the factor
         factor = (max_norm / (norm.double() + 1e-6)).clamp(max=1.0)
         for x in tensors:
             x.mul_(factor.to(x.dtype))

@@ -1,7 +1,7 @@
 """Plot the memory that a graph holds during the forward and the backward pass, op by op, with the peak.
 
-An op holds its saved values from its call until the backward pass has visited it: a block, the wider the earlier the
-op.  The blocks of later ops are drawn on those of earlier ones, so the whole is a mountain.  The backward pass adds
+An op holds its saved values from its call until the backward pass has visited it.  They are drawn as a block, which is
+wider for earlier ops.  The blocks of later ops are stacked on the blocks of earlier ones.  The backward pass adds
 gradients, intermediate values of rules, and values that checkpoints compute again; each step is measured and drawn on
 top.
 """
@@ -30,7 +30,7 @@ NAME = 28  # characters of an op's name in this text
 
 
 class Memory(Picture):
-    """Plot, with the plotted values as attributes.
+    """The plot of `memory`, with the plotted values as attributes.
 
     rows: the ops, the oldest first, with the values that each saved.  forward: bytes held after each of them; backward:
     the most bytes during the op's step of the backward pass, in the order of rows.  peak: the largest; at: its row.
@@ -66,7 +66,7 @@ class Measured(Around):
 
 
 class Steps:
-    """The most bytes in use in each step of a pass, beyond those before it.  A step lasts until the next one begins."""
+    """The peak of the additional bytes in each step of a pass.  A step lasts until the next one begins."""
 
     def __init__(self, allocator: Any) -> None:
         self.allocator, self.before = allocator, counted(allocator)
@@ -74,7 +74,7 @@ class Steps:
         self.node: int | None = None
 
     def begin(self, node: int | None) -> None:
-        """End the current step and begin that of a node."""
+        """End the current step and begin the step of a node."""
         if self.before is None:
             return
         if self.node is not None:
@@ -89,7 +89,7 @@ def memory(y: Tensor) -> Memory:
     Saved values are counted as in `mg.tape`.  A backward pass runs once, as `backward()` does from ones, to measure its
     memory; it keeps the graph, changes no `.grad` and calls no hooks.  The measurement includes the whole process, and
     restarts the allocator's peak.  Temporary memory of an op in the forward pass is not shown.
-    Raises GradientError where y has no graph, or it has been freed.
+    Raises GradientError if y has no graph, or its graph has been freed.
     """
     rows = rows_of(y, "viz.memory", {})
     nodes, _ = reachable([end_of(y)])
@@ -111,7 +111,7 @@ def row_name(row: Row) -> str:
 
 
 def as_text(picture: Memory, notes: list[str]) -> str:
-    """Return one line per op for each pass; several ops share one where there are many."""
+    """Return one line per op for each pass; if there are many ops, several of them share one line."""
     count = len(picture.rows)
     size = max(1, -(-count // LINES))
     blocks = [range(k, min(k + size, count)) for k in range(0, count, size)]
@@ -136,7 +136,7 @@ def as_text(picture: Memory, notes: list[str]) -> str:
 
 
 def as_svg(picture: Memory, title: str, notes: list[str]) -> str:
-    """Draw the mountain."""
+    """Draw the stacked blocks of all ops."""
     count, floor = len(picture.rows), TOP + HEIGHT
     across, up = WIDTH / max(2 * count, 1), HEIGHT / max(picture.peak, 1)
     parts = [label(LEFT, 20 + 17 * k, note, 12, "start", font_weight="bold" if k == 0 else "normal")

@@ -1,8 +1,8 @@
 """Elementwise loops and copies on the CPU: from specs to a plan, a kernel file and a launch.
 
-Kernels are cached by the parts that are pasted into them (scalar, dtypes, layout class), launches by the caller.  A
-kernel runs on all threads from `settings.parallel_threshold` elements on; a function such as `exp` counts as several
-elements.
+Kernels are cached by the parts that are pasted into them (scalar, dtypes, layout class); the caller caches launches.
+If there are at least `settings.parallel_threshold` elements, a kernel runs on all threads.  An element of a function
+such as `exp` counts as several elements.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ TEMPLATES = {
 
 
 class Elementwise(Family):
-    """The preparer of elementwise loops."""
+    """Prepare the launches of elementwise loops."""
 
     @serves(requests.Elementwise)
     def elementwise(self, out: Spec, *operands: Spec, scalar: ScalarFn, compute: np.dtype[Any]) -> Launch:
@@ -60,7 +60,7 @@ class Elementwise(Family):
         self, plan: LoopPlan, outs: tuple[Spec, ...], operands: tuple[Spec, ...], scalar: ScalarFn,
         compute: np.dtype[Any],
     ) -> Launch:  # fmt: skip
-        """The launch of the loop that has any rank and any number of results."""
+        """Return the launch of the general loop, for any rank and any number of results."""
         same = tuple([next((k for k, y in enumerate(outs) if a is y), None) for a in operands])
         kernel = self.kernel(
             write_nest, scalar, compute, tuple([a.dtype for a in operands]), tuple([y.dtype for y in outs]),
@@ -77,7 +77,7 @@ def write_elementwise(
     label: str,
     same: tuple[int, ...],
 ) -> Any:
-    """Write, compile and import one elementwise kernel.  same: the operands that are the output itself."""
+    """Write, compile and import one elementwise kernel.  same: indices of the operands that are the output itself."""
     kind = label.rstrip("01")
     inside = [f"in{k}" for k in same]
     name = "_".join([scalar.name, *(d.short for d in dtypes), out.short, label, *inside])
@@ -105,7 +105,7 @@ def write_nest(
     label: str,
     same: tuple[int | None, ...],
 ) -> Any:
-    """Write, compile and import one nest.  same: of each operand, the result that it is."""
+    """Write, compile and import one nest.  same: for each operand, the index of the result that it is, or None."""
     inside = [f"in{k}" for k, result in enumerate(same) if result is not None]
     stores, conditions = [store_text(compute, y, several=True)[0] for y in outs], [y.kind == "bool" for y in outs]
     text = write_kernel(
@@ -123,7 +123,7 @@ def write_nest(
 
 
 def positions(steps: str, results: int, same: tuple[int | None, ...]) -> dict[str, str]:
-    """The source text of one element's position: in a slice with a pasted step, or computed from the step's number."""
+    """Return the source text of an element's position: in a slice with a pasted step, or computed from the stride."""
     names = {"RESULTS": str(results)} | evaluations(steps, [f"_{k}" for k in range(results)])
     for k in range(results):
         far = f"numbers[{elementwise.NEST.position('step', group=str(k))}]"
@@ -137,14 +137,14 @@ def positions(steps: str, results: int, same: tuple[int | None, ...]) -> dict[st
 
 
 def evaluations(steps: str, results: Sequence[str]) -> dict[str, str]:
-    """Return the number of elements of a run that are computed: one where each operand has step 0."""
+    """Return how many elements of a run are computed, as source text: one if each operand has step 0."""
     once = bool(steps) and "1" not in steps
     repeated = {f"REPEATED{k}": f"z{k}[0]" if once else LEFT_OUT for k in results}
     return {"EVALUATIONS": "1" if once else "count", **repeated}
 
 
 def operand_positions(k: int, step: str, inside: str | None, results: int) -> dict[str, str]:
-    """The source text of an element of operand k.  step: a pasted 0 or 1, or "".  inside: the result that it is."""
+    """Return the source text of an element of operand k.  step: "0", "1" or "".  inside: the result that it is."""
     if not step:
         number = f"numbers[{elementwise.NEST.position('step', group=str(k + results))}]"
         return {

@@ -1,4 +1,4 @@
-"""Exercises of appendix A3: habits of PyTorch, written with minigrad."""
+"""Exercises of appendix A3: common tasks in PyTorch, written with minigrad."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from minigrad.learning.grading import Exercise, Wrong, expect_close, tried
 
 
 def strict_backward(y: Any) -> Any:
-    """Call backward if y has one element."""
+    """Call `y.backward()` if y has one element; otherwise raise ValueError."""
     if y.numel() != 1:
         raise ValueError(f"backward of {y.numel()} elements")
     return y.backward()
 
 
 def grade_strict_backward(answer: Callable[[Any], Any]) -> None:
-    """Test that scalars receive gradients in .grad, and that other tensors raise and leave nothing."""
+    """Test that scalars write .grad, and that other tensors raise an error before anything is written."""
     for shape in ((), (1,), (1, 1)):
         x = mg.Var(np.full(shape, 3.0), name="x")
         got = answer(x * x)
         if not isinstance(got, mg.GradStore):
             raise Wrong(
-                f"for a tensor of shape {shape} it should return the result of y.backward(), and returned {got!r}"
+                f"for a tensor of shape {shape} it should return the result of y.backward(), but returned {got!r}"
             )
         expect_close(got[x], np.full(shape, 6.0), f"the gradient of x * x at 3, of shape {shape},")
         if x.grad is None:
@@ -45,9 +45,9 @@ def grade_strict_backward(answer: Callable[[Any], Any]) -> None:
         except ValueError:
             pass
         else:
-            raise Wrong(f"for a tensor of shape {shape} it should raise a ValueError, and raised nothing")
+            raise Wrong(f"for a tensor of shape {shape} it should raise a ValueError, but it raised no error")
         if x.grad is not None:
-            raise Wrong(f"for a tensor of shape {shape} it raised, but only after backward had written x.grad")
+            raise Wrong(f"for a tensor of shape {shape} it raised the error only after backward had written x.grad")
 
 
 # ---- load_state_dict ------------------------------------------------------------------------------------------------
@@ -79,10 +79,10 @@ def grade_load(answer: Callable[[Any, Any], Any]) -> None:
     before = dict(w)
     got = tried(answer, w, state, on="a state that fits")
     if got is not w:
-        raise Wrong(f"load should return w itself, and returned {type(got).__name__}")
+        raise Wrong(f"load should return w itself, but returned {type(got).__name__}")
     for name, v in before.items():
         if w.get(name) is not v:
-            raise Wrong(f"{name!r} is another Var than before; write the new values into the old Var, with set")
+            raise Wrong(f"{name!r} is not the same Var as before; write the new values into the old Var, with set")
         expect_close(v, state[name].T if name in ("0.weight", "2.weight") else state[name], f"{name!r} after load")
     for what, change in (
         ("lacks '0.bias'", {"0.bias": None}),
@@ -95,16 +95,16 @@ def grade_load(answer: Callable[[Any, Any], Any]) -> None:
         except KeyError:
             pass
         else:
-            raise Wrong(f"for a state that {what} it should raise a KeyError, and raised nothing")
+            raise Wrong(f"for a state that {what} it should raise a KeyError, but it raised no error")
         if any(v.detach().numpy().any() for v in w.values()):
-            raise Wrong(f"for a state that {what} it raised, but some weights had been changed by then")
+            raise Wrong(f"for a state that {what} it raised the error only after it had changed some weights")
 
 
 # ---- gradients in parts ---------------------------------------------------------------------------------------------
 
 
 def in_parts(loss_of: Callable[[Any], Any], w: Mapping[str, Any], parts: Sequence[Any]) -> dict[str, Any]:
-    """Weigh each part by the number of its samples."""
+    """Return the mean gradients over all parts; each part is weighted by the number of its samples."""
     count = sum(len(part) for part in parts)
     total = {name: mg.zeros_like(v) for name, v in w.items()}
     for part in parts:
@@ -132,7 +132,7 @@ def grade_in_parts(answer: Callable[[Any, Any, Any], Any]) -> None:
                 got[name], right, f"the gradient of {name!r} from parts of {', '.join(map(str, sizes))} samples"
             )
         if w["a"].grad is not None or w["b"].grad is None or w["b"].grad.item() != 5.0:
-            raise Wrong("the gradients are right, but .grad of the Vars is not as it was; mg.grad leaves it alone")
+            raise Wrong("the gradients are right, but .grad of the Vars has changed; mg.grad does not change it")
 
 
 EXERCISES = {
@@ -148,7 +148,7 @@ EXERCISES = {
     "A3.2": Exercise(
         "Weights are copied by name, transposed if the layouts differ, into the existing Vars.",
         (
-            "Compare the names of both dicts first: after the first v.set it is too late.",
+            "Compare the names of both dicts first: after the first v.set, an error would leave w half changed.",
             "If set(w) != set(state), raise the KeyError. Then call v.set(...) for each; it takes NumPy arrays.",
             "for name, v in w.items(): value = state[name]; v.set(value.T if name.endswith('.weight') and value.ndim "
             "== 2 else value). return w.",
@@ -156,7 +156,7 @@ EXERCISES = {
         grade_load, load, fills=True,
     ),
     "A3.3": Exercise(
-        "The mean of means is the mean only if all parts have the same length; so weigh each part by its length.",
+        "The mean of means is the mean only if all parts have the same length; so weight each part by its length.",
         (
             "The sum over all samples is the sum over parts of len(part) * loss_of(part). What is the mean?",
             "mg.grad(loss_of(part), list(w.values())) returns the gradients of one part and changes no .grad.",

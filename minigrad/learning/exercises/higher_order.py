@@ -16,12 +16,12 @@ Map = Callable[..., Any]
 
 
 def second(f: Map, x: Any) -> Any:
-    """mg.grad twice."""
+    """Return the second derivative of f at x: `mg.grad` twice."""
     return mg.grad(mg.grad(f(x), x, create_graph=True), x)
 
 
 def grade_second(answer: Any) -> None:
-    """To nine digits."""
+    """Compare second derivatives to nine digits."""
     for name, f, right in (
         ("x*x*x", lambda x: x * x * x, lambda x: 6 * x),
         ("tanh(x)", lambda x: x.tanh(), lambda x: -2 * math.tanh(x) * (1 - math.tanh(x) ** 2)),
@@ -33,19 +33,19 @@ def grade_second(answer: Any) -> None:
 
 
 def _bent(x: float) -> float:
-    """The second derivative of x*x*tanh(x)."""
+    """Return the second derivative of x*x*tanh(x)."""
     y = math.tanh(x)
     return 2 * y + 4 * x * (1 - y * y) - 2 * x * x * y * (1 - y * y)
 
 
 def slope_penalty(critic: Map, x: Any) -> Any:
-    """The mean of (|slope| - 1)**2."""
+    """Return the mean of (|slope| - 1)**2 over the points x."""
     slopes = mg.grad(critic(x).sum(), x, create_graph=True)
     return (((slopes * slopes).sum(1).sqrt() - 1.0) ** 2).mean()
 
 
 def grade_slope_penalty(answer: Any) -> None:
-    """Its value, and its gradient with respect to weights of the critic alone."""
+    """Compare the value of the penalty, and its gradient with respect to the weights of the critic."""
     for values, points in (
         ([1.0, -2.0], [[0.1, 0.2], [0.5, -0.3], [0.0, 0.4]]),
         ([0.3, 0.8], [[-1.0, 0.5], [0.2, 0.9], [1.0, 1.0]]),
@@ -61,7 +61,7 @@ def grade_slope_penalty(answer: Any) -> None:
         expect_close(got, want, f"the penalty {where}", 1e-9)
         if not getattr(got, "requires_grad", False):
             raise Wrong(
-                "the value is right, but no gradient flows from it to the weights: it is a constant to training"
+                "the value is right, but no gradient flows from it to the weights: training treats it as a constant"
             )
         try:
             gradient = mg.grad(got, w)
@@ -71,7 +71,7 @@ def grade_slope_penalty(answer: Any) -> None:
 
 
 def root(f: Map, x: Any) -> Any:
-    """Eight steps of Newton."""
+    """Return the point after eight steps of Newton's method from x."""
     for _ in range(8):
         table = mg.func.jacfwd(f)(x).numpy()
         x = x - mg.from_numpy(np.linalg.solve(table, f(x).numpy()))
@@ -82,12 +82,12 @@ LARGE, SMALL = math.sqrt(2 + math.sqrt(3)), math.sqrt(2 - math.sqrt(3))  # where
 
 
 def _circle_and_hyperbola(x: Any) -> Any:
-    """x0*x0 + x1*x1 = 4 and x0*x1 = 1."""
+    """Return the residuals of x0*x0 + x1*x1 = 4 and x0*x1 = 1."""
     return mg.stack([x[0] * x[0] + x[1] * x[1] - 4.0, x[0] * x[1] - 1.0])
 
 
 def grade_root(answer: Any) -> None:
-    """On equations apart and on equations that belong together."""
+    """Test two independent equations, and a system of two coupled equations."""
     for name, f, start, right in (
         ("x*x - 2, for each of two", lambda x: x * x - 2.0, [1.0, 3.0], [math.sqrt(2), math.sqrt(2)]),
         ("(x0*x0 + x1*x1 - 4, x0*x1 - 1)", _circle_and_hyperbola, [2.0, 0.3], [LARGE, SMALL]),
@@ -98,13 +98,13 @@ def grade_root(answer: Any) -> None:
 
 
 def derivative_of_answer(g: Map, solve: Map, x: Any) -> float:
-    """-g_x / g_z at the answer."""
+    """Return dz/dx = -g_x / g_z at the solution z of g(z, x) = 0."""
     by_z, by_x = mg.func.grad(g, argnums=(0, 1))(solve(x), x)
     return -float(by_x.item()) / float(by_z.item())
 
 
 def _bisected(g: Map, low: float, high: float) -> Map:
-    """A method with ifs and plain numbers, through which no gradient goes."""
+    """Return a solver by bisection: it branches on Python numbers, so it is not differentiable."""
 
     def solve(x: Any) -> Any:
         at, left, right = float(x.item()), low, high
@@ -117,7 +117,7 @@ def _bisected(g: Map, low: float, high: float) -> Map:
 
 
 def grade_derivative_of_answer(answer: Any) -> None:
-    """On two equations whose derivative is known from school."""
+    """Test two equations for which a formula of dz/dx is known."""
     cubic = _bisected(lambda z, x: z * z * z + z - x, -10.0, 10.0)
     quotient = _bisected(lambda z, x: z * x - 1.0, 0.0, 100.0)
     for name, g, solve, right in (
@@ -132,7 +132,7 @@ def grade_derivative_of_answer(answer: Any) -> None:
 
 EXERCISES = {
     "09.1": Exercise(
-        "The second derivative: the first one recorded, and differentiated.",
+        "The second derivative: record the first derivative, then differentiate it.",
         (
             "The first derivative is mg.grad(f(x), x). Why can you not take mg.grad of this result?",
             "It was not recorded. Pass create_graph=True to the first mg.grad; the second needs none.",
@@ -141,7 +141,7 @@ EXERCISES = {
         grade_second, second,
     ),
     "09.2": Exercise(
-        "A gradient inside a loss, with the graph that training needs.",
+        "A gradient in a loss needs a graph, so that training can differentiate it.",
         (
             "The gradient of critic(x).sum() with respect to x has one row per point: the gradient at this point.",
             "The length of a row is (slopes * slopes).sum(1).sqrt(). Training differentiates this whole expression.",
@@ -159,7 +159,7 @@ EXERCISES = {
         grade_root, root,
     ),
     "09.4": Exercise(
-        "A solution has a derivative, by whichever method it was found.",
+        "A solution has a derivative, which does not depend on the method of the solver.",
         (
             "Where g(z, x) = 0 holds for every x, the derivative of g(z(x), x) with respect to x is 0 too. Write it "
             "out.",

@@ -12,24 +12,24 @@ Function = Callable[[float], float]
 
 
 def central(f: Function, x: float, h: float) -> float:
-    """The central difference quotient."""
+    """Return the central difference quotient of f at x with the step h."""
     return (f(x + h) - f(x - h)) / (2 * h)
 
 
 def grade_central(answer: Any) -> None:
-    """On functions whose quotient is known in closed form."""
+    """Compare the quotients of three functions, each at three points with three steps."""
     for name, f in (("x*x", lambda x: x * x), ("x**3", lambda x: x**3), ("exp(x)", math.exp)):
         for x, h in ((1.5, 0.1), (-0.7, 0.01), (0.0, 0.5)):
             expect_close(answer(f, x, h), central(f, x, h), f"central(f, {x}, {h}) of f = {name}", 1e-9)
 
 
 def richardson(f: Function, x: float, h: float) -> float:
-    """Two central quotients, combined so that the h*h term goes."""
+    """Combine two central quotients so that the error term in h*h cancels."""
     return (4 * central(f, x, h / 2) - central(f, x, h)) / 3
 
 
 def grade_richardson(answer: Any) -> None:
-    """Exact for polynomials of degree 4, and of fourth order for others."""
+    """Test that the result is exact for t**4, and that its error is of fourth order for sin."""
     for x, h in ((1.0, 0.5), (-2.0, 0.1)):
         got, want = answer(lambda t: t**4, x, h), 4 * x**3
         what = f"richardson of t**4 at {x} with h = {h}"
@@ -54,25 +54,25 @@ def grade_richardson(answer: Any) -> None:
 
 
 def best_step(order: int) -> float:
-    """Where cutting off and rounding off are equal, up to a constant: eps ** (1 / (order + 1))."""
+    """Return the step at which truncation and rounding errors are about equal: eps ** (1 / (order + 1))."""
     return float(2.0 ** (-52 / (order + 1)))
 
 
 def grade_best_step(answer: Any) -> None:
-    """Within a factor of 4 of the rule, for three orders."""
+    """Test that the step is within a factor of 4 of the formula, for three orders."""
     for order in (1, 2, 4):
         got, want = as_float(answer(order), f"best_step({order})"), best_step(order)
         if not 0.25 <= got / want <= 4:
-            raise Wrong(f"for order {order} the best step is about {want:.1e}, and yours is {got!r}")
+            raise Wrong(f"for order {order} the best step is about {want:.1e}, but yours is {got!r}")
 
 
 def complex_step(f: Callable[[complex], complex], x: float) -> float:
-    """The imaginary part of a step along the imaginary axis."""
+    """Return the derivative as the imaginary part of f after a step along the imaginary axis, divided by the step."""
     return f(complex(x, 1e-30)).imag / 1e-30
 
 
 def grade_complex_step(answer: Any) -> None:
-    """To the last digits, where a difference quotient has half of them."""
+    """Compare with the derivative to about 14 digits; a difference quotient has about half as many."""
     import cmath
 
     for name, f, slope, x in (
@@ -83,15 +83,15 @@ def grade_complex_step(answer: Any) -> None:
         got, want = as_float(answer(f, x), f"complex_step of {name}"), slope(x)
         if abs(got - want) > 1e-14 * max(1.0, abs(want)):
             why = "did the step go along the imaginary axis?" if got == 0 else (
-                "nothing is subtracted, so a step may be small, as 1e-30, but not below the floats, "
-                "which end near 1e-308"
+                "nothing is subtracted, so a step may be as small as 1e-30, but not smaller than the smallest float, "
+                "about 1e-308"
             )  # fmt: skip
-            raise Wrong(f"the derivative of {name} at {x} is {want!r}, and yours is {got!r}: {why}")
+            raise Wrong(f"the derivative of {name} at {x} is {want!r}, but yours is {got!r}: {why}")
 
 
 EXERCISES = {
     "01.1": Exercise(
-        "The central difference: both sides are nudged, so errors of odd order cancel.",
+        "The central difference: it nudges x to both sides, so error terms in odd powers of h cancel.",
         (
             "Look at f a little to the right of x and a little to the left.",
             "What is the distance between these two points? It is not h.",
@@ -100,7 +100,7 @@ EXERCISES = {
         grade_central, central,
     ),
     "01.2": Exercise(
-        "Richardson: two estimates with a known error combine to one without it.",
+        "Richardson: combine two estimates so that their known error cancels.",
         (
             "Two equations with the unknowns d and c: central(f, x, h) = d + c*h*h, and central(f, x, h / 2) = "
             "d + c*h*h/4.",
@@ -112,7 +112,7 @@ EXERCISES = {
     "01.3": Exercise(
         "The best step grows with the order of the method.",
         (
-            "Cutting off costs about h**order, rounding off about eps / h. One falls where the other grows.",
+            "The truncation error is about h**order, the rounding error about eps / h. One falls as the other grows.",
             "They are equal where h**(order + 1) is eps, which is 2**-52 in float64.",
             "Return 2.0 ** (-52 / (order + 1)).",
         ),

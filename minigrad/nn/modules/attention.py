@@ -23,10 +23,10 @@ __all__ = ["MultiheadAttention"]
 
 
 class MultiheadAttention(Module):
-    """Attend to keys with queries, in several heads at once.
+    """Compute scaled dot-product attention in several heads at once.
 
-    Each head projects its inputs to embed_dim / num_heads elements and computes softmax(q @ k.T / sqrt(length)) @ v;
-    the heads side by side are projected once more.
+    Each head projects its inputs to embed_dim / num_heads elements and computes softmax(q @ k.T / sqrt(length)) @ v.
+    The results of the heads are concatenated and projected again.
 
     Parameters
     ----------
@@ -35,13 +35,13 @@ class MultiheadAttention(Module):
     num_heads : int
         Number of heads, which divides embed_dim.
     dropout : float, default 0.0
-        Share of the weights that are dropped in training mode.
+        Probability with which an attention weight is set to 0 in training mode.
     bias : bool, default True
         Whether the projections have biases.
     add_bias_kv : bool, default False
-        Whether one more key and value are learnt.
+        Whether to append one key and one value that are parameters.
     add_zero_attn : bool, default False
-        Whether one more key and value are zeros.
+        Whether to append one key and one value of zeros.
     kdim, vdim : int, optional
         Lengths of keys and values, embed_dim if None.
     batch_first : bool, default False
@@ -101,28 +101,30 @@ class MultiheadAttention(Module):
         self, query: Any, key: Any, value: Any, key_padding_mask: Tensor | None = None, need_weights: bool = True,
         attn_mask: Tensor | None = None, average_attn_weights: bool = True, is_causal: bool = False,
     ) -> tuple[Tensor, Tensor | None]:  # fmt: skip
-        """Return the result, and the weights of the keys.
+        """Return the result and the attention weights.
 
         Parameters
         ----------
         query, key, value : Tensor
-            Shapes (L, N, embed_dim), (S, N, kdim) and (S, N, vdim); the batch first with `batch_first`; or without N.
+            Shapes (L, N, embed_dim), (S, N, kdim) and (S, N, vdim); with `batch_first`, N is the first dim. Without a
+            batch, there is no N.
         key_padding_mask : Tensor, optional
-            Shape (N, S) or (S,): True for a key that is left out, or numbers to add.
+            Shape (N, S) or (S,). True excludes a key; a floating mask is added to the scores.
         need_weights : bool, default True
-            Whether to return the weights; without them attention stores no matrix of weights.
+            Whether to return the weights. If False, attention does not store the matrix of weights.
         attn_mask : Tensor, optional
-            Shape (L, S) or (N * num_heads, L, S): True for a pair that is left out, or numbers to add.
+            Shape (L, S) or (N * num_heads, L, S). True excludes a pair; a floating mask is added to the scores.
         average_attn_weights : bool, default True
             Whether the weights are the mean over the heads, (N, L, S), instead of (N, num_heads, L, S).
         is_causal : bool, default False
-            Promises that attn_mask is causal, which is used if no weights are returned.
+            Whether attn_mask is causal. If no weights are returned, attention then uses a faster path.
 
         Returns
         -------
         output : Tensor
-            Shape of the query.
+            Shape (L, N, embed_dim), as `query`.
         weights : Tensor or None
+            Shape (N, L, S), or (N, num_heads, L, S) if they are not averaged; None without `need_weights`.
         """
         self.check(query, key, value)
         batched = query.ndim == 3
@@ -174,7 +176,7 @@ class MultiheadAttention(Module):
             )
 
     def projected(self, query: Any, key: Any, value: Any) -> list[Any]:
-        """Return queries, keys and values (N, length, embed_dim), with the ones that are added."""
+        """Return queries, keys and values (N, length, embed_dim), with the appended key and value."""
         biases = (None,) * 3 if self.in_proj_bias is None else self.in_proj_bias.chunk(3)
         if self.in_proj_weight is not None and query is key and key is value:
             parts = list(F.linear(query, self.in_proj_weight, self.in_proj_bias).chunk(3, -1))
@@ -221,7 +223,7 @@ class MultiheadAttention(Module):
 
 
 def expect_heads(name: str, embed_dim: int, num_heads: int) -> None:
-    """Raise ArgumentError unless the heads share the elements of a vector evenly."""
+    """Raise ArgumentError unless num_heads divides embed_dim."""
     if embed_dim <= 0 or num_heads <= 0 or embed_dim % num_heads:
         raise ArgumentError(
             f"{name}: num_heads must divide embed_dim, got num_heads={num_heads} and embed_dim={embed_dim}"

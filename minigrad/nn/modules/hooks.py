@@ -1,6 +1,7 @@
-"""Hooks of a module: functions around its forward and its backward pass.
+"""Hooks of a module: functions that run before or after its forward and backward pass.
 
-A module without hooks pays one comparison per call.  `Hooks` holds those of one module, in the order in which they run.
+For a module without hooks, a call costs one more comparison.  `Hooks` stores the hooks of one module, in the order in
+which they run.
 """
 
 from __future__ import annotations
@@ -103,7 +104,7 @@ def after_pre_hook(
 
 
 class Crossing:
-    """One call of a module with backward hooks: identities at its entrance and exit see the gradients pass."""
+    """One call of a module with backward hooks: identity ops at its inputs and outputs receive the gradients."""
 
     def __init__(self, hooks: Hooks, module: Any) -> None:
         self.hooks, self.module = hooks, module
@@ -112,7 +113,7 @@ class Crossing:
         self.watched: list[int] = []
 
     def entered(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Return the arguments, those that require a gradient as results of an identity."""
+        """Return the arguments; those that require a gradient are replaced by results of an identity op."""
         self.inputs = [(x.shape, x.dtype, x.device) for x in args if isinstance(x, Tensor)]
         tensors = [k for k, x in enumerate(args) if isinstance(x, Tensor)]
         self.watched = [k for k in tensors if args[k].requires_grad] if is_grad_enabled() else []
@@ -124,7 +125,7 @@ class Crossing:
         return tuple([new.get(k, x) for k, x in enumerate(args)])
 
     def left(self, result: Any) -> Any:
-        """Return the result, its tensors as results of an identity."""
+        """Return the result; its tensors that require a gradient are replaced by results of an identity op."""
         single = isinstance(result, Tensor)
         parts = [result] if single else list(result) if isinstance(result, (tuple, list)) else []
         tensors = [k for k, x in enumerate(parts) if isinstance(x, Tensor) and x.requires_grad]
@@ -166,7 +167,7 @@ class Crossing:
 
 
 def replaced(name: str, new: Any, old: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the gradients after a hook, which returns None to leave them as they are."""
+    """Return the new gradients of a hook, or the old ones if the hook returned None."""
     if new is None:
         return old
     new = (new,) if isinstance(new, Tensor) else tuple(new)
@@ -190,7 +191,7 @@ class Passing(Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor | None) -> Any:
-        """Return the gradients as the function leaves them."""
+        """Return the gradients that the function returns."""
         return (None, *ctx.see(*gradients))
 
 
@@ -198,7 +199,7 @@ class Passing(Function):
 
 
 class Hooked(Members):
-    """Registration of hooks; `Module` is what users subclass."""
+    """Methods of `Module` that register hooks."""
 
     _hooks: Hooks | None = None
 
@@ -276,8 +277,8 @@ class Hooked(Members):
         Parameters
         ----------
         hook : callable
-            Returns None, or new gradients of the inputs. Inputs that are not tensors, or are passed by keyword, do not
-            appear; those that require no gradient have zeros, and a result that nothing used has None.
+            Returns None, or new gradients of the inputs. `grad_input` has one entry per positional tensor argument:
+            zeros if it does not require a gradient. `grad_output` has None for a result that was not used.
         prepend : bool, default False
             Whether it runs before the hooks that are registered already.
 

@@ -1,8 +1,8 @@
 """Convolution over 1, 2 and 3 dims, and its transpose.
 
-Three ops are one trilinear form, the sum of all y * x * w that meet under a stride, padding and dilation: `conv`
-computes y from x and w, `conv_input` x from y and w, `conv_weight` w from y and x.  The derivatives of each are the
-other two, so every order of derivative follows.  A transposed convolution is the second op under another name.
+Three ops belong to one trilinear form, the sum of all products y * x * w whose positions match under a stride, padding
+and dilation: `conv` computes y from x and w, `conv_input` x from y and w, `conv_weight` w from y and x.  The
+derivatives of each are the other two, so derivatives of every order exist.  A transposed convolution is `conv_input`.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _weight_shape(op: Op, y: Spec, x: Spec, *, window: Window) -> Ints:
 
 
 def over_channels(g: Tensor) -> Tensor:
-    """g summed over everything but its channels, dim 1."""
+    """Return the sum of g over all dims except its channels, dim 1."""
     return sum(g, (0, *range(2, g.ndim)))
 
 
@@ -76,9 +76,9 @@ def _request(part: str, window: Window) -> Convolve:
     namespace=(),
 )
 def conv(backend, out, x: Tensor, weight: Tensor, bias: Tensor, window):
-    """Return outputs from an image and a weight; the window's padding is in front only, the rest follows from its size.
+    """Return outputs from an image and a weight.  `window` has the padding before each dim, and the size of the output.
 
-    Gradient: `conv_input`, `conv_weight`, and g summed over all but the channels.
+    Gradient: `conv_input` for x, `conv_weight` for the weight; for the bias, g summed over all dims but the channels.
     """
     row = Spec(bias.layout.expand((weight.shape[0],)), bias.dtype)
     return backend.prepare(_request("output", window), out, x, weight, row)
@@ -116,7 +116,7 @@ def conv_input(backend, out, output: Tensor, weight: Tensor, window):
     namespace=(),
 )
 def conv_weight(backend, out, output: Tensor, x: Tensor, window):
-    """Return a weight from outputs and an image: the sum over all positions where a tap joins the two.
+    """Return a weight from outputs and an image: for each tap, the sum of y * x over all positions that it connects.
 
     Gradient: `conv` and `conv_input`.
     """
@@ -124,7 +124,7 @@ def conv_weight(backend, out, output: Tensor, x: Tensor, window):
 
 
 def _conv_batch(x: Tensor, weight: Tensor, bias: Tensor, many: int, flags: Flags, window: Window) -> Tensor:
-    """`conv` for each of a batch; a bias of their own is added apart."""
+    """Return `conv` for each sample of a vmap batch; a bias that differs between samples is added separately."""
     common_bias: Any = bias if not flags[2] and not flags[1] else zero(x)
 
     def with_common_bias(x: Tensor, weight: Tensor, *, groups: int) -> Tensor:
@@ -141,7 +141,7 @@ def _conv_batch(x: Tensor, weight: Tensor, bias: Tensor, many: int, flags: Flags
 
 
 def _adjoint_batch(adjoint: Any, names: str, xs: tuple[Tensor, ...], many: int, flags: Flags, window: Window) -> Tensor:
-    """Return an adjoint of `conv` for each of a batch; names: as of `batched_conv`."""
+    """Return an adjoint of `conv` for each sample of a vmap batch; names: see `batched_conv`."""
 
     def grouped(*operands: Tensor, groups: int) -> Tensor:
         y: Tensor = adjoint(*operands, window.to(window.size, groups))
@@ -155,7 +155,7 @@ def zero(like: Tensor) -> Tensor:
     return number(0, like.dtype, like.device)
 
 
-# ---- under PyTorch's names ------------------------------------------------------------------------------------------
+# ---- the public functions, with PyTorch's names ---------------------------------------------------------------------
 
 
 @composed(namespace=(MG, FUNCTIONAL), out=False, method=False)
@@ -163,7 +163,7 @@ def conv1d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: IntOrInts = 1, padding: IntOrInts | str = 0,
     dilation: IntOrInts = 1, groups: int = 1,
 ) -> Tensor:  # fmt: skip
-    """Return the convolution along one dim: `conv2d` with input (N, C, W) and weight (out, C / groups, kW)."""
+    """Return the convolution along one dim: as `conv2d`, with input (N, C, W) and weight (out, C / groups, kW)."""
     return _conv("conv1d", 1, input, weight, bias, stride, padding, dilation, groups)
 
 
@@ -175,12 +175,12 @@ def conv2d(
     """Return the convolution of images (N, C, H, W), or one (C, H, W), with a weight (out, C / groups, kH, kW).
 
     out[n, m, i, j] = bias[m] + the sum of weight[m, c, a, b] * input[n, c, i * stride + a * dilation - padding, ...];
-    what lies outside of the image counts as 0.  padding may be "valid" (none) or "same" (with stride 1: the output has
+    elements outside the image count as 0.  padding may be "valid" (none) or "same" (with stride 1: the output has
     the input's size; an odd zero goes to the end).
-    On a CPU, float32 images of 12 channels and more are convolved with 3x3 taps by Winograd's algorithm, whose rounding
-    error is typically 3 to 5 times that of the sum, and which makes nan of an output where an infinity lies in its
-    tile's 6x6 elements; `mg.settings.winograd = False` computes the plain sum.
-    Raises ShapeError for sizes that do not fit, ArgumentError for strides, paddings and groups that make no sense.
+    On a CPU, float32 images of 12 channels and more are convolved with 3x3 taps by Winograd's algorithm.  Its rounding
+    error is typically 3 to 5 times that of the sum, and an output is nan if the 6x6 elements of its tile contain an
+    infinity; `mg.settings.winograd = False` computes the plain sum.
+    Raises ShapeError for sizes that do not fit, ArgumentError for impossible strides, paddings and groups.
     """
     return _conv("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
 
@@ -190,7 +190,7 @@ def conv3d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: IntOrInts = 1, padding: IntOrInts | str = 0,
     dilation: IntOrInts = 1, groups: int = 1,
 ) -> Tensor:  # fmt: skip
-    """Convolve along three dims: `conv2d` with input (N, C, D, H, W) and weight (out, C / groups, kD, kH, kW)."""
+    """Convolve along three dims: as `conv2d`, with input (N, C, D, H, W) and weight (out, C / groups, kD, kH, kW)."""
     return _conv("conv3d", 3, input, weight, bias, stride, padding, dilation, groups)
 
 
@@ -229,7 +229,7 @@ def conv_transpose3d(
 
 
 def per_dim(name: str, what: str, value: Any, dims: int, least: int) -> Ints:
-    """Return an int, or one for each dim, as a tuple.  Raises ArgumentError for other values, and below `least`."""
+    """Return an int, or one int per dim, as a tuple.  Raises ArgumentError for other values, and below `least`."""
     if type(value) is int and value >= least:
         return (value,) * dims
     values = tuple(value) if isinstance(value, (tuple, list)) else (value,)
@@ -237,7 +237,7 @@ def per_dim(name: str, what: str, value: Any, dims: int, least: int) -> Ints:
     whole = all(isinstance(v, (int, np.integer)) and not isinstance(v, bool) for v in values)
     if len(values) != dims or not whole or any(int(v) < least for v in values):
         raise ArgumentError(
-            f"{name}: {what} must be an int of at least {least}, or {dims} of them, got {describe(value)}", op=name
+            f"{name}: {what} must be an int of at least {least}, or {dims} such ints, got {describe(value)}", op=name
         )
     return tuple(int(v) for v in values)
 
@@ -280,8 +280,8 @@ def _conv(
     channels, sizes, taps = x.shape[-dims - 1], x.shape[-dims:], weight.shape[2:]
     if weight.shape[1] * groups != channels or weight.shape[0] % groups:
         raise ShapeError(
-            f"{name}: with groups={groups}, the input {describe(x)} has {channels} channels where the weight "
-            f"{describe(weight)} takes {weight.shape[1]} a group, and its {weight.shape[0]} rows must divide evenly",
+            f"{name}: with groups={groups}, the input {describe(x)} has {channels} channels, but the weight "
+            f"{describe(weight)} takes {weight.shape[1]} per group; groups must also divide its {weight.shape[0]} rows",
             op=name, lhs=x.shape, rhs=weight.shape,
         )  # fmt: skip
     _check_bias(name, bias, weight.shape[0], weight)
@@ -289,8 +289,8 @@ def _conv(
     reach = tuple(d * (k - 1) + 1 for d, k in zip(spread, taps, strict=True))
     if any(n + p < r for n, p, r in zip(sizes, total, reach, strict=True)):
         raise ShapeError(
-            f"{name}: the weight {describe(weight)} with dilation {spread} reaches over {reach}, more than the padded "
-            f"input {describe(x)} has, {tuple(n + p for n, p in zip(sizes, total, strict=True))}",
+            f"{name}: the weight {describe(weight)} with dilation {spread} covers {reach} elements, but the padded "
+            f"input {describe(x)} has only {tuple(n + p for n, p in zip(sizes, total, strict=True))}",
             op=name, lhs=x.shape, rhs=weight.shape,
         )  # fmt: skip
     size = tuple((n + p - r) // s + 1 for n, p, r, s in zip(sizes, total, reach, steps, strict=True))
@@ -301,16 +301,16 @@ def _conv(
 
 
 def _padding(name: str, padding: Any, dims: int, stride: Ints, dilation: Ints, taps: Ints) -> tuple[Ints, Ints]:
-    """Zeros in front along each dim, and in front and behind together."""
+    """Return the number of zeros before each dim, and the number before and after it together."""
     if padding == "valid":
         return (0,) * dims, (0,) * dims
     if padding == "same":
         if any(s != 1 for s in stride):
-            raise ArgumentError(f"{name}: padding='same' needs stride 1, got {stride}", op=name)
+            raise ArgumentError(f"{name}: padding='same' requires stride 1, got {stride}", op=name)
         total = tuple(d * (k - 1) for d, k in zip(dilation, taps, strict=True))
         return tuple(t // 2 for t in total), total
     if isinstance(padding, str):
-        raise ArgumentError(f"{name}: padding is ints, 'valid' or 'same', got {padding!r}", op=name)
+        raise ArgumentError(f"{name}: padding must be ints, 'valid' or 'same', got {padding!r}", op=name)
     before = per_dim(name, "padding", padding, dims, 0)
     return before, tuple(2 * p for p in before)
 
@@ -330,8 +330,8 @@ def _transposed(
         )
     if x.shape[-dims - 1] != weight.shape[0] or weight.shape[0] % groups:
         raise ShapeError(
-            f"{name}: the input {describe(x)} has {x.shape[-dims - 1]} channels; the first dim of the weight "
-            f"{describe(weight)} must equal that, and be a multiple of groups={groups}",
+            f"{name}: the first dim of the weight {describe(weight)} must be {x.shape[-dims - 1]}, the number of "
+            f"channels of the input {describe(x)}, and a multiple of groups={groups}",
             op=name, lhs=x.shape, rhs=weight.shape,
         )  # fmt: skip
     _check_bias(name, bias, weight.shape[1] * groups, weight)
@@ -339,7 +339,7 @@ def _transposed(
     size = tuple((n - 1) * s - 2 * p + d * (k - 1) + m + 1 for n, k, s, p, m, d in parts)
     if any(n < 1 for n in size):
         raise ShapeError(
-            f"{name}: {describe(x)} with a weight {describe(weight)} and padding {before} leaves an image of {size}",
+            f"{name}: {describe(x)} with a weight {describe(weight)} and padding {before} results in the size {size}",
             op=name, lhs=x.shape, rhs=weight.shape,
         )  # fmt: skip
     output = x if x.ndim == dims + 2 else x.unsqueeze(0)

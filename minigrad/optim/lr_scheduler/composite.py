@@ -1,4 +1,4 @@
-"""Schedules made of schedules: one after another, or all at once."""
+"""Schedules that combine other schedules: one after another, or all at once."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from minigrad.optim.optimizer import Optimizer
 
 
 class Composite(LRScheduler):
-    """Base of the schedules made of others."""
+    """Base of the schedules that combine other schedules."""
 
     unsaved = ("optimizer", "_schedulers")
     _schedulers: list[Any]
 
     def expect_schedulers(self, schedulers: Sequence[Any], optimizer: Any) -> None:
-        """Raise unless there is a scheduler, and all of them are of one optimizer and take no metric."""
+        """Raise unless all schedulers belong to `optimizer` and their `step` takes no metric."""
         name = type(self).__name__
         for k, scheduler in enumerate(schedulers):
             if not hasattr(scheduler, "optimizer"):
@@ -32,7 +32,7 @@ class Composite(LRScheduler):
                 raise ArgumentError(f"{name}: the scheduler at position {k} belongs to another optimizer")
 
     def state_dict(self) -> dict[str, Any]:
-        """Return all attributes but the optimizer, and the states of the schedulers."""
+        """Return all attributes except the optimizer, and the states of the schedulers."""
         return {**super().state_dict(), "_schedulers": [each.state_dict() for each in self._schedulers]}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -48,11 +48,11 @@ class SequentialLR(Composite):
     Parameters
     ----------
     optimizer : Optimizer
-        Its groups contain the rates, which each `step` overwrites.
+        Each `step` overwrites the learning rates in its parameter groups.
     schedulers : list of LRScheduler
         Schedules of `optimizer`.
     milestones : list of int
-        The epochs at which the second and all later ones begin.
+        The epochs at which the second and all later schedules begin.
     last_epoch : int, default -1
         See `LRScheduler`.
     """
@@ -72,13 +72,13 @@ class SequentialLR(Composite):
         self.last_epoch, self.optimizer = last_epoch + 1, optimizer
         for group in optimizer.param_groups:
             put(group, "lr", group["initial_lr"])
-        undo(schedulers)  # the first steps that they took when they were made
+        undo(schedulers)  # each scheduler took a first step when it was created
         first = schedulers[bisect_right(milestones, 0)]
         first._initial_step()
         self._last_lr = first.get_last_lr()
 
     def step(self, epoch: int | None = None) -> None:
-        """Take a step of the schedule whose turn it is."""
+        """Take a step of the schedule that is active in this epoch."""
         self.last_epoch += 1
         k = bisect_right(self._milestones, self.last_epoch)
         scheduler = self._schedulers[k]
@@ -90,7 +90,7 @@ class SequentialLR(Composite):
 
 
 def undo(schedulers: Sequence[Any]) -> None:
-    """Take one epoch back from schedulers, and from those that they are made of."""
+    """Decrease the epoch of all schedulers by one, including the schedulers that they combine."""
     for scheduler in schedulers:
         if hasattr(scheduler, "_schedulers"):
             undo(scheduler._schedulers)
