@@ -1,8 +1,8 @@
 """The safetensors format: the length of a JSON header in 8 bytes, the header, and the elements of all tensors.
 
-The header has dtype, shape and the first and last byte of each tensor, and a table of texts, `__metadata__`.  Files are
-written as the reference implementation does: the widest dtypes first, so that elements are aligned.  Every number of
-a header is checked before it is used.  Source: https://github.com/huggingface/safetensors, section "Format".
+The header contains the dtype, shape and byte range of each tensor, and a dict of strings, `__metadata__`.  Files are
+written as by the reference implementation: the widest dtypes first, so that elements are aligned.  Every number of a
+header is checked before it is used.  Source: https://github.com/huggingface/safetensors, section "Format".
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ import numpy as np
 from minigrad.core.dtype import ALL, DType
 from minigrad.errors import FileError
 
-LIMIT = 100 << 20  # bytes of a header that the reference implementation reads
+LIMIT = 100 << 20  # bytes of the largest header that the reference implementation reads
 LETTERS = {"float": "F", "int": "I", "uint": "U"}
 
 
 def code_of(dtype: DType) -> str:
-    """Return a dtype as the format names it: F32, BF16, BOOL."""
+    """Return the name of a dtype in the format: F32, BF16, BOOL."""
     if dtype.name in ("bool", "bfloat16"):
         return "BOOL" if dtype.kind == "bool" else "BF16"
     return f"{LETTERS[dtype.kind]}{8 * dtype.itemsize}"
@@ -35,7 +35,7 @@ CODES = {dtype.numpy: code for code, dtype in DTYPES.items()}
 
 
 def write(file: BinaryIO, arrays: Mapping[str, Any], metadata: Mapping[str, str], new: bool = False) -> None:
-    """Write arrays by name; bfloat16 is that of ml_dtypes.  new: whether the file is empty, and gets nothing else."""
+    """Write arrays by name; bfloat16 is the dtype of ml_dtypes.  new: whether the file is empty and only for this."""
     names = sorted(arrays, key=lambda name: (-arrays[name].dtype.itemsize, name))
     header: dict[str, Any] = {"__metadata__": dict(metadata)} if metadata else {}
     header |= dict.fromkeys(arrays)  # the caller determines their order, independent of the order of the bytes
@@ -56,10 +56,10 @@ def write(file: BinaryIO, arrays: Mapping[str, Any], metadata: Mapping[str, str]
 
 
 def reserve(file: BinaryIO, size: int) -> None:
-    """Reserve space on the disk, where the system can: 100 MB are then written in 25 ms instead of 79.
+    """Reserve space on the disk, if the system can: 100 MB are then written in 25 ms instead of 79 ms.
 
-    Only for a new file: one that is appended to would go on behind the space, and that of gzip or lzma has the
-    descriptor of a file in which as many bytes do not follow.  Raises OSError if there is too little.
+    Only for a new file: in append mode, the data would go after the reserved space, and a file of gzip or lzma has the
+    descriptor of a compressed file, which will have another size.  Raises OSError if there is not enough space.
     """
     if not hasattr(os, "posix_fallocate"):
         return
@@ -71,21 +71,21 @@ def reserve(file: BinaryIO, size: int) -> None:
 
 
 def begins(start: bytes) -> bool:
-    """Return whether the first nine bytes of a file are the length of a header and the brace that it begins with."""
+    """Return whether the first nine bytes of a file are the length of a header and its opening brace."""
     return start[8:9] == b"{" and int.from_bytes(start[:8], "little") <= LIMIT
 
 
 def left_out(arrays: Mapping[str, Any], metadata: Mapping[str, str]) -> dict[str, str]:
-    """Return names that `safetensors.torch.save_model` left out: their tensors are there under the names returned."""
+    """Return, by name, the tensors that `safetensors.torch.save_model` omitted, with the name of the stored copy."""
     return {name: kept for name, kept in metadata.items() if kept in arrays and name not in arrays and name != "format"}
 
 
 def read(file: BinaryIO, size: int) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return the arrays by name, over one writable buffer, and the metadata.  Raises FileError if it is damaged."""
+    """Return the arrays by name, all in one writable buffer, and the metadata.  Raises FileError for a damaged file."""
     length = int.from_bytes(file.read(8), "little")
     if size < 8 or not 2 <= length <= min(LIMIT, size - 8):
-        raise FileError(f"its header should have {length} bytes, and {max(size - 8, 0)} follow: it is cut off or no "
-                        f"safetensors file")  # fmt: skip
+        raise FileError(f"its header should have {length} bytes, but {max(size - 8, 0)} follow: it is truncated or not "
+                        f"a safetensors file")  # fmt: skip
     try:
         header = json.loads(file.read(length), object_pairs_hook=without_repeats)
         metadata = header.pop("__metadata__", {})
@@ -93,7 +93,7 @@ def read(file: BinaryIO, size: int) -> tuple[dict[str, Any], dict[str, str]]:
     except (ValueError, AttributeError, RecursionError) as error:
         raise FileError(f"its header is damaged ({error})") from None
     if not texts:
-        raise FileError("its header is damaged: the metadata are not texts")
+        raise FileError("its header is damaged: the metadata must be strings")
     data = np.empty(size - 8 - length, np.uint8)
     data = data[: file.readinto(data)]  # type: ignore[attr-defined]
     entries = {name: checked(name, entry, len(data)) for name, entry in header.items()}
@@ -120,11 +120,11 @@ def checked(name: str, entry: Any, available: int) -> tuple[DType, tuple[int, ..
         raise FileError(f"its entry for {name!r} is damaged") from None
     dtype = DTYPES.get(code) if isinstance(code, str) else None
     if dtype is None:
-        raise FileError(f"{name!r} has dtype {code!r}, which minigrad does not have")
+        raise FileError(f"{name!r} has dtype {code!r}, which minigrad does not support")
     if not whole or len(shape) > 64 or end - begin != math.prod(shape) * dtype.itemsize:
         raise FileError(f"{name!r}: the shape and size of {dtype}{shape} must agree with its bytes {begin} to {end}")
     if end > available:
-        raise FileError(f"it is cut off: {name!r} should end at byte {end}, and there are {available}")
+        raise FileError(f"it is truncated: {name!r} should end at byte {end}, but there are only {available}")
     return dtype, shape, begin, end
 
 
@@ -133,14 +133,14 @@ def expect_no_gap(spans: list[tuple[int, int, str]], available: int) -> None:
     last = 0
     for begin, end, name in spans:
         if begin != last:
-            raise FileError(f"there is {'a gap' if begin > last else 'an overlap'} in front of {name!r}")
+            raise FileError(f"there is {'a gap' if begin > last else 'an overlap'} before {name!r}")
         last = end
     if last != available:
-        raise FileError(f"there are {available - last} bytes behind the last tensor")
+        raise FileError(f"there are {available - last} bytes after the last tensor")
 
 
 def elements(data: Any, dtype: DType, shape: tuple[int, ...]) -> Any:
-    """Bytes as an array; a copy where they are not aligned."""
+    """Return bytes as an array: a view if they are aligned, otherwise a copy."""
     if not np.little_endian:
         data = data.reshape(-1, dtype.itemsize)[:, ::-1].copy().reshape(-1)
     aligned = data.ctypes.data % dtype.itemsize == 0

@@ -1,9 +1,9 @@
 """Where does memory come from, and where does it go?
 
-An `Allocator` hands out flat arrays and takes them back; there is one per kind of device. The one for the CPU caches
-returned blocks and hands them out again, so a loop over the same shapes asks the system once. It takes no lock: it
-may be entered by a finalizer at any allocation, where a lock could be held by the very same thread, or by a thread
-that a fork left behind. `storage` is its only regular caller.
+An `Allocator` provides flat arrays and takes them back; there is one per kind of device. The one for the CPU caches
+returned blocks and uses them again, so a loop over the same shapes calls the system once. It takes no lock: a finalizer
+may enter it at any allocation, when a lock could be held by the same thread, or by a thread that does not exist after a
+fork. `storage` is its only regular caller.
 
 Under the GIL, CPython switches threads at calls and at backward jumps only. Every counter here is updated in a
 statement without either, and lists and dicts are changed by single operations; that is what makes it thread-safe.
@@ -29,10 +29,10 @@ from minigrad.core.dtype import ALL, DType
 from minigrad.errors import ArgumentError, DeviceError, StorageError
 
 ALIGNMENT = 64
-# Blocks of LARGE bytes and more begin at positions that take turns in a WINDOW of memory.  If the operands and the
-# result of an op are a multiple of the WINDOW apart, their lines share the same sets of a cache and banks of memory.
-# 1e6 float32 added on two cores of a Zen 4: 84 us where they share them, 71 where each is a STEP from the one before.
-# A STEP is a huge page of most systems: a block that began within one would keep all of it in memory.
+# Blocks of LARGE bytes and more begin at offsets that rotate through a WINDOW of memory.  If the operands and the
+# result of an op are a multiple of the WINDOW apart, their lines map to the same cache sets and memory banks.  1e6
+# float32 added on two cores of a Zen 4: 84 us if they share sets and banks, 71 us if each is one STEP after the last.
+# A STEP is a huge page of most systems: a block that began inside a huge page would keep all of it in memory.
 LARGE, WINDOW, STEP = 3 << 20, 8 << 20, 2 << 20
 SLACK = 2 << 20  # bytes of cached blocks beyond the peak of the memory in use, when a large block is fetched
 
@@ -82,7 +82,7 @@ class Allocator(ABC):
 
 
 class _Probe:
-    """Holds a buffer and frees it as a storage does, to measure how many references such a call sees."""
+    """Holds a buffer and frees it as a storage does, to measure the reference count during such a call."""
 
     __slots__ = ("allocator", "buffer")
 
@@ -119,7 +119,7 @@ class Key(int):
 
 
 class Block:
-    """A buffer that returns to its allocator with its last user; `Storage` adds a dtype and a device to it.
+    """A buffer that returns to its allocator after its last use; `Storage` adds a dtype and a device to it.
 
     key: the key of its size in `CpuAllocator.storages`, or 0 for a buffer of `allocate`, or one without an allocator.
     """
@@ -138,7 +138,7 @@ class Block:
             # __init__ was called with wrong arguments, so there is no memory.
             return
         if key:
-            # The body of `CpuAllocator.free`, repeated here to save a call, for a buffer that needs no look-up.
+            # The body of `CpuAllocator.free`, repeated here to save a call; this buffer needs no lookup.
             buffer = self.buffer
             if references(buffer) > unshared:
                 return allocator._lose(key)
@@ -161,8 +161,8 @@ class CpuAllocator(Allocator):
 
     Sizes are rounded up to whole blocks of 64 bytes and the array has the rounded length, so `buffer.size` may exceed
     the requested size. Returned blocks are cached per dtype and size and reused last in, first out: the next tensor
-    of that size gets the memory that is still warm. A buffer that another object refers to, such as a NumPy view, is
-    released and never reused. An empty buffer is shared and not counted.
+    of that size gets memory that is still in the CPU's cache. If another object, such as a NumPy view, refers to a
+    buffer, it is released and never reused. An empty buffer is shared and not counted.
 
     Attributes:
         fill: None, or "zero" or "junk" to write zeros, or nan and 0xCD, into each buffer; for finding bugs.
@@ -204,7 +204,7 @@ class CpuAllocator(Allocator):
     @fill.setter
     def fill(self, fill: str | None) -> None:
         if fill not in (None, "zero", "junk"):
-            raise ArgumentError(f"fill is None, 'zero' or 'junk', not {fill!r}", fill=fill)
+            raise ArgumentError(f"fill must be None, 'zero' or 'junk', got {fill!r}", fill=fill)
         self._fill = fill
 
     def allocate(self, numel: int, dtype: DType) -> np.ndarray[Any, Any]:
@@ -230,8 +230,8 @@ class CpuAllocator(Allocator):
     def storages(self, numel: int, dtype: DType, device: Any, kind: type[Any]) -> Callable[[], Any]:
         """Return a function that makes one storage (a `kind` of Block) of that size per call, for a call plan.
 
-        It is `allocate` and `Storage.__init__` in one frame, without the work that the size determines: that is a third
-        of the cost of a small op.
+        It is `allocate` and `Storage.__init__` in one call, and computes the values that depend on the size in advance:
+        they are a third of the cost of a small op.
         """
         key = Key.of(self.key(numel, dtype), numel)
         nbytes = key & -64
@@ -274,7 +274,7 @@ class CpuAllocator(Allocator):
         """Take a buffer back. The caller may keep one reference and must not use it.
 
         Raises:
-            StorageError: the buffer is not out: foreign, or freed twice.
+            StorageError: the buffer is not in use: it is foreign, or was freed before.
         """
         key = self._live.pop(id(buffer), 0)
         if not key:
@@ -316,7 +316,7 @@ class CpuAllocator(Allocator):
 
     def _nothing(self, numel: int, dtype: DType) -> np.ndarray[Any, Any]:
         if numel < 0:
-            raise ArgumentError(f"cannot allocate {numel} elements of {dtype}; a size is 0 or more", numel=numel)
+            raise ArgumentError(f"cannot allocate {numel} elements of {dtype}; a size must be 0 or more", numel=numel)
         return self._empty[dtype.storage_code]
 
     def _pop_or_fetch(self, key: int, dtype: DType) -> np.ndarray[Any, Any]:
@@ -389,7 +389,7 @@ class CpuAllocator(Allocator):
         if buffer.size:
             raise StorageError(
                 f"free: a buffer of {buffer.nbytes} bytes at {buffer.ctypes.data:#x} is not one that this allocator "
-                f"has given out; it is foreign or was freed before",
+                f"has provided; it is foreign or was freed before",
                 op="free",
             )
 
@@ -440,14 +440,14 @@ def _aligned(nbytes: int, storage: np.dtype[Any], spread: bool = True) -> np.nda
     block: Any = _mapped(nbytes + WINDOW) if large else np.empty(nbytes + ALIGNMENT, np.uint8).data
     first = np.frombuffer(block, np.uint8, 1).ctypes.data
     start = (next(_turns) * STEP - first) % WINDOW if large else -first % ALIGNMENT
-    # Through a memoryview or a map, so that NumPy views of the buffer refer to the buffer and not past it to the block:
-    # `free` detects them by that.
+    # Through a memoryview or a map, so that a NumPy view of the buffer has the buffer as its base, not the block: then
+    # `free` can detect the view by the reference count of the buffer.
     return np.frombuffer(block, storage, nbytes // storage.itemsize, start)
 
 
 def _mapped(nbytes: int) -> mmap.mmap:
-    """Map memory straight from the system: untouched pages take addresses only, whereas a C library writes notes
-    before each block."""
+    """Map memory directly from the system: pages that are not written use addresses only, whereas a C library writes
+    metadata before each block."""
     try:
         if hasattr(mmap, "MAP_ANONYMOUS"):
             block = mmap.mmap(-1, nbytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
@@ -465,7 +465,7 @@ _allocators: dict[str, Allocator] = {}
 
 
 def set_allocator(kind: str, allocator: Allocator) -> None:
-    """Let `allocator` serve all devices of that kind from now on; existing storages go back to their own."""
+    """Set the allocator of all devices of this kind; existing storages return to the allocator that they came from."""
     _allocators[kind] = allocator
     announce()
 

@@ -32,7 +32,7 @@ __all__ = ["Layout", "MultipleBlocks", "SingleBlock", "StridedBlocks", "UniformB
 
 @dataclass(frozen=True)
 class SingleBlock:
-    """All elements lie in one run."""
+    """All elements are one contiguous run of memory."""
 
     start: int
     len: int
@@ -50,7 +50,7 @@ class UniformBlocks:
 
 @dataclass(frozen=True)
 class MultipleBlocks:
-    """Runs of `block_len` elements; iterating yields the start of each."""
+    """Runs of `block_len` elements; iteration yields the start of each run."""
 
     start: int
     block_len: int
@@ -71,7 +71,7 @@ class _Entry(weakref.ref["Layout"]):
     key: tuple[Ints, Ints, int]
 
 
-COUNT_LIMIT = 2**63 - 1  # kernels count in int64
+COUNT_LIMIT = 2**63 - 1  # the most elements of a shape, because kernels use int64 indices
 _interned: dict[tuple[Ints, Ints, int], _Entry] = {}
 
 
@@ -129,7 +129,7 @@ class Layout:
     def __reduce__(self) -> tuple[object, tuple[Ints, Ints, int]]:
         return Layout.make, (self.shape, self.strides, self.offset)
 
-    # ---- questions
+    # ---- properties
 
     @property
     def is_broadcast(self) -> bool:
@@ -141,14 +141,14 @@ class Layout:
         return is_run(self.shape[::-1], self.strides[::-1])
 
     def is_contiguous_range(self, first: int, last: int) -> bool:
-        """Return whether the dims from `first` to `last`, both included, could be one dim without a copy."""
+        """Return whether the dims from `first` to `last`, both included, can be merged into one dim without a copy."""
         first = normalize_dim(first, self.ndim, "is_contiguous_range", self.shape)
         last = normalize_dim(last, self.ndim, "is_contiguous_range", self.shape)
         dims, _ = merge_dims(self.shape[first : last + 1], [self.strides[first : last + 1]])
         return len(dims) <= 1
 
     def may_overlap_itself(self) -> bool:
-        """Return whether two indices may share an element. False is certain, True is not."""
+        """Return whether two indices may share an element. True can be wrong; False is always right."""
         return may_overlap(self.shape, self.strides)
 
     def span(self) -> tuple[int, int]:
@@ -165,7 +165,7 @@ class Layout:
         return _walk(self.offset, self.shape, self.strides)
 
     def strided_blocks(self) -> StridedBlocks:
-        """Return the longest runs of memory that, one after the other, are the elements in order."""
+        """Return the longest runs of memory that, one after another, contain the elements in row-major order."""
         if self.numel == 0:
             return SingleBlock(self.offset, 0)
         dims, (steps,) = merge_dims(self.shape, [self.strides])
@@ -260,7 +260,7 @@ class Layout:
         return Layout.make((*windows.shape, size), (*windows.strides, self.strides[dim]), self.offset)
 
     def as_strided(self, shape: Sequence[int], strides: Sequence[int], offset: int | None = None) -> Layout:
-        """Return a layout of any numbers, with this layout's offset if none is given; `fits` checks the bounds."""
+        """Return a layout of any shape and strides, by default with this layout's offset; `fits` checks the bounds."""
         sizes = as_shape(shape, "as_strided")
         steps = tuple(as_int(stride, "a stride", "as_strided") for stride in strides)
         if len(sizes) != len(steps):
@@ -275,7 +275,7 @@ class Layout:
     # ---- order
 
     def permute(self, dims: Sequence[int]) -> Layout:
-        """Return the dims in a new order, each named once."""
+        """Return the dims in a new order; each dim must occur once."""
         order = tuple(normalize_dim(dim, self.ndim, "permute", self.shape) for dim in dims)
         if sorted(order) != list(range(self.ndim)):
             raise ShapeError(
@@ -285,7 +285,7 @@ class Layout:
         return Layout.make(tuple(self.shape[d] for d in order), tuple(self.strides[d] for d in order), self.offset)
 
     def transpose(self, d0: int, d1: int) -> Layout:
-        """Swap two dims; a scalar has one dim here."""
+        """Swap two dims; a scalar counts as one dim."""
         first = normalize_dim(d0, self.ndim or 1, "transpose", self.shape)
         second = normalize_dim(d1, self.ndim or 1, "transpose", self.shape)
         if not self.ndim:
@@ -295,7 +295,7 @@ class Layout:
         return self.permute(order)
 
     def flip(self, dims: int | Iterable[int] | None = None) -> Layout:
-        """Reverse the named dims (all, if none is named)."""
+        """Reverse the named dims, or all dims if `dims` is None."""
         flipped = _some_dims(dims, self, "flip")
         if self.numel == 0 or self.ndim == 0:
             return self
@@ -319,7 +319,7 @@ class Layout:
         return Layout.make(shape, (*self.strides[:dim], stride, *self.strides[dim:]), self.offset)
 
     def reshape(self, shape: Any) -> Layout | None:
-        """Return the same elements in another shape, as a view; None where only a copy can have that shape.
+        """Return the same elements in another shape, as a view; None if only a copy can have this shape.
 
         Raises:
             ShapeError: the number of elements differs.
@@ -328,7 +328,7 @@ class Layout:
         return self._viewed(target)
 
     def view(self, shape: Any) -> Layout:
-        """Return the view of `reshape`; raise where a copy would be needed."""
+        """Return the view of `reshape`; raise ShapeError if a copy would be needed."""
         target = infer_hole(as_shape(shape, "view", hole=True), self.numel, "view", self.shape)
         result = self._viewed(target)
         if result is None:
@@ -340,7 +340,7 @@ class Layout:
         return result
 
     def flatten(self, start: int = 0, end: int = -1) -> Layout | None:
-        """Join the dims from `start` to `end`, both included; None where only a copy can. A scalar gets one dim."""
+        """Merge the dims from `start` to `end`, both included; None if it needs a copy. A scalar gets one dim."""
         if self.ndim == 0:
             return self._viewed((1,))
         first = normalize_dim(start, self.ndim, "flatten", self.shape)
@@ -386,14 +386,14 @@ def _intern(key: tuple[Ints, Ints, int]) -> Layout:
     shape, strides, offset = key
     count = numel(shape)
     if count > COUNT_LIMIT:
-        raise ShapeError(f"shape {shape} has {count} elements, more than a 64-bit index reaches", shape=shape)
+        raise ShapeError(f"shape {shape} has {count} elements, more than a 64-bit index can count", shape=shape)
     facts = (Size(shape), strides, offset, count, len(shape), is_run(shape, strides))
     for name, value in zip(("shape", "strides", "offset", "numel", "ndim", "is_contiguous"), facts):
         object.__setattr__(layout, name, value)
     entry = _Entry(layout, _forget)
     entry.key = key
     while True:
-        # Two threads may get here at once. setdefault is one step: both use the first one's layout.
+        # Two threads may get here at once. setdefault is atomic, so both use the layout that was stored first.
         filed = _interned.setdefault(key, entry)
         result = filed()
         if result is not None:
@@ -409,7 +409,7 @@ def _contiguous(shape: Ints, offset: int) -> Layout:
 
 
 def _some_dims(dims: int | Iterable[int] | None, owner: Layout, op: str) -> Ints:
-    """Return the named dims of a layout, all for None; a scalar has one, if it is named."""
+    """Return the named dims of a layout, or all dims for None; dim 0 of a scalar can be named."""
     return normalize_dims(dims, owner.ndim or int(dims is not None), op, owner.shape)
 
 
@@ -428,7 +428,7 @@ def _walk(offset: int, dims: Ints, strides: Ints) -> Iterator[int]:
 def merge(layouts: Sequence[Layout]) -> tuple[Ints, tuple[Ints, ...]]:
     """Return the fewest dims that traverse all layouts, which have one shape, in the same order, and their strides.
 
-    Dims of size 1 go away; neighbours join where in every layout the outer stride is the inner one times its size.
+    Dims of size 1 are removed; neighbours are merged if in all layouts the outer stride is the inner stride times size.
     A scalar has no dims; an empty shape becomes one dim of size 0.
 
     Example:

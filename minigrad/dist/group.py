@@ -1,8 +1,8 @@
 """The group of processes: started by `init_process_group`, or by the first call that needs it.
 
-An uncaught exception in one process must end the others, which would wait for it otherwise.  `python -m mpi4py` does
-that, and `python -m minigrad run` starts every process so.  Without it the group installs a hook for exceptions and
-warns, because it cannot see `sys.exit`.
+An uncaught exception in one process must end the others, which would otherwise wait for it.  `python -m mpi4py` does
+this, and `python -m minigrad run` starts every process with it.  Without mpi4py's runner, the group installs a hook for
+exceptions, and warns because the hook does not run at `sys.exit`.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ def init_process_group(
     backend, init_method, timeout, store, group_name
         Accepted for scripts that are written for PyTorch, without effect: the transport is MPI.
     world_size, rank : int, default -1
-        The number of processes and the index of this one, -1 for those of the launcher.
+        The number of processes and the index of this process; -1 for the values of the launcher.
 
     Raises
     ------
     GroupError
-        If the group has started already, mpi4py is not installed, or the launcher started other processes.
+        If the group has started already, mpi4py is not installed, or the launcher started another number of processes.
     """
     if _group:
         raise GroupError("init_process_group: the group has started already; call it once per process")
@@ -54,7 +54,7 @@ def init_process_group(
         started = (comm.rank, comm.size)
         _group.clear()
         raise GroupError(
-            f"init_process_group: expected rank {rank} of {world_size}, and the launcher started rank {started[0]} of "
+            f"init_process_group: expected rank {rank} of {world_size}, but the launcher started rank {started[0]} of "
             f"{started[1]}; start the script with `python -m minigrad run -n {max(world_size, 1)}`"
         )
 
@@ -77,7 +77,7 @@ def get_world_size(group: Any = None) -> int:
 
 
 def communicator(group: Any = None) -> Any:
-    """Return the communicator of the group, which is started if it was not.
+    """Return the communicator of the group; start the group if it has not started.
 
     Raises ArgumentError for a group that is not a communicator of mpi4py, GroupError without mpi4py.
     """
@@ -99,7 +99,7 @@ def communicator(group: Any = None) -> Any:
 
 
 def end_together() -> None:
-    """Let an uncaught exception of this process end all of them, unless `python -m mpi4py` takes care of that."""
+    """Install a hook that ends all processes after an uncaught exception, unless `python -m mpi4py` does this."""
     if "mpi4py.run" in sys.modules or sys.excepthook is abort:
         return
     warn(

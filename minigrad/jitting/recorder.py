@@ -1,7 +1,7 @@
 """Recording: run a function once on tensors that have no values, and return its program and its results.
 
-The tensors that the function can reach, its arguments among them, are moved to the twin of their device for as long as
-it runs; afterwards they are as they were.  Programs are recorded and run one at a time, so no other program sees that.
+While the function runs, its arguments and all other tensors that it can reach are on the twin of their device;
+afterwards they are restored.  Programs are recorded and run one at a time, so no other program uses these tensors.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ ATOMIC = 1000.0  # seconds for which this thread keeps the GIL, unless it waits
 
 
 class Watch(Observer):
-    """Refuses calls on tensors that were not found: they would run once, and not in the program.
+    """Raises an error for ops on tensors that were not found: they would run only once, while recording.
 
     passed: whether a backward pass has run.
     """
@@ -80,30 +80,31 @@ def expect_recorded(label: str, x: Tensor) -> None:
 
 
 def unreachable(label: str, what: str) -> RecordingError:
-    """Return the error for a tensor that the walk did not reach."""
+    """Return the error for a tensor that the search for outside tensors did not find."""
     return refusal(
-        f"{label} uses {what}, which is neither an argument nor found in the variables, attributes and containers that "
-        f"the function names; pass it as an argument"
+        f"{label} uses {what}, which is neither an argument nor found in the variables, attributes and containers "
+        f"that the function names; pass it as an argument"
     )
 
 
 class Recording:
-    """A program with all that a call has to know about memory.
+    """A program with the data about memory that a call needs.
 
-    arguments: the tensors among them.  argument_slots: for each its slot, and whether the offset may be another one in
-    each call, since no other tensor shares the memory.  own: the storages of arguments that nothing outside shares.
-    outside: the walk.  moved: the tensors that were moved, by id.  storages: the twin of each real storage.
-    holders: for each slot outside a tensor that has the memory, and "grad" if its gradient has it.
-    tree, leaves, results: the nesting of the results, their objects, and the tensors that each call makes.
-    final: the Vars whose gradient changes.  versions: how often the launches write memory that exists, by slot.
+    arguments: the tensors among the arguments.  argument_slots: for each argument its slot, and whether its offset may
+    differ between calls, since no other tensor shares the memory.  own: the storages of arguments that no outside
+    tensor shares.  outside: the search for outside tensors.  moved: the tensors that were moved, by id.
+    storages: the twin of each real storage.  holders: for each slot of outside memory, a tensor that has the memory,
+    and "grad" if it is the memory of its gradient.  tree, leaves, results: the nesting of the results, their objects,
+    and the tensors that each call creates.  final: the Vars whose gradient changes.  versions: how often the launches
+    write existing memory, by slot.
     """
 
     def __init__(
         self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], symbolic: bool
     ) -> None:
         self.program, self.function = Program(), function
-        self.args, self.kwargs, self.symbolic = args, kwargs, symbolic  # objects among them are identified by their id
-        self.split: int | None = None  # how many items the function has, if a backward pass from its results follows
+        self.args, self.kwargs, self.symbolic = args, kwargs, symbolic  # other objects are compared by their id
+        self.split: int | None = None  # the number of items before the backward pass from the results, if there is one
         self.targets: list[Tensor] = []
         self.passes: list[Pass] = []
         self.watch = Watch()
@@ -113,7 +114,7 @@ class Recording:
         devices = dict.fromkeys([CPU, REFERENCE, default_device(), *[x.device for x in tensors], *used_devices()])
         self.twins = {device: twin_of(device) for device in devices if real_of(device) is device}
         self.storages: dict[Storage, Storage] = {}
-        self.holders: dict[int, tuple[Tensor, str]] = {}  # of memory outside, by slot: a tensor, and "" or "grad"
+        self.holders: dict[int, tuple[Tensor, str]] = {}  # for outside memory, by slot: a tensor, and "" or "grad"
         self.argument_slots: list[tuple[int, bool]] = []
         self.own: set[Storage] = set()
         self.originals: dict[int, tuple[Tensor, Var]] = {}  # by the id of a leaf: the argument that it replaces
@@ -182,16 +183,16 @@ class Recording:
             now = contents_of(container)
             if len(now) != len(before) or not all(map(is_, now, before)):
                 raise RecordingError(
-                    f"jit: the function changes a {type(container).__name__} among its arguments, and a program would "
-                    f"not do it again; return the changed value, or copy the {type(container).__name__} in the function"
+                    f"jit: the function changes a {type(container).__name__} among its arguments, and later calls "
+                    f"would not; return the changed value, or copy the {type(container).__name__} in the function"
                 )
 
     def check_graphs(self) -> None:
-        """Raise if a backward pass in the function would go on in the graph of an argument or of a tensor outside."""
+        """Raise if a backward pass in the function would continue in the graph of an argument or an outside tensor."""
         if any(x.op is not op for x, op in self.inner):
             raise RecordingError(
-                "jit: the function writes into an argument or a tensor outside that has a graph, and a program does "
-                "not change that; write into a copy (x.clone()), or use detach()"
+                "jit: the function writes into an argument or an outside tensor that has a graph, but a program cannot "
+                "record the write in this graph; write into a copy (x.clone()), or use detach()"
             )
         passed = any(leaf._grad is not None for _, leaf in self.originals.values())
         if self.watch.passed and not passed:
@@ -199,15 +200,15 @@ class Recording:
             passed = any(key in ends for key in self.moved)
         if passed:
             raise RecordingError(
-                "jit: a backward pass in the function reaches the graph of an argument or of a tensor outside, which a "
-                "program does not have; return the loss and compute gradients outside, or use detach()"
+                "jit: a backward pass in the function reaches the graph of an argument or of an outside tensor, but a "
+                "program does not contain this graph; return the loss and compute gradients outside, or use detach()"
             )
 
     def differentiate(self) -> None:
-        """Record backward passes from results that have a graph, to Vars and to arguments: from each, and from all.
+        """Record backward passes to Vars and arguments: one from each result that has a graph, and one from all.
 
-        split: where they begin.  targets: the tensors whose gradients they compute.  seeds: the gradients of the
-        results that have a graph.
+        split: the index of their first item.  targets: the tensors whose gradients they compute.  seeds: the incoming
+        gradients of the results that have a graph.
         """
         unique = {id(x): x for x in self.leaves if isinstance(x, Tensor)}
         inner = {id(x) for x, _ in self.inner}
@@ -216,8 +217,8 @@ class Recording:
             return
         if any(x.__class__ is not Tensor or id(x) in self.moved or self.is_outside(x) for x in graph):
             raise RecordingError(
-                f"jit: a result, {describe(graph[0])}, has a graph and shares memory with a tensor that exists; return "
-                f"a copy (x.clone()), or x.detach()"
+                f"jit: a result, {describe(graph[0])}, has a graph and shares memory with an existing tensor; return a "
+                f"copy (x.clone()), or x.detach()"
             )
         self.split = len(self.program.items)
         self.graph_results = {id(x) for x in graph}
@@ -229,7 +230,7 @@ class Recording:
         # One pass from all of them would begin with zeros at a result that a caller does not use, and 0 * inf is nan.
         everything = tuple(range(len(graph)))
         hooks = dict(leaf_hooks)
-        leaf_hooks.clear()  # the pass that reaches the node of a call runs them
+        leaf_hooks.clear()  # they run later, in the backward pass that reaches the node of the call
         try:
             for which in [*[(k,) for k in everything if len(graph) > 1], everything]:
                 self.passes.append(self.backward_pass(which, graph, seeds, retain=which != everything))
@@ -249,7 +250,7 @@ class Recording:
         return Pass(which, self.program.items[first:], [x for x, _ in pairs], made)
 
     def is_outside(self, x: Tensor) -> bool:
-        """Return whether a tensor has memory that was there before the recording."""
+        """Return whether a tensor has memory that existed before the recording."""
         return self.program.memory[self.program.number(x.storage.buffer)].kind in ("argument", "outside")
 
     @contextmanager
@@ -268,7 +269,7 @@ class Recording:
             replaced.reset(token)
 
     def defer(self, function: Callable[[], Any], written: Iterable[Tensor]) -> None:
-        """Let each call of the program run a Python function here."""
+        """Add a Python function to the program, which each call runs at this point."""
         for x in written:
             if x.storage.buffer.__class__ is Slot:
                 x.storage.version += 1
@@ -278,7 +279,7 @@ class Recording:
     # ---- before
 
     def move(self) -> None:
-        """Move the arguments and the tensors outside to twins."""
+        """Move the arguments and the outside tensors to twins."""
         arguments = {id(x) for x in self.arguments}
         outside = {x.storage for x in self.outside.tensors.values()}
         others = {id(x): x for x in self.outside.tensors.values() if id(x) not in arguments}
@@ -298,7 +299,7 @@ class Recording:
             self.replace(x, self.twin_of(x.storage, x, "outside"), x.layout)
 
     def twin_of(self, real: Storage, holder: Tensor, kind: str, part: str = "") -> Storage:
-        """Return the storage that stands for a real one."""
+        """Return the twin of a real storage, which represents it while recording."""
         twin = self.storages.get(real)
         if twin is None:
             slot = self.program.new(real.numel, real.dtype, kind, real.device)
@@ -310,7 +311,7 @@ class Recording:
         return twin
 
     def replace(self, x: Any, twin: Storage, layout: Layout) -> None:
-        """Let a tensor live on a twin."""
+        """Replace the storage of a tensor by a twin."""
         if id(x) in self.moved:
             return
         moved = self.moved[id(x)] = Moved(x)
@@ -322,7 +323,7 @@ class Recording:
     # ---- after
 
     def gradients(self) -> tuple[tuple[Var, Any], ...]:
-        """Return the Vars whose gradient is another one than before, each with None or the slot and layout of it."""
+        """Return the Vars whose gradient has changed, each with the slot, layout and dtype of the gradient, or None."""
         result = []
         for moved in self.moved.values():
             x = moved.x
@@ -334,7 +335,7 @@ class Recording:
         return tuple(result)
 
     def result_of(self, x: Any) -> Any:
-        """Return a leaf of the result as a call makes it: an object, or the slot, layout and dtype of a tensor."""
+        """Return how a call creates a leaf of the result: an object, or the slot, layout and dtype of a tensor."""
         if isinstance(x, Symbol) or not isinstance(x, Tensor):
             return x
         if id(x) in self.moved:

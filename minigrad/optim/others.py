@@ -1,4 +1,4 @@
-"""Rprop, which reads only the signs of gradients, and ASGD, which averages its parameters."""
+"""Rprop, which uses only the signs of gradients, and ASGD, which averages its parameters."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class Rprop(RuleOptimizer):
     params : iterable
         Parameters or parameter groups: see `Optimizer`.
     lr : float or Tensor, default 1e-2
-        The first size of steps.
+        The initial step size of each element.
     etas : pair of float, default (0.5, 1.2)
-        Factors by which a size shrinks where the sign has changed, and grows where it has not.
+        Factors by which a step size shrinks if the sign has changed, and grows if it has not.
     step_sizes : pair of float, default (1e-6, 50)
-        The least and the largest size.
+        The smallest and the largest step size.
     capturable, foreach, maximize, differentiable
         As for `Adam`.
 
@@ -58,18 +58,18 @@ class Rprop(RuleOptimizer):
 
 
 class ASGD(RuleOptimizer):
-    """Averaged SGD: a decreasing rate; the state `ax` is the mean of the parameters from step `t0` on.
+    """Averaged SGD: the learning rate decreases; the state `ax` is the mean of the parameters from step `t0` on.
 
     Parameters
     ----------
     params : iterable
         Parameters or parameter groups: see `Optimizer`.
     lr : float or Tensor, default 1e-2
-        The first rate.
+        The initial learning rate.
     lambd : float, default 1e-4
         Decay of the parameters.
     alpha : float, default 0.75
-        The power with which the rate falls.
+        The exponent of the decrease of the learning rate.
     t0 : float, default 1e6
         The step at which averaging begins.
     weight_decay, foreach, maximize, differentiable, capturable

@@ -93,7 +93,7 @@ def test_nothing_is_allocated_for_no_elements():
     assert allocator.allocate(0, float64).dtype == float64.storage
     allocator.free(empty)
     assert allocator.stats().allocations == allocator.stats().frees == 0
-    with pytest.raises(ArgumentError, match="cannot allocate -1 elements of float32; a size is 0 or more"):
+    with pytest.raises(ArgumentError, match="cannot allocate -1 elements of float32; a size must be 0 or more"):
         allocator.allocate(-1, float32)
 
 
@@ -133,7 +133,7 @@ def test_a_buffer_is_freed_once_and_only_where_it_came_from():
     buffer = allocator.allocate(100, float32)
     allocator.free(buffer)
     for stranger in (buffer, np.zeros(100, np.float32)):
-        with pytest.raises(StorageError, match="is not one that this allocator has given out"):
+        with pytest.raises(StorageError, match="is not one that this allocator has provided"):
             allocator.free(stranger)
     assert allocator.stats().frees == 1
 
@@ -196,7 +196,7 @@ def test_debug_fills_show_in_every_buffer(dtype):
         allocator.free(junk)
     allocator.fill = "zero"
     assert not allocator.allocate(10, dtype).any()
-    with pytest.raises(ArgumentError, match="fill is None, 'zero' or 'junk', not 'noise'"):
+    with pytest.raises(ArgumentError, match="fill must be None, 'zero' or 'junk', got 'noise'"):
         allocator.fill = "noise"
 
 

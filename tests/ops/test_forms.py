@@ -1,6 +1,6 @@
-"""Every form of a call gives what the functional form gives: `out=`, in place, by keyword, with defaults spelled out.
+"""Every form of a call returns the result of the functional form: `out=`, in place, by keyword, explicit defaults.
 
-The calls come from the namespaces, so a new function is in this test at once, or fails it for want of arguments.
+The test reads the functions from the namespaces, so it includes every new function, and fails if it has no arguments.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ DRAWS = {"rand", "randn", "normal", "randint", "randperm", "uniform", "bernoulli
 
 
 def functions() -> dict[str, Callable[..., Any]]:
-    """The public functions that have `out=`, by name."""
+    """Return the public functions that have `out=`, by name."""
     entered = [entry for space in names.namespaces.values() for entry in space.items()]
     found = {name: f for name, f in entered if "out" in inspect.signature(f).parameters}
     return dict(sorted(found.items()))
@@ -102,7 +102,7 @@ OURS = {name: f for name, f in functions().items() if name not in MAKERS and nam
 
 
 def arguments(name: str) -> dict[str, Any]:
-    """The arguments of a call: arrays for operands, and other values."""
+    """Return the arguments of a call: arrays for operands, and other values."""
     if name in CALLS:
         given = CALLS[name]
         domains: Iterator[str] = iter(())
@@ -126,7 +126,7 @@ def is_float(value: Any) -> bool:
 
 
 def tensors(given: dict[str, Any], make: Callable[..., Any] = mg.tensor) -> dict[str, Any]:
-    """The arguments with a tensor for each array; `make` makes those of floats."""
+    """Return the arguments with a tensor instead of each array; `make` creates the floating tensors."""
 
     def one(value: Any) -> Any:
         if isinstance(value, list):
@@ -156,7 +156,7 @@ def parts(found: Any) -> tuple[Any, ...]:
 
 
 def lying(y: Any, how: str) -> Any:
-    """A tensor of nan (or 7) with the shape and dtype of y that lies in memory in another way."""
+    """Return a tensor of nan (or 7) with the shape and dtype of y, and another layout."""
     value = float("nan") if y.dtype.is_float else 1 if y.dtype is mg.bool else 7
 
     def full(*shape: int) -> Any:
@@ -194,7 +194,7 @@ def test_out_takes_the_result_however_it_lies(name: str, how: str) -> None:
 
 
 def aliases() -> Iterator[tuple[str, str]]:
-    """The operands of calls that the result fits into."""
+    """Yield the functions and operands where the result has the shape and dtype of the operand."""
     for name in OURS:
         function, given = call_of(name)
         wanted = function(**tensors(given))
@@ -210,7 +210,7 @@ WEIGHTS = (1.0, -2.0, 0.5, 3.0, 1.5, -0.25, 2.5, -1.5)
 
 
 def weighted(found: Any) -> Any:
-    """A number that tells every element of every float result apart."""
+    """Return a weighted sum of the squares of all floating results; neighbouring elements have different weights."""
     total = 0.0
     for k, y in enumerate(parts(found)):
         if y.dtype.is_float and y.numel():
@@ -220,7 +220,7 @@ def weighted(found: Any) -> Any:
 
 
 def leaves(given: dict[str, Any]) -> tuple[dict[str, Any], list[Any]]:
-    """The arguments with a Var for each array of floats, and these Vars."""
+    """Return the arguments with a Var instead of each floating array, and these Vars."""
     found: list[Any] = []
 
     def leaf(value: Any, device: str) -> Any:
@@ -231,7 +231,7 @@ def leaves(given: dict[str, Any]) -> tuple[dict[str, Any], list[Any]]:
 
 
 def gradients(function: Callable[[dict[str, Any]], Any], given: dict[str, Any]) -> list[Any]:
-    """The gradients of a call by each array of floats."""
+    """Return the gradients of a call with respect to each floating array."""
     arguments, found = leaves(given)
     total = weighted(function(arguments))
     if not (isinstance(total, mg.Tensor) and total.requires_grad):
@@ -427,7 +427,7 @@ def test_inplace_is_read_as_true_or_false(name: str) -> None:
 
 def test_inplace_and_another_out_are_refused() -> None:
     x, y = mg.ones(2, device="reference"), mg.zeros(2, device="reference")
-    with pytest.raises(ArgumentError, match=r"^elu: inplace=True writes into input, and out is another tensor"):
+    with pytest.raises(ArgumentError, match=r"^elu: inplace=True writes into input, but out is another tensor"):
         mg.elu(x, 1.0, True, out=y)
     assert y.tolist() == [0.0, 0.0] and mg.elu(x, 2.0, False, out=y) is y
 
@@ -492,7 +492,7 @@ def test_a_tensor_without_dims_is_one_dim() -> None:
 
 def test_the_error_of_a_part_names_the_whole():
     x, y = mg.ones(2, 3, device="reference"), mg.ones(4, 2, device="reference")
-    for noted in (False, True):  # scopes are opened where nodes are noted
+    for noted in (False, True):  # if nodes are noted, composed ops open scopes
         with mg.debug(noted), pytest.raises(mg.ShapeError, match=r"^diff: in cat: "):
             mg.diff(x, prepend=y)
     with pytest.raises(mg.IndexOutOfRange, match=r"^nanmean: dim 4 is out of range"):
@@ -518,7 +518,7 @@ def test_a_call_whose_nodes_are_noted_gives_the_same(row: Any) -> None:
 def test_a_definition_that_gives_no_tensor_takes_no_out() -> None:
     @mg.composed()
     def odd(x: mg.Tensor) -> None:
-        """Nothing."""
+        """Return None."""
 
     with pytest.raises(mg.DeclarationError, match=r"^odd: its definition returned None"):
         odd(mg.ones(2, device="reference"), out=mg.ones(2, device="reference"))

@@ -1,4 +1,4 @@
-"""Operands of several dtypes: those with dims meet first, then those without, then Python numbers, as in PyTorch."""
+"""Operands of several dtypes: tensors with dims are promoted first, then 0-d tensors, then Python numbers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from minigrad.core import dtype as engine
 # PyTorch 2.13's `result_type` has no rules for wide unsigned integers, which tests/core/test_dtype.py covers.
 NAMES = [dtype.name for dtype in engine.ALL if dtype.name not in ("uint16", "uint32", "uint64")]
 ORDER = ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64")
-# torch.promote_types, a row an operand, a letter an index into ORDER.
+# torch.promote_types: one row per first operand, one column per second operand; each digit is an index into ORDER.
 TABLE = """
 0123456789
 1133456789
@@ -30,7 +30,7 @@ TABLE = """
 
 
 def promote(a: str, b: str) -> str:
-    """PyTorch's table of two dtypes."""
+    """Return the common dtype of two dtypes, from PyTorch's table."""
     return ORDER[int(TABLE[ORDER.index(a)][ORDER.index(b)])]
 
 
@@ -39,7 +39,7 @@ def category(name: str) -> int:
 
 
 def combine(higher: str | None, lower: str | None) -> str | None:
-    """PyTorch's `combine_categories`, of ATen/native/TypeProperties.cpp, without complex numbers."""
+    """Return the result of PyTorch's `combine_categories` (ATen/native/TypeProperties.cpp), without complex numbers."""
     if higher is None or lower is None:
         return higher or lower
     if category(higher) == 2:
@@ -48,7 +48,7 @@ def combine(higher: str | None, lower: str | None) -> str | None:
 
 
 def result_type(*operands: tuple[str, Any]) -> str:
-    """PyTorch's `result_type`, for (dtype, number of dims) and (dtype, "number")."""
+    """Return PyTorch's `result_type` for operands (dtype, number of dims) and (dtype, "number")."""
     met: dict[str, str | None] = {"dims": None, "scalars": None, "numbers": None}
     for name, rank in operands:
         kind = "numbers" if rank == "number" else "dims" if rank else "scalars"

@@ -1,4 +1,4 @@
-"""The precision microscope: what arises in an op is told from what came in, and pictures say the same as numbers."""
+"""viz.precision: the error of an op is separated from the error of its inputs, and pictures show the same numbers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from minigrad.viz import svg
 
 NUMPY = {mg.float32: np.float32, mg.float16: np.float16, mg.bfloat16: ml_dtypes.bfloat16}
 
-# Which device computes does not matter here, and this one compiles nothing.
+# The device does not matter for these tests, and this one compiles nothing.
 pytestmark = pytest.mark.usefixtures("reference")
 
 
@@ -104,7 +104,9 @@ def test_overflow_and_underflow_are_named() -> None:
     found = mg.viz.precision(lambda x: x.exp() + 1.0, 20.0, dtypes=["float32", "float16"])
     assert "float16: #1 exp() at " in str(found) and " is inf, and 4.85165e+08 in float64" in str(found)
     assert by_name(found, "exp").errors[mg.float32].total.finite
-    assert found.svg.count(svg.ODD) == 1 + 3  # in the legend; own and all of exp, all of what comes of it
+    # One mark is in the legend. exp has a mark for its own error and one for its total error; the sum has one for its
+    # total error.
+    assert found.svg.count(svg.ODD) == 1 + 3
     nothing = mg.viz.precision(lambda x: x.exp() - x.exp(), 20.0, dtypes=["float16"])
     end = nothing.vertices[-1].errors[mg.float16]
     assert math.isnan(end.total.got) and end.total.size == math.inf and end.own.size == 0 and "nan" in nothing.svg
@@ -115,7 +117,7 @@ def test_overflow_and_underflow_are_named() -> None:
 def test_what_the_result_does_not_come_of_is_not_blamed() -> None:
     def loss(w: Any) -> Any:
         miss = w * 0.0009765625
-        return (miss * miss * 0.0009765625).sum()  # the square is 0 in float16, and its slope is not
+        return (miss * miss * 0.0009765625).sum()  # the square is 0 in float16, but its derivative is not
 
     found = mg.viz.precision(mg.func.grad(loss), 1.5 * 2.0**-6, dtypes=["float16"])
     squares = [vertex for vertex in found.vertices if vertex.errors[mg.float16].own.size == 1024.0]

@@ -1,6 +1,6 @@
-"""Sorting on the CPU: the keys of each dtype, rows shared between threads, the first few of an order on their own.
+"""Sorting on the CPU: keys for each dtype, rows divided among threads, a faster loop for the first few elements.
 
-The loops are in `kernels/cpu/sorting.py`.  They return positions, and the values there on request.
+The loops are in `kernels/cpu/sorting.py`.  They return positions, and on request the sorted values.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PART = 4  # `first_few` counts the digits of a row; it saves time if at most thi
 
 
 class Sorting(Family, Ordering):
-    """The preparers of orders."""
+    """Prepare the launches that sort."""
 
     def order(self, steps: Steps, out: Value, values: Value | None, dim: int, descending: bool) -> None:
         """Write the positions that sort the elements, and the sorted values if they are requested."""
@@ -53,7 +53,7 @@ CALLED = {
 
 
 def write_order(template: Callable[..., Any], dtype: DType, descending: bool, kept: bool) -> Any:
-    """Write, compile and import one order; kept: and the elements in it."""
+    """Write, compile and import one sorting kernel.  kept: whether it also writes the sorted elements."""
     key, constants = key_of(dtype, descending)
     way = "down" if descending else "up"
     text = write_kernel(

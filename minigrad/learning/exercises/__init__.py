@@ -1,1 +1,1 @@
-"""The exercises of each notebook, with references that the notebooks do not show."""
+"""The exercises of each notebook, with reference solutions that the notebooks do not show."""

@@ -69,7 +69,7 @@ def put_at(y: Tensor, gathers: Gathers, value: Any, x: Tensor) -> None:
     check_writable("index", x, (*tensors_of("index", value), *[index for _, index in gathers]))
     check_writable("index", y)
     y, dim, shape, positions, source = located(y, gathers, value, x)
-    # Slices are read one after the other, while others are written.
+    # If y shares memory with the source or the index, a copy is needed: slices are read while others are written.
     source, positions = (clone(v) if v.storage is y.storage else v for v in (source, positions))
     if shape == y.shape or numel(shape) == 0 or y.layout.reshape(shape) is not None:
         part = y if shape == y.shape else as_view(y, shape=shape)
@@ -80,8 +80,8 @@ def put_at(y: Tensor, gathers: Gathers, value: Any, x: Tensor) -> None:
 
 
 def located(y: Tensor, gathers: Gathers, value: Any, x: Tensor) -> tuple[Tensor, int, tuple[int, ...], Tensor, Tensor]:
-    """(y, dim, shape, places, source): y with the indexed dims side by side, its shape with them as the dim `dim`, the
-    positions there, and value as slices for them."""
+    """Return (y, dim, shape, positions, source): y with the indexed dims next to each other, its shape with these dims
+    merged into `dim`, the positions along `dim`, and value as slices for them."""
     y, dim, count, positions = chosen_by(y, gathers)
     lead, rest, n = y.shape[:dim], y.shape[dim + count :], positions.numel()
     expect_fit(y, "index", x, value, (*lead, *positions.shape, *rest))
@@ -94,7 +94,7 @@ def located(y: Tensor, gathers: Gathers, value: Any, x: Tensor) -> tuple[Tensor,
 
 
 def chosen_by(y: Tensor, gathers: Gathers) -> tuple[Tensor, int, int, Tensor]:
-    """Return (y, dim, count, positions), as `side_by_side` does."""
+    """Return (y, dim, count, positions): see `side_by_side`."""
     dim, index = gathers[0]
     if len(gathers) > 1:
         return side_by_side(y, gathers)
@@ -102,7 +102,7 @@ def chosen_by(y: Tensor, gathers: Gathers) -> tuple[Tensor, int, int, Tensor]:
 
 
 def fill_where(y: Tensor, dim: int, mask: Tensor, value: Any, x: Tensor) -> None:
-    """Write value, of one element, into y's memory where a mask holds."""
+    """Write value, of one element, into y's memory where a mask is True."""
     check_writable("index", x, tensors_of("index", value))
     check_writable("index", y)
     # One element fits any number of positions, so the mask need not be read to count them.
@@ -118,7 +118,7 @@ def as_source(value: Any, x: Tensor) -> Tensor:
 
 
 def exact_dtype(value: Any, x: Tensor) -> DType | None:
-    """Return the dtype of x where the default dtype of Python numbers would round them, or could not store them."""
+    """Return the dtype of x if the default dtype of Python numbers would round them or could not store them."""
     if isinstance(value, (np.ndarray, np.generic)):
         return None
     large = x.dtype is uint64 and isinstance(value, int) and value > iinfo(int64).max
@@ -130,7 +130,7 @@ def shape_of(value: Any) -> tuple[int, ...]:
     return tuple(value.shape) if isinstance(value, (Tensor, np.ndarray)) else nested_shape(value)
 
 
-# ---- values of transforms: the write as a function, whose result takes the place of what was there -------------------
+# ---- values of transforms: the write as a function, whose result replaces the old value ------------------------------
 
 
 def begin_write(name: str, x: Any) -> None:
@@ -215,12 +215,12 @@ def set_value(x: Tensor, value: Any, name: str) -> None:
 
 
 def kind_of(x: Tensor) -> str:
-    """Return the word for x in messages."""
+    """Return the noun for x in messages."""
     return "Var" if x.is_variable else "tensor"
 
 
 def expect_fit(y: Tensor, name: str, x: Tensor, value: Any, wanted: tuple[int, ...]) -> None:
-    """Raise unless a value to be written into y broadcasts to `room`, and is on the device of x."""
+    """Raise unless a value to be written into y broadcasts to `wanted`, and is on the device of x."""
     shape = shape_of(value)
     if stretched_strides(shape, (0,) * len(shape), wanted) is None:
         shown = describe(value) if isinstance(value, (Tensor, np.ndarray)) else f"a list of shape {shape}"
@@ -237,9 +237,9 @@ def expect_fit(y: Tensor, name: str, x: Tensor, value: Any, wanted: tuple[int, .
 
 
 def tensors_of(name: str, value: Any) -> tuple[Tensor, ...]:
-    """Return the tensor that a value to be written is.
+    """Return the value to be written as a tuple of one tensor, or an empty tuple if it is not a tensor.
 
-    Raises GradientError for tracked ones in a list: the numbers of a list carry no gradient.
+    Raises GradientError for a list with tensors that require a gradient, because a list is copied without gradients.
     """
     if isinstance(value, Tensor):
         return (value,)
@@ -253,7 +253,7 @@ def tensors_of(name: str, value: Any) -> tuple[Tensor, ...]:
 
 
 def tensors_in(value: Any) -> Iterator[Tensor]:
-    """Return the tensors that a value is or holds, in nested lists."""
+    """Yield a value that is a tensor, or the tensors in its nested lists."""
     if isinstance(value, Tensor):
         yield value
     elif isinstance(value, (list, tuple)):

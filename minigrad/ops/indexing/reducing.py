@@ -1,9 +1,9 @@
-"""scatter_reduce and index_reduce: what several elements of a source that name one position come to.
+"""scatter_reduce and index_reduce: the reduction of all source elements that have the same destination.
 
-Sums and means are `scatter_add`; products and extremes a launch of the same loop with another function.  The derivative
-of a product is the product of the other factors.  For these the source is sorted by index, so that elements of one
-position are neighbours; each then takes in the one 1, 2, 4, ... in front of it, as long as that has its position.  That
-is O(n log n), and right in every order, also where factors are 0.
+Sums and means use `scatter_add`; products, minima and maxima run the same loop with another function.  The derivative
+of a product is the product of the other factors.  To compute it, the source is sorted by index, so that elements with
+one destination are neighbours.  Each element is then multiplied by the element 1, 2, 4, ... before it, if that element
+has the same destination.  This takes O(n log n) steps and is correct for every order, also where factors are 0.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def scatter_reduce(
     """Return input with each element of src reduced into the position that index names along `dim`.
 
     reduce: "sum", "prod", "mean", "amax" or "amin".  include_self=False leaves the elements of input out where index
-    names them.  Gradient: that of the reduction; extremes share it evenly among all that attain them.
+    names them.  Gradient: that of the reduction; "amax" and "amin" divide it evenly among equal extreme elements.
     """
     return reduced(*expect_scatter(input, dim, index, src, reduce), reduce, include_self).reshape(input.shape)
 
@@ -57,7 +57,7 @@ def index_reduce(
     x, index, source = (y if y.ndim else reshape(y, (1,)) for y in (input, index, source))
     if index.ndim != 1 or source.shape != (wanted := (*x.shape[:dim], index.numel(), *x.shape[dim + 1 :])):
         raise ShapeError(
-            f"index_reduce: expected a 1-d index and a source with the slices of {describe(input)} that it names, got "
+            f"index_reduce: expected a 1-d index, and a source with one slice of {describe(input)} per index, got "
             f"{describe(index)} and {describe(source)}", op="index_reduce",
         )  # fmt: skip
     if reduce not in ("prod", *JOINS, "mean"):
@@ -77,7 +77,7 @@ def expect_scatter(x: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str)
         )
     if src.dtype is not x.dtype or (reduce == "mean" and x.dtype is bool_):
         raise DTypeError(
-            f"scatter_reduce: input and src must have the same dtype, for a mean of numbers, got {describe(x)} and "
+            f"scatter_reduce: input and src must have the same dtype, not bool for a mean, got {describe(x)} and "
             f"{describe(src)}; convert one with .to(dtype)",
             op="scatter_reduce",
         )
@@ -121,13 +121,13 @@ def reduced(x: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, includ
 
 
 def counted(shape: tuple[int, ...], dim: int, index: Tensor) -> Tensor:
-    """Return how often an index names each position of a tensor."""
+    """Return how often an index contains each position of a tensor."""
     ones = ones_like(index, dtype=int64)
     return scatter_add(zeros_of(shape, ones), dim, index, ones)
 
 
 def average(total: Tensor, count: Tensor, include_self: bool) -> Tensor:
-    """Return sums over how many elements they have, those of integers rounded down."""
+    """Return sums divided by the number of their elements; integers are rounded down."""
     count = cast(count, dtype=total.dtype if total.dtype.is_float else int64)
     count = count + 1 if include_self else where(count > 0, count, number(1, count.dtype, count.device))
     return total / count if total.dtype.is_float else floor_divide(total, count)
@@ -149,13 +149,13 @@ def average(total: Tensor, count: Tensor, include_self: bool) -> Tensor:
     label="scatter_reduce",
 )
 def scatter_product(backend, out, input: Tensor, dim: Dim, index: Tensor, src: Tensor):
-    """input, each element times all elements of src at its position.  Gradient: g times the product of the others."""
+    """Return input times all elements of src with its position.  Gradient: g times the product of the other factors."""
     launch = backend.prepare(ScatterJoin(dim, PRODUCT), out, input, index, src)
     return watched(scatter_product, backend, launch, input, index, dim)
 
 
 def others(src: Tensor, dim: int, index: Tensor, size: int) -> Tensor:
-    """Return, for each element of src, the product of the other ones at its position."""
+    """Return, for each element of src, the product of the other elements with the same position."""
     position, order = sort(remainder(index, max(size, 1)), dim)
     values = gather(src, dim, order)
     product = in_front(values, position, dim) * flip(in_front(flip(values, dim), flip(position, dim), dim), dim)
@@ -163,7 +163,7 @@ def others(src: Tensor, dim: int, index: Tensor, size: int) -> Tensor:
 
 
 def in_front(values: Tensor, position: Tensor, dim: int) -> Tensor:
-    """Return, for each element, the product of those in front of it with its position, which are its neighbours."""
+    """Return, for each element, the product of the elements before it with the same position, which are neighbours."""
     n, k, product = values.shape[dim], 1, earlier(values, position, dim, 1)
     while k < n:
         product = product * earlier(product, position, dim, k)
@@ -172,7 +172,7 @@ def in_front(values: Tensor, position: Tensor, dim: int) -> Tensor:
 
 
 def earlier(values: Tensor, position: Tensor, dim: int, k: int) -> Tensor:
-    """Return, for each element, the one k in front of it if that has its position, otherwise 1."""
+    """Return, for each element, the element k before it if both have the same position, otherwise 1."""
     n = values.shape[dim]
     k = min(k, n)
     alike = eq(narrow(position, dim, k, n - k), narrow(position, dim, 0, n - k))
@@ -180,11 +180,11 @@ def earlier(values: Tensor, position: Tensor, dim: int, k: int) -> Tensor:
     return constant_pad_nd(kept, (0, 0) * (values.ndim - dim - 1) + (k, 0), 1)
 
 
-# ---- the derivative of an extreme -----------------------------------------------------------------------------------
+# ---- the derivative of a minimum or maximum -------------------------------------------------------------------------
 
 
 def shares(y: Tensor, input: Tensor, index: Tensor, src: Tensor, dim: int, include_self: bool) -> tuple[Tensor, ...]:
-    """Return whether each element of input and of src attains the extreme of its position, and how many do there."""
+    """Return whether each element of input and of src equals the extremum at its position, and the counts of these."""
     mine = input == y
     theirs = src == gather(y, dim, index)
     if not include_self:
@@ -195,7 +195,7 @@ def shares(y: Tensor, input: Tensor, index: Tensor, src: Tensor, dim: int, inclu
 def share_of_input(
     g: Tensor, y: Tensor, input: Tensor, index: Tensor, src: Tensor, dim: int, include_self: bool
 ) -> Tensor:
-    """Return the gradient of input: an even share of g where it attains the extreme."""
+    """Return the gradient of input: an even share of g where it equals the extremum."""
     mine, _, count = shares(y, input, index, src, dim, include_self)
     return where(mine, g / count, 0.0)
 
@@ -203,7 +203,7 @@ def share_of_input(
 def share_of_src(
     g: Tensor, y: Tensor, input: Tensor, index: Tensor, src: Tensor, dim: int, include_self: bool
 ) -> Tensor:
-    """Return the share of the gradient that belongs to src."""
+    """Return the gradient of src: an even share of g where it equals the extremum."""
     _, theirs, count = shares(y, input, index, src, dim, include_self)
     return where(theirs, gather(g / count, dim, index), 0.0)
 

@@ -40,15 +40,15 @@ def relu6(x):
 
 
 def in_its_memory(function: Any, input: Any, *rest: Any) -> Any:
-    """Call an op that has PyTorch's argument `inplace`: its in-place form if `inplace` is true.
+    """Call an op with PyTorch's argument `inplace`; if it is true, call the in-place form of the op.
 
-    rest: the other operands, inplace, and out.
+    rest: the other operands, then `inplace` and `out`.
     """
     *parameters, inplace, out = rest
     if not inplace:
         return function(input, *parameters, out=out)
     if out is not None and out is not input:
-        raise ArgumentError(f"{function.__name__}: inplace=True writes into input, and out is another tensor",
+        raise ArgumentError(f"{function.__name__}: inplace=True writes into input, but out is another tensor",
             op=function.__name__)  # fmt: skip
     expect_tensors(function.__name__, input)
     return getattr(input, f"{function.__name__}_")(*parameters)
@@ -118,7 +118,7 @@ def celu(input, alpha=1.0):
     otherwise=lambda *call: in_its_memory(selu, *call),
 )
 def selu(x):
-    """Return 1.0507 * x where x > 0, otherwise 1.7581 * (exp(x) - 1).  Networks of it keep mean 0 and variance 1.
+    """Return 1.0507 * x where x > 0, otherwise 1.7581 * (exp(x) - 1), which keeps activations near mean 0, variance 1.
 
     Gradient: g*1.0507 above 0, g*1.7581*exp(x) at 0 and below.  Source: Klambauer and others, arXiv 1706.02515.
     """
@@ -144,12 +144,12 @@ def softsign(x):
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """Return input where it is positive, otherwise weight * input; one weight, or one per channel (the second dim).
 
-    Gradient: g above 0, g*weight at 0 and below; for the weight g*input there, summed.
+    Gradient: g above 0, g*weight at 0 and below; for the weight, the sum of g*input over the elements at 0 and below.
     Raises ShapeError for a weight of another shape.
     """
     channels = input.shape[1] if input.ndim > 1 else 1
     if weight.ndim > 1 or weight.numel() not in (1, channels):
-        raise ShapeError(f"prelu: weight {describe(weight)} must be one number, or {channels} for {describe(input)}",
+        raise ShapeError(f"prelu: weight {describe(weight)} must have 1 element, or {channels} for {describe(input)}",
             op="prelu")  # fmt: skip
     return leaky_relu(input, weight.reshape(-1, *[1] * (input.ndim - 2)) if weight.numel() > 1 else weight.reshape(()))
 
@@ -158,9 +158,9 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
 def rrelu(
     input: Tensor, lower: Scalar = 1.0 / 8, upper: Scalar = 1.0 / 3, training: Flag = False, inplace: Flag = False
 ) -> Tensor:
-    """Return input where it is positive, otherwise times a factor.
+    """Return input where it is positive, otherwise input times a factor.
 
-    In training the factor is random from [lower, upper) for each element, otherwise it is their mean.
+    In training, the factor is a random value in [lower, upper) for each element; otherwise it is (lower + upper) / 2.
     inplace: write into input and return it.  Gradient: g above 0, g times the factor at 0 and below.
     Source: Xu and others, arXiv 1505.00853.  Raises ArgumentError unless lower <= upper.
     """
@@ -219,7 +219,7 @@ def softplus(input, beta=1.0, threshold=20.0):
     otherwise=lambda input, approximate, out: approximate_gelu(input, approximate, out),
 )
 def gelu(input):
-    """Return input * Phi(input), the normal distribution, to some ulp for tiny values; approximate="tanh": `gelu_tanh`.
+    """Return input * Phi(input), with the normal distribution function Phi; approximate="tanh" calls `gelu_tanh`.
 
     Gradient: g*(Phi(x) + x*phi(x)).  Source: Hendrycks and Gimpel, arXiv 1606.08415.
     """
@@ -227,7 +227,7 @@ def gelu(input):
 
 
 def approximate_gelu(input, approximate, out):
-    """gelu in one of two forms.  Raises ArgumentError for another."""
+    """Return gelu in one of its two forms.  Raises ArgumentError for another value of `approximate`."""
     if approximate not in ("none", "tanh"):
         raise ArgumentError(
             f"gelu: approximate of {describe(input)} must be 'none' or 'tanh', got {approximate!r}", op="gelu"

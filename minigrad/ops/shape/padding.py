@@ -1,4 +1,4 @@
-"""Elements around a tensor: of one value, or of the tensor itself, mirrored, repeated or from the other end."""
+"""Padding: elements around a tensor, constant or copied from the tensor: mirrored, repeated or from the other end."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ Pairs = tuple[tuple[int, int], ...]  # for each dim: the number of elements befo
 
 @composed(out=False, method=False)
 def constant_pad_nd(input: Tensor, pad: Ints, value: Scalar = 0) -> Tensor:
-    """Return the tensor with pad[0] and pad[1] elements of one value before and behind the last dim, and so on.
+    """Return the tensor with pad[0] and pad[1] elements of one value before and after the last dim, and so on.
 
-    Negative counts take elements away.  Gradient: the part of g where the tensor is.
+    Negative counts remove elements.  Gradient: the part of g at the position of the tensor.
     """
     shape, starts = list(input.shape), [0] * input.ndim
     for d, (before, behind) in pairs_of("constant_pad_nd", input, pad):
         n = input.shape[d] + min(before, 0) + min(behind, 0)
         if n < 0:
-            raise ShapeError(f"constant_pad_nd: {pad} takes more than dim {d} of {describe(input)} has")
+            raise ShapeError(f"constant_pad_nd: {pad} removes more elements than dim {d} of {describe(input)} has")
         input = input if n == input.shape[d] else narrow(input, d, max(-before, 0), n)
         shape[d], starts[d] = n + max(before, 0) + max(behind, 0), max(before, 0)
     if tuple(shape) == input.shape:
@@ -54,12 +54,12 @@ def constant_pad_nd(input: Tensor, pad: Ints, value: Scalar = 0) -> Tensor:
 
 @composed(namespace=FUNCTIONAL, out=False, method=False)
 def pad(input: Tensor, pad: Ints, mode: Choice = "constant", value: float | None = None) -> Tensor:
-    """Return the tensor with elements around it: pad[0] and pad[1] before and behind the last dim, and so on.
+    """Return the tensor with elements around it: pad[0] and pad[1] before and after the last dim, and so on.
 
-    mode: "constant" takes `value`, "reflect" mirrors at the last element, "replicate" repeats it, "circular" goes on
-    at the other end; these take images with one or two dims in front.
+    mode: "constant" pads with `value`, "reflect" mirrors at the last element, "replicate" repeats it, "circular"
+    continues at the other end.  The last three pad the spatial dims, after one or two dims (channels, or a batch too).
 
-    Gradient: each element of g, to where it is from.
+    Gradient: each element of g is added to the element of input that was copied there.
     """
     if mode == "constant":
         return constant_pad_nd(input, pad, 0 if value is None else value)
@@ -67,7 +67,7 @@ def pad(input: Tensor, pad: Ints, mode: Choice = "constant", value: float | None
         wrong = f"value={value} is for mode='constant'" if mode in MODES else f"mode={mode!r} is not one of {MODES}"
         raise ArgumentError(f"pad: {wrong}", op="pad")
     if input.ndim - len(pad) // 2 not in (1, 2):
-        raise ShapeError(f"pad: {mode} of {len(pad) // 2} dims needs one or two in front, got {describe(input)}")
+        raise ShapeError(f"pad: {mode} of {len(pad) // 2} dims needs 1 or 2 dims before them, got {describe(input)}")
     counts = [(0, 0)] * input.ndim
     for d, pair in pairs_of("pad", input, pad):
         positions = around(input, d, pair, mode)
@@ -79,7 +79,7 @@ def pad(input: Tensor, pad: Ints, mode: Choice = "constant", value: float | None
 
 
 def filled_shape(op: Op, input: Spec, *, counts: Pairs, mode: str) -> tuple[int, ...]:
-    """Return the shape with the elements around it."""
+    """Return the shape of the padded tensor."""
     return tuple([before + n + behind for n, (before, behind) in zip(input.shape, counts)])
 
 
@@ -89,10 +89,10 @@ def filled_shape(op: Op, input: Spec, *, counts: Pairs, mode: str) -> tuple[int,
     batch=lambda input, *, counts, mode, batch: surrounded(input, counts=((0, 0), *counts), mode=mode),
 )  # fmt: skip
 def surrounded(backend, out, input: Tensor, *, counts, mode):
-    """Return a copy of input with `counts` of its elements before and behind each dim, by one of the modes of `pad`.
+    """Return a copy of input with `counts` of its elements before and after each dim, by one of the modes of `pad`.
 
-    The strips along a dim are copied from the result, so the corners are there when the next dim is reached.
-    Gradient: each element of g, to where it is from.
+    The strips along a dim are copied from the result, which already contains the strips of the later dims: so the
+    corners are filled too.  Gradient: each element of g is added to the element of input that was copied there.
     """
     steps = Steps(backend, (out,), (input,))
     (result,), (source,) = steps.outs, steps.operands
@@ -107,7 +107,7 @@ def surrounded(backend, out, input: Tensor, *, counts, mode):
 
 
 def strips(centre: Layout, d: int, counts: tuple[int, int], mode: str) -> Iterator[tuple[int, int, Layout]]:
-    """Yield of each side of a dim that grows: where it starts, its length, and the elements that it repeats."""
+    """Yield, for each padded side of a dim: its start, its length, and the layout of the elements to copy."""
     (before, behind), n = counts, centre.shape[d]
     first, last = {"reflect": (1, n - 1 - behind), "circular": (n - before, 0), "replicate": (0, n - 1)}[mode]
     for start, count, at in ((0, before, first), (before + n, behind, last)):
@@ -120,7 +120,7 @@ def strips(centre: Layout, d: int, counts: tuple[int, int], mode: str) -> Iterat
 
 
 def taken_back(g: Tensor, counts: Pairs, mode: str) -> Tensor:
-    """Return the gradient of `surrounded`: of each dim the middle of g, with the strips added where they are from."""
+    """Return the gradient of `surrounded`: the middle of g, to which each strip is added where it was copied from."""
     for d, (before, behind) in enumerate(counts):
         if before or behind:
             n = g.shape[d] - before - behind
@@ -133,7 +133,7 @@ def taken_back(g: Tensor, counts: Pairs, mode: str) -> Tensor:
 
 
 def pairs_of(name: str, x: Tensor, pad: Sequence[int]) -> list[tuple[int, tuple[int, int]]]:
-    """Return the dims that are padded, and by how much before and behind."""
+    """Return the dims that are padded, each with the counts before and after it."""
     if len(pad) % 2 or len(pad) > 2 * x.ndim:
         raise ArgumentError(
             f"{name}: pad {tuple(pad)} of {describe(x)} must have two counts for each dim, the last dim first, and "
@@ -144,7 +144,7 @@ def pairs_of(name: str, x: Tensor, pad: Sequence[int]) -> list[tuple[int, tuple[
 
 
 def around(x: Tensor, d: int, counts: tuple[int, int], mode: str) -> Any:
-    """Return the positions of the elements along a dim that is padded; reflect and replicate see what is taken away."""
+    """Return the source positions along a padded dim; reflect and replicate can also copy elements that are removed."""
     before, behind = counts
     n, kept = x.shape[d], np.arange(x.shape[d])
     if mode == "circular":
@@ -154,8 +154,8 @@ def around(x: Tensor, d: int, counts: tuple[int, int], mode: str) -> Any:
     limit = {"reflect": n - 1, "circular": len(kept)}.get(mode, max(before, behind))
     if max(before, behind) > limit or n + before + behind < 1 or not kept.size:
         raise ShapeError(
-            f"pad: {mode} by {counts} does not fit dim {d} of {describe(x)}; at most {limit} fit, and an element must "
-            f"be left", op="pad",
+            f"pad: {mode} by {counts} does not fit dim {d} of {describe(x)}; at most {limit} fit, and at least one "
+            f"element must remain", op="pad",
         )  # fmt: skip
     if mode == "circular":
         return np.pad(kept, (max(before, 0), max(behind, 0)), mode="wrap")

@@ -1,6 +1,6 @@
-"""The same steps as functions that `mg.jit` records, beside PyTorch's eager mode.
+"""Steps that minigrad runs as programs of `mg.jit`, compared with PyTorch's eager mode.
 
-The first two runs of a row are eager and recorded; the timed ones are programs.
+The first run of a row is eager and the second is recorded; the timed runs are programs.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Build = Callable[..., Callable[[], Any]]
 
 
 def jitted(build: Build) -> Build:
-    """A row whose function is recorded here, and runs eagerly in PyTorch."""
+    """Return a row whose function minigrad records, and PyTorch runs eagerly."""
 
     def made(m: Any, *tensors: Any) -> Callable[[], Any]:
         run = build(m, *tensors)
@@ -27,7 +27,7 @@ def jitted(build: Build) -> Build:
 
 
 def update(m: Any, x: Any, w: Any) -> Callable[[], Any]:
-    """A product, its gradient and a step by hand."""
+    """Return a training step: a matrix product, its gradient, and an update without an optimizer."""
 
     def run() -> Any:
         w.grad = None
@@ -41,7 +41,7 @@ def update(m: Any, x: Any, w: Any) -> Callable[[], Any]:
 
 
 def fifty(m: Any, x: Any) -> Callable[[], Any]:
-    """Fifty ops and their gradient."""
+    """Return a function of fifty ops and their gradient."""
 
     def run() -> Any:
         y = x
@@ -55,7 +55,7 @@ def fifty(m: Any, x: Any) -> Callable[[], Any]:
 
 
 def ten(m: Any, x: Any) -> Callable[[], Any]:
-    """Ten ops and their gradient."""
+    """Return a function of ten ops and their gradient."""
 
     def run() -> Any:
         y = x
@@ -69,7 +69,7 @@ def ten(m: Any, x: Any) -> Callable[[], Any]:
 
 
 def cheap(m: Any, x: Any) -> Any:
-    """Ten operations that cost less than the memory that they read."""
+    """Compute ten operations whose arithmetic takes less time than their memory accesses."""
     y = x
     for _ in range(2):
         y = m.maximum(y * 1.01 + x - 0.5, x) * 0.5
@@ -77,7 +77,7 @@ def cheap(m: Any, x: Any) -> Any:
 
 
 def cheap_alone(m: Any, x: Any) -> Callable[[], Any]:
-    """Ten cheap operations."""
+    """Return a function of ten cheap operations."""
 
     def run() -> Any:
         with m.no_grad():
@@ -87,7 +87,7 @@ def cheap_alone(m: Any, x: Any) -> Callable[[], Any]:
 
 
 def cheap_with_gradient(m: Any, x: Any) -> Callable[[], Any]:
-    """Ten cheap operations and their gradient."""
+    """Return a function of ten cheap operations and their gradient."""
 
     def run() -> Any:
         x.grad = None
@@ -98,7 +98,7 @@ def cheap_with_gradient(m: Any, x: Any) -> Callable[[], Any]:
 
 
 def simple_grad(m: Any, x: Any) -> Callable[[], Any]:
-    """The example of README: a polynomial and its gradient."""
+    """Return the example of the README: a polynomial and its gradient."""
 
     def run() -> Any:
         x.grad = None
@@ -109,7 +109,7 @@ def simple_grad(m: Any, x: Any) -> Callable[[], Any]:
 
 
 def attention(m: Any, q: Any, k: Any, v: Any) -> Callable[[], Any]:
-    """Attention as its formula, a loss and its gradient."""
+    """Return attention, written as its formula, with a loss and its gradient."""
 
     def run() -> Any:
         q.grad = k.grad = v.grad = None
@@ -122,7 +122,7 @@ def attention(m: Any, q: Any, k: Any, v: Any) -> Callable[[], Any]:
 
 
 def swapped(build: Build) -> Build:
-    """The same with the operands exchanged: the first ones require a gradient."""
+    """Return the same row with its operands exchanged, because the first operands require a gradient."""
     return lambda m, w, x: build(m, x, w)
 
 
