@@ -280,7 +280,7 @@ print("second pass", x.grad)
 # 148 is neither 44 nor 2 · 44. The intermediate Values still stored their sums from the first backward pass. The second
 # pass added to these sums and passed them on again. The gradients of intermediate Values belong to one backward pass
 # only, so keep them in a table and discard it at the end. Store the result only in the *leaves*, the Values that were
-# not computed from others. Leaves accumulate on purpose: two backward passes give twice the gradient.
+# not computed from others. Leaves accumulate on purpose: after two backward passes, they contain twice the gradient.
 
 
 # %%

@@ -336,8 +336,8 @@ def reached(y):
 check("03.1", reached)
 
 # %% [markdown]
-# **03.2** This function scales the elements of a tensor `x` of one dimension to the range from 0 to 1. Its graph is cut
-# twice. Fix the function. (Tensors have `amin()` and `amax()`.)
+# **03.2** This function scales the elements of a one-dimensional tensor `x` to the range from 0 to 1. It cuts the graph
+# at two points. Fix the function. (Tensors have `amin()` and `amax()`.)
 #
 # ```python
 # def scaled(x):

@@ -231,9 +231,9 @@ except mg.KernelError as error:
 # %% [markdown]
 # ## 7. minigrad's own kernels
 #
-# An op is declared once, as a function of numbers; each backend writes its own loop around this function.
-# In the checkout, `docs/cuda.md` shows the loops of both backends side by side. The command line prints the loops of
-# any op:
+# An op is declared once, as a function of numbers; each backend generates its own loop around this function.
+# In the checkout, `docs/cuda.md` shows the loops of both backends side by side. The command line prints them for any
+# op:
 #
 #     python -m minigrad kernel mul
 #     python -m minigrad kernel mul --device cuda

@@ -109,7 +109,7 @@ print(nn.summary(mlp(), images[:48]))
 # probabilities. The **loss** is the mean of $-\log p$ over all images, where $p$ is the probability of the right digit.
 # This loss is called **cross entropy**.
 #
-# **The first check.** A network that has learned nothing should give each of 10 classes the probability 1/10. Its loss
+# **The first check.** An untrained network should assign the probability 1/10 to each of 10 classes. Its loss
 # is then $-\log\frac1{10} = \log 10$. Compute the loss before you train. If it is much larger, the network is *sure* of
 # wrong answers, because its weights are too large.
 
@@ -344,7 +344,7 @@ print(f"training loss {loss:.4f}, held-out loss {curve[-1]:.2f}; its minimum was
 # 100 images by heart. This is called **overfitting**. So judge a network by data that it has never seen. The best
 # remedy is more data: with 1442 images, the same network read 96 % of the held-out images correctly.
 #
-# [Chapter 14](14_cnn_and_gpt.ipynb) keeps this loop and changes the network: to one that sees neighbouring pixels, and
+# [Chapter 14](14_cnn_and_gpt.ipynb) keeps this loop and changes the network: to one that uses neighbouring pixels, and
 # to one that writes text. If your loss becomes `nan`, [A2](A2_stability.ipynb) explains the reasons.
 #
 # ## Exercises

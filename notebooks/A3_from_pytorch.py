@@ -158,11 +158,11 @@ both("a million times 0.1, in float32", many, "100000.0078125")
 both("numbers that do not fit into a byte", into_a_byte, "[44, 251, 0]")
 
 # %% [markdown]
-# * A sum of float32 continues in float64 after a few terms. The shape alone decides the order, so the result has the
-#   same bits for any number of threads. In PyTorch it depends on the number of threads.
+# * A sum of float32 continues in float64 after a few terms. The order of additions depends only on the shape, so the
+#   result has the same bits for any number of threads. In PyTorch the result depends on the number of threads.
 # * A float is truncated toward zero, on every device: -2.7 becomes -2. A value outside the range of the dtype becomes
-#   the nearest limit, and nan becomes 0. In PyTorch the processor decides, so the CPU and the GPU may return different
-#   numbers.
+#   the nearest limit, and nan becomes 0. In PyTorch the result depends on the processor, so the CPU and the GPU may
+#   return different numbers.
 
 
 # %%
@@ -221,7 +221,7 @@ except mg.MinigradError as error:
 #
 # In the port they are `import minigrad as mg` and `from minigrad import nn`. Here the script is a function of the
 # library, so that both can run. Use float64 for a port. In float32 two right programs differ in the sixth digit, and
-# you would have to decide whether that is a bug.
+# you would have to find out whether that is a bug.
 
 # %%
 x = np.linspace(-2.0, 2.0, 32)[np.arange(32) * 13 % 32].reshape(32, 1)  # in a mixed order, since nothing shuffles
