@@ -1,8 +1,8 @@
 """The gradient of a part of a tensor, added in place to the gradient that the tensor has already.
 
-The rule of a slice puts its gradient into zeros of the whole shape, which is then added: two passes over the whole for
-each slice, so a loop over the times of a sequence would cost the square of its length.  Only the first slice that is
-visited does that; every other one is an addition to the elements of the slice.
+The rule of a slice writes its gradient into zeros of the whole shape, which are then added: two passes over the whole
+tensor for each slice.  So a loop over the time steps of a sequence would take time proportional to the square of its
+length.  Here this happens only for the first slice; the gradient of every other slice is added to its elements only.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ PARTS: frozenset[Any] = frozenset(view.op for view in (basic_index, diagonal, na
 def added_in_place(
     node: Any, g: Tensor | None, table: dict[int, Tensor], owned: set[int], wanted: set[int] | None
 ) -> bool:
-    """Add the gradient of a view to that of its operand; return False, and do nothing, where the rule has to.
+    """Add the gradient of a view to that of its operand; return False, and do nothing, if the rule must run instead.
 
-    That is where the operand has no gradient yet, where anything but the table holds it, or where dtypes differ.
+    The rule must run if the operand has no gradient yet, if another object holds this gradient, or if dtypes differ.
     """
     key = node.parents[0].id
     if g is None or key not in table or (wanted is not None and key not in wanted):
