@@ -1,9 +1,9 @@
-"""Which launches does an op need?  A device that writes down each request, and runs it on the reference backend.
+"""Which launches does an op need?  A device that logs each request and runs it on the reference backend.
 
     python examples/watch_launches.py
 
-A request is a small record; there are thirty kinds.  A request that a device does not serve is made of simpler ones.
-First come ops on a device that serves every kind, then a sort on a device that serves four.
+A request is a small record; there are about fifty kinds.  If a device does not implement a request, minigrad composes
+it from simpler requests.  The first ops run on a device that implements every kind, then a sort on a device with four.
 """
 
 import minigrad as mg

@@ -340,20 +340,20 @@ def concatenate(tensors: Sequence[Tensor], dim: builtins.int = ..., *, out: Tens
     """Join tensors along an existing dim; their dtypes promote.  Gradient: each tensor gets its part of g."""
 
 def constant_pad_nd(input: Tensor, pad: builtins.int | Sequence[builtins.int], value: builtins.float = ...) -> Tensor:
-    """Return the tensor with pad[0] and pad[1] elements of one value before and behind the last dim, and so on."""
+    """Return the tensor with pad[0] and pad[1] elements of one value before and after the last dim, and so on."""
 
 def contiguous(input: Tensor, memory_format: Any = ...) -> Tensor:
     """Return the tensor itself if its elements are row-major without gaps, otherwise a row-major copy."""
 contiguous_format: Any
 
 def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] | builtins.str = ..., dilation: builtins.int | Sequence[builtins.int] = ..., groups: builtins.int = ...) -> Tensor:
-    """Return the convolution along one dim: `conv2d` with input (N, C, W) and weight (out, C / groups, kW)."""
+    """Return the convolution along one dim: as `conv2d`, with input (N, C, W) and weight (out, C / groups, kW)."""
 
 def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] | builtins.str = ..., dilation: builtins.int | Sequence[builtins.int] = ..., groups: builtins.int = ...) -> Tensor:
     """Return the convolution of images (N, C, H, W), or one (C, H, W), with a weight (out, C / groups, kH, kW)."""
 
 def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] | builtins.str = ..., dilation: builtins.int | Sequence[builtins.int] = ..., groups: builtins.int = ...) -> Tensor:
-    """Convolve along three dims: `conv2d` with input (N, C, D, H, W) and weight (out, C / groups, kD, kH, kW)."""
+    """Convolve along three dims: as `conv2d`, with input (N, C, D, H, W) and weight (out, C / groups, kD, kH, kW)."""
 
 def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] = ..., output_padding: builtins.int | Sequence[builtins.int] = ..., groups: builtins.int = ..., dilation: builtins.int | Sequence[builtins.int] = ...) -> Tensor:
     """Return the transposed convolution along one dim: see `conv_transpose2d`."""
@@ -601,7 +601,7 @@ def ge(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: T
     """Return input >= other."""
 
 def gelu(input: Tensor, approximate: builtins.str = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Return input * Phi(input), the normal distribution, to some ulp for tiny values; approximate="tanh": `gelu_tanh`."""
+    """Return input * Phi(input), with the normal distribution function Phi; approximate="tanh" calls `gelu_tanh`."""
 
 def ger(input: Tensor, vec2: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the product of every element of a vector with every element of another."""
@@ -1176,10 +1176,10 @@ def select_scatter(input: Tensor, src: Tensor, dim: builtins.int, index: builtin
     """Return the tensor with src instead of `select(input, dim, index)`; both are differentiated."""
 
 def selu(input: Tensor, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Return 1.0507 * x where x > 0, otherwise 1.7581 * (exp(x) - 1).  Networks of it keep mean 0 and variance 1."""
+    """Return 1.0507 * x where x > 0, otherwise 1.7581 * (exp(x) - 1), which keeps activations near mean 0, variance 1."""
 
 def set_allocator(kind: builtins.str, allocator: Any) -> None:
-    """Let `allocator` serve all devices of that kind from now on; existing storages go back to their own."""
+    """Set the allocator of all devices of this kind; existing storages return to the allocator that they came from."""
 
 def set_default_device(device: Any) -> None:
     """Make `device` the one that new tensors live on."""

@@ -65,13 +65,13 @@ def channel_shuffle(input: Tensor, groups: builtins.int) -> Tensor:
     """Return images (N, C, ...) with permuted channels: the first of each group, the second, and so on."""
 
 def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] | builtins.str = ..., dilation: builtins.int | Sequence[builtins.int] = ..., groups: builtins.int = ...) -> Tensor:
-    """Return the convolution along one dim: `conv2d` with input (N, C, W) and weight (out, C / groups, kW)."""
+    """Return the convolution along one dim: as `conv2d`, with input (N, C, W) and weight (out, C / groups, kW)."""
 
 def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] | builtins.str = ..., dilation: builtins.int | Sequence[builtins.int] = ..., groups: builtins.int = ...) -> Tensor:
     """Return the convolution of images (N, C, H, W), or one (C, H, W), with a weight (out, C / groups, kH, kW)."""
 
 def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] | builtins.str = ..., dilation: builtins.int | Sequence[builtins.int] = ..., groups: builtins.int = ...) -> Tensor:
-    """Convolve along three dims: `conv2d` with input (N, C, D, H, W) and weight (out, C / groups, kD, kH, kW)."""
+    """Convolve along three dims: as `conv2d`, with input (N, C, D, H, W) and weight (out, C / groups, kD, kH, kW)."""
 
 def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] = ..., output_padding: builtins.int | Sequence[builtins.int] = ..., groups: builtins.int = ..., dilation: builtins.int | Sequence[builtins.int] = ...) -> Tensor:
     """Return the transposed convolution along one dim: see `conv_transpose2d`."""
@@ -134,7 +134,7 @@ def gaussian_nll_loss(input: Tensor, target: Tensor, var: Tensor | builtins.floa
     """Return (log(var) + (input - target)**2 / var)/2, plus log(2*pi)/2 if full; a variance below eps counts as eps."""
 
 def gelu(input: Tensor, approximate: builtins.str = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Return input * Phi(input), the normal distribution, to some ulp for tiny values; approximate="tanh": `gelu_tanh`."""
+    """Return input * Phi(input), with the normal distribution function Phi; approximate="tanh" calls `gelu_tanh`."""
 
 def glu(input: Tensor, dim: builtins.int = ...) -> Tensor:
     """Return the first half of input along `dim` times the sigmoid of the second half."""
@@ -260,7 +260,7 @@ def one_hot(tensor: Tensor, num_classes: builtins.int = ...) -> Tensor:
     """Return int64 rows with 1 at each class and 0 elsewhere; num_classes: -1 for one more than the largest class."""
 
 def pad(input: Tensor, pad: builtins.int | Sequence[builtins.int], mode: builtins.str = ..., value: builtins.float | None = ...) -> Tensor:
-    """Return the tensor with elements around it: pad[0] and pad[1] before and behind the last dim, and so on."""
+    """Return the tensor with elements around it: pad[0] and pad[1] before and after the last dim, and so on."""
 
 def pairwise_distance(x1: Tensor, x2: Tensor, p: builtins.float = ..., eps: builtins.float = ..., keepdim: builtins.bool = ...) -> Tensor:
     """Return the norm of order p of x1 - x2 + eps along the last dim; the two broadcast."""
@@ -293,7 +293,7 @@ def rms_norm(input: Tensor, normalized_shape: Sequence[builtins.int] | builtins.
     """Return the last dims, which are `normalized_shape`, over sqrt(mean square + eps), times weight."""
 
 def rrelu(input: Tensor, lower: builtins.float = ..., upper: builtins.float = ..., training: builtins.bool = ..., inplace: builtins.bool = ...) -> Tensor:
-    """Return input where it is positive, otherwise times a factor."""
+    """Return input where it is positive, otherwise input times a factor."""
 
 def rrelu_(input: Tensor, lower: builtins.float = ..., upper: builtins.float = ..., training: builtins.bool = ...) -> Tensor:
     """Compute `rrelu` in input's own memory, which is returned."""
@@ -302,7 +302,7 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
     """Return softmax(query @ key.mT * scale + mask) @ value; the default scale is 1/sqrt(the length of a query)."""
 
 def selu(input: Tensor, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Return 1.0507 * x where x > 0, otherwise 1.7581 * (exp(x) - 1).  Networks of it keep mean 0 and variance 1."""
+    """Return 1.0507 * x where x > 0, otherwise 1.7581 * (exp(x) - 1), which keeps activations near mean 0, variance 1."""
 
 def selu_(input: Tensor) -> Tensor:
     """Apply `selu` in place, and record it.  Raises GradientError for a Var outside no_grad."""

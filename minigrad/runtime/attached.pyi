@@ -956,13 +956,13 @@ class Attached:
         """Apply `ge` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def gelu(self, approximate: builtins.str = ..., *, out: Tensor | None = ...) -> Tensor:
-        """Return input * Phi(input), the normal distribution, to some ulp for tiny values; approximate="tanh": `gelu_tanh`."""
+        """Return input * Phi(input), with the normal distribution function Phi; approximate="tanh" calls `gelu_tanh`."""
 
     def gelu_(self, approximate: builtins.str = ...) -> Tensor:
         """Apply `gelu` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def gelu_erf(self, approximate: builtins.str = ..., *, out: Tensor | None = ...) -> Tensor:
-        """Return input * Phi(input), the normal distribution, to some ulp for tiny values; approximate="tanh": `gelu_tanh`."""
+        """Return input * Phi(input), with the normal distribution function Phi; approximate="tanh" calls `gelu_tanh`."""
 
     def gelu_erf_(self, approximate: builtins.str = ...) -> Tensor:
         """Apply `gelu` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -1824,7 +1824,7 @@ class Attached:
         """Return the tensor with src instead of `select(input, dim, index)`; both are differentiated."""
 
     def selu(self, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """Return 1.0507 * x where x > 0, otherwise 1.7581 * (exp(x) - 1).  Networks of it keep mean 0 and variance 1."""
+        """Return 1.0507 * x where x > 0, otherwise 1.7581 * (exp(x) - 1), which keeps activations near mean 0, variance 1."""
 
     def selu_(self) -> Tensor:
         """Apply `selu` in place, and record it.  Raises GradientError for a Var outside no_grad."""

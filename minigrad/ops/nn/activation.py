@@ -221,7 +221,7 @@ def softplus(input, beta=1.0, threshold=20.0):
 def gelu(input):
     """Return input * Phi(input), with the normal distribution function Phi; approximate="tanh" calls `gelu_tanh`.
 
-    Gradient: g*(Phi(x) + x*phi(x)).  Source: Hendrycks and Gimpel, arXiv 1606.08415.
+    Gradient: g*(Phi(x) + x*phi(x)).  Tiny results have an error of some ulp.  Source: arXiv 1606.08415.
     """
     return input * math.normal_cdf(input)  # type: ignore[attr-defined]
 
