@@ -1142,7 +1142,7 @@ def rsub(input: Tensor, other: Any, *, alpha: builtins.float = ...) -> Tensor:
     """Return other - alpha * input.  Gradient: -g*alpha, and g for other."""
 
 def save(obj: Any, f: Any) -> None:
-    """Write tensors, and dicts, lists and tuples of them, of numbers and of texts, to a file."""
+    """Write tensors, and dicts, lists and tuples of tensors, numbers and strings, to a file."""
 
 def scalar(function: Any) -> Any:
     """Declare a helper that other scalar functions may call; it is expanded in place."""

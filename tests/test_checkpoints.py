@@ -138,7 +138,7 @@ def test_parts_without_a_state_are_refused(tmp_path: Path) -> None:
     for keep in (0, True, 1.5):
         with pytest.raises(ArgumentError, match="keep: expected a positive int"):
             mg.Checkpoint(keep=keep)  # type: ignore[arg-type]
-    with pytest.raises(ArgumentError, match=r"save: states\.model is .*; expected tensors, numbers, texts"):
+    with pytest.raises(ArgumentError, match=r"save: states\.model is .*; expected tensors, numbers, strings"):
         mg.Checkpoint(Part({1, 2}), folder=tmp_path).save()
     mg.Checkpoint(Part({}), folder=tmp_path).save()
     with pytest.raises(

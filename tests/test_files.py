@@ -92,7 +92,7 @@ def test_what_a_file_cannot_keep_is_refused(tmp_path: Path) -> None:
 
 def test_an_archive_cannot_keep_a_null_character(tmp_path: Path) -> None:
     tree = {"a": made(1), "a\0": made(2)}
-    with pytest.raises(ArgumentError, match=r"save: \.npz cannot keep the name 'a\\x00'"):
+    with pytest.raises(ArgumentError, match=r"save: \.npz cannot store the name 'a\\x00'"):
         mg.save(tree, tmp_path / "a.npz")
     mg.save(tree, tmp_path / "a")
     hold(mg.load(tmp_path / "a", "reference"), tree)

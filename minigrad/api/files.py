@@ -34,7 +34,7 @@ HALVES = "bfloat16"  # key in the structure of an .npz: names of the arrays that
 
 
 def save(obj: Any, f: Any) -> None:
-    """Write tensors, and dicts, lists and tuples of them, of numbers and of texts, to a file.
+    """Write tensors, and dicts, lists and tuples of tensors, numbers and strings, to a file.
 
     Parameters
     ----------
@@ -123,15 +123,15 @@ class Packer:
         if isinstance(value, dict):
             for key in value:
                 if not isinstance(key, PLAIN):
-                    raise ArgumentError(f"save: {path or 'the dict'} has the key {describe(key)}; use texts or numbers")
+                    raise ArgumentError(f"save: {path or 'the dict'} has the key {describe(key)}; use str or numbers")
             return ["dict", [[key, self.packed(each, joined(path, key))] for key, each in value.items()]]
         if type(value) in (list, tuple):
             return [type(value).__name__, [self.packed(each, joined(path, k)) for k, each in enumerate(value)]]
         if type(value) in PLAIN:
             return value
         raise ArgumentError(
-            f"save: {path or 'the object'} is {describe(value)}; expected tensors, numbers, texts, and dicts, lists or "
-            f"tuples of them"
+            f"save: {path or 'the object'} is {describe(value)}; expected tensors, numbers, strings, and dicts, lists "
+            f"or tuples of these"
         )
 
     def named(self, x: Tensor, path: str) -> str:
@@ -141,7 +141,7 @@ class Packer:
             for name, other in self.tensors.items():
                 if other.storage is x.storage and overlap(other.layout, x.layout):
                     raise ArgumentError(
-                        f"save: {path} and {name} share a part of their memory, which a file cannot keep; "
+                        f"save: {path} and {name} share a part of their memory, which a file cannot store; "
                         f"save {path}.clone()"
                     )
             while path in (*self.tensors, *RESERVED):
@@ -169,7 +169,7 @@ def write(file: BinaryIO, arrays: dict[str, Any], structure: Any, npz: bool, new
     with zipfile.ZipFile(file, "w") as archive:
         for name, array in stored.items():
             if "\0" in name:  # a zip archive ends a name at a null character
-                raise ArgumentError(f"save: .npz cannot keep the name {name!r}; leave the null character out")
+                raise ArgumentError(f"save: .npz cannot store the name {name!r}; leave the null character out")
             with archive.open(f"{name}.npy", "w", force_zip64=True) as part:
                 np.lib.format.write_array(part, array, allow_pickle=False)
 

@@ -113,8 +113,8 @@ class BatchTransform(ReplacingTransform):
     def drawn_shape(self, name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
         if self.randomness == "error":
             raise GradientError(
-                f"{name}: random numbers under vmap need to know whether each of the batch gets its own; pass "
-                f'randomness="different" to vmap, or "same" for the same numbers in all',
+                f"{name}: random numbers under vmap can be different or the same for all samples of the batch; pass "
+                f'randomness="different" to vmap, or "same"',
                 op=name,
             )
         return (self.size, *shape) if self.randomness == "different" else shape

@@ -63,8 +63,8 @@ class custom_vjp:
         for k in self.positions(len(args)) if self.nondiff else ():
             if isinstance(args[k], Tensor):
                 raise GradientError(
-                    f"{self.__name__}: argument {k} is {describe(args[k])}, and nondiff_argnums={self.nondiff} says "
-                    f"that it is not a tensor; leave it out there, and let bwd return None for it"
+                    f"{self.__name__}: argument {k} is {describe(args[k])}, and nondiff_argnums={self.nondiff} "
+                    f"declares that it is not a tensor; leave it out there, and let bwd return None for it"
                 )
         return self.rule.apply(*args)
 
@@ -82,7 +82,7 @@ class custom_vjp:
         for k in self.nondiff:
             if isinstance(k, bool) or not isinstance(k, int) or not -count <= k < count:
                 raise ArgumentError(
-                    f"{self.__name__}: nondiff_argnums={self.nondiff} has {k!r}, and it was called with {count} "
+                    f"{self.__name__}: nondiff_argnums={self.nondiff} has {k!r}, but it was called with {count} "
                     f"arguments"
                 )
         return [k % count for k in self.nondiff]

@@ -363,7 +363,7 @@ class Layout:
             if strides is not None:
                 return Layout.make(target, strides, self.offset)
         raise ShapeError(
-            f"expand: shape {self.shape} cannot stretch to {target}; aligned from the right, each size must be "
+            f"expand: shape {self.shape} cannot be expanded to {target}; aligned from the right, each size must be "
             f"equal or 1, and -1 keeps an existing size",
             op="expand", shape=self.shape, target=target,
         )  # fmt: skip

@@ -21,7 +21,7 @@ def default_collate(batch: Sequence[Any]) -> Any:
     Parameters
     ----------
     batch : sequence
-        Samples of one structure: tensors, arrays, numbers, texts, and mappings and sequences of them.
+        Samples of one structure: tensors, arrays, numbers, strings, and mappings and sequences of these.
 
     Returns
     -------
@@ -69,7 +69,7 @@ def default_collate(batch: Sequence[Any]) -> Any:
         parts = [default_collate(part) for part in zip(*batch)]
         return kind(*parts) if hasattr(first, "_fields") else parts if kind is tuple else sequence(first, parts)
     raise ArgumentError(
-        f"default_collate: expected tensors, arrays, numbers, texts, mappings or sequences, got {describe(first)}; "
+        f"default_collate: expected tensors, arrays, numbers, strings, mappings or sequences, got {describe(first)}; "
         f"pass a collate_fn"
     )
 

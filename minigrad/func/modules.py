@@ -67,7 +67,7 @@ def joined(dicts: Any) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for each in dicts:
         if twice := values.keys() & each.keys():
-            raise ArgumentError(f"functional_call: {sorted(twice)[0]!r} is in two of the dicts; keep one value")
+            raise ArgumentError(f"functional_call: {sorted(twice)[0]!r} is in two of the dicts; pass one value")
         values.update(each)
     return values
 
@@ -107,7 +107,7 @@ def tied(members: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
     for group in names.values():
         chosen = [values[name] for name in group if name in values]
         if any(x is not chosen[0] for x in chosen):
-            raise ArgumentError(f"functional_call: {', '.join(group)} are one tensor, and have different values; give "
+            raise ArgumentError(f"functional_call: {', '.join(group)} are one tensor, but got different values; pass "
                                 f"one value, or tie_weights=False")  # fmt: skip
         result.update(dict.fromkeys(group, chosen[0]) if chosen else {})
     return result

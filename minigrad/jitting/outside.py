@@ -245,8 +245,8 @@ class Outside:
         changed = self.changed()
         if changed:
             raise RecordingError(
-                f"{defined_at(self.function)}jit: the function changes {changed[0]}, which a program would not do "
-                f"again; keep a number that changes as a 0-d tensor and write it in place, return tensors, or do it "
+                f"{defined_at(self.function)}jit: the function changes {changed[0]}, but later calls would not; "
+                f"store a number that changes as a 0-d tensor and write it in place, return tensors, or do it "
                 f"outside of the function"
             )
 

@@ -88,7 +88,7 @@ def tensor(x: Tensor) -> Heat:
     """
     expect_tensors(NAME, x)
     if isinstance(x, Tracer):
-        raise GradientError(f"{NAME}: {describe(x)} belongs to a transform and has no numbers; call it outside of that")
+        raise GradientError(f"{NAME}: {describe(x)} belongs to a transform and has no values; call it outside")
     if x.ndim > RANK:
         raise ArgumentError(f"{NAME}: expected at most {RANK} dims, got {describe(x)}; select a part, for example x[0]")
     return Heat(x)

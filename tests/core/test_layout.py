@@ -319,11 +319,11 @@ MISTAKES = [
      "and contiguous() copies always"),
     (lambda: L.flatten(1, 0), ShapeError, "flatten: start 1 comes after end 0 in shape (3, 4)"),
     (lambda: L.expand((3, 5)), ShapeError,
-     "expand: shape (3, 4) cannot stretch to (3, 5); aligned from the right, each size must be equal or 1, and -1 "
+     "expand: shape (3, 4) cannot be expanded to (3, 5); aligned from the right, each size must be equal or 1, and -1 "
      "keeps an existing size"),
     (lambda: L.expand((-1, 3, 4)), ShapeError,
-     "expand: shape (3, 4) cannot stretch to (-1, 3, 4); aligned from the right, each size must be equal or 1, and -1 "
-     "keeps an existing size"),
+     "expand: shape (3, 4) cannot be expanded to (-1, 3, 4); aligned from the right, each size must be equal or 1, and "
+     "-1 keeps an existing size"),
     (lambda: merge([L, Layout.contiguous((3,))]), ShapeError, "merge: shapes (3, 4) and (3,) differ"),
 ]  # fmt: skip
 

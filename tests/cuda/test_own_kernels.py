@@ -221,10 +221,10 @@ def of_later():
 
 
 @pytest.mark.parametrize(("function", "given", "words"), [
-    (of_another_meaning, [2], "np, math, cuda, not abs of its surroundings"),
-    (of_another_np(), [2], "np, math, cuda, not np of its surroundings"),
-    (next(of_later()), [2], "np, math, cuda, not later of its surroundings"),
-    (of_its_surroundings, [2], "np, math, cuda, not FACTOR, pytest of its surroundings; pass it as an argument"),
+    (of_another_meaning, [2], "np, math, cuda, not abs of the outer scope"),
+    (of_another_np(), [2], "np, math, cuda, not np of the outer scope"),
+    (next(of_later()), [2], "np, math, cuda, not later of the outer scope"),
+    (of_its_surroundings, [2], "np, math, cuda, not FACTOR, pytest of the outer scope; pass it as an argument"),
     (shifted.function, [2, 1], "shifted: missing a required argument: 'by'"),
     (shifted.function, [2, 1, 2, 3], "shifted: too many positional arguments"),
     (by_keyword, [2], "by_keyword: too many positional|by_keyword: missing a required"),

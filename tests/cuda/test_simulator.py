@@ -113,7 +113,7 @@ def test_a_removed_barrier_is_noticed(machine, which):
 
 def test_a_removed_barrier_in_front_of_what_nobody_has_written_yet_is_noticed(machine):
     text = SUM.replace("    cuda.syncthreads()\n", "")
-    with pytest.raises(Notice, match="a shared array is read at 1, which nobody has written"):
+    with pytest.raises(Notice, match="a shared array is read at 1, which was never written"):
         run(machine, text, range(128), 1, threads=128, numbers=(128,))
 
 
@@ -204,7 +204,7 @@ def test_a_result_that_was_written_before_must_be_written_again(machine):
 def test_memory_that_nobody_has_written_is_not_read(machine):
     a, out = (machine.allocate(64, np.dtype(np.int32)) for _ in range(2))
     kernel = machine.load(Program("turn", TURN))
-    with pytest.raises(Notice, match="turn: memory of 64 int32 is read at 0, which nobody has written"):
+    with pytest.raises(Notice, match="turn: memory of 64 int32 is read at 0, which was never written"):
         machine.launcher(kernel, (1, 1, 1), (64, 1, 1), (0,))(a.address, out.address)
 
 

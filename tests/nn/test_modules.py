@@ -552,7 +552,7 @@ def test_functional_call_ties_and_checks_names() -> None:
         mg.func.functional_call(net, {"w": mg.zeros(1)}, x())
     with pytest.raises(ArgumentError, match=r"'0.bias' has no value, and strict=True"):
         mg.func.functional_call(net, {"0.weight": net[0].weight}, x(), strict=True)
-    with pytest.raises(ArgumentError, match=r"are one tensor, and have different values"):
+    with pytest.raises(ArgumentError, match=r"are one tensor, but got different values"):
         mg.func.functional_call(net, {"0.weight": net[0].weight, "1.weight": mg.zeros(2, 2, **HERE)}, x())
 
 

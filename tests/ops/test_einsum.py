@@ -67,15 +67,15 @@ def test_integers_are_added_as_sum_and_matmul_add_them() -> None:
 @pytest.mark.parametrize(
     ("equation", "error", "words"),
     [
-        ("ij,jk->ik", ArgumentError, "names the dims of 2 operands in front of '->', and got 1 operand;"),
+        ("ij,jk->ik", ArgumentError, "names the dims of 2 operands before '->', but got 1 operand;"),
         ("ijk", ShapeError, r"the part 'ijk' of 'ijk' has 3 letters, and its operand is float32\(2, 3\)"),
         ("i", ShapeError, "has 1 letter, "),
         ("ijk...", ShapeError, "has 3 letters"),
         ("i1", ArgumentError, "'1' in the part 'i1' of 'i1' is neither a letter"),
         ("i.j", ArgumentError, r"'\.' in the part 'i\.j'"),
         ("......", ArgumentError, r"'\.' in the part"),
-        ("ij->ijk", ArgumentError, "the letter 'k' behind '->' in 'ij->ijk' is no letter of an operand"),
-        ("ij->ii", ArgumentError, "the letter 'i' behind '->' in 'ij->ii' occurs twice there"),
+        ("ij->ijk", ArgumentError, "the letter 'k' after '->' in 'ij->ijk' does not occur in an operand"),
+        ("ij->ii", ArgumentError, "the letter 'i' after '->' in 'ij->ii' occurs twice there"),
         ("ij->j->i", ArgumentError, "'-' in the part 'j->i'"),
         ("ii", ShapeError, "the letter 'i' of 'ii' is twice in operand 0 with different sizes"),
     ],

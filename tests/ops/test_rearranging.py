@@ -305,8 +305,8 @@ ERRORS = [
     (lambda o: F.unfold(o["image"], 0), ArgumentError, r"must be positive"),
     (lambda o: F.fold(o["x"], 3, 2), ShapeError, r"expected \(N, C\*4, 4\), or it without N, got float32\(2, 3\)"),
     (lambda o: F.one_hot(o["x"]), DTypeError, r"^one_hot: the classes must be ints"),
-    (lambda o: F.one_hot(mg.tensor([3]), 3), IndexOutOfRange, r"^one_hot: classes from 3 to 3, and there are 3"),
-    (lambda o: F.one_hot(mg.tensor([-1])), IndexOutOfRange, r"^one_hot: classes from -1"),
+    (lambda o: F.one_hot(mg.tensor([3]), 3), IndexOutOfRange, r"^one_hot: .* below 3, got 3 to 3"),
+    (lambda o: F.one_hot(mg.tensor([-1])), IndexOutOfRange, r"^one_hot: classes must be from 0"),
     (lambda o: F.one_hot(mg.tensor([1]), 0), ArgumentError, r"^one_hot: num_classes=0"),
     (lambda o: mg.hstack([]), ArgumentError, r"^hstack: expected one tensor or more"),
 ]  # fmt: skip

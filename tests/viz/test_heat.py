@@ -133,5 +133,5 @@ def test_what_cannot_be_drawn_is_refused() -> None:
         mg.viz.tensor(mg.zeros(1, 1, 1, 1, 2))
     with pytest.raises(DTypeError, match=r"^viz.tensor: expected a tensor, got .*wrap data"):
         mg.viz.tensor([1.0])
-    with pytest.raises(GradientError, match="belongs to a transform and has no numbers"):
+    with pytest.raises(GradientError, match="belongs to a transform and has no values"):
         mg.func.vmap(mg.viz.tensor)(mg.zeros(2, 3))

@@ -95,7 +95,7 @@ class Blas:
         self.handle = ctypes.c_void_p()
         status = library.cublasCreate_v2(ctypes.byref(self.handle))
         if status:
-            raise DeviceError(f"cuBLAS cannot be used: cublasCreate says {status}")
+            raise DeviceError(f"cuBLAS cannot be used: cublasCreate returned {status}")
 
     def product(self, gemm: Gemm, dtype: DType, alpha: float, beta: float) -> Enqueued:
         """A call of the library on buffers of the operands and of out, which holds what beta is multiplied with."""
@@ -118,6 +118,6 @@ class Blas:
             with self.lock:
                 status = run(*arguments)
             if status:
-                raise DeviceError(f"a product failed: cublasGemmStridedBatchedEx says {status}")
+                raise DeviceError(f"a product failed: cublasGemmStridedBatchedEx returned {status}")
 
         return Enqueued("cublasGemmStridedBatchedEx", launch, False)

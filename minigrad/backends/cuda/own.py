@@ -140,14 +140,14 @@ def written(function: Callable[..., Any], count: int) -> list[int]:
 def own_program(function: Callable[..., Any], dtypes: tuple[DType, ...], numbers: int) -> Program:
     """Return the module of a kernel: the function, and a kernel that calls it with pointers and integers.
 
-    Raises DTypeError for elements that are kept as others, ArgumentError for more or fewer arguments than it has, and
-    for names of its surroundings.
+    Raises DTypeError for elements that are stored in another dtype, ArgumentError for a wrong number of arguments,
+    and for names of the outer scope.
     """
     name, text = function.__name__, text_of(function)
     unknown = surroundings(function, text)
     if unknown:
         raise ArgumentError(
-            f"{name}: a kernel knows its arguments, np, math, cuda, not {', '.join(unknown)} of its surroundings; "
+            f"{name}: a kernel can use its arguments, np, math, cuda, not {', '.join(unknown)} of the outer scope; "
             "pass it as an argument, or write it out in the kernel",
             op="kernel",
         )

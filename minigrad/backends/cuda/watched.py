@@ -165,10 +165,10 @@ class Cells:
         return old
 
     def reading(self, position: int, atomic: bool = False) -> None:
-        """Note a read, and refuse what nobody has written or another thread is writing."""
+        """Note a read, and raise an error for an element that was never written or that another thread writes."""
         at = position * self.dtype.itemsize
         if not self.region.stamps[at]:
-            raise self.notice("unwritten", f"is read at {position}, which nobody has written")
+            raise self.notice("unwritten", f"is read at {position}, which was never written")
         now: Access = self.words.access
         trace = self.trace(at)
         if trace.write is not None and not (atomic and trace.atomic) and now.meets(trace.write):
@@ -223,7 +223,7 @@ class Own(Cells):
         position = index if not isinstance(index, tuple) and 0 <= index < self.size else self.position(index)
         result = self.items[position]
         if result is None:
-            raise self.notice("unwritten", f"is read at {int(position)}, which nobody has written")
+            raise self.notice("unwritten", f"is read at {int(position)}, which was never written")
         return result
 
     def __setitem__(self, index: Any, value: Any) -> None:

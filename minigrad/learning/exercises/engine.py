@@ -68,9 +68,9 @@ def grade_order(answer: Any) -> None:
         if not isinstance(got, (list, tuple)) or not all(isinstance(item, str) for item in got):
             raise Wrong(f"order returns {got!r}, but a list of names was expected")
         if Counter(got) != Counter(want):
-            raise Wrong(f"for {name} the nodes are {want}, each once, and order returns {list(got)}")
+            raise Wrong(f"for {name} the nodes are {want}, each once, but order returns {list(got)}")
         if list(got) != want:
-            raise Wrong(f"for {name} the backward pass visits {want}, and order returns {list(got)}")
+            raise Wrong(f"for {name} the backward pass visits {want}, but order returns {list(got)}")
 
 
 def my_grad(y: Tensor, x: Tensor) -> Tensor:
@@ -144,7 +144,7 @@ def grade_held(answer: Any) -> None:
         if isinstance(got, bool) or not isinstance(got, int):
             raise Wrong(f"held returns {got!r}, but an integer number of bytes was expected")
         if got != want:
-            raise Wrong(f"the graph of {name} saves {want} bytes, and held returns {got}")
+            raise Wrong(f"the graph of {name} saves {want} bytes, but held returns {got}")
 
 
 def in_checkpoints(functions: Sequence[Layer], h: Tensor, size: int) -> Tensor:

@@ -30,7 +30,7 @@ def grade_at_set(answer: Callable[..., Any]) -> None:
         where = f"for index {index!r}"
         got = answer(x, index, value)
         if not isinstance(got, mg.Tensor):
-            raise Wrong(f"{where}, the function should return a tensor, and returned {type(got).__name__}")
+            raise Wrong(f"{where}, the function should return a tensor, but returned {type(got).__name__}")
         want = start.copy()
         want[index] = 50.0
         expect_close(got, want, f"the result {where}")

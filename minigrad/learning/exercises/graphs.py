@@ -55,7 +55,7 @@ def grade_reached(answer: Any) -> None:
                 f"reached(y) should return a set of names, such as {{'a', 'b'}}; for y = {name} it returned {got!r}"
             )
         if set(got) != want or len(set(got)) != len(got):
-            raise Wrong(f"for y = {name} the Vars are {sorted(want)}, and yours are {sorted(got)}")
+            raise Wrong(f"for y = {name} the Vars are {sorted(want)}, but yours are {sorted(got)}")
 
 
 def scaled(x: Any) -> Any:
@@ -125,7 +125,7 @@ def grade_separate(answer: Any) -> None:
             got = answer(*(pair[::-1] if swapped else pair), x)
             expect_returned(got, "separate(a, b, x)")
             if not isinstance(got, (tuple, list)) or len(got) != 2:
-                raise Wrong(f"separate(a, b, x) should return two gradients, and returned {type(got).__name__}")
+                raise Wrong(f"separate(a, b, x) should return two gradients, but returned {type(got).__name__}")
             slope = 2 * np.array(values) * (1 - np.tanh(np.square(values)) ** 2)
             want = [2 * np.tanh(np.square(values)) * slope, 3 * slope]
             for k, (mine, right) in enumerate(zip(got, want[::-1] if swapped else want)):

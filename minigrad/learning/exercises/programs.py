@@ -108,7 +108,7 @@ def grade_record(answer: Answer) -> None:
             raise Wrong("record should return a pair: the list of items, and the slot of the result")
         items, result = got
         if calls != 1:
-            raise Wrong(f"record should call the function once, and it calls it {calls} times")
+            raise Wrong(f"record should call the function once, but calls it {calls} times")
         for k, item in enumerate(items):
             expect_item(item, n + k, f"item {k} of {name}")
         if len(items) != count:

@@ -109,7 +109,7 @@ def grade_merged(answer: Any) -> None:
             got, want = answer(a, b), merged(a, b)
             expect_returned(got, what)
             if not isinstance(got, (tuple, list)) or len(got) != 2:
-                raise Wrong(f"{what} should return two numbers, and returned {got!r}")
+                raise Wrong(f"{what} should return two numbers, but returned {got!r}")
             top, total = (as_float(each, what) for each in got)
             if top != want[0]:
                 raise Wrong(f"{what} has the top {top:g}, but {want[0]:g} was expected")

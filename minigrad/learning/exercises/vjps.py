@@ -123,7 +123,7 @@ def grade_is_vjp(answer: Any) -> None:
             got = answer(f, x, u, gradient)
             expect_returned(got, "is_vjp")
             if as_array(got, "is_vjp").shape != () or bool(got) is not want:
-                raise Wrong(f"{what} of f(x) = {name} is given, and is_vjp returns {got!r}; it should return {want}")
+                raise Wrong(f"{what} of f(x) = {name} is given, but is_vjp returns {got!r}; it should return {want}")
 
 
 EXERCISES = {

@@ -197,7 +197,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     wanted = count_true(whole)
     if source.numel() < wanted:
         raise ShapeError(
-            f"masked_scatter: the mask {describe(mask)} chooses {wanted} elements, and {describe(source)} has "
+            f"masked_scatter: the mask {describe(mask)} selects {wanted} elements, but {describe(source)} has "
             f"{source.numel()}",
             op="masked_scatter",
         )

@@ -171,7 +171,7 @@ def expect_mask(x: Tensor, mask: Tensor | np.ndarray[Any, Any], shape: tuple[int
     """Raise ShapeError unless a mask has the lengths of the dims that it stands for."""
     if mask.shape != shape:
         raise ShapeError(
-            f"index: the mask bool{mask.shape} stands for dims of shape {shape} of {describe(x)}; they must agree",
+            f"index: the mask bool{mask.shape} covers dims of shape {shape} of {describe(x)}; they must agree",
             op="index",
         )
 

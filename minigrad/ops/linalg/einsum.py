@@ -45,7 +45,7 @@ def read_equation(equation: str, operands: Sequence[Tensor]) -> tuple[list[Label
     parts = left.split(",")
     if len(parts) != len(operands):
         raise ArgumentError(
-            f"einsum: {equation!r} names the dims of {quantity(len(parts), 'operand')} in front of '->', and got "
+            f"einsum: {equation!r} names the dims of {quantity(len(parts), 'operand')} before '->', but got "
             f"{quantity(len(operands), 'operand')}; write one part per operand, with ',' between them",
             op="einsum",
         )
@@ -58,9 +58,9 @@ def read_equation(equation: str, operands: Sequence[Tensor]) -> tuple[list[Label
     output = expand_ellipsis(split_letters(equation, result), ellipsis)
     for letter in output:
         if output.count(letter) > 1 or not any(letter in term for term in terms):
-            reason = "occurs twice there" if output.count(letter) > 1 else "is no letter of an operand"
+            reason = "occurs twice there" if output.count(letter) > 1 else "does not occur in an operand"
             raise ArgumentError(
-                f"einsum: the letter {letter!r} behind '->' in {equation!r} {reason}; a letter of the result occurs "
+                f"einsum: the letter {letter!r} after '->' in {equation!r} {reason}; a letter of the result occurs "
                 f"once there, and in an operand",
                 op="einsum",
             )

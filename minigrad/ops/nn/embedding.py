@@ -123,7 +123,7 @@ def one_hot(tensor: Tensor, num_classes: Int = -1) -> Tensor:
         low, high = (int(end) for end in aminmax(tensor))
         num_classes = high + 1 if num_classes == -1 else num_classes
         if low < 0 or high >= num_classes:
-            raise IndexOutOfRange(f"one_hot: classes from {low} to {high}, and there are {num_classes} from 0 on")
+            raise IndexOutOfRange(f"one_hot: classes must be from 0 to below {num_classes}, got {low} to {high}")
     # Uint64 cannot be compared with the signed integers of arange.
     classes = tensor.long() if tensor.dtype is uint64 else tensor
     return cast(eq(unsqueeze(classes, -1), arange(num_classes, device=tensor.device)), dtype=int64)

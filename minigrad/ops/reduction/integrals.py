@@ -48,7 +48,7 @@ def areas(name: str, y: Tensor, x: Tensor | None, dx: Any, dim: int) -> Tensor:
         return (later + before) * (dx / 2.0)
     if x.ndim == 1:
         if x.shape[0] != y.shape[dim]:
-            raise ShapeError(f"{name}: {describe(x)} must have a place for each of {describe(y)} along dim {dim}")
+            raise ShapeError(f"{name}: {describe(x)} must have one value per element of {describe(y)} along dim {dim}")
         x = reshape(x, (x.shape[0], *(1,) * (y.ndim - dim - 1)))
     if x.ndim < y.ndim:
         x = reshape(x, (*(1,) * (y.ndim - x.ndim), *x.shape))
@@ -94,7 +94,7 @@ def differences_along(x: Tensor, dim: int, step: Any, edge_order: int) -> Tensor
     shape = (n - 1, *(1,) * (x.ndim - dim - 1))
     if isinstance(step, Tensor) and step.ndim:
         if step.shape != (n,):
-            raise ShapeError(f"gradient: {describe(step)} must have a place for each of {describe(x)} along dim {dim}")
+            raise ShapeError(f"gradient: {describe(step)} must have a value per element of {describe(x)} in dim {dim}")
         width: Any = reshape(diff_along(step, 0), shape)
     elif n > 2 and edge_order == 1:
         ends = [narrow(x, dim, k + 1, 1) - narrow(x, dim, k, 1) for k in (0, n - 2)]
