@@ -30,6 +30,7 @@ from minigrad.kernels.store import load
 
 BLOCK = 3 << 17  # bytes of an image that a task copies; they fit the second-level cache, next to the weights
 TASKS = 16  # number of blocks of the work; the shape determines their bounds
+FEW = 2  # output channels of a group for which a tile would be nearly empty
 
 
 class Field:
@@ -100,22 +101,33 @@ class Conv(Winograd):
         cut(fields, units, c * dtype.itemsize, 4 * nr)
         blocks = units * blocks_of(fields)
         kind = kind_of(out.layout.numel * k * dtype.itemsize // WORK, tall * blocks)
+        if m <= FEW:
+            self._correlate_few(steps, out, x, w, bias, fields, kind)
+            return
         kernel = self.kernel(write, conv.correlate, dtype, conv.gather, kind=kind)
         # With few blocks, tasks share the output channels of a block, and each task copies the image again.
         high = max(1, -(-tall * blocks // TASKS)) if kind == "shared" and blocks < TASKS else tall
-        added = {}
-        if bias:
-            step = bias.layout.strides[0]
-            added = {"b": bias.layout.offset, "b_group": m * step, "b_out": step, "biased": 1}
         numbers = numbers_of(
             fields, out.shape[0], groups, (m, c), x.layout, out.layout, w.layout, share=high,
-            by_row=ends_with_rows(fields, k * mr, nr), **added,
+            by_row=ends_with_rows(fields, k * mr, nr), **biased(bias, m),
         )  # fmt: skip
         panels = steps.work((groups * tall * mr * (k + (bias is not None)),), dtype)
         pack = self.kernel(write, conv.pack_weight, dtype, kind=kind_of(panels.layout.numel, groups * tall))
         steps.then(pack, w, bias or w, panels, numbers=headed(groups * tall, numbers))
         tasks = blocks * -(-tall // high)
         steps.then(kernel, x, panels, out, numbers=headed(tasks, numbers))
+
+    def _correlate_few(
+        self, steps: Steps, out: Value, x: Value, w: Value, bias: Value | None, fields: list[Field], kind: str
+    ) -> None:
+        """Add the step that computes outputs of which a group has few channels."""
+        groups, m, c = w.shape[:3]
+        numbers = numbers_of(
+            fields, out.shape[0], groups, (m, c), x.layout, out.layout, w.layout, share=1, **biased(bias, m)
+        )  # fmt: skip
+        kernel = self.kernel(write, conv.correlate_few, out.dtype, conv.gather, conv.add_run, conv.add_four, kind=kind)
+        tasks = out.shape[0] * groups * blocks_of(fields)
+        steps.then(kernel, x, w, bias or w, out, numbers=headed(tasks, numbers))
 
     def _spread(
         self, steps: Steps, out: Value, y: Value, w: Value, stride: Ints, padding: Ints, dilation: Ints
@@ -172,7 +184,9 @@ class Conv(Winograd):
         numbers = numbers_of(fields, x.shape[0], groups, (m, c), x.layout, y.layout, out.layout, share=chunks)
         slabs = steps.work((groups * chunks * k * pitch,), dtype)
         kind = kind_of(y.layout.numel * k * dtype.itemsize // WORK, groups * chunks)
-        kernel = self.kernel(write, conv.correlate_weight, dtype, conv.gather, transpose_copy, kind=kind)
+        few = m <= FEW
+        template, helper = (conv.weigh_few, conv.dot) if few else (conv.correlate_weight, transpose_copy)
+        kernel = self.kernel(write, template, dtype, conv.gather, helper, kind=kind)
         add = self.kernel(write, conv.add_slabs, dtype, kind=kind_of(slabs.layout.numel, groups * c))
         steps.then(kernel, x, y, slabs, numbers=headed(groups * chunks, numbers))
         steps.then(add, slabs, out, numbers=headed(groups * c, numbers))
@@ -197,6 +211,14 @@ def fields_of(outputs: Ints, stride: Ints, image: Ints, taps: list[Taps]) -> lis
     """Three dims of whole tensors' shapes."""
     fields = [Field(*d) for d in zip(outputs[2:], stride, image[2:], taps, strict=True)]
     return [Field(1, 1, 1, [(0, 0)])] * (3 - len(stride)) + fields
+
+
+def biased(bias: Value | None, channels: int) -> dict[str, int]:
+    """Return the numbers of a bias, for so many output channels in a group."""
+    if bias is None:
+        return {}
+    step = bias.layout.strides[0]
+    return {"b": bias.layout.offset, "b_group": channels * step, "b_out": step, "biased": 1}
 
 
 def blocks_of(fields: list[Field]) -> int:
@@ -310,6 +332,7 @@ def write(template: Callable[..., Any], dtype: DType, *helpers: Callable[..., An
         out=dtype,
         arrays=(dtype,) * arrays,
         imports=tile_header(dtype, template, *helpers),
+        fastmath=("reassoc", "contract") if conv.dot in helpers else (),
         constants={"RUNS": conv.CONV.position("runs")},
         helpers=helpers,
         fields=conv.CONV,
