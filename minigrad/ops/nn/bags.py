@@ -15,7 +15,7 @@ from minigrad.ops.indexing.reducing import index_reduce
 from minigrad.ops.indexing.searching import searchsorted
 from minigrad.ops.nn.embedding import _padding, embedding
 from minigrad.ops.pointwise.compare import where
-from minigrad.ops.reduction.sums import wide
+from minigrad.ops.reduction.sums import mean, sum, wide
 from minigrad.ops.shape.views import expand, narrow, reshape
 from minigrad.runtime.data import host_array
 from minigrad.runtime.tensor import Tensor, describe
@@ -55,6 +55,11 @@ def embedding_bag(
             f"embedding_bag: per_sample_weights {describe(per_sample_weights)} must have the shape of "
             f"{describe(input)} and the dtype of {describe(weight)}", op="embedding_bag",
         )  # fmt: skip
+    if input.ndim == 2 and input.shape[1] and mode != "max" and padding_idx is None:  # bags of one length, all of it
+        whole = embedding(input, weight, None, max_norm, norm_type, scale_grad_by_freq, sparse)
+        if per_sample_weights is not None:
+            whole = whole * per_sample_weights.unsqueeze(2)
+        return mean(whole, 1) if mode == "mean" else sum(whole, 1)
     rows = embedding(flat, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
     counts = expand(full((1,), 1, dtype=int64, device=weight.device), shape=flat.shape)
     if padding_idx is not None:
