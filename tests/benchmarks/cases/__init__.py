@@ -5,6 +5,7 @@ from tests.benchmarks.cases import (
     copies,
     data,
     elementwise,
+    forms,
     functions,
     graphs,
     indexing,
@@ -45,6 +46,7 @@ CASES = [
         transforms,
         parts,
         networks,
+        forms,
         jit,
     )
     for case in module.TABLE.cases
