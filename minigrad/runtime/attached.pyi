@@ -165,7 +165,7 @@ class Attached:
         """Return the input itself; bool is refused, as by `neg`."""
 
     def __pow__(self, exponent: Tensor | builtins.float) -> Tensor:
-        """Return x ** exponent; the exponents 2, 0.5 and -1 use the square, the root and the reciprocal."""
+        """Return input**exponent; negative bases with integer exponents work.  Integers stay integers and wrap."""
 
     def __radd__(self, other: Any) -> Tensor:
         """Return `add` with the tensor as the second operand."""

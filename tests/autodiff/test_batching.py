@@ -160,11 +160,11 @@ def test_every_op_has_a_kind() -> None:
     assert kinds["matmul"] == "product" and kinds["softmax"] == "along" and kinds["cast"] == "elementwise"
     assert kinds["conv"] == kinds["cross_entropy"] == "rule"
     # What draws, counts or looks at values is none of a batch's, and values of transforms never reach the blocks of
-    # attention or the kernels of pairs: nothing else needs a loop.
+    # attention, the kernels of pairs or the positions of several indices: nothing else needs a loop.
     assert {name for name, kind in kinds.items() if kind == "loop"} == {
         "count_up", "draw", "tally", "locate", "unique", "attention", "attention_backward", "attention_kept",
         "channel_gradients", "lstm_step_backward", "gru_step_backward", "lstm_sequence_backward",
-        "gru_sequence_backward", "pair_distances", "pair_gradients",
+        "gru_sequence_backward", "pair_distances", "pair_gradients", "first_position", "next_position",
     }  # fmt: skip
 
 

@@ -104,7 +104,7 @@ def test_adaptive_windows_are_as_even_as_can_be():
 X = "float64(1, 2, 5, 5)"
 BAD = [
     (lambda x: F.max_pool2d(x, 0), ArgumentError, "max_pool2d: kernel_size must be an int of at least 1, got int 0"),
-    (lambda x: F.max_pool2d(x, (2, 2, 2)), ArgumentError, "max_pool2d: kernel_size 2 of them"),
+    (lambda x: F.max_pool2d(x, (2, 2, 2)), ArgumentError, "max_pool2d: kernel_size 2 such ints"),
     (lambda x: F.max_pool2d(x, 2, 0), ArgumentError, "max_pool2d: stride must be an int of at least 1, got int 0"),
     (lambda x: F.max_pool2d(x, 2, padding=2), ArgumentError, "max_pool2d: padding (2, 2) at most half (2, 2)"),
     (lambda x: F.max_pool2d(x, 6), ShapeError, f"max_pool2d: reaches over (6, 6) does not fit into {X}"),

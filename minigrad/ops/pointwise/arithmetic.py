@@ -90,12 +90,6 @@ def square(x):
     return x * x
 
 
-@elementwise(dtype=number, vjp=(lambda g, x: g * (x * x * 3.0),), namespace=(), method=False, label="pow")
-def cube(x):
-    """Return x*x*x.  Gradient: 3*g*x**2."""
-    return x * x * x
-
-
 @elementwise(dtype=number, vjp=(lambda g: zeros_like(g), lambda g: zeros_like(g)))
 def floor_divide(input, other):
     """Return the largest integer not above input/other, as Python's `//`; an integer over 0 is 0.  Gradient: 0."""
