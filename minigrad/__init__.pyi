@@ -467,7 +467,7 @@ e: Any
 def einsum(equation: builtins.str, *operands: Tensor) -> Tensor:
     """Return the sum of products that an equation states, such as "ij,jk->ik" (Einstein summation)."""
 
-def elementwise(*, dtype: Any, vjp: Any = ..., linear: Any = ..., jvp: Any = ..., batch: Any = ..., outputs: builtins.tuple[builtins.str, ...] = ..., zeros: builtins.bool = ..., namespace: Any = ..., method: builtins.bool = ..., name: builtins.str = ..., front: builtins.str = ..., otherwise: Any = ..., sole: Any = ..., checks: Any = ..., fuse: builtins.bool | None = ..., label: builtins.str = ...) -> Any:
+def elementwise(*, dtype: Any, vjp: Any = ..., linear: Any = ..., jvp: Any = ..., batch: Any = ..., outputs: builtins.tuple[builtins.str, ...] = ..., zeros: builtins.bool = ..., namespace: Any = ..., method: builtins.bool = ..., name: builtins.str = ..., front: builtins.str = ..., otherwise: Any = ..., sole: Any = ..., by_number: Any = ..., fuse: builtins.bool | None = ..., label: builtins.str = ...) -> Any:
     """Declare an elementwise op over any number of operands; the body is its scalar function."""
 
 def elu(input: Tensor, alpha: Tensor | builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:

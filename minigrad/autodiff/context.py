@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -14,7 +14,6 @@ from minigrad.autodiff.watching import fits
 from minigrad.errors import DeviceError, DTypeError, GradientError, MinigradError, ShapeError
 from minigrad.ops.shape.views import expand, permute
 from minigrad.runtime.data import host_array
-from minigrad.runtime.recording import cell_of
 from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.tracers import Tracer
 
@@ -113,12 +112,6 @@ def argument_names(cls: Any, count: int) -> tuple[str, ...]:
             break
         names.append(p.name)
     return (*names, *[f"argument {i}" for i in range(len(names), count)])[:count]
-
-
-def position_of(function: Callable[..., Any]) -> str:
-    """Return file and line of a function; "In[4]:line" in a notebook."""
-    code = getattr(inspect.unwrap(function), "__code__", None)
-    return "?" if code is None else f"{cell_of(code.co_filename)}:{code.co_firstlineno}"
 
 
 def among(x: Tensor, others: Sequence[Tensor]) -> bool:

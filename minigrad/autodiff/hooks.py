@@ -17,7 +17,7 @@ from minigrad.runtime.graph import BackpropOp, Output
 from minigrad.runtime.hooks import AFTER, BEFORE, leaf_hooks
 from minigrad.runtime.likeness import unlike
 from minigrad.runtime.observers import observed
-from minigrad.runtime.recording import cell_of
+from minigrad.runtime.recording import definition_of
 from minigrad.runtime.tensor import Tensor, describe
 
 Pairs = list[tuple[Any, Tensor]]
@@ -74,9 +74,8 @@ def check_replacement(whose: str, g: Tensor, replacement: Any) -> None:
 
 def who(name: str, hook: Any, owner: str) -> str:
     """Describe the hook for messages, with the line where it was written."""
-    code = getattr(hook, "__code__", None)
-    position = "" if code is None else f" at {cell_of(code.co_filename)}:{code.co_firstlineno}"
-    return f"{name}: the hook{position} on {owner}"
+    definition = definition_of(hook)
+    return f"{name}: the hook{definition and f' at {definition}'} on {owner}"
 
 
 # ---- the hooks of a node --------------------------------------------------------------------------------------------

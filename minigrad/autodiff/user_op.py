@@ -22,13 +22,13 @@ from minigrad.autodiff.context import (
     has,
     in_front,
     nonzero,
-    position_of,
     together,
 )
 from minigrad.autodiff.watching import check_unwritten, versions
 from minigrad.core.forward import Jvp
 from minigrad.core.op import Op, Rule
 from minigrad.errors import GradientError, quantity
+from minigrad.runtime.recording import definition_of
 from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.tracers import derivatives_on
 
@@ -45,7 +45,7 @@ class UserOp(Op):
     def __init__(self, cls: Any, inputs: Sequence[Any]) -> None:
         names = argument_names(cls, len(inputs))
         at = [i for i, x in enumerate(inputs) if isinstance(x, Tensor)]
-        super().__init__(cls.__name__, "function", tuple([names[i] for i in at]), {}, position_of(cls.forward))
+        super().__init__(cls.__name__, "function", tuple([names[i] for i in at]), {}, definition_of(cls.forward))
         self.cls, self.doc = cls, cls.__doc__ or cls.__name__
         self.tensors: tuple[Tensor, ...] = tuple([inputs[i] for i in at])
         self.arguments = tuple([Hole(names[i], at.index(i)) if i in at else x for i, x in enumerate(inputs)])
@@ -186,7 +186,7 @@ class UserOp(Op):
 
     def whose(self, method: str) -> str:
         """Describe a method of the user's for messages, with its line."""
-        return f"{self.name}: {method} at {position_of(getattr(self.cls, method))}"
+        return f"{self.name}: {method} at {definition_of(getattr(self.cls, method))}"
 
     # ---- transforms ----
 

@@ -14,7 +14,7 @@ from minigrad.core.op import Op, Rule, Spec
 from minigrad.core.shape import broadcast_shapes
 from minigrad.errors import DeviceError, DTypeError, GradientError, MinigradError, ShapeError
 from minigrad.runtime.graph import BackpropOp
-from minigrad.runtime.recording import cell_of
+from minigrad.runtime.recording import definition_of
 from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.tracers import Tracer
 
@@ -140,14 +140,7 @@ def who(op: Op, rule: Rule, k: int | None, joint: bool = False) -> str:
 
 def position(op: Op, fn: Callable[..., Any]) -> str:
     """Return file and line of a rule; those of the declaration for one that has none."""
-    code = getattr(fn, "__code__", None)
-    return op.where if code is None else f"{cell_of(code.co_filename)}:{code.co_firstlineno}"
-
-
-def position_of(function: Any) -> str:
-    """Return " at file:line" of a function, for messages; nothing where it has none."""
-    code = getattr(function, "__code__", None)
-    return "" if code is None else f" at {cell_of(code.co_filename)}:{code.co_firstlineno}"
+    return definition_of(fn) or op.where
 
 
 def operand_name(op: Op, k: int) -> str:

@@ -22,6 +22,7 @@ from minigrad.kernels.calling import team
 from minigrad.kernels.cpu.processor import features, level
 from minigrad.kernels.objects import settings as settings_of_numba
 from minigrad.kernels.store import cache_folder, loaded, source
+from minigrad.runtime.recording import definition_of
 from minigrad.viz.explain import kernel_files
 from minigrad.viz.export import PACKAGES
 
@@ -198,7 +199,7 @@ def find_op(name: str) -> Op:
     if result is not None:
         raise mg.ArgumentError(f"{name} is composed of other ops at {result.where}; request the kernel of one of them")
     if inspect.isfunction(function) and function.__module__.startswith(COMPOSED):
-        where = f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}"
+        where = definition_of(function)
         raise mg.ArgumentError(f"{name} is composed of other ops at {where}; request the kernel of one of them")
     near = lookalikes(name)
     meant = f"do you mean {' or '.join(near)}? " if near else ""

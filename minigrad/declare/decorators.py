@@ -77,7 +77,7 @@ def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | str | None = None, line
                 outputs: tuple[str, ...] = ("y",), zeros: bool = False, namespace: Namespace = None,
                 method: bool = True, name: str = "", front: str = "",
                 otherwise: Callable[..., Any] | None = None, sole: Callable[..., Any] | None = None,
-                checks: Callable[..., Any] | None = None,
+                by_number: Callable[..., Any] | None = None,
                 fuse: bool | None = None, label: str = "") -> Callable[..., Function]:  # fmt: skip
     """Declare an elementwise op over any number of operands; the body is its scalar function.
 
@@ -93,8 +93,9 @@ def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | str | None = None, line
     namespace, method: where users find it, and whether Tensor has it as a method, which also has an in-place form.
     front: parameters after the operands, such as "*, alpha=1".  For other values of these the call goes to `otherwise`,
     a function of the operands, these parameters and `out`, in terms of other calls.
-    sole: the function that answers a call with only the first operand.  checks: a function of two operands and `out`,
-    which may refuse a call whose second one is a number, or answer it: a dtype rule receives no values.
+    sole: the function that answers a call with only the first operand.  by_number: a function of both operands and
+    `out`, called if the second operand is not a tensor.  It may refuse the call, since a dtype rule receives no values,
+    or return its result; None for the op itself.
     fuse: compile each derivative rule of several ops into one kernel.  It promises that a rule is a straight line of
     elementwise ops on its arguments: no branch, no side effect, no value from outside that changes later, because the
     rule is called once, with symbols.  The default is True in this package and False elsewhere.
@@ -122,7 +123,7 @@ def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | str | None = None, line
         defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
         defaults |= dict.fromkeys(operands[1:]) if sole is not None else {}
         in_place = method and op.result is None
-        quick = fast_function(op, defaults, front, otherwise, sole, checks)
+        quick = fast_function(op, defaults, front, otherwise, sole, by_number)
         return publish(op, function, quick, namespace, method, in_place)
 
     return declare

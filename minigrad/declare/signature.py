@@ -19,6 +19,7 @@ from minigrad.core.layout import Layout
 from minigrad.core.roles import Front, Role, role_of
 from minigrad.errors import DeclarationError
 from minigrad.runtime.first_call import at_first_call
+from minigrad.runtime.recording import definition_of
 from minigrad.runtime.tensor import Tensor
 
 HIDDEN = "_mg_"  # the prefix of internal names in the generated function
@@ -131,7 +132,7 @@ def kinds_of(annotation: Any) -> frozenset[str]:
 
 def where_of(function: FunctionType) -> str:
     """Return file and line of a declaration."""
-    return f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}"
+    return definition_of(function)
 
 
 # ---- the function that users call -----------------------------------------------------------------------------------

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from minigrad.autodiff.watching import position_of
 from minigrad.errors import ArgumentError, DeviceError, DTypeError, GradientError, ShapeError
 from minigrad.func.trees import Tree, flatten, leaves_as, unflatten
 from minigrad.ops.creation import zeros
+from minigrad.runtime.recording import definition_of
 from minigrad.runtime.tensor import Tensor, describe
 
 Function = Callable[..., Any]
@@ -104,7 +104,8 @@ def outputs_of(name: str, func: Function, y: Any) -> tuple[list[Any], Tree]:
 
 def called(func: Function) -> str:
     """Describe a function for messages."""
-    return f"the function {getattr(func, '__name__', type(func).__name__)}{position_of(func)}"
+    definition = definition_of(func)
+    return f"the function {getattr(func, '__name__', type(func).__name__)}{definition and f' at {definition}'}"
 
 
 def alike(x: Tensor) -> Tensor:

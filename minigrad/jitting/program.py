@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from minigrad.autodiff.context import position_of
 from minigrad.backends import registry
 from minigrad.backends.base import Backend
 from minigrad.backends.launch import Launch
@@ -29,7 +28,7 @@ from minigrad.core.op import Spec
 from minigrad.core.requests import Copy, Request
 from minigrad.core.storage import Storage
 from minigrad.errors import RecordingError
-from minigrad.runtime.recording import user_line
+from minigrad.runtime.recording import definition_of, user_line
 
 numbers = itertools.count()
 
@@ -152,8 +151,8 @@ def inner_function(function: Any) -> Any:
 
 def defined_at(function: Any) -> str:
     """Return where a function is defined, as the start of a message."""
-    position = position_of(inner_function(function))
-    return "" if position == "?" else f"{position}: "
+    definition = definition_of(inner_function(function))
+    return definition and f"{definition}: "
 
 
 def current() -> Program:

@@ -16,6 +16,7 @@ from minigrad.jitting.kinds import name_of
 from minigrad.jitting.loops import Writer, printers, shown
 from minigrad.jitting.naming import Naming
 from minigrad.jitting.program import HostCall, Item
+from minigrad.jitting.reasons import names_of
 
 LONGEST = 118  # characters of a line
 VIEW = '''def view(array, shape, strides, offset=0):
@@ -52,7 +53,7 @@ class Source(Naming):
         parts = self.items[k]
         self.counts[parts is None] += 1
         if parts is None:
-            w.write(f"# {', '.join([type(r).__name__ for r in item.launch.requests]) or 'a launch without a record'}:")
+            w.write(f"# {', '.join(names_of(item)) or 'a launch without a record'}:")
             names = [w.symbols.get(s) or self.arrays.arrays[s].name for s in item.slots if self.is_passed(s)]
             w.write(f"launch({', '.join([str(k), *names])})")
             return

@@ -45,7 +45,7 @@ if not ({plain}):
         return apply(op, ({xs},), NO_PARAMS, out)"""
 READ_TWO = """\
 if {1}.__class__ not in PLAIN:
-        {check}if {1}.__class__ not in NUMBERS or {0}.__class__ not in PLAIN:
+        {by_number}if {1}.__class__ not in NUMBERS or {0}.__class__ not in PLAIN:
             return apply(op, ({0}, {1}), NO_PARAMS, out)
         {1} = weak_number(op, {1}, {0}.dtype, {0})
     elif {0}.__class__ not in PLAIN:
@@ -54,8 +54,8 @@ if {1}.__class__ not in PLAIN:
         {0} = weak_number(op, {0}, {1}.dtype, {1})"""
 NOTHING: Mapping[str, Any] = {}
 HIDDEN = "_mg_"  # the prefix of names for default values
-CHECK = f"""\
-{HIDDEN}found = {HIDDEN}checks({{xs}}, {{out}})
+BY_NUMBER = f"""\
+{HIDDEN}found = {HIDDEN}by_number({{xs}}, {{out}})
         if {HIDDEN}found is not None:
             return {HIDDEN}found
         """
@@ -144,17 +144,17 @@ def apart(template: str, names: tuple[str, ...], new: Mapping[str, str]) -> str:
     return OWN.sub(lambda match: new.get(match[0], match[0]), template)
 
 
-def write(template: str, names: tuple[str, ...], parameters: str, front: str, numbers: bool, checked: bool) -> str:
+def write(template: str, names: tuple[str, ...], parameters: str, front: str, numbers: bool, by_number: bool) -> str:
     """Return the source of a template for operands of these names.
 
     parameters: of the function, as they are spelled.  front: its first lines.
-    numbers: an operand may be a Python number.  checked: a second operand of this kind is checked by the op.
+    numbers: an operand may be a Python number.  by_number: the op has a function for a second operand of this kind.
     """
     xs, new = ", ".join(names), others(template, names)
     plain = " and ".join(f"{x}.__class__ in {new.get('PLAIN', 'PLAIN')}" for x in names)
-    check = CHECK.format(xs=xs, out="None" if "out" in names else "out") if checked else ""
+    answer = BY_NUMBER.format(xs=xs, out="None" if "out" in names else "out") if by_number else ""
     text = apart(READ_TWO if len(names) == 2 and numbers else READ, names, new)
-    read = text.format(*names, xs=xs, plain=plain, check=check)
+    read = text.format(*names, xs=xs, plain=plain, by_number=answer)
     return apart(template, names, new).format(
         *names, xs=xs, front=front, read=read, keys=", ".join(f"{x}.layout, {x}.dtype, {x}.device" for x in names),
         parameters=parameters,
@@ -179,27 +179,28 @@ def build(template: str, operands: tuple[str, ...], names: dict[str, Any], *form
 
 def fast_path(
     op: Any, names: dict[str, Any], defaults: Mapping[str, Any] = NOTHING, front: str = "", otherwise: Any = None,
-    sole: Any = None, checks: Any = None,
+    sole: Any = None, by_number: Any = None,
 ) -> Callable[..., Any]:  # fmt: skip
     """Return the public function of an elementwise op; `names` are those of `dispatch.py`.
 
     defaults: of operands, by name.  front: parameters that follow the operands, such as "*, alpha=1"; a call that gives
     one another value is answered by `otherwise`, which takes the operands, these parameters and `out`.
     sole: answers a call of the first operand and nothing else; the other operands have the default None then.
-    checks: takes both operands of a call whose second one is not a plain tensor, and `out`; it may answer the call.
+    by_number: takes both operands of a call whose second one is not a plain tensor, and `out`; it may return the
+    result.
     """
     operands = parameter_names(op)
     parameters, lines, more = with_front(operands, defaults, front)
     if sole is not None:
         lines = f"if {' is '.join(operands[1:])} is out is None:\n        return {HIDDEN}sole({operands[0]})"
-    more |= {f"{HIDDEN}otherwise": otherwise, f"{HIDDEN}sole": sole, f"{HIDDEN}checks": checks}
+    more |= {f"{HIDDEN}otherwise": otherwise, f"{HIDDEN}sole": sole, f"{HIDDEN}by_number": by_number}
     own = {**names, **more, "op": op, "plans": op.plans}
     numbers = op.kind == "elementwise"
 
     def write() -> Callable[..., Any]:
         template = call_template(names["run_single"], len(operands)) if op.result is None else CALL_SEVERAL
         own["record"] = written_out(names["record"], len(operands), names)
-        return build(template, operands, own, parameters, lines, numbers, checks is not None)
+        return build(template, operands, own, parameters, lines, numbers, by_number is not None)
 
     function = at_first_call("call", own, write)
     function.__signature__ = inspect.signature(eval(f"lambda {parameters}: None", more))

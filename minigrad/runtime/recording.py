@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import sys
 from collections.abc import Callable
 from contextvars import ContextVar
@@ -140,3 +141,9 @@ def cell_of(file: str) -> str:
     name_of = getattr(getattr(shell, "compile", None), "format_code_name", None)
     cell = name_of(file) if name_of is not None else None
     return cell[1] if cell else file
+
+
+def definition_of(function: Any) -> str:
+    """Return "file:line" of a function's definition, "In[4]:line" in a notebook; "" for one without Python code."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    return "" if code is None else f"{cell_of(code.co_filename)}:{code.co_firstlineno}"

@@ -23,7 +23,7 @@ from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
-from minigrad.kernels.cpu import conv
+from minigrad.kernels.cpu import conv, depthwise
 from minigrad.kernels.cpu.transposing import transpose_copy
 from minigrad.kernels.specialize import write_kernel
 from minigrad.kernels.store import load
@@ -31,6 +31,7 @@ from minigrad.kernels.store import load
 BLOCK = 3 << 17  # bytes of an image that a task copies; they fit the second-level cache, next to the weights
 TASKS = 16  # number of blocks of the work; the shape determines their bounds
 FEW = 2  # output channels of a group for which a tile would be nearly empty
+COPY = conv.block_of, conv.gather  # what all loops over images call
 
 
 class Field:
@@ -104,7 +105,7 @@ class Conv(Winograd):
         if m <= FEW:
             self._correlate_few(steps, out, x, w, bias, fields, kind)
             return
-        kernel = self.kernel(write, conv.correlate, dtype, conv.gather, kind=kind)
+        kernel = self.kernel(write, conv.correlate, dtype, *COPY, kind=kind)
         # With few blocks, tasks share the output channels of a block, and each task copies the image again.
         high = max(1, -(-tall * blocks // TASKS)) if kind == "shared" and blocks < TASKS else tall
         numbers = numbers_of(
@@ -125,7 +126,7 @@ class Conv(Winograd):
         numbers = numbers_of(
             fields, out.shape[0], groups, (m, c), x.layout, out.layout, w.layout, share=1, **biased(bias, m)
         )  # fmt: skip
-        kernel = self.kernel(write, conv.correlate_few, out.dtype, conv.gather, conv.add_run, conv.add_four, kind=kind)
+        kernel = self.kernel(write, depthwise.correlate, out.dtype, *COPY, depthwise.add_run, kind=kind)
         tasks = out.shape[0] * groups * blocks_of(fields)
         steps.then(kernel, x, w, bias or w, out, numbers=headed(tasks, numbers))
 
@@ -184,9 +185,9 @@ class Conv(Winograd):
         numbers = numbers_of(fields, x.shape[0], groups, (m, c), x.layout, y.layout, out.layout, share=chunks)
         slabs = steps.work((groups * chunks * k * pitch,), dtype)
         kind = kind_of(y.layout.numel * k * dtype.itemsize // WORK, groups * chunks)
-        few = m <= FEW
-        template, helper = (conv.weigh_few, conv.dot) if few else (conv.correlate_weight, transpose_copy)
-        kernel = self.kernel(write, template, dtype, conv.gather, helper, kind=kind)
+        loops = (depthwise.correlate_weight, depthwise.dot) if m <= FEW else (conv.correlate_weight, transpose_copy)
+        template, helper = loops
+        kernel = self.kernel(write, template, dtype, *COPY, conv.count_blocks, helper, kind=kind)
         add = self.kernel(write, conv.add_slabs, dtype, kind=kind_of(slabs.layout.numel, groups * c))
         steps.then(kernel, x, y, slabs, numbers=headed(groups * chunks, numbers))
         steps.then(add, slabs, out, numbers=headed(groups * c, numbers))
@@ -325,16 +326,17 @@ def offsets(fields: list[Field], channels: int, bias: int) -> list[int]:
 def write(template: Callable[..., Any], dtype: DType, *helpers: Callable[..., Any]) -> Any:
     """Write, compile and import loops whose buffers are all of one dtype, with the functions that they call."""
     name, arrays = template.__name__, template.__code__.co_argcount - 1
+    family = template.__module__.rpartition(".")[2]
     text = write_kernel(
-        f"convolution: {dtype}, {name}.",
+        f"{family}: {dtype}, {name}.",
         template,
         operands=(dtype,),
         out=dtype,
         arrays=(dtype,) * arrays,
         imports=tile_header(dtype, template, *helpers),
-        fastmath=("reassoc", "contract") if conv.dot in helpers else (),
+        fastmath=("reassoc", "contract") if template is depthwise.correlate_weight else (),
         constants={"RUNS": conv.CONV.position("runs")},
         helpers=helpers,
         fields=conv.CONV,
     )
-    return load(f"conv_{name}_{dtype.short}", text)
+    return load(f"{family}_{name}_{dtype.short}", text)

@@ -41,8 +41,8 @@ def missing() -> str:
     """Why nothing can be compiled here, or ""."""
     if util.find_spec("numba_cuda") is None:
         return f"numba-cuda is not installed: {INSTALL}"
-    if clash():
-        return clash()
+    if reason := clash():
+        return reason
     if assembler() == "":
         return f"neither nvJitLink nor ptxas is here, one of which makes machine code of PTX: {INSTALL}"
     return ""

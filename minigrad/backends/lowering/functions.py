@@ -52,7 +52,7 @@ def from_front(i, size):
 
 
 def behind(before, i, size):
-    """A row-major position, of the position in the dims before and an index along a dim of this size."""
+    """A row-major position, from the position in the dims before and an index along the next dim, of this size."""
     return before * size + (i + size if i < 0 else i)
 
 

@@ -6,8 +6,8 @@ which starts at a fixed distance.  So an offset identifies a row of the right op
 dilation and number of dims.  Runs go on from one row of outputs to the next, over a few columns that are computed and
 not kept.  `pack_weight` lays out the weight as the tile reads it, and `correlate` computes outputs.  A gradient of the
 image runs both once per phase of the stride.  `correlate_weight` sums over outputs for the weight's gradient, with the
-image on the left of the tile, and `add_slabs` adds what its tasks have summed.  With one or two output channels in a
-group, as in a depthwise convolution, a tile would be nearly empty: `correlate_few` and `weigh_few` go over whole runs.
+image on the left of the tile, and `add_slabs` adds what its tasks have summed.  `depthwise.py` has the loops for groups
+of few output channels.
 
 Free names as in `matmul.py`, with `by_depth` and `by_rows`, the tiles that take tables, and `RUNS`, the position of the
 runs of channels and taps among the numbers.
@@ -31,6 +31,30 @@ CONV = Fields(
     "y y_image y_group y_channel y0 y1 y2 w w_group w_out w_in b b_group b_out biased share by_row kinds",
     "phase[kinds] in_weight[taps] runs",
 )
+
+
+def count_blocks(N):  # type: ignore[no-untyped-def]
+    """How many blocks the outputs of an image and a group are cut into."""
+    n0 = (N.size0 + N.block0 - 1) // N.block0
+    n1 = (N.size1 + N.block1 - 1) // N.block1
+    n2 = (N.size2 + N.block2 - 1) // N.block2
+    return n0 * n1 * n2
+
+
+def block_of(task, N):  # type: ignore[no-untyped-def]
+    """Where the block of a task begins, how many outputs it has along each dim, and the rest of the task's number."""
+    n2 = (N.size2 + N.block2 - 1) // N.block2
+    n1 = (N.size1 + N.block1 - 1) // N.block1
+    n0 = (N.size0 + N.block0 - 1) // N.block0
+    b2 = task % n2 * N.block2
+    rest = task // n2
+    b1 = rest % n1 * N.block1
+    rest //= n1
+    b0 = rest % n0 * N.block0
+    c0 = min(N.block0, N.size0 - b0)
+    c1 = min(N.block1, N.size1 - b1)
+    c2 = min(N.block2, N.size2 - b2)
+    return b0, b1, b2, c0, c1, c2, rest // n0
 
 
 def gather(x, image, N, n, g, b0, b1, b2):  # type: ignore[no-untyped-def]
@@ -113,9 +137,6 @@ def correlate(x, panels, out, N):  # type: ignore[no-untyped-def]
     added = N.biased
     K = C * N.taps + added
     tall = (M + MR - 1) // MR
-    n0 = (N.size0 + N.block0 - 1) // N.block0
-    n1 = (N.size1 + N.block1 - 1) // N.block1
-    n2 = (N.size2 + N.block2 - 1) // N.block2
     parts = (tall + N.share - 1) // N.share
     P1 = N.slots1
     P2 = N.slots2
@@ -130,18 +151,9 @@ def correlate(x, panels, out, N):  # type: ignore[no-untyped-def]
         image[np.uint64(j)] = T(1)
     edge = workspace(MR * NR, T)
     for task in range(first, last):
-        rest = task // parts
-        b2 = rest % n2 * N.block2
-        rest //= n2
-        b1 = rest % n1 * N.block1
-        rest //= n1
-        b0 = rest % n0 * N.block0
-        rest //= n0
+        b0, b1, b2, c0, c1, c2, rest = block_of(task // parts, N)
         g = rest % N.groups
         n = rest // N.groups
-        c0 = min(N.block0, N.size0 - b0)
-        c1 = min(N.block1, N.size1 - b1)
-        c2 = min(N.block2, N.size2 - b2)
         gather(x, image, N, n, g, b0, b1, b2)
         start = N.y + n * N.y_image + g * N.y_group + b0 * N.y0 + b1 * N.y1 + b2 * step
         flat = ((c0 - 1) * P1 + c1 - 1) * P2 + c2
@@ -200,146 +212,6 @@ def correlate(x, panels, out, N):  # type: ignore[no-untyped-def]
     leave(image)
 
 
-def correlate_few(x, w, bias, out, N):  # type: ignore[no-untyped-def]
-    """`correlate` for few output channels: the outputs of a block are one run, added to for every channel and tap."""
-    n0 = (N.size0 + N.block0 - 1) // N.block0
-    n1 = (N.size1 + N.block1 - 1) // N.block1
-    n2 = (N.size2 + N.block2 - 1) // N.block2
-    P1 = N.slots1
-    P2 = N.slots2
-    image = workspace(N.ins * N.phases0 * N.phases1 * N.phases2 * N.slots0 * P1 * P2, T)
-    total = workspace(N.slots0 * P1 * P2, T)
-    for task in range(first, last):
-        b2 = task % n2 * N.block2
-        rest = task // n2
-        b1 = rest % n1 * N.block1
-        rest //= n1
-        b0 = rest % n0 * N.block0
-        rest //= n0
-        g = rest % N.groups
-        n = rest // N.groups
-        c0 = min(N.block0, N.size0 - b0)
-        c1 = min(N.block1, N.size1 - b1)
-        c2 = min(N.block2, N.size2 - b2)
-        gather(x, image, N, n, g, b0, b1, b2)
-        flat = ((c0 - 1) * P1 + c1 - 1) * P2 + c2
-        sums = total[0:flat]
-        for m in range(N.outs):
-            start = bias[N.b + g * N.b_group + m * N.b_out] if N.biased > 0 else T(0)
-            for u in range(flat):
-                sums[u] = start
-            for c in range(N.ins):
-                q = N.w + g * N.w_group + m * N.w_out + c * N.w_in
-                k = RUNS + c * N.taps
-                for t in range(0, N.taps - 3, 4):
-                    a = w[q + N.in_weight[t]]
-                    b = w[q + N.in_weight[t + 1]]
-                    d = w[q + N.in_weight[t + 2]]
-                    e = w[q + N.in_weight[t + 3]]
-                    add_four(sums, a, b, d, e, image, N[k + t], N[k + t + 1], N[k + t + 2], N[k + t + 3], flat)
-                for t in range(N.taps // 4 * 4, N.taps):
-                    add_run(sums, w[q + N.in_weight[t]], image, N[k + t], flat)
-            z = N.y + n * N.y_image + g * N.y_group + m * N.y_channel + b0 * N.y0 + b1 * N.y1 + b2 * N.y2
-            for o0 in range(c0):
-                for o1 in range(c1):
-                    row = (o0 * P1 + o1) * P2
-                    to = z + o0 * N.y0 + o1 * N.y1
-                    if N.y2 == 1:
-                        for u in range(c2):
-                            out[np.uint64(to + u)] = total[np.uint64(row + u)]
-                    else:
-                        for u in range(c2):
-                            out[np.uint64(to + u * N.y2)] = total[np.uint64(row + u)]
-    leave(total)
-    leave(image)
-
-
-def add_run(sums, weight, image, run, n):  # type: ignore[no-untyped-def]
-    """sums += weight * a run of the image."""
-    source = image[run : run + n]
-    for u in range(n):
-        sums[u] = T(sums[u] + T(weight * source[u]))
-
-
-def add_four(sums, a, b, c, d, image, p, q, r, s, n):  # type: ignore[no-untyped-def]
-    """The same for four runs: the sums are read and written once."""
-    x = image[p : p + n]
-    y = image[q : q + n]
-    z = image[r : r + n]
-    v = image[s : s + n]
-    for u in range(n):
-        sums[u] = T(T(T(T(sums[u] + T(a * x[u])) + T(b * y[u])) + T(c * z[u])) + T(d * v[u]))
-
-
-def dot(a, image, run, n):  # type: ignore[no-untyped-def]
-    """The sum of the products of n elements; re-associated."""
-    source = image[run : run + n]
-    total = T(0)
-    for u in range(n):
-        total += a[u] * source[u]
-    return total
-
-
-def weigh_few(x, y, slabs, N):  # type: ignore[no-untyped-def]
-    """`correlate_weight` for few output channels: a dot product for every channel and tap, over a run of outputs with
-    zeros between its rows."""
-    K = N.ins * N.taps
-    pitch = (N.outs + NR - 1) // NR * NR
-    n0 = (N.size0 + N.block0 - 1) // N.block0
-    n1 = (N.size1 + N.block1 - 1) // N.block1
-    n2 = (N.size2 + N.block2 - 1) // N.block2
-    parts = N.images * n0 * n1 * n2
-    share = (parts + N.share - 1) // N.share
-    P1 = N.slots1
-    P2 = N.slots2
-    image = workspace(N.ins * N.phases0 * N.phases1 * N.phases2 * N.slots0 * P1 * P2, T)
-    spread = workspace(N.slots0 * P1 * P2, T)
-    for task in range(first, last):
-        g = task // N.share
-        start = task % N.share * share
-        slab = slabs[task * K * pitch : (task + 1) * K * pitch]
-        for k in range(K * pitch):
-            slab[k] = T(0)
-        for part in range(start, min(parts, start + share)):
-            b2 = part % n2 * N.block2
-            rest = part // n2
-            b1 = rest % n1 * N.block1
-            rest //= n1
-            b0 = rest % n0 * N.block0
-            n = rest // n0
-            c0 = min(N.block0, N.size0 - b0)
-            c1 = min(N.block1, N.size1 - b1)
-            c2 = min(N.block2, N.size2 - b2)
-            gather(x, image, N, n, g, b0, b1, b2)
-            flat = ((c0 - 1) * P1 + c1 - 1) * P2 + c2
-            run = spread[0:flat]
-            for u in range(flat):
-                run[u] = T(0)  # between the rows, which each channel writes
-            for m in range(N.outs):
-                q = N.y + n * N.y_image + g * N.y_group + m * N.y_channel + b0 * N.y0 + b1 * N.y1 + b2 * N.y2
-                for o0 in range(c0):
-                    for o1 in range(c1):
-                        row = (o0 * P1 + o1) * P2
-                        at = q + o0 * N.y0 + o1 * N.y1
-                        if N.y2 == 1:
-                            for u in range(c2):
-                                spread[np.uint64(row + u)] = y[np.uint64(at + u)]
-                        else:
-                            for u in range(c2):
-                                spread[np.uint64(row + u)] = y[np.uint64(at + u * N.y2)]
-                for k in range(K):
-                    begin = N[RUNS + k]
-                    value = dot(run, image, begin, flat)
-                    if value - value != 0:  # perhaps an infinity between two rows, times 0
-                        value = T(0)
-                        for row in range(0, c0 * P1 * P2, P2):
-                            if row // P2 % P1 < c1:
-                                value = T(value + dot(spread[row : row + c2], image, begin + row, c2))
-                    slab[k * pitch + m] = T(slab[k * pitch + m] + value)
-    leave(spread)
-    leave(image)
-
-
 def correlate_weight(x, y, slabs, N):  # type: ignore[no-untyped-def]
     """slab[c, tap, m] = the sum over n and o of y[n, m, o] * x[n, c, o * stride + position of the tap].
 
@@ -350,10 +222,7 @@ def correlate_weight(x, y, slabs, N):  # type: ignore[no-untyped-def]
     K = C * N.taps
     across = (M + NR - 1) // NR
     pitch = across * NR
-    n0 = (N.size0 + N.block0 - 1) // N.block0
-    n1 = (N.size1 + N.block1 - 1) // N.block1
-    n2 = (N.size2 + N.block2 - 1) // N.block2
-    parts = N.images * n0 * n1 * n2
+    parts = N.images * count_blocks(N)
     chunks = N.share
     share = (parts + chunks - 1) // chunks
     P1 = N.slots1
@@ -365,15 +234,7 @@ def correlate_weight(x, y, slabs, N):  # type: ignore[no-untyped-def]
         g = task // chunks
         start = task % chunks * share
         for part in range(start, min(parts, start + share)):
-            b2 = part % n2 * N.block2
-            rest = part // n2
-            b1 = rest % n1 * N.block1
-            rest //= n1
-            b0 = rest % n0 * N.block0
-            n = rest // n0
-            c0 = min(N.block0, N.size0 - b0)
-            c1 = min(N.block1, N.size1 - b1)
-            c2 = min(N.block2, N.size2 - b2)
+            b0, b1, b2, c0, c1, c2, n = block_of(part, N)
             gather(x, image, N, n, g, b0, b1, b2)
             at = N.y + n * N.y_image + g * N.y_group + b0 * N.y0 + b1 * N.y1 + b2 * N.y2
             for panel in range(across):

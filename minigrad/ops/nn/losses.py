@@ -138,9 +138,8 @@ def cross_entropy(
         return _probability_loss(x, target, weight, reduction, smooth, dim)
     if weight is None and smooth == 0.0:
         _expect_classes("cross_entropy", x, target, dim)
-        if x.layout.strides[dim] > 1 and x.dtype.itemsize >= 4:  # (N, C, d1, ...): its neighbours are of other rows
-            op = minus_named.op  # type: ignore[attr-defined]
-            loss = apply(op, (log_softmax(x, dim), target), {"dim": dim, "ignore": ignore, "reduction": reduction})
+        if abs(x.layout.strides[dim]) > 1 and x.dtype.itemsize >= 4:  # (N, C, d1, ...): neighbours are of other rows
+            loss: Tensor = nll_loss(log_softmax(x, dim), target, ignore_index=ignore, reduction=reduction)
             return loss
         rows = x if dim == x.ndim - 1 else permute(x, dims=(*(d for d in range(x.ndim) if d != dim), dim))
         return cross_entropy_rows(rows, target, ignore=ignore, reduction=reduction)

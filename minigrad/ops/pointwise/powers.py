@@ -62,7 +62,7 @@ SHORT_POWERS = {
 }  # fmt: skip
 
 
-def by_number(input: Any, exponent: Any, out: Any) -> Any:
+def power_by_number(input: Any, exponent: Any, out: Any) -> Any:
     """Return floats to the power of a Python number that has an op of its own; None for another power.
 
     Raises DTypeError for integers to the power of a negative integer of Python or NumPy: an integer would be 0.
@@ -82,7 +82,7 @@ def by_number(input: Any, exponent: Any, out: Any) -> Any:
 
 @elementwise(
     dtype=number,
-    checks=by_number,
+    by_number=power_by_number,
     vjp=(
         lambda g, input, exponent: pow_base_rule(g, input, exponent),
         lambda g, input, exponent, y: pow_exponent_rule(g, input, exponent, y),
