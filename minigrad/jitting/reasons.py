@@ -18,7 +18,8 @@ BETWEEN = "another launch has to run between it and the elementwise operations t
 TITLES = {
     "Product": "matrix product", "Pick": "loss at the targets", "PickBack": "gradient of the loss", "Copy": "copy",
     "Fill": "fill", "Convolve": "convolution", "PutBack": "gradient of a view", "Bounds": "index check",
-    "Random": "random numbers", "Select": "selection by index", "SelectAdd": "addition by index", "SelectPut": "write by index",
+    "Random": "random numbers", "Select": "selection by index", "SelectAdd": "addition by index",
+    "SelectPut": "write by index",
 }  # fmt: skip
 
 
