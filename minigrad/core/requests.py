@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from minigrad.core.dtype import DType
 from minigrad.core.layout import Layout
 from minigrad.core.op import ScalarFn
 from minigrad.core.reducer import Reducer
@@ -68,6 +69,21 @@ class ElementwiseTuple(Request):
 
     scalar: ScalarFn
     compute: np.dtype[Any]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Chained(Request):
+    """`request`, some of whose operands are computed first: operand k is scalars[k] of the operands reads[k] of this
+    request, element by element in `dtype`; without a function, it is the only one of them.
+
+    `dtype` is that of the registers, too: a value is the same whether it is stored or not.  The operands of a function
+    are expanded to one shape, and no result is the memory of one of them.
+    """
+
+    request: Request
+    scalars: tuple[ScalarFn | None, ...]
+    reads: tuple[Ints, ...]
+    dtype: DType
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -204,7 +204,7 @@ class DifferentiableEntry(Entry):
         yield from super().unfused()
         for each in self.backward.values():
             if each.pull:
-                yield from [f"backward, {line}" for line in not_fused(each.program, each.stays)]
+                yield from [f"backward, {line}" for line in not_fused(each.program, each.stays, each.tape.items)]
 
     def tapes(self) -> list[tuple[str, Tape]]:
         return [("", self.tape), *[(", backward", each.tape) for each in self.backward.values() if each.pull]]

@@ -215,8 +215,9 @@ class Entry(Lines):
         return self.size()
 
     def unfused(self) -> Iterator[str]:
-        """Yield a line for each reason why launches share no loop."""
-        return not_fused(self.program, self.stays)
+        """Yield a line for each reason why launches share no loop, once the fused form is there."""
+        if self.exchange is None:
+            yield from not_fused(self.program, self.stays, self.tape.items)
 
     def tapes(self) -> list[tuple[str, Tape]]:
         """Return the programs of the function, each with its name in reports."""

@@ -15,6 +15,7 @@ from minigrad.backends.registry import backend_of
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 from minigrad.core.requests import Elementwise, ElementwiseTuple
+from minigrad.jitting.chaining import Chaining
 from minigrad.jitting.composing import Composer, Unit, View, runs_along, unit_of
 from minigrad.jitting.program import HostCall, Item, Memory, Program
 from minigrad.kernels.store import NotCompiled, Text
@@ -153,10 +154,12 @@ class Fusion:
         """Return the items of one segment: a host call, or launches between two of them."""
         if segment and isinstance(segment[0], HostCall):
             return [*segment]
-        result: list[Item | HostCall] = []
+        result: list[Item] = []
+        later = set(self.live)
         for group in reversed(in_order(grouped(segment, self.memory, self.stays))):
             result[:0] = self.emitted(group)
-        return result
+        lasting = lambda slot: self.stays(slot) or slot in later  # noqa: E731
+        return [*Chaining(result, self.memory, lasting, self.missing, written_by).result]
 
     def emitted(self, group: Group) -> list[Item]:
         """Return the launches of a group, and note what they read; called for the last group first."""

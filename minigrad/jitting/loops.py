@@ -12,18 +12,14 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from minigrad.core.dtype import DType
 from minigrad.core.layout import Layout
 from minigrad.core.op import ScalarFn
-from minigrad.core.requests import (
-    Copy,
-    Elementwise,
-    ElementwiseTuple,
-    Fill,
-)
+from minigrad.core.requests import Chained, Copy, Elementwise, ElementwiseTuple, Fill
 from minigrad.jitting.arrays import LETTERS, Arrays
 from minigrad.jitting.composing import View
 from minigrad.jitting.program import Item, Memory
@@ -42,6 +38,15 @@ def prints(*kinds: type) -> Callable[[Callable[..., None]], Callable[..., None]]
         return function
 
     return register
+
+
+class Computed(NamedTuple):
+    """An operand that no memory holds: each element is `scalar` of those of `parts`."""
+
+    layout: Layout
+    dtype: DType
+    scalar: ScalarFn
+    parts: tuple[View, ...]
 
 
 class Writer:
@@ -83,8 +88,12 @@ class Writer:
         """Return an element of a view.  index: one per dim of the result, of which the view may have fewer."""
         return self.arrays.at(view.slot, view.layout, index)
 
-    def load(self, view: View, index: Sequence[str], compute: np.dtype[Any]) -> Value:
+    def load(self, view: View | Computed, index: Sequence[str], compute: np.dtype[Any]) -> Value:
         """Return an element as a number of the compute dtype."""
+        if isinstance(view, Computed):
+            inner = view.dtype.storage
+            (value,) = self.speller.apply(view.scalar, [self.load(part, index, inner) for part in view.parts], inner)
+            return value if inner == compute else variable(f"{type_of(compute)}({value})")
         memory = self.memory[view.slot]
         if memory.kind == "constant" and not any(s for s, n in zip(view.layout.strides, view.layout.shape) if n > 1):
             return literal(memory.value.reshape(-1)[view.layout.offset].item(), compute)
@@ -221,6 +230,17 @@ def shown(line: str) -> str:
     text = linecache.getline(file, int(number)).strip() if number.isdecimal() else ""
     short = f"{Path(named).name}:{number}"
     return f"{short}: {text}"[:100] if text else short or "minigrad"
+
+
+@prints(Chained)
+def chained(w: Writer, request: Chained, outs: list[View], operands: list[View]) -> None:
+    """Write the loops of the inner request, which compute the elements that they read."""
+    inner: list[Any] = []
+    for scalar, reads in zip(request.scalars, request.reads, strict=True):
+        parts = tuple([operands[k] for k in reads])
+        whole = Layout.contiguous(parts[0].layout.shape)
+        inner.append(parts[0] if scalar is None else Computed(whole, request.dtype, renamed(scalar), parts))
+    printers[type(request.request)](w, request.request, outs, inner)
 
 
 @prints(Copy, Fill)

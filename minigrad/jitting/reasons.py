@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from minigrad.jitting.chaining import LEAST, READERS
 from minigrad.jitting.composing import Unit
 from minigrad.jitting.fusion import Group, grouped, segments
 from minigrad.jitting.program import HostCall, Item, Memory, Program
 
 OTHERS = "only elementwise operations share loops"
+NO_CHAIN = f"no elementwise loop computes an operand of at least {LEAST} bytes for it alone"
 NO_NEIGHBOUR = "no other elementwise operation that runs before or after it shares memory with it"
 BETWEEN = "another launch has to run between it and the elementwise operations that share memory with it"
 
@@ -36,15 +38,21 @@ def title_of(request: Any) -> str:
     return TITLES.get(kind) or (name or kind).strip("_")
 
 
-def not_fused(program: Program, stays: Callable[[int], bool]) -> Iterator[str]:
-    """Yield a line for each reason, with the launches that stay alone for it.  stays: see `Fusion`."""
+def not_fused(
+    program: Program, stays: Callable[[int], bool], items: Sequence[Item | HostCall]
+) -> Iterator[str]:
+    """Yield a line for each reason, with the launches that stay alone for it.
+
+    stays: see `Fusion`.  items: those of its result.
+    """
+    parts = {id(part) for item in items if isinstance(item, Item) for part in item.fused}
     launches: dict[str, Counter[str]] = {}
     for segment in segments(program.items):
         if segment and isinstance(segment[0], HostCall):
             continue
         groups = grouped(segment, program.memory, stays)
         for group in groups:
-            if len(group.items) == 1:
+            if len(group.items) == 1 and id(group.items[0]) not in parts:
                 names = ", ".join(dict.fromkeys(names_of(group.items[0]))) or "a launch"
                 launches.setdefault(reason_of(group, groups, program.memory), Counter())[names] += 1
     for reason, counts in launches.items():
@@ -55,7 +63,7 @@ def not_fused(program: Program, stays: Callable[[int], bool]) -> Iterator[str]:
 def reason_of(group: Group, groups: list[Group], memory: dict[int, Memory]) -> str:
     """Return why a group has one launch."""
     if not group.units:
-        return OTHERS
+        return NO_CHAIN if any(isinstance(request, READERS) for request in group.items[0].launch.requests) else OTHERS
     (unit,) = group.units
     for other in groups:
         if other is not group and other.units and share_memory(unit, other):

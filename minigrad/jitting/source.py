@@ -11,6 +11,7 @@ import textwrap
 from collections.abc import Iterator
 from typing import Any
 
+from minigrad.core.requests import Chained
 from minigrad.errors import quantity
 from minigrad.jitting.kinds import name_of
 from minigrad.jitting.loops import Writer, printers, shown
@@ -43,7 +44,8 @@ class Source(Naming):
 
     def write_item(self, w: Writer, k: int, item: Item | HostCall) -> None:
         """Write the lines of a launch or of a host call."""
-        w.comment(shown(item.line))
+        for line in lines_of(item):
+            w.comment(shown(line))
         if isinstance(item, HostCall):
             w.shown = ""
             for line in formula_of(item).splitlines():
@@ -125,6 +127,13 @@ class Source(Naming):
         row = ", its memory as one row" if slot in self.arrays.flat else ""
         shape = str(self.arrays.arrays[slot].shape).replace(" ", "~")
         return f"{name} {self.memory[slot].dtype}{shape}{row}"
+
+
+def lines_of(item: Item | HostCall) -> list[str]:
+    """Return the user's lines above a launch: the first of a loop, which shows the others between its own lines; all
+    lines of a launch that computes its operands."""
+    chained = isinstance(item, Item) and any(isinstance(each, Chained) for each in item.launch.requests)
+    return [part.line for part in item.fused] if chained and isinstance(item, Item) else [item.line]
 
 
 def remaining(count: int) -> str:

@@ -6,6 +6,7 @@ kernel runs and which numbers it reads; kernel and numbers are bound to a launch
 
 from __future__ import annotations
 
+from minigrad.backends.cpu.chained import Chained
 from minigrad.backends.cpu.conv import Conv
 from minigrad.backends.cpu.elementwise import Elementwise
 from minigrad.backends.cpu.factors import Factors
@@ -27,7 +28,7 @@ from minigrad.backends.cpu.sorting import Sorting
 
 
 class CpuBackend(
-    Conv, Elementwise, Factors, Filling, Groups, Indexing, Joining, ManyTensors, Masks, Matmul, Pairs, Pool, Reduction,
+    Chained, Conv, Elementwise, Factors, Filling, Groups, Indexing, Joining, ManyTensors, Masks, Matmul, Pairs, Pool, Reduction,
     Resampling, Rotations, Rows, Scan, Sorting,
 ):  # fmt: skip
     """The functions that `Backend` requires, on the host's threads."""

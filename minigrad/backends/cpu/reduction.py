@@ -25,6 +25,7 @@ from minigrad.core.dtype import DType, as_dtype, int64
 from minigrad.core.op import ScalarFn, Spec
 from minigrad.core.reducer import Reducer
 from minigrad.kernels.cpu import reduction, together
+from minigrad.kernels.fields import Fields
 from minigrad.kernels.pasting import Expand, expression_macro, finish_macro, scalar_macro
 from minigrad.kernels.rendering import fresh
 from minigrad.kernels.specialize import neutral_text, write_kernel
@@ -156,30 +157,12 @@ LIBERTIES = {"sum": ("reassoc",), "wide sum": ("reassoc", "contract"), "short su
 
 def write_reduction(reducer: Reducer, compute: np.dtype[Any], a: DType, out: DType, label: str, form: str) -> Any:
     """Write, compile and import one reduction."""
-    scalar, neutral = reducer.scalar, neutral_text(reducer.identity, compute)
+    scalar = reducer.scalar
     kind = label.rstrip("1")
     whole = form in WHOLE and kind != "across"
     template = getattr(reduction, kind + "_whole" if whole else "along" if kind == "rows" else kind)
-    macros = {"F": scalar_macro(scalar, compute), "FINISH": finish_macro(reducer, compute)}
-    macros["COMBINE"] = scalar_macro(reducer.combine or scalar, compute)
-    constants = {"IDENTITY": neutral, "LANES": str(lanes(compute)), "STEP": "1" if label.endswith("1") else "step"}
-    short, fours = form in ("short sum", "eights"), form == "fours"
-    constants |= {"ACC": "T", "ONE": "T(1)", "SHORT": str(int(short)), "EXTREME": str(int(fours))}
-    constants["PLAIN"] = str(int(not (short or fours)))
-    helpers: tuple[Any, ...] = (together.stretch,) if whole else ()
-    if form == "eights":
-        helpers = (together.add_eight, together.all_finite)
-    if fours:
-        helpers = (together.best_of_four,)
-        macros["BETTER"] = better(neutral)
-    if form in ("wide sum", "short sum"):
-        macros["F"] = times_one(scalar, compute)
-        constants["ONE"] = f"T(numbers[{FIELDS[kind].position('one')}])"
-    if form == "extreme":
-        more_macros, more_constants = extreme(neutral, compute)
-        macros |= more_macros
-        constants |= more_constants
-        helpers = (together.order_key, together.from_order_key, *helpers)
+    macros, constants, helpers = words_of(reducer, compute, form, FIELDS[kind])
+    constants["STEP"] = "1" if label.endswith("1") else "step"
     text = write_kernel(
         f"{scalar.name}: {a} -> {out} in {compute}; {label}.",
         template,
@@ -190,11 +173,39 @@ def write_reduction(reducer: Reducer, compute: np.dtype[Any], a: DType, out: DTy
         constants=constants,
         arrays=(a, accumulators(form, compute), out) if kind == "run" else (a, out),
         imports=short_header() if form == "short sum" else "",
-        helpers=helpers,
+        helpers=(*helpers, together.stretch) if whole else helpers,
         fastmath=LIBERTIES.get(form, ()),
         fields=FIELDS[kind],
     )
     return load(f"{scalar.name}_{a.short}_{out.short}_{label}", text)
+
+
+def words_of(
+    reducer: Reducer, compute: np.dtype[Any], form: str, fields: Fields
+) -> tuple[dict[str, Any], dict[str, str], tuple[Any, ...]]:
+    """The macros and constants of a reduction in a form, and the helpers that its loops call, beside `stretch`."""
+    neutral = neutral_text(reducer.identity, compute)
+    macros = {"F": scalar_macro(reducer.scalar, compute), "FINISH": finish_macro(reducer, compute)}
+    macros["COMBINE"] = scalar_macro(reducer.combine or reducer.scalar, compute)
+    constants = {"IDENTITY": neutral, "LANES": str(lanes(compute))}
+    short, fours = form in ("short sum", "eights"), form == "fours"
+    constants |= {"ACC": "T", "ONE": "T(1)", "SHORT": str(int(short)), "EXTREME": str(int(fours))}
+    constants["PLAIN"] = str(int(not (short or fours)))
+    helpers: tuple[Any, ...] = ()
+    if form == "eights":
+        helpers = (together.add_eight, together.all_finite)
+    if fours:
+        helpers = (together.best_of_four,)
+        macros["BETTER"] = better(neutral)
+    if form in ("wide sum", "short sum"):
+        macros["F"] = times_one(reducer.scalar, compute)
+        constants["ONE"] = f"T(numbers[{fields.position('one')}])"
+    if form == "extreme":
+        more_macros, more_constants = extreme(neutral, compute)
+        macros |= more_macros
+        constants |= more_constants
+        helpers = (together.order_key, together.from_order_key)
+    return macros, constants, helpers
 
 
 def times_one(scalar: ScalarFn, compute: np.dtype[Any]) -> Expand:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.base import Launch, serves
+from minigrad.backends.cpu.chains import Chain, neighbours
 from minigrad.backends.cpu.family import Family, bind, headed, kind_of
 from minigrad.backends.cpu.loops import CHUNK
 from minigrad.backends.cpu.texts import bits, column_views, helper, stream_header
@@ -229,14 +230,22 @@ def nest_of(label: str, template: Callable[..., Any], fn: RowFn, dtypes: tuple[D
     return load(f"{fn.name}_{'_'.join(d.short for d in dtypes)}_{label}", text)
 
 
-def along(fn: RowFn, direct: Sequence[bool], out: DType, keeps: bool, streamed: bool = False) -> dict[str, Any]:
-    """The words of a nest over rows along memory, and the functions that it calls."""
+def along(
+    fn: RowFn, direct: Sequence[bool | None], out: DType, keeps: bool, streamed: bool = False,
+    computed: Sequence[int] = (),
+) -> dict[str, Any]:  # fmt: skip
+    """The words of a nest over rows along memory, and the functions that it calls.
+
+    direct: None for an operand that only other operands are computed of.  computed: those operands.
+    """
     loops = fn.passes(2, keeps)
     keeps, dense = any(loop.keeps for loop in loops), out.storage == out.compute
-    fetched = [k for k, slices in enumerate(direct) if not slices]
+    fetched = [k for k, slices in enumerate(direct) if slices is False]
     spare = streamed or (keeps and not dense)
-    constants = {f"ROOM_{k}": position for position, k in enumerate(fetched)} | {
-        "SCRATCH": len(fetched) + spare, "SPARE": spare, "LAST": len(fetched), "FETCHED": tuple(fetched),
+    rooms = [*fetched, *computed]
+    constants = {f"ROOM_{k}": position for position, k in enumerate(rooms)} | {
+        "SCRATCH": len(rooms) + spare, "SPARE": spare, "LAST": len(rooms), "FETCHED": tuple(fetched),
+        "COMPUTED": tuple(computed),
         "SLICED": tuple(k for k, slices in enumerate(direct) if slices), "STREAMED": streamed,
         "KEPT": LEFT_OUT if not keeps else "z" if dense else "spare",
         "ROW": LEFT_OUT if fn.result is None else "spare" if streamed else "out[to : to + n]",
@@ -247,12 +256,18 @@ def along(fn: RowFn, direct: Sequence[bool], out: DType, keeps: bool, streamed: 
     return {"constants": constants, "macros": macros | elements(fn, loops, out.compute), "imports": text}
 
 
-def write_rows(fn: RowFn, dtypes: tuple[DType, ...], out: DType, direct: tuple[bool, ...], streamed: bool) -> Any:
-    """Rows along the memory of the result, sums of their columns, or both."""
+def write_rows(
+    fn: RowFn, dtypes: tuple[DType, ...], out: DType, direct: tuple[bool | None, ...], streamed: bool,
+    chains: tuple[Chain, ...] = (),
+) -> Any:  # fmt: skip
+    """Rows along the memory of the result, sums of their columns, or both.  chains: the operands that are computed."""
     terms, made = len(fn.terms), fn.result is not None
-    insertions = along(fn, direct, out, True, streamed)
+    insertions = along(fn, direct, out, True, streamed, [chain.operand for chain in chains])
     insertions["constants"] |= {"MADE": made, "TERMS": terms}
-    label = ("stream" if streamed else "rows") + "".join("1" if d else "x" for d in direct)
+    for chain in chains:
+        insertions["constants"] |= neighbours(chain.steps)
+        insertions["macros"][f"H_{chain.operand}"] = chain.macro(out.compute)
+    label = ("stream" if streamed else "rows") + "".join("c" if d is None else "1" if d else "x" for d in direct)
     arrays = {"work": as_dtype(out.compute)} if terms else {}
     arrays |= dict.fromkeys((*(["out"] if made else []), *[f"line_{t}" for t in range(terms)]), out)
     return nest_of(label, rows.rows, fn, dtypes, out, arrays, fields=rows.ROWS, **insertions)

@@ -12,7 +12,7 @@ from minigrad.backends.steps import Specs, Steps, lowers, wide
 from minigrad.backends.table import Table
 from minigrad.core.dtype import DType
 from minigrad.core.op import ScalarFn, Spec
-from minigrad.core.requests import Arange, Copy, Elementwise, ElementwiseTuple, Fill, Join, Many
+from minigrad.core.requests import Arange, Chained, Copy, Elementwise, ElementwiseTuple, Fill, Join, Many
 from minigrad.kernels.scalar import projected
 
 
@@ -44,6 +44,21 @@ def elementwise_tuple(backend: Backend, request: ElementwiseTuple, outs: Specs, 
     for goal, out in zip(goals, steps.outs):
         if in_place:
             steps.copy(out, goal)
+    return steps.launch
+
+
+@lowers(Chained)
+def chained(backend: Backend, request: Chained, outs: Specs, operands: Specs) -> Launch:
+    """Each function stores its results, then the request reads them."""
+    steps = Steps(backend, outs, operands)
+    values = []
+    for scalar, reads in zip(request.scalars, request.reads, strict=True):
+        value, *others = [steps.operands[k] for k in reads]
+        if scalar is not None:
+            parts, value = [value, *others], steps.work(value.shape, request.dtype)
+            steps.each(scalar, value, *parts)
+        values.append(value)
+    steps.ask(request.request, steps.outs, *values)
     return steps.launch
 
 

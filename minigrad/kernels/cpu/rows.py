@@ -5,7 +5,8 @@ scratch rows, `TAKE` the operands' rows in the register dtype, x_0 and so on.  `
 of `RowFn.passes`: along memory it calls `sums` and `largest`, across it is `down`.  `ROW` is the position of the
 result, `KEPT` that of the last total's terms, `F` the result, `G_0` a term of a sum down the columns.  In the functions
 `GIVEN` are the parameter, the earlier totals and `kept`, `FOUND` the positions of the totals, `F_0` a term, `FINISH_0`
-the last step.  A line that assigns `...` is removed.  The compiler may re-order the additions of `sums`; a maximum is
+the last step.  `H_0` computes an element of an operand that a program has chained in front of the row, of `AT_K`, an
+element of each operand in the slice `RUN_K` or in memory.  A line that assigns `...` is removed.  The compiler may re-order the additions of `sums`; a maximum is
 found among integers of the same order.  Tasks are chunks of rows, or blocks of neighbours, cut by the shape alone, so
 the number of threads changes no bit.
 """
@@ -61,6 +62,8 @@ def workspaces():  # type: ignore[no-untyped-def]
     for k in each(FETCHED):
         x_k = scratch[ROOM_k * wide : ROOM_k * wide + n]
         taken_k = np.int64(-1)
+    for k in each(COMPUTED):
+        x_k = scratch[ROOM_k * wide : ROOM_k * wide + n]
     if SPARE:
         spare = scratch[LAST * wide : LAST * wide + n]
 
@@ -80,6 +83,11 @@ def take():  # type: ignore[no-untyped-def]
             else:
                 for j in range(n):
                     x_k[j] = LOAD_k(in_k[np.uint64(at_k + j * step)])
+    for k in each(COMPUTED):
+        u_K = RUN_K
+        step_K = N.step[K + 1]
+        for j in range(n):
+            x_k[j] = H_k(LOAD_K(AT_K))
 
 
 def rows(in_K, out, N):  # type: ignore[no-untyped-def]

@@ -1,0 +1,195 @@
+"""Elementwise functions in front of rows and reductions on the CPU: one launch, which stores no value in between.
+
+Rows read a computed operand from a scratch row, and reductions from a workspace of one piece; both are as they would
+read memory, so the bits are those of two launches.  Where the loops are others than these, the request is lowered.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minigrad.backends.base import Launch, serves
+from minigrad.backends.cpu.chains import Chain, neighbours, words_of
+from minigrad.backends.cpu.family import Family, headed, kind_of
+from minigrad.backends.cpu.loops import CHUNK
+from minigrad.backends.cpu.reduction import LIBERTIES, WHOLE, accumulators, form_of
+from minigrad.backends.cpu.reduction import words_of as reduction_words
+from minigrad.backends.cpu.reduction_plans import ReductionPlan, plan_reduction
+from minigrad.backends.cpu.rows import along_numbers, cost, is_streamed, write_rows
+from minigrad.backends.cpu.texts import helper, short_header
+from minigrad.backends.steps import Steps
+from minigrad.core import requests
+from minigrad.core.dtype import DType, as_dtype
+from minigrad.core.layout import Layout
+from minigrad.core.op import ScalarFn, Spec
+from minigrad.core.plan import pieces, walk
+from minigrad.core.reducer import Reducer
+from minigrad.core.strides import merge_dims
+from minigrad.kernels.cpu import chained, together
+from minigrad.kernels.cpu.target import CPU
+from minigrad.kernels.pasting import call_macro, expression_macro, paste
+from minigrad.kernels.specialize import load_text, write_kernel
+from minigrad.kernels.store import load
+
+Ints = tuple[int, ...]
+ROOM = 1 << 16  # elements of the longest row that is computed into a workspace
+NAME = 64  # characters of a kernel's name
+
+
+class Source(NamedTuple):
+    """The operands of a request that chains compute: the arrays of a kernel, and how it reads them.
+
+    order: the arrays, by their positions among the operands: first one for each operand of the inner request.
+    places: for each computed operand its position, its function, and the arrays of this.
+    """
+
+    order: list[int]
+    places: list[tuple[int, ScalarFn, Ints]]
+
+    @property
+    def cost(self) -> int:
+        """About how many additions the functions are worth."""
+        return sum(scalar.cost for _, scalar, _ in self.places)
+
+    def chains(self, steps: str) -> tuple[Chain, ...]:
+        """Return the chains of a kernel; steps: of its arrays."""
+        return tuple([Chain(k, scalar, places, steps) for k, scalar, places in self.places])
+
+    def named(self, name: str) -> str:
+        """Return the name of a kernel."""
+        return "_of_".join([name, *[scalar.name for _, scalar, _ in self.places]])[:NAME].rstrip("_")
+
+
+def source_of(scalars: Sequence[ScalarFn | None], reads: Sequence[Ints]) -> Source:
+    """Return how a kernel reads the operands of a request with chains."""
+    order, places = [first for first, *_ in reads], []
+    for k, (scalar, arrays) in enumerate(zip(scalars, reads, strict=True)):
+        if scalar is not None:
+            places.append((k, scalar, (k, *range(len(order), len(order) + len(arrays) - 1))))
+            order += arrays[1:]
+    return Source(order, places)
+
+
+class Chained(Family):
+    """The preparers of requests whose operands are computed first."""
+
+    @serves(requests.Chained)
+    def chained(
+        self, *specs: Spec, request: requests.Request, scalars: tuple[ScalarFn | None, ...], reads: tuple[Ints, ...],
+        dtype: DType,
+    ) -> Launch:  # fmt: skip
+        count = len(specs) - 1 - max(map(max, reads))
+        outs, operands, source, made = specs[:count], specs[count:], source_of(scalars, reads), None
+        if isinstance(request, requests.MapRows) and outs[0].dtype.compute == dtype.storage:
+            made = self._rows(outs[0], operands, source, request)
+        if isinstance(request, requests.Reduce) and len(scalars) == 1:
+            made = self._reduced(outs[0], operands, source, request, dtype)
+        return made or self.lower(requests.Chained(request, scalars, reads, dtype), outs, operands)
+
+    def _rows(self, out: Spec, operands: Sequence[Spec], source: Source, request: requests.MapRows) -> Launch | None:
+        """Return the launch of rows along the memory of the result, otherwise None."""
+        fn, dim = request.fn, request.dim
+        if out.layout.numel == 0 or (out.layout.strides[dim] != 1 and out.shape[dim] > 1):
+            return None
+        n, arrays = out.shape[dim], [operands[k] for k in source.order]
+        share = pieces(out.layout.numel // n, CHUNK // n)
+        numbers, direct = along_numbers(out, arrays, dim, request.value, share)
+        whole = {*range(len(fn.operands))} - {k for k, *_ in source.places}
+        read = tuple([slices if k in whole else None for k, slices in enumerate(direct)])
+        parts = tuple([f"part {k}" for k in range(len(fn.operands), len(arrays))])
+        named = replace(fn, name=source.named(fn.name), operands=(*fn.operands, *parts))
+        kernel = self.kernel(
+            write_rows, named, tuple([x.dtype for x in arrays]), out.dtype, read, is_streamed(out, n),
+            source.chains(words_of([x.layout.strides[dim] for x in arrays])),
+            kind=kind_of(out.layout.numel, share[1], cost(fn) + source.cost),
+        )  # fmt: skip
+        steps = Steps(self, (out,), operands)
+        steps.then(kernel, *[steps.operands[k] for k in source.order], *steps.outs, numbers=headed(share[1], numbers))
+        return steps.launch
+
+    def _reduced(
+        self, out: Spec, operands: Sequence[Spec], source: Source, request: requests.Reduce, element: DType
+    ) -> Launch | None:
+        """Return the launch of a reduction of whole rows of neighbours, otherwise None."""
+        arrays, dims, reducer, compute = [operands[k] for k in source.order], request.dims, request.reducer, request.compute
+        shape = arrays[0].shape
+        if out.layout.numel == 0 or reducer.combine is None:
+            return None
+        plan, *more = plan_reduction(out.layout, Layout.contiguous(shape), dims)
+        form = form_of(reducer, compute, plan, element)
+        sizes = tuple([shape[d] for d in dims])
+        merged, steps = merge_dims(sizes, [tuple([x.layout.strides[d] for d in dims]) for x in arrays])
+        if more or form not in WHOLE or plan.kind not in ("run", "rows") or len(merged) > 1:
+            return None
+        if plan.kind == "rows" and plan.values["rows"] > ROOM:
+            return None
+        along = [each[0] if merged else 1 for each in steps]
+        numbers = numbers_of(plan, out, arrays, dims, along, prod(sizes))
+        (chain,) = source.chains(words_of(along))
+        kernel = self.kernel(
+            write_chained, reducer, compute, tuple([x.dtype for x in arrays]), element, out.dtype, plan.kind, form,
+            source.named(reducer.scalar.name), chain,
+            kind=kind_of(plan.numel, plan.tasks, reducer.scalar.cost + source.cost),
+        )  # fmt: skip
+        made = Steps(self, (out,), operands)
+        values = [*[made.operands[k] for k in source.order], *made.outs]
+        if plan.kind == "run":
+            values.insert(-1, made.work((plan.tasks,), as_dtype(compute)) if plan.tasks > 1 else made.outs[0])
+        made.then(kernel, *values, numbers=headed(plan.tasks, numbers, end=plan.kind == "run" and plan.tasks > 1))
+        return made.launch
+
+
+def numbers_of(
+    plan: ReductionPlan, out: Spec, arrays: Sequence[Spec], dims: Ints, along: Sequence[int], count: int
+) -> list[int]:
+    """Return the numbers of a kernel of `kernels/cpu/chained.py`.  along: the step of each array along a row."""
+    if plan.kind == "run":
+        numbers = {name: plan.values[name] for name in ("n", "piece", "pieces", "to", "one")}
+        return chained.RUN.pack(*[(x.layout.offset, step) for x, step in zip(arrays, along)], count=count, **numbers)
+    kept = [d for d in range(len(arrays[0].shape)) if d not in dims]
+    layouts = [
+        Layout.make(tuple([x.shape[d] for d in kept]), tuple([x.layout.strides[d] for d in kept]), x.layout.offset)
+        for x in (out, *arrays)
+    ]
+    sizes, strides, offsets = walk(layouts)
+    return chained.ROWS.pack(
+        *zip(offsets[1:], along, strides[1:], strict=True), groups=prod(sizes), chunk=plan.values["chunk"],
+        rows=plan.values["rows"], to=offsets[0], count=count, one=1, sizes=sizes, to_steps=strides[0],
+    )  # fmt: skip
+
+
+def write_chained(
+    reducer: Reducer, compute: np.dtype[Any], dtypes: tuple[DType, ...], element: DType, out: DType, kind: str,
+    form: str, name: str, chain: Chain,
+) -> Any:  # fmt: skip
+    """Write, compile and import one reduction of computed elements."""
+    template, fields = (chained.run_whole, chained.RUN) if kind == "run" else (chained.rows_whole, chained.ROWS)
+    macros, constants, helpers = reduction_words(reducer, compute, form, fields)
+    macros["LOAD_0"] = expression_macro(load_text(element, compute)[0])
+    text = short_header() if form == "short sum" else ""
+    for function in (*helpers, together.stretch):
+        pasted = paste(function, 1, macros, constants, fields)
+        text += "\n\n" + CPU.helper(LIBERTIES.get(form, ())) + pasted
+    loads = {f"LOAD_{k}": expression_macro(load_text(each, element.compute)[0]) for k, each in enumerate(dtypes)}
+    fill = paste(chained.fill, len(dtypes), {"H": chain.macro(element.compute), **loads}, neighbours(chain.steps))
+    text += helper(re.sub(r"\bT\(", f"np.{element.compute}(", fill), chained.fill, "fill")
+    label = kind + chain.steps
+    module = write_kernel(
+        f"{name}: {', '.join(map(str, dtypes))} -> {out} in {compute}; {label}.",
+        template,
+        operands=dtypes,
+        out=out,
+        compute=compute,
+        macros=macros | {"G": call_macro("fill")},
+        constants=constants | {"ELEMENT": f"np.{element.compute}"},
+        arrays=(*dtypes, *([accumulators(form, compute)] if kind == "run" else []), out),
+        imports=text,
+        fields=fields,
+    )
+    return load("_".join([name, *[each.short for each in dtypes], out.short, label]), module)

@@ -1,0 +1,56 @@
+"""Elementwise functions in front of another loop: what a kernel reads to compute an operand that nobody stores.
+
+`chained.py` prepares the launches; the loops are in `kernels/cpu/rows.py` and `kernels/cpu/chained.py`.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from minigrad.core.op import ScalarFn
+from minigrad.kernels.pasting import LEFT_OUT, Expand, scalar_macro
+
+
+class Chain(NamedTuple):
+    """A function that computes one operand of a kernel from some of its arrays.
+
+    operand: its position.  scalar: the function.  places: the positions of the arrays that it reads.  steps: of all
+    arrays of the kernel, see `neighbours`.
+    """
+
+    operand: int
+    scalar: ScalarFn
+    places: tuple[int, ...]
+    steps: str
+
+    def macro(self, compute: np.dtype[np.generic]) -> Expand:
+        """Return the function as a macro of an element of each array of the kernel."""
+        plain = scalar_macro(self.scalar, compute)
+
+        def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
+            return plain([args[place] for place in self.places], used)
+
+        return expand
+
+
+def words_of(steps: Sequence[int]) -> str:
+    """Return the step of each array along a row: "0", "1", or "s" for any other, which a kernel reads at run time."""
+    return "".join([str(step) if step in (0, 1) else "s" for step in steps])
+
+
+def neighbours(steps: str) -> dict[str, str]:
+    """Return the words `RUN_K`, the slice of an array along a row of n, and `AT_K`, its element j.
+
+    A run of step 1 is indexed through a slice, otherwise it would not vectorise; other steps may be negative.
+    """
+    constants = {}
+    for k, step in enumerate(steps):
+        run = {"0": f"in_{k}[at_{k} :]", "1": f"in_{k}[at_{k} : at_{k} + n]"}
+        at = {"0": f"u_{k}[0]", "1": f"u_{k}[j]"}
+        constants[f"RUN_{k}"] = run.get(step, LEFT_OUT)
+        constants[f"AT_{k}"] = at.get(step, f"in_{k}[np.uint64(at_{k} + j * step_{k})]")
+    return constants

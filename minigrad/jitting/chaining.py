@@ -1,0 +1,131 @@
+"""Chains: elementwise loops whose only reader is a launch on rows or a reduction become a part of this launch.
+
+`fusion.py` has joined elementwise launches to loops.  A loop that makes one temporary, which one launch reads once, is
+given to that launch as a function of its operand (`Chained`), so the temporary is never stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from minigrad.backends.launch import Part
+from minigrad.backends.registry import backend_of
+from minigrad.core.dtype import DType
+from minigrad.core.requests import Chained, Elementwise, MapRows, Reduce
+from minigrad.jitting.program import Item, Memory
+from minigrad.kernels.store import NotCompiled, Text
+
+READERS = (MapRows, Reduce)
+LEAST = 1 << 14  # bytes of a temporary from which it is worth a kernel of its own
+ARRAYS = 12  # of a kernel: see `fusion.ARRAYS`
+
+
+def simple_part(item: Item) -> Part | None:
+    """Return the request of a launch that serves one on its own buffers and cannot fail, otherwise None."""
+    launch = item.launch
+    if len(launch.parts) != 1 or launch.limits is not None or launch.flags or launch.always_fails:
+        return None
+    part = launch.parts[0]
+    return None if any(slot >= launch.arguments for slot in part.slots) else part
+
+
+class Chaining:
+    """The launches of one segment of a program, with their chains.
+
+    lasting: returns whether a slot is read after the segment.  missing: receives the texts of kernels that are not
+    compiled, where compiling is off.
+    """
+
+    def __init__(
+        self, items: Sequence[Item], memory: dict[int, Memory], lasting: Callable[[int], bool], missing: list[Text],
+        written: Callable[[Item], set[int]],
+    ) -> None:  # fmt: skip
+        self.items: list[Item | None] = [*items]
+        self.memory, self.lasting, self.missing, self.written = memory, lasting, missing, written
+        self.users: dict[int, list[int]] = {}
+        for k, item in enumerate(items):
+            for slot in item.slots:
+                self.users.setdefault(slot, []).append(k)
+        for k in range(len(items)):
+            self.chain(k)
+
+    @property
+    def result(self) -> list[Item]:
+        """The launches that are left."""
+        return [item for item in self.items if item is not None]
+
+    def chain(self, k: int) -> None:
+        """Join a launch with the loops that compute its operands, if there are any."""
+        item = self.items[k]
+        part = None if item is None else simple_part(item)
+        if item is None or part is None or not isinstance(part.request, READERS):
+            return
+        count = len(part.slots) - part.results
+        slots = [item.slots[slot] for slot in part.slots]
+        if not set(slots[:count]).isdisjoint(slots[count:]):
+            return
+        found: dict[int, int] = {}
+        arrays = len(slots)
+        for operand in range(count):
+            maker = self.maker(k, slots[operand], part.specs[operand], set(slots[count:]))
+            same = all(self.dtype(other) is part.specs[operand].dtype for other in found.values())
+            more = 0 if maker is None else len(self.items[maker].slots) - 2  # type: ignore[union-attr]
+            if maker is not None and same and arrays + more <= ARRAYS:
+                found[operand], arrays = maker, arrays + more
+        if found:
+            self.join(k, item, part, found)
+
+    def dtype(self, k: int) -> DType:
+        """Return the dtype of the result of a loop."""
+        return self.items[k].launch.parts[0].specs[-1].dtype  # type: ignore[union-attr]
+
+    def maker(self, k: int, slot: int, spec: Any, results: Iterable[int]) -> int | None:
+        """Return the loop that makes an operand, if nobody else reads it and the loop may run as late as its reader."""
+        users = self.users[slot]
+        if len(users) != 2 or users[1] != k or self.lasting(slot) or spec.layout.numel * spec.dtype.itemsize < LEAST:
+            return None
+        maker = self.items[users[0]]
+        part = None if maker is None else simple_part(maker)
+        if maker is None or part is None or not isinstance(part.request, Elementwise) or maker.slots[-1] != slot:
+            return None
+        out, compute = part.specs[-1], part.request.compute
+        if out.layout is not spec.layout or out.dtype is not spec.dtype or not out.layout.is_contiguous:
+            return None
+        if compute != out.dtype.storage or compute != out.dtype.compute or len(maker.slots) < 2:
+            return None
+        reads = set(maker.slots[:-1])
+        between = [other for other in self.items[users[0] + 1 : k] if other is not None]
+        if not reads.isdisjoint(results) or any(not reads.isdisjoint(self.written(other)) for other in between):
+            return None
+        return users[0]
+
+    def join(self, k: int, item: Item, part: Part, found: dict[int, int]) -> None:
+        """Replace a launch and the loops in front of it by one launch."""
+        count = len(part.slots) - part.results
+        scalars: list[Any] = []
+        reads: list[tuple[int, ...]] = []
+        specs: list[Any] = []
+        slots: list[int] = []
+        for operand in range(count):
+            maker = self.items[found[operand]] if operand in found else None
+            inner = None if maker is None else maker.launch.parts[0]
+            scalars.append(None if inner is None else inner.request.scalar)
+            sources = [item.slots[part.slots[operand]]] if maker is None else maker.slots[:-1]
+            reads.append(tuple(range(len(slots), len(slots) + len(sources))))
+            slots += sources
+            specs += [part.specs[operand]] if inner is None else inner.specs[:-1]
+        dtype = self.dtype(next(iter(found.values())))
+        request = Chained(part.request, tuple(scalars), tuple(reads), dtype)
+        outs = [item.slots[slot] for slot in part.written]
+        try:
+            device = self.memory[outs[0]].device
+            launch = backend_of(device).prepare(request, tuple(part.specs[count:]), *specs)
+        except NotCompiled as missing:
+            self.missing.append(missing.text)
+            return
+        parts = [self.items[maker] for maker in sorted(found.values())]
+        fused = [each for maker in parts if maker is not None for each in (maker.fused or (maker,))]
+        self.items[k] = Item(launch, (*slots, *outs), item.line, (*fused, item))
+        for maker in found.values():
+            self.items[maker] = None

@@ -1,0 +1,57 @@
+"""Reductions of elements that are computed first: a piece of them at a time, in a workspace that stays in the cache.
+
+The additions are those of `reduction.run_whole` and `rows_whole` over a tensor with these elements: `stretch` reduces
+the workspace, so the bits are the same.  `fill` computes the elements in their own dtype; `G` calls it, `H` is the
+function, and `RUN_K` and `AT_K` are as in `rows.py`.  ELEMENT is the dtype of an element.
+"""
+
+# ruff: noqa: F821, F841
+
+from minigrad.kernels.fields import Fields
+
+RUN = Fields("n piece pieces to count one", each="offset step", results=False)
+ROWS = Fields("kept groups chunk rows to count one", "sizes[kept] to_steps[kept]", "offset step strides[kept]", False)
+
+
+def fill(in_K, at_K, step_K, room, n):  # type: ignore[no-untyped-def]
+    """Compute n elements, neighbours or at equal distances in each operand."""
+    u_K = RUN_K
+    for j in range(n):
+        room[j] = H(LOAD_K(AT_K))
+
+
+def run_whole(in_K, work, out, N):  # type: ignore[no-untyped-def]
+    """A task is a piece of the only row; `work` keeps an accumulator of each."""
+    total = IDENTITY
+    room = workspace(N.piece if first < last else 0, ELEMENT)
+    step_K = N.step[K]
+    for p in range(first, last):
+        start = p * N.piece
+        length = min(N.n - start, N.piece)
+        at_K = N.offset[K] + start * step_K
+        G(in_K, at_K, step_K, room, length)
+        total = stretch(room[:length], IDENTITY, ONE)
+        if N.pieces > 1:
+            work[p] = total
+    leave(room)
+    if first == last:
+        total = work[0]
+        for p in range(1, N.pieces):
+            total = ACC(COMBINE(total, work[p]))
+    if first == last or N.pieces == 1:
+        out[N.to] = STORE(FINISH(total, N.count))
+
+
+def rows_whole(in_K, out, N):  # type: ignore[no-untyped-def]
+    """A task is some rows, each with an output of its own."""
+    room = workspace(N.rows, ELEMENT)
+    step_K = N.step[K]
+    for t in range(first, last):
+        for g in range(t * N.chunk, min(N.groups, (t + 1) * N.chunk)):
+            position = g
+            to = N.to
+            at_K = N.offset[K]
+            walk(position, N.sizes, to=N.to_steps, at_K=N.strides[K])
+            G(in_K, at_K, step_K, room, N.rows)
+            out[to] = STORE(FINISH(stretch(room[: N.rows], IDENTITY, ONE), N.count))
+    leave(room)
