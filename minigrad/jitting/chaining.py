@@ -124,8 +124,8 @@ class Chaining:
         except NotCompiled as missing:
             self.missing.append(missing.text)
             return
-        parts = [self.items[maker] for maker in sorted(found.values())]
+        parts = [self.items[place] for place in sorted(found.values())]
         fused = [each for maker in parts if maker is not None for each in (maker.fused or (maker,))]
         self.items[k] = Item(launch, (*slots, *outs), item.line, (*fused, item))
-        for maker in found.values():
-            self.items[maker] = None
+        for place in found.values():
+            self.items[place] = None

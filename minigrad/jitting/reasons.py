@@ -38,9 +38,7 @@ def title_of(request: Any) -> str:
     return TITLES.get(kind) or (name or kind).strip("_")
 
 
-def not_fused(
-    program: Program, stays: Callable[[int], bool], items: Sequence[Item | HostCall]
-) -> Iterator[str]:
+def not_fused(program: Program, stays: Callable[[int], bool], items: Sequence[Item | HostCall]) -> Iterator[str]:
     """Yield a line for each reason, with the launches that stay alone for it.
 
     stays: see `Fusion`.  items: those of its result.

@@ -28,7 +28,7 @@ from minigrad.backends.cpu.sorting import Sorting
 
 
 class CpuBackend(
-    Chained, Conv, Elementwise, Factors, Filling, Groups, Indexing, Joining, ManyTensors, Masks, Matmul, Pairs, Pool, Reduction,
-    Resampling, Rotations, Rows, Scan, Sorting,
+    Chained, Conv, Elementwise, Factors, Filling, Groups, Indexing, Joining, ManyTensors, Masks, Matmul, Pairs, Pool,
+    Reduction, Resampling, Rotations, Rows, Scan, Sorting,
 ):  # fmt: skip
     """The functions that `Backend` requires, on the host's threads."""

@@ -87,12 +87,14 @@ class Chained(Family):
         count = len(specs) - 1 - max(map(max, reads))
         outs, operands, source, made = specs[:count], specs[count:], source_of(scalars, reads), None
         if isinstance(request, requests.MapRows) and outs[0].dtype.compute == dtype.storage:
-            made = self._rows(outs[0], operands, source, request)
+            made = self.chained_rows(outs[0], operands, source, request)
         if isinstance(request, requests.Reduce) and len(scalars) == 1:
-            made = self._reduced(outs[0], operands, source, request, dtype)
+            made = self.chained_reduction(outs[0], operands, source, request, dtype)
         return made or self.lower(requests.Chained(request, scalars, reads, dtype), outs, operands)
 
-    def _rows(self, out: Spec, operands: Sequence[Spec], source: Source, request: requests.MapRows) -> Launch | None:
+    def chained_rows(
+        self, out: Spec, operands: tuple[Spec, ...], source: Source, request: requests.MapRows
+    ) -> Launch | None:
         """Return the launch of rows along the memory of the result, otherwise None."""
         fn, dim = request.fn, request.dim
         if out.layout.numel == 0 or (out.layout.strides[dim] != 1 and out.shape[dim] > 1):
@@ -113,11 +115,16 @@ class Chained(Family):
         steps.then(kernel, *[steps.operands[k] for k in source.order], *steps.outs, numbers=headed(share[1], numbers))
         return steps.launch
 
-    def _reduced(
-        self, out: Spec, operands: Sequence[Spec], source: Source, request: requests.Reduce, element: DType
+    def chained_reduction(
+        self, out: Spec, operands: tuple[Spec, ...], source: Source, request: requests.Reduce, element: DType
     ) -> Launch | None:
         """Return the launch of a reduction of whole rows of neighbours, otherwise None."""
-        arrays, dims, reducer, compute = [operands[k] for k in source.order], request.dims, request.reducer, request.compute
+        arrays, dims, reducer, compute = (
+            [operands[k] for k in source.order],
+            request.dims,
+            request.reducer,
+            request.compute,
+        )
         shape = arrays[0].shape
         if out.layout.numel == 0 or reducer.combine is None:
             return None

@@ -6,9 +6,9 @@ of `RowFn.passes`: along memory it calls `sums` and `largest`, across it is `dow
 result, `KEPT` that of the last total's terms, `F` the result, `G_0` a term of a sum down the columns.  In the functions
 `GIVEN` are the parameter, the earlier totals and `kept`, `FOUND` the positions of the totals, `F_0` a term, `FINISH_0`
 the last step.  `H_0` computes an element of an operand that a program has chained in front of the row, of `AT_K`, an
-element of each operand in the slice `RUN_K` or in memory.  A line that assigns `...` is removed.  The compiler may re-order the additions of `sums`; a maximum is
-found among integers of the same order.  Tasks are chunks of rows, or blocks of neighbours, cut by the shape alone, so
-the number of threads changes no bit.
+element of each operand in the slice `RUN_K` or in memory.  A line that assigns `...` is removed.  The compiler may
+re-order the additions of `sums`; a maximum is found among integers of the same order.  Tasks are chunks of rows, or
+blocks of neighbours, cut by the shape alone, so the number of threads changes no bit.
 """
 
 # ruff: noqa: B018, F821, F841
