@@ -87,6 +87,19 @@ class Chained(Request):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class Followed(Request):
+    """out = scalar(...) element by element, where argument `place` is the result of `request`, which is not stored.
+
+    The operands are those of `request`, then the other arguments, expanded to the shape of out, which no operand shares
+    memory with.  The dtype of out is that of the registers and of the result of `request`.
+    """
+
+    request: Request
+    scalar: ScalarFn
+    place: int
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Many(Request):
     """A scalar function over a table of tensors: each of the `rows` has a tensor for each of its first arguments.
 

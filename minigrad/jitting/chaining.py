@@ -1,24 +1,28 @@
-"""Chains: elementwise loops whose only reader is a launch on rows or a reduction become a part of this launch.
+"""Chains: elementwise loops next to a launch on rows, a reduction or a matrix product become a part of this launch.
 
-`fusion.py` has joined elementwise launches to loops.  A loop that makes one temporary, which one launch reads once, is
-given to that launch as a function of its operand (`Chained`), so the temporary is never stored.
+`fusion.py` has joined elementwise launches to loops.  A loop that makes one temporary, which rows or a reduction read
+once, is given to that launch as a function of its operand (`Chained`), so the temporary is never stored.  A loop that
+is the only reader of a matrix product is given to the product as a function of its result (`Followed`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from minigrad.backends.launch import Part
 from minigrad.backends.registry import backend_of
 from minigrad.core.dtype import DType
-from minigrad.core.requests import Chained, Elementwise, MapRows, Reduce
+from minigrad.core.op import Spec
+from minigrad.core.requests import Chained, Elementwise, Followed, MapRows, Product, Reduce, Request
 from minigrad.jitting.program import Item, Memory
 from minigrad.kernels.store import NotCompiled, Text
 
 READERS = (MapRows, Reduce)
 LEAST = 1 << 14  # bytes of a temporary from which it is worth a kernel of its own
 ARRAYS = 12  # of a kernel: see `fusion.ARRAYS`
+LARGE = 1 << 20  # bytes of the result of a product from which it leaves the first caches before the loop reads it
+DEEP = 256  # longest inner dim of a product that does not take far longer than such a loop
 
 
 def simple_part(item: Item) -> Part | None:
@@ -49,6 +53,8 @@ class Chaining:
                 self.users.setdefault(slot, []).append(k)
         for k in range(len(items)):
             self.chain(k)
+        for k in range(len(items)):
+            self.follow(k)
 
     @property
     def result(self) -> list[Item]:
@@ -80,25 +86,60 @@ class Chaining:
         """Return the dtype of the result of a loop."""
         return self.items[k].launch.parts[0].specs[-1].dtype  # type: ignore[union-attr]
 
-    def maker(self, k: int, slot: int, spec: Any, results: Iterable[int]) -> int | None:
-        """Return the loop that makes an operand, if nobody else reads it and the loop may run as late as its reader."""
+    def maker(self, k: int, slot: int, spec: Spec, results: set[int]) -> int | None:
+        """Return the loop that makes an operand, if nobody else reads it and it is worth a kernel."""
+        place = self.source(k, slot, spec, Elementwise, results)
+        if place is None or spec.layout.numel * spec.dtype.itemsize < LEAST:
+            return None
+        maker = self.items[place]
+        assert maker is not None
+        exact = maker.launch.parts[0].request.compute == spec.dtype.storage
+        return place if exact and len(maker.slots) > 1 else None
+
+    def source(self, k: int, slot: int, spec: Spec, kind: type[Request], results: set[int]) -> int | None:
+        """Return the launch of a kind that makes an operand as it is, in the dtype of the registers, if nobody else
+        reads it and the launch may run as late as its reader, which writes `results`."""
         users = self.users[slot]
-        if len(users) != 2 or users[1] != k or self.lasting(slot) or spec.layout.numel * spec.dtype.itemsize < LEAST:
+        if len(users) != 2 or users[1] != k or self.lasting(slot):
             return None
         maker = self.items[users[0]]
         part = None if maker is None else simple_part(maker)
-        if maker is None or part is None or not isinstance(part.request, Elementwise) or maker.slots[-1] != slot:
+        if maker is None or part is None or not isinstance(part.request, kind) or maker.slots[-1] != slot:
             return None
-        out, compute = part.specs[-1], part.request.compute
-        if out.layout is not spec.layout or out.dtype is not spec.dtype or not out.layout.is_contiguous:
+        out, dtype = part.specs[-1], spec.dtype
+        if out.layout is not spec.layout or not out.layout.is_contiguous:
             return None
-        if compute != out.dtype.storage or compute != out.dtype.compute or len(maker.slots) < 2:
+        if out.dtype is not dtype or dtype.storage != dtype.compute:
             return None
         reads = set(maker.slots[:-1])
         between = [other for other in self.items[users[0] + 1 : k] if other is not None]
         if not reads.isdisjoint(results) or any(not reads.isdisjoint(self.written(other)) for other in between):
             return None
         return users[0]
+
+    def follow(self, k: int) -> None:
+        """Join a loop with the matrix product of which it is the only reader, if there is one."""
+        item = self.items[k]
+        part = None if item is None else simple_part(item)
+        if item is None or part is None or not isinstance(part.request, Elementwise):
+            return
+        *operands, out = part.specs
+        slots = [item.slots[slot] for slot in part.slots]
+        if out.layout.numel * out.dtype.itemsize < LARGE or slots[-1] in slots[:-1]:
+            return
+        for place, spec in enumerate(operands):
+            product = self.source(k, slots[place], spec, Product, {slots[-1]})
+            if product is None or part.request.compute != out.dtype.storage or out.dtype is not spec.dtype:
+                continue
+            maker = self.items[product]
+            assert maker is not None
+            inner = maker.launch.parts[0]
+            if out.layout is spec.layout and inner.specs[0].shape[-1] <= DEEP:
+                request = Followed(inner.request, part.request.scalar, place)
+                others = [pair for j, pair in enumerate(zip(slots, operands)) if j != place]
+                both = [*zip(maker.slots[:-1], inner.specs[:-1]), *others]
+                self.replace(k, request, [product], both, [(slots[-1], out)])
+                return
 
     def join(self, k: int, item: Item, part: Part, found: dict[int, int]) -> None:
         """Replace a launch and the loops in front of it by one launch."""
@@ -117,15 +158,25 @@ class Chaining:
             specs += [part.specs[operand]] if inner is None else inner.specs[:-1]
         dtype = self.dtype(next(iter(found.values())))
         request = Chained(part.request, tuple(scalars), tuple(reads), dtype)
-        outs = [item.slots[slot] for slot in part.written]
+        outs = [(item.slots[slot], spec) for slot, spec in zip(part.written, part.specs[count:], strict=True)]
+        self.replace(k, request, sorted(found.values()), [*zip(slots, specs)], outs)
+
+    def replace(
+        self, k: int, request: Request, makers: Sequence[int], operands: Sequence[tuple[int, Spec]],
+        outs: Sequence[tuple[int, Spec]],
+    ) -> None:  # fmt: skip
+        """Replace a launch and its makers by the launch of a request on some slots."""
+        item = self.items[k]
+        assert item is not None
+        device = self.memory[outs[0][0]].device
         try:
-            device = self.memory[outs[0]].device
-            launch = backend_of(device).prepare(request, tuple(part.specs[count:]), *specs)
+            launch = backend_of(device).prepare(request, tuple([x for _, x in outs]), *[x for _, x in operands])
         except NotCompiled as missing:
             self.missing.append(missing.text)
             return
-        parts = [self.items[place] for place in sorted(found.values())]
+        parts = [self.items[place] for place in makers]
         fused = [each for maker in parts if maker is not None for each in (maker.fused or (maker,))]
-        self.items[k] = Item(launch, (*slots, *outs), item.line, (*fused, item))
-        for place in found.values():
+        slots = tuple([slot for slot, _ in (*operands, *outs)])
+        self.items[k] = Item(launch, slots, item.line, (*fused, *(item.fused or (item,))))
+        for place in makers:
             self.items[place] = None

@@ -11,7 +11,7 @@ import textwrap
 from collections.abc import Iterator
 from typing import Any
 
-from minigrad.core.requests import Chained
+from minigrad.core.requests import Chained, Followed
 from minigrad.errors import quantity
 from minigrad.jitting.kinds import name_of
 from minigrad.jitting.loops import Writer, printers, shown
@@ -131,8 +131,8 @@ class Source(Naming):
 
 def lines_of(item: Item | HostCall) -> list[str]:
     """Return the user's lines above a launch: the first of a loop, which shows the others between its own lines; all
-    lines of a launch that computes its operands."""
-    chained = isinstance(item, Item) and any(isinstance(each, Chained) for each in item.launch.requests)
+    lines of a launch that computes its operands, or a function of its result."""
+    chained = isinstance(item, Item) and any(isinstance(each, (Chained, Followed)) for each in item.launch.requests)
     return [part.line for part in item.fused] if chained and isinstance(item, Item) else [item.line]
 
 

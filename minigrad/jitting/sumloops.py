@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from minigrad.backends.reference.scalars import first_accumulator
-from minigrad.core.requests import Product, Reduce, ReduceTuple, Scan
+from minigrad.core.requests import Followed, Product, Reduce, ReduceTuple, Scan
 from minigrad.core.shape import numel
 from minigrad.jitting.composing import View
-from minigrad.jitting.loops import Writer, letters, prints
+from minigrad.jitting.loops import Writer, letters, prints, renamed
 from minigrad.jitting.spelling import Value, literal, type_of, variable
 
 
@@ -78,9 +79,29 @@ def scan(w: Writer, request: Scan, outs: list[View], operands: list[View]) -> No
             w.store(outs[0], index, variable(names[0]), compute)
 
 
+@prints(Followed)
+def followed(w: Writer, request: Followed, outs: list[View], operands: list[View]) -> None:
+    """Write the loops of the product, which store a function of each result."""
+    count = len(operands) - len(request.scalar.args) + 1
+    compute, scalar, others = outs[0].dtype.storage, renamed(request.scalar), operands[count:]
+
+    def function(text: str, index: list[str]) -> str:
+        w.write(f"total = {type_of(compute)}({text})")
+        values = [w.load(view, index, compute) for view in others]
+        values.insert(request.place, variable("total"))
+        return str(w.speller.apply(scalar, values, compute)[0])
+
+    assert isinstance(request.request, Product)
+    product(w, request.request, outs, operands[:count], function)
+
+
 @prints(Product)
-def product(w: Writer, request: Product, outs: list[View], operands: list[View]) -> None:
-    """Write a loop over the rows and columns, and in it one over the terms."""
+def product(
+    w: Writer, request: Product, outs: list[View], operands: list[View],
+    after: Callable[[str, list[str]], str] | None = None,
+) -> None:  # fmt: skip
+    """Write a loop over the rows and columns, and in it one over the terms.  after: returns what is stored, from the
+    text of a result and its indices."""
     out, a, b = outs[0], operands[0], operands[1]
     shape, length = out.layout.shape, a.layout.shape[-1]
     index = letters((*shape, length))
@@ -97,4 +118,4 @@ def product(w: Writer, request: Product, outs: list[View], operands: list[View])
         if len(operands) > 2:
             c = w.load(operands[2], index[:-1], out.dtype.storage)
             text += f" + {c}" if request.beta == 1 else f" + {request.beta} * {c}"
-        w.write(f"{w.at(out, index[:-1])} = {text}")
+        w.write(f"{w.at(out, index[:-1])} = {text if after is None else after(text, index[:-1])}")

@@ -21,6 +21,7 @@ X = RNG.standard_normal((3, 8)).astype(np.float32)
 def every_size(monkeypatch: pytest.MonkeyPatch) -> None:
     """Chains of any size."""
     monkeypatch.setattr(chaining, "LEAST", 1)
+    monkeypatch.setattr(chaining, "LARGE", 1)
 
 
 def tensor(values: Any = X, device: str = "reference", dtype: str = "float32") -> mg.Tensor:
@@ -87,6 +88,46 @@ def test_rounded_values_and_those_of_another_shape_are_stored() -> None:
     small = launches(lambda x, b: mg.softmax(x + b * 2.0, -1), tensor(), tensor(X[0]))
     assert small == ["Elementwise", "Chained"]  # `b * 2.0` has another shape, and a loop of its own
     assert launches(lambda x: (x * 2.0).T.sum(0), tensor()) == ["Elementwise", "Reduce"]
+
+
+def test_a_loop_behind_a_product_is_a_part_of_its_launch() -> None:
+    x, w, b = tensor(), tensor(RNG.standard_normal((5, 8))), tensor(RNG.standard_normal(5))
+    assert launches(lambda x, w, b: F.relu(F.linear(x, w, b)), x, w, b) == ["Followed"]
+    assert launches(lambda x, w, b: (b - x @ w.T) * 0.5, x, w, b) == ["Followed"]
+    assert launches(lambda x, w, b: mg.softmax((x @ w.T) * 0.5 + b, -1), x, w, b) == ["Product", "Chained"]
+    stored = launches(lambda x, w, b: ((y := x @ w.T).relu(), y), x, w, b)
+    assert stored == ["Product", "Elementwise"]
+    long = tensor(RNG.standard_normal((2, chaining.DEEP + 1)))
+    assert launches(lambda x: (x @ x.T).relu(), long) == ["Product", "Elementwise"]
+
+
+def test_a_product_whose_operand_is_written_is_made_before() -> None:
+    state = tensor()
+
+    def step(x: mg.Tensor) -> Any:
+        y = state @ x.T
+        state[1] = x[0] * 3.0
+        return y.relu()
+
+    def run(function: Callable[..., Any]) -> list[Any]:
+        state.copy_(tensor())
+        return [function(tensor() * k).tolist() for k in (1.0, 2.0, 3.0, 4.0)]
+
+    assert run(mg.jit(step)) == run(step)
+
+
+def test_the_loops_of_a_product_store_the_function_of_its_result() -> None:
+    step = mg.jit(lambda x, w: (x @ w.T - 1.0).relu())
+    w = RNG.standard_normal((5, 8)).astype(np.float32)
+    for _ in range(3):
+        wanted = step(tensor(), tensor(w))
+    text = step.source()
+    assert "total = np.float32(total)" in text and "np.empty" not in text
+    space: dict[str, Any] = {}
+    exec(text, space)
+    result = np.empty_like(wanted.numpy())
+    space["run"](X, w, result)
+    assert np.allclose(result, wanted.numpy(), rtol=1e-6)
 
 
 def test_small_values_are_not_worth_a_kernel(monkeypatch: pytest.MonkeyPatch) -> None:

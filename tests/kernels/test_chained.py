@@ -1,17 +1,21 @@
-"""Operands that are computed on the way: one launch has the results of two, whatever the layouts, dtypes and sizes.
+"""Functions around a request in one launch: it has the results of two, whatever the layouts, dtypes and sizes.
 
-The kernels run as plain Python, cut so short that small sizes cross every boundary."""
+Most kernels run as plain Python, cut so short that small sizes cross every boundary; that of the product is compiled.
+"""
 
 import itertools
 
 import numpy as np
 import pytest
+from asking import Asking
 from plain_kernels import interpreted
 from strided import WAYS, arrange, blank, broadcast, check_gaps, contents
 
 from minigrad.backends.base import Backend
 from minigrad.backends.cpu import chained, reduction_plans
+from minigrad.backends.registry import backend_of
 from minigrad.core import requests
+from minigrad.core.device import as_device
 from minigrad.core.dtype import as_dtype, bool_, f32, f64, i32
 from minigrad.declare.record import schema as ops
 from minigrad.ops.nn.softmax import SOFTMAX, SOFTMAX_BACKWARD
@@ -93,3 +97,16 @@ def test_rows_of_one_or_two_computed_operands(short, dim):
     stretched = [broadcast(values((9,)), shape), broadcast(values((3, 1, 1)), shape), values(shape)]
     hold(short, one, shape, stretched)
     hold(short, one, shape, [values(shape, as_dtype(name)) for name in ("bool", "int32", "float32")])
+
+
+def test_a_function_of_a_product_reads_what_lies_like_its_result_or_is_the_same_in_each_row():
+    cpu = Asking(backend_of(as_device("cpu")))
+    for shape, k, row in (((70, 67), 20, False), ((3, 33, 40), 9, False), ((3, 33, 40), 300, True), ((5, 1), 8, False)):
+        a = values((*shape[:-1], k))
+        b = values((k, shape[-1]))
+        b = broadcast(b, (*shape[:-2], k, shape[-1])) if len(shape) > 2 else b
+        other = broadcast(values(shape[-1:]), shape) if row else values(shape)
+        request = requests.Followed(requests.Product(), SUB, 1)
+        assert hold(cpu, request, shape, [a, b, other]) == (2 if shape[-1] == 1 else 1)
+    apart = [values((70, 20)), values((20, 67)), broadcast(values((70, 1)), (70, 67))]
+    assert hold(cpu, requests.Followed(requests.Product(), SUB, 1), (70, 67), apart) == 2

@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from minigrad.backends.steps import Value
+from minigrad.core.dtype import DType
 from minigrad.core.op import ScalarFn
 from minigrad.kernels.pasting import LEFT_OUT, Expand, scalar_macro
 
@@ -54,3 +56,33 @@ def neighbours(steps: str) -> dict[str, str]:
         constants[f"RUN_{k}"] = run.get(step, LEFT_OUT)
         constants[f"AT_{k}"] = at.get(step, f"in_{k}[np.uint64(at_{k} + j * step_{k})]")
     return constants
+
+
+class After(NamedTuple):
+    """A function of the result of a kernel and of more operands, which are like the result or the same in each row."""
+
+    chain: Chain
+    operands: list[Value]
+
+    @property
+    def dtypes(self) -> tuple[DType, ...]:
+        """The dtypes of the operands."""
+        return tuple([x.dtype for x in self.operands])
+
+    def groups(self, cols: int) -> list[tuple[int, int]]:
+        """Return for each operand its offset and its step from row to row; cols: of the result."""
+        return [(x.layout.offset, cols if x.layout.is_contiguous else 0) for x in self.operands]
+
+
+def after_of(scalar: ScalarFn, place: int, others: Sequence[Value], out: Value) -> After | None:
+    """Return what follows a kernel: `scalar`, of which argument `place` is the result, and the others are operands.
+    None if an operand is laid out otherwise."""
+    places = (*range(1, place + 1), 0, *range(place + 1, len(others) + 1))
+    steps = ""
+    others = others or [out]  # a kernel has at least one
+    for x in others:
+        *outer, last = x.layout.strides
+        if not x.layout.is_contiguous and (any(outer) or last not in (0, 1)):
+            return None
+        steps += "0" if not x.layout.is_contiguous and last == 0 else "1"
+    return After(Chain(0, scalar, places, steps), [*others])

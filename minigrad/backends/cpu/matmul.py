@@ -8,21 +8,21 @@ row or one column has a separate kernel, and a batch whose right operand does no
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from minigrad.backends.base import Launch, serves
+from minigrad.backends.cpu.chains import After, Chain, after_of, neighbours
 from minigrad.backends.cpu.family import Family, headed, kind_of
 from minigrad.backends.cpu.product import (
     Panels,
     blocks_of,
     depth_of,
-    is_inner_products,
     is_packed,
     is_packed_left,
     part_of,
-    pays_turned,
     vector_blocks,
+    way_of,
     work_of,
 )
 from minigrad.backends.cpu.texts import bits, from_bits, tile_header, tile_size
@@ -31,18 +31,18 @@ from minigrad.backends.steps import Steps, Value, through_dense
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype, bool_, int32
 from minigrad.core.layout import Layout
-from minigrad.core.op import Spec
+from minigrad.core.op import ScalarFn, Spec
 from minigrad.kernels.cpu import matmul
 from minigrad.kernels.cpu.transposing import transpose_copy
+from minigrad.kernels.pasting import Part
 from minigrad.kernels.specialize import write_kernel
 from minigrad.kernels.store import load
 
 WORK = 32  # bytes of multiply-adds in registers that cost as much as one element of an elementwise loop
-WIDE = 1 << 21  # smallest number of bytes of multiply-adds for which two more launches pay
 PRODUCT, MIXED = 0, 2  # modes of the kernels
 FIELDS = {
-    matmul.multiply: matmul.MULTIPLY, matmul.pack: matmul.PACK, matmul.vector: matmul.VECTOR,
-    matmul.add_pieces: matmul.ADD_PIECES,
+    matmul.multiply: matmul.MULTIPLY, matmul.multiply_followed: matmul.FOLLOWED, matmul.pack: matmul.PACK,
+    matmul.vector: matmul.VECTOR, matmul.add_pieces: matmul.ADD_PIECES,
 }  # fmt: skip
 Values = tuple[Value, Value, Value, Value | None]  # out, a, b, c
 
@@ -59,6 +59,33 @@ class Matmul(Family):
         left, right, *added = steps.operands
         self.product(steps, steps.outs[0], left, right, added[0] if added else None, alpha, beta)
         return steps.launch
+
+    @serves(requests.Followed)
+    def followed(self, out: Spec, *operands: Spec, request: requests.Request, scalar: ScalarFn, place: int) -> Launch:
+        """One launch if the product is made of tiles of the whole inner dim, and the other operands are like its result
+        or the same for each row."""
+        steps, count = Steps(self, (out,), operands), len(operands) - len(scalar.args) + 1
+        after = after_of(scalar, place, steps.operands[count:], steps.outs[0])
+        if isinstance(request, requests.Product) and after is not None and self.is_one_pass(out, operands[:count]):
+            left, right, *added = steps.operands[:count]
+            c = added[0] if added else None
+            problem = Problem(out.layout, left.layout, right.layout, c.layout if c else None)
+            factors = self._bits(request.alpha, request.beta, out.dtype)
+            self._tiled_product(steps, problem, (steps.outs[0], left, right, c), factors, 0, after)
+            return steps.launch
+        return self.lower(requests.Followed(request, scalar, place), (out,), operands)
+
+    @staticmethod
+    def is_one_pass(out: Spec, operands: Sequence[Spec]) -> bool:
+        """Return whether each element of a product is made by one task, of operands that are read as they are."""
+        a, b, *added = [x.layout for x in operands]
+        if not (out.layout.is_contiguous and out.layout.numel and a.shape[-1]):
+            return False
+        problem = Problem(out.layout, a, b, added[0] if added else None)
+        plain = all(x.dtype is out.dtype for x in operands) and out.dtype.storage == out.dtype.compute
+        if not plain or way_of(problem, out.dtype, len(out.shape)) != "tiles":
+            return False
+        return blocks_of(problem, *tile_size(out.dtype))[2] >= problem.k
 
     def product(
         self, steps: Steps, out: Value, a: Value, b: Value, c: Value | None, alpha: float = 1, beta: float = 1,
@@ -81,18 +108,17 @@ class Matmul(Family):
             return
         problem = Problem(out.layout, a.layout, b.layout, c.layout if c else None)
         factors = self._bits(alpha, beta, dtype)
-        if is_inner_products(problem):
+        way = way_of(problem, dtype, len(out.shape))
+        if way == "rows":
             problem.part_rows()
-        if problem.m == 1 or problem.n == 1:
+        if way in ("rows", "vector"):
             self._vector_product(steps, problem, (out, a, b, c), factors)
-        # The setting for threads must not choose the method, because the last bits depend on the method.
-        elif len(out.shape) == 2 and work_of(problem, dtype) >= WIDE and pays_turned(problem):
-            # Computed as the transpose of the product of the transposes, so that the left operand is the packed one.
+        elif way == "transpose":  # so that the left operand is the packed one
             result = steps.work(out.shape[::-1], dtype)
             self.product(steps, result, b.transposed, a.transposed, c and c.transposed, alpha, beta)
             steps.copy(out, result.transposed)
-        elif len(out.shape) == 2 and (depth := depth_of(problem, dtype)) < problem.k:
-            self._by_depth(steps, depth, (out, a, b, c), alpha, beta)
+        elif way == "parts":
+            self._by_depth(steps, depth_of(problem, dtype), (out, a, b, c), alpha, beta)
         else:
             self._tiled_product(steps, problem, (out, a, b, c), factors, part)
 
@@ -171,7 +197,9 @@ class Matmul(Family):
 
     # ---- tiles ----
 
-    def _tiled_product(self, steps: Steps, p: Problem, values: Values, factors: Ints, part: int) -> None:
+    def _tiled_product(
+        self, steps: Steps, p: Problem, values: Values, factors: Ints, part: int, after: After | None = None
+    ) -> None:
         out, a, b, c = values
         dtype = out.dtype
         mr, nr = tile_size(dtype)
@@ -187,8 +215,9 @@ class Matmul(Family):
         alpha, beta = factors if pieces == 1 else self._bits(1, 0, dtype)
         a_from, lift, am, ak = (0, left.panel, 1, mr) if left else (p.a, mr * p.am, p.am, p.ak)
         b_from, panel, bk = (0, right.panel, nr) if right else (p.b, nr, p.bk)
-        numbers = matmul.MULTIPLY.pack(
-            rows=p.m, cols=p.n, length=p.k, high=high, wide=wide, deep=deep, part=part or part_of(deep),
+        fields, groups = (matmul.MULTIPLY, ()) if after is None else (matmul.FOLLOWED, after.groups(p.n))
+        numbers = fields.pack(
+            *groups, rows=p.m, cols=p.n, length=p.k, high=high, wide=wide, deep=deep, part=part or part_of(deep),
             to=p.out if pieces == 1 else 0, a=a_from, lift=lift, am=am, ak=ak,
             b=b_from, panel=panel, bk=bk, whole=right is not None, c=p.c, cm=p.cm, cn=p.cn,
             mode=MIXED if c is not None and pieces == 1 else PRODUCT, batches=p.batches,
@@ -196,9 +225,12 @@ class Matmul(Family):
             a_steps=left.steps if left else p.steps[0], b_steps=right.steps if right else p.steps[1],
         )  # fmt: skip
         tasks = p.batches * -(-p.m // high) * -(-p.n // wide) * pieces
-        kernel = self.kernel(write, matmul.multiply, dtype, kind=kind_of(work_of(p, dtype) // WORK, tasks))
+        template = matmul.multiply if after is None else matmul.multiply_followed
+        chain, dtypes, others = (None, (), []) if after is None else (after.chain, after.dtypes, after.operands)
+        kind = kind_of(work_of(p, dtype) // WORK, tasks)
+        kernel = self.kernel(write, template, dtype, "", chain, dtypes, kind=kind)
         sums = out if pieces == 1 else steps.work((pieces * p.batches * p.m * p.n,), dtype)
-        steps.then(kernel, a, b, out if c is None else c, sums, numbers=headed(tasks, numbers))
+        steps.then(kernel, a, b, out if c is None else c, *others, sums, numbers=headed(tasks, numbers))
         if pieces > 1:
             self._add(steps, p, pieces, sums, c, out, factors)
 
@@ -234,33 +266,42 @@ def write_pack(dtype: DType, width: int) -> Any:
     return write(matmul.pack, dtype, "MR" if width == tile_size(dtype)[0] else "NR")
 
 
-def write(template: Callable[..., Any], dtype: DType, width: str = "") -> Any:
+def write(
+    template: Callable[..., Any], dtype: DType, width: str = "", chain: Chain | None = None,
+    dtypes: tuple[DType, ...] = (),
+) -> Any:  # fmt: skip
     """Write, compile and import loops whose buffers are all of one dtype, and whose factors are among their numbers.
 
-    The sums of the product of a matrix and a vector may be taken in any order.
+    The sums of the product of a matrix and a vector may be taken in any order.  chain: the function that follows a
+    product, of its other operands with some dtypes.
     """
-    fields = FIELDS[template]
+    fields, name = FIELDS[template], template.__name__
     more: dict[str, Any] = {}
+    constants: dict[str, str] = {}
     if template is matmul.vector:
         more = {"helpers": (matmul.inner,), "fastmath": ("reassoc", "contract")}
     elif template is matmul.pack:
         header = tile_header(dtype, template, transpose_copy, width=width)
         more = {"helpers": (transpose_copy,), "imports": header}
-    elif template is matmul.multiply:
-        more = {"imports": tile_header(dtype, template)}
-    name, arrays = template.__name__, template.__code__.co_argcount - 1
-    factors = {}
+    elif template in (matmul.multiply, matmul.multiply_followed):
+        more = {"imports": tile_header(dtype, matmul.multiply), "macros": {"FOLLOW": []}}
+    if chain is not None:
+        parts = {"PRODUCT": [Part(matmul.multiply)], "FOLLOW": [Part(matmul.follow)]}
+        more["macros"] = {**parts, "H": chain.macro(dtype.compute)}
+        constants = neighbours(chain.steps) | {f"ALONG_{k}": step for k, step in enumerate(chain.steps)}
+        name = "_".join([name, chain.scalar.name, *[each.short for each in dtypes], chain.steps])[:96]
+    count = template.__code__.co_argcount - 2 - (chain is not None)  # of buffers before the result, without `in_K`
     for word in {"alpha", "beta"} & fields.positions.keys():
         at = fields.position(word)
-        factors[word.upper()] = f"T({from_bits(at) if dtype.is_float else f'numbers[{at}]'})"
+        constants[word.upper()] = f"T({from_bits(at) if dtype.is_float else f'numbers[{at}]'})"
     text = write_kernel(
         f"matmul: {dtype}, {name}.",
         template,
-        operands=(dtype,),
+        operands=dtypes or (dtype,),
         out=dtype,
-        constants=factors,
+        constants=constants,
         fields=fields,
-        arrays=(dtype,) * arrays,
+        arrays=(*(dtype,) * count, *dtypes, dtype),
         **more,
     )
     return load(f"matmul_{name}_{dtype.short}", text)

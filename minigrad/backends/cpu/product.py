@@ -20,6 +20,7 @@ PACKED = 1 << 20  # size of a right operand in bytes from which packing saves ti
 SPLIT = 3 << 17  # the same where rows do not start on a cache line, so that most vectors are on two lines
 PACKED_LEFT = 1 << 18  # the same for a left operand that lies column by column and is read by many columns
 LINE = 64  # bytes of a cache line
+WIDE = 1 << 21  # smallest number of bytes of multiply-adds for which two more launches pay
 COPIED = 8 << 20  # bytes of operands that are copied together
 FEW, LONG = 16, 256  # number of columns, and of elements per row, for which inner products are used
 
@@ -41,6 +42,19 @@ class Panels:
         self.tasks = positions.numel * (-(-p.k // tall) if tall else -(-n // width))
         self.steps = tuple(s * self.one if step else 0 for s, step in zip(positions.strides, steps, strict=True))
         self.numbers = PACK.pack(cols=n, length=p.k, tall=tall, b=offset, bn=across, bk=along, sizes=sizes, steps=steps)
+
+
+def way_of(p: Problem, dtype: DType, dims: int) -> str:
+    """Return how a product of tensors with some dims is made: as inner products, "rows", with a "vector", by the
+    "transpose" of the transposes, by "parts" of the inner dim, or by "tiles" alone."""
+    if is_inner_products(p):
+        return "rows"
+    if p.m == 1 or p.n == 1:
+        return "vector"
+    # The setting for threads must not choose the method, because the last bits depend on the method.
+    if dims == 2 and work_of(p, dtype) >= WIDE and pays_turned(p):
+        return "transpose"
+    return "parts" if dims == 2 and depth_of(p, dtype) < p.k else "tiles"
 
 
 def is_inner_products(p: Problem) -> bool:

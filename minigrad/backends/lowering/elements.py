@@ -12,7 +12,7 @@ from minigrad.backends.steps import Specs, Steps, lowers, wide
 from minigrad.backends.table import Table
 from minigrad.core.dtype import DType
 from minigrad.core.op import ScalarFn, Spec
-from minigrad.core.requests import Arange, Chained, Copy, Elementwise, ElementwiseTuple, Fill, Join, Many
+from minigrad.core.requests import Arange, Chained, Copy, Elementwise, ElementwiseTuple, Fill, Followed, Join, Many
 from minigrad.kernels.scalar import projected
 
 
@@ -59,6 +59,18 @@ def chained(backend: Backend, request: Chained, outs: Specs, operands: Specs) ->
             steps.each(scalar, value, *parts)
         values.append(value)
     steps.ask(request.request, steps.outs, *values)
+    return steps.launch
+
+
+@lowers(Followed)
+def followed(backend: Backend, request: Followed, outs: Specs, operands: Specs) -> Launch:
+    """The request stores its result, then the function reads it."""
+    steps = Steps(backend, outs, operands)
+    (out,), others = steps.outs, len(request.scalar.args) - 1
+    value, count = steps.work(out.shape, out.dtype), len(operands) - others
+    steps.ask(request.request, value, *steps.operands[:count])
+    arguments = steps.operands[count:]
+    steps.each(request.scalar, out, *arguments[: request.place], value, *arguments[request.place :])
     return steps.launch
 
 

@@ -11,14 +11,14 @@ and from the module's header the tile, its size `MR x NR`, the LANES of a vector
 are in elements; `sizes` and the steps after it are those of the batch.
 """
 
-# ruff: noqa: F821
+# ruff: noqa: F821, F841
 
 from minigrad.kernels.fields import Fields
 
-MULTIPLY = Fields(
-    "rows cols length high wide deep part to a lift am ak b panel bk whole c cm cn mode batches rank alpha beta",
-    "sizes[rank] a_steps[rank] b_steps[rank] c_steps[rank]",
-)
+NUMBERS = "rows cols length high wide deep part to a lift am ak b panel bk whole c cm cn mode batches rank alpha beta"
+LISTS = "sizes[rank] a_steps[rank] b_steps[rank] c_steps[rank]"
+MULTIPLY = Fields(NUMBERS, LISTS)
+FOLLOWED = Fields(NUMBERS, LISTS, "offset down", results=False)  # the groups are the operands of what follows
 
 
 def multiply(a, b, c, out, N):  # type: ignore[no-untyped-def]
@@ -85,6 +85,27 @@ def multiply(a, b, c, out, N):  # type: ignore[no-untyped-def]
                     to = z + i * cols + j
                     h = min(MR, rows - i)
                     tile(a, left, am, ak, b, right, bk, read, out, to, cols, depth, h, w, alpha, more)
+        FOLLOW()
+
+
+def multiply_followed(a, b, c, in_K, out, N):  # type: ignore[no-untyped-def]
+    """`multiply`, of which each block goes through a function."""
+    PRODUCT()
+
+
+def follow():  # type: ignore[no-untyped-def]
+    """After a block of a product, while it is in the cache: `H` of each element, and of those of other operands.
+
+    offset: where an operand begins; down: its step from row to row, of all rows of the batch.  An operand has one
+    element per column, or one for all: `RUN_K` and `AT_K` are as in `rows.py`.
+    """
+    n = j1 - j0
+    for i in range(i0, i1):
+        row = out[z + i * cols + j0 : z + i * cols + j1]
+        at_K = N.offset[K] + (batch * rows + i) * N.down[K] + j0 * ALONG_K
+        u_K = RUN_K
+        for j in range(n):
+            row[j] = H(row[j], LOAD_K(AT_K))
 
 
 PACK = Fields("cols length tall b bn bk rank", "sizes[rank] steps[rank]")
