@@ -5,6 +5,8 @@
 #     text_representation:
 #       extension: .py
 #       format_name: percent
+#       format_version: '1.3'
+#       jupytext_version: 1.19.6
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -292,8 +294,10 @@ print("the same bits:", mg.equal(ten(large), fused(large)))
 # loop reads `x` once and writes the result once. Joining launches in this way is called **fusion**.
 #
 # The bits are the same because each element is computed with the same ten operations in the same order. For a sum,
-# another order of the additions has another rounding error (chapter 10). Therefore minigrad fuses elementwise launches
-# only. Sums and products remain kernels of their own.
+# another order of the additions has another rounding error (chapter 10). Therefore a loop before a sum computes a piece
+# of the elements into a small buffer in the cache, and the kernel of eager mode adds up the buffer: the order of the
+# additions does not change. Rows of `softmax` are computed in the same way. A matrix product applies the operations
+# after it to each block of its result while the block is in the cache.
 #
 # A fused loop is a new kernel, so it must be compiled. A helper process does this while your program runs the unfused
 # list. `ready` waits for it, so that the numbers above are those of the fused kernel.

@@ -100,8 +100,10 @@ def product(
     w: Writer, request: Product, outs: list[View], operands: list[View],
     after: Callable[[str, list[str]], str] | None = None,
 ) -> None:  # fmt: skip
-    """Write a loop over the rows and columns, and in it one over the terms.  after: returns what is stored, from the
-    text of a result and its indices."""
+    """Write a loop over the rows and columns, and in it one over the terms.
+
+    after: returns the text of the value to store, from the text of a result and its indices.
+    """
     out, a, b = outs[0], operands[0], operands[1]
     shape, length = out.layout.shape, a.layout.shape[-1]
     index = letters((*shape, length))

@@ -1,4 +1,4 @@
-"""Elementwise functions in front of another loop: what a kernel reads to compute an operand that nobody stores.
+"""Elementwise functions around another loop: the words of a kernel that computes an operand or changes its result.
 
 `chained.py` prepares the launches; the loops are in `kernels/cpu/rows.py` and `kernels/cpu/chained.py`.
 """
@@ -75,7 +75,7 @@ class After(NamedTuple):
 
 
 def after_of(scalar: ScalarFn, place: int, others: Sequence[Value], out: Value) -> After | None:
-    """Return what follows a kernel: `scalar`, of which argument `place` is the result, and the others are operands.
+    """Return the function after a kernel, `scalar`, of which argument `place` is the result, and the others are operands.
     None if an operand is laid out otherwise."""
     places = (*range(1, place + 1), 0, *range(place + 1, len(others) + 1))
     steps = ""

@@ -18,7 +18,7 @@ from minigrad.kernels.fields import Fields
 NUMBERS = "rows cols length high wide deep part to a lift am ak b panel bk whole c cm cn mode batches rank alpha beta"
 LISTS = "sizes[rank] a_steps[rank] b_steps[rank] c_steps[rank]"
 MULTIPLY = Fields(NUMBERS, LISTS)
-FOLLOWED = Fields(NUMBERS, LISTS, "offset down", results=False)  # the groups are the operands of what follows
+FOLLOWED = Fields(NUMBERS, LISTS, "offset down", results=False)  # the groups are the other operands of a function
 
 
 def multiply(a, b, c, out, N):  # type: ignore[no-untyped-def]
