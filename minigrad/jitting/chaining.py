@@ -35,7 +35,7 @@ def simple_part(item: Item) -> Part | None:
 
 
 class Chaining:
-    """The launches of one segment of a program, with their chains.
+    """The launches of one segment of a program, with their chains.  Loops need no kernels here.
 
     lasting: returns whether a slot is read after the segment.  missing: receives the texts of kernels that are not
     compiled, where compiling is off.

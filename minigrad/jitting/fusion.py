@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+from minigrad.backends.launch import Launch, Part
 from minigrad.backends.registry import backend_of
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
@@ -158,8 +159,11 @@ class Fusion:
         later = set(self.live)
         for group in reversed(in_order(grouped(segment, self.memory, self.stays))):
             result[:0] = self.emitted(group)
-        lasting = lambda slot: self.stays(slot) or slot in later  # noqa: E731
-        return [*Chaining(result, self.memory, lasting, self.missing, written_by).result]
+
+        def lasts(slot: int) -> bool:
+            return self.stays(slot) or slot in later
+
+        return [self.prepared(item) for item in Chaining(result, self.memory, lasts, self.missing, written_by).result]
 
     def emitted(self, group: Group) -> list[Item]:
         """Return the launches of a group, and note what they read; called for the last group first."""
@@ -171,8 +175,21 @@ class Fusion:
         self.live |= {slot for item in items for slot in item.slots}
         return items
 
+    def prepared(self, item: Item) -> Item:
+        """Return a launch with its kernels, which a loop that became a part of another launch does not need."""
+        if item.launch.steps or not item.fused:
+            return item
+        (part,) = item.launch.parts
+        count = len(part.specs) - part.results
+        try:
+            backend = backend_of(self.memory[item.slots[-1]].device)
+            return item._replace(launch=backend.prepare(part.request, part.specs[count:], *part.specs[:count]))
+        except NotCompiled as missing:
+            self.missing.append(missing.text)
+            return item.fused[0]
+
     def loop(self, group: Group) -> Item:
-        """Return the units of a group as one launch."""
+        """Return the units of a group as one launch, without its kernels."""
         composer = Composer(self.memory, group.units)
         if not composer.operands:  # a loop of literals alone would read nothing, and not every device runs one
             composer = Composer(self.memory, group.units, literals=False)
@@ -185,16 +202,10 @@ class Fusion:
         operands = []
         for view in composer.operands:  # an operand that is also a result shares the Spec object of the result
             operands.append(specs[view] if view in results or view.layout.shape == shape else expanded(view, shape))
-        try:
-            launch = backend_of(first.device).prepare(
-                kind(scalar, first.compute), tuple([specs[view] for view in results]), *operands
-            )
-        except NotCompiled as missing:
-            self.missing.append(missing.text)
-            return group.items[0]
-        return Item(
-            launch, tuple([view.slot for view in (*composer.operands, *results)]), first.line, tuple(group.items)
-        )
+        slots = tuple([view.slot for view in (*composer.operands, *results)])
+        made = (*operands, *[specs[view] for view in results])
+        part = Part(kind(scalar, first.compute), tuple(range(len(slots))), made, len(results))
+        return Item(Launch(len(slots), parts=[part]), slots, first.line, tuple(group.items))
 
 
 def grouped(segment: Sequence[Any], memory: dict[int, Memory], stays: Callable[[int], bool]) -> list[Group]:

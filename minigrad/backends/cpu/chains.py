@@ -75,8 +75,10 @@ class After(NamedTuple):
 
 
 def after_of(scalar: ScalarFn, place: int, others: Sequence[Value], out: Value) -> After | None:
-    """Return the function after a kernel, `scalar`, of which argument `place` is the result, and the others are operands.
-    None if an operand is laid out otherwise."""
+    """Return the function after a kernel: `scalar`, of which argument `place` is the result of the kernel.
+
+    others: the other arguments.  None if one of them has another layout than the result.
+    """
     places = (*range(1, place + 1), 0, *range(place + 1, len(others) + 1))
     steps = ""
     others = others or [out]  # a kernel has at least one
