@@ -119,7 +119,17 @@ def test_another_p_is_refused(p: Any) -> None:
 JOINTS = (0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 3.0, -3.0, 6.0, 1e-3, 20.0)
 # Their rule is PyTorch's where two choices meet (a bound on both sides, a width of 0, the origin), or stays finite on
 # purpose.
-SETTLED = {"clamp", "celu", "cross_entropy_of_one", "hardshrink", "softshrink", "heaviside", "atan2", "where"}
+SETTLED = {
+    "at_least",
+    "clamp",
+    "celu",
+    "cross_entropy_of_one",
+    "hardshrink",
+    "softshrink",
+    "heaviside",
+    "atan2",
+    "where",
+}
 
 
 def quotients(op: Any, columns: list[Any], k: int, step: float) -> Any:
