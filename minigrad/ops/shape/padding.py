@@ -42,16 +42,16 @@ def constant_pad_nd(input: Tensor, pad: Ints, value: Scalar = 0) -> Tensor:
 
 def with_constant(name: str, x: Tensor, pad: Sequence[int], value: float) -> Tensor:
     """Return a tensor with elements of one value around it, or without some of its elements."""
-    found = framed(x.shape, tuple(pad))
-    if found is None:
+    frame = framed(x.shape, tuple(pad))
+    if frame is None:
         d = next(d for d, pair in pairs_of(name, x, pad) if x.shape[d] + min(pair[0], 0) + min(pair[1], 0) < 0)
         raise ShapeError(f"{name}: {pad} removes more elements than dim {d} of {describe(x)} has", op=name)
-    kept, frame, place = found
+    kept, shape, position = frame
     for d, start, n in kept:
         x = narrow(x, d, start, n)
-    if frame == x.shape:
+    if shape == x.shape:
         return clone(x)
-    padded: Tensor = put(expand(number(value, x.dtype, x.device), shape=frame), x, **place)
+    padded: Tensor = put(expand(number(value, x.dtype, x.device), shape=shape), x, **position)
     return padded
 
 
