@@ -40,6 +40,9 @@ SHAPES: Mapping[str, Mapping[str, str]] = {
     "cross_entropy_backward": {"target": "r", "g": "r"},
     "crossed": {"a": "r3", "b": "r3"},
     "group_gradients": {"x": "nkss", "g": "nkss", "weight": "k"},
+    "grid_gradient": {"g": "nkhh", "input": "nkss", "grid": "nhh2"},
+    "image_gradient": {"g": "nkhh", "grid": "nhh2", "size": "ss"},
+    "sampled": {"input": "nkss", "grid": "nhh2"},
     "glu_backward": {"g": "hc", "input": "sc"},
     **dict.fromkeys(("gru_step", "gru_step_backward"), CELL | {"x": "r3", "hidden": "r3", "activated": "r3"}),
     **dict.fromkeys(("lstm_step", "lstm_step_backward"), CELL | {"x": "r4", "hidden": "r4", "activated": "r4"}),
@@ -70,6 +73,7 @@ SHAPES: Mapping[str, Mapping[str, str]] = {
 }
 WINDOWS = {"step": (1, 1), "stride": (1, 1)}
 PAIRS = {"order": 2}
+SAMPLED = {"near": False, "beyond": 0, "corners": False}
 CLASSES = {"ignore": -100, "reduction": "none"}
 NAMED = CLASSES | {"dim": 1}
 PARAMS: Mapping[str, Mapping[str, object]] = {
@@ -78,6 +82,7 @@ PARAMS: Mapping[str, Mapping[str, object]] = {
     **dict.fromkeys(("windows_added", "windows_of"), WINDOWS),
     "group_gradients": {"groups": 2},
     "normalized_groups": {"groups": 2},
+    **dict.fromkeys(("grid_gradient", "image_gradient", "sampled"), SAMPLED),
     **dict.fromkeys(("pair_distances", "pair_gradients"), PAIRS),
     "put": {"storage_offset": 0},
     "rolled": {"shifts": (1,)},

@@ -516,6 +516,36 @@ class Resample(Request):
     back: bool
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class SampleGrid(Request):
+    """out[n, c, h, w] (dense) = image c of a (N, C, H, W) at grid[n, h, w], which is (x, y): the sum of the four pixels
+    around (column, row) = (locate(x, W, corners, beyond), locate(y, H, corners, beyond)), each times its weight, the
+    product of 1 - its distance along each dim.  near: the pixel nearest to it, rounded to even.  Pixels outside the
+    image are 0; a weight of nan makes the result nan.  All have the dtype of out, float32 or float64.
+
+    back: the adjoint: of g (N, C, h, w) in place of a, out (N, C, H, W) = 0, to which each term is added.
+    """
+
+    locate: ScalarFn
+    near: bool
+    beyond: int
+    corners: bool
+    back: bool
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GridGradients(Request):
+    """out (dense) = the gradient of the grid of a `SampleGrid` without near, for the incoming g.  Operands: g, a, grid.
+
+    derivative(g, position, size, corners, beyond): g times the derivative of locate.
+    """
+
+    locate: ScalarFn
+    derivative: ScalarFn
+    beyond: int
+    corners: bool
+
+
 # ---- creation, and values of masks and indices ----------------------------------------------------------------------
 
 

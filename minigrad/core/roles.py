@@ -16,6 +16,7 @@ import numpy as np
 from minigrad.core.shape import as_int, as_shape, normalize_dim, normalize_dims
 from minigrad.errors import ArgumentError
 
+INTS = {int}
 Read = Callable[[Any, str, str, Sequence[Any]], Any]
 Shift = Callable[[Any, tuple[int, ...], int], Any]
 
@@ -78,6 +79,8 @@ def _int(value: Any, op: str, name: str, operands: Sequence[Any]) -> int:
 
 def _ints(value: Any, op: str, name: str, operands: Sequence[Any]) -> tuple[int, ...]:
     values = value if isinstance(value, (tuple, list)) else (value,)
+    if {*map(type, values)} == INTS:  # usual
+        return tuple(values)
     return tuple(_int(each, op, name, operands) for each in values)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import minigrad as mg
-from minigrad.ops.nn import taps
+from minigrad.ops.nn import sampled, taps
 
 from .compositions import _index, _row
 from .row import FLOATS, INTS, NUMBERS, Row
@@ -17,6 +17,7 @@ F = mg.nn.functional
 R, X, TABLE = (2, 3), (3, 4), (4, 3)
 CELLS, NAMED = np.array([[0, 5], [3, 0]]), np.array([2, 0, 2, 2])
 LABELS = np.array([[1, 1], [2, 0]])
+WAYS: dict[str, Any] = {"near": False, "beyond": 0, "corners": True}
 TAPS = np.array([[[0, 2, -1], [2, 2, 1]], [[1, -1, -1], [0, 1, 1]]])
 BAGS = np.array([[0, 2, 2, 1], [3, 1, 0, 2]])
 
@@ -105,6 +106,26 @@ def _sampled(x: np.ndarray, grid: np.ndarray, weight: Any, reach: int, border: b
     return y
 
 
+def _image_gradient(g: np.ndarray, grid: np.ndarray) -> np.ndarray:
+    """The gradient of the images of the row grid_sample, pixel by pixel."""
+    result = np.zeros((*g.shape[:2], 3, 4))
+    for pixel in np.ndindex(3, 4):
+        one = np.zeros_like(result)
+        one[(..., *pixel)] = 1
+        result[(..., *pixel)] = (_sampled(one, grid, _linear, 1, False) * g).sum((2, 3))
+    return result
+
+
+def _grid_gradient(g: np.ndarray, x: np.ndarray, grid: np.ndarray) -> np.ndarray:
+    """The gradient of its grid: a central difference is exact, because results are linear along each dim."""
+    result, h = np.zeros_like(grid), 2.0**-10
+    for k in range(2):
+        step = h * np.eye(2)[k]
+        change = [_sampled(x, grid + side * step, _linear, 1, False) for side in (1, -1)]
+        result[..., k] = ((change[0] - change[1]) / (2 * h) * g).sum(1)
+    return result
+
+
 def _tapped(x: np.ndarray, w: np.ndarray, back: bool) -> np.ndarray:
     y = np.zeros_like(x)
     for n, k, o in np.ndindex(TAPS.shape):
@@ -157,10 +178,10 @@ ROWS = [
     *map(_unpooling, (1, 2, 3)),
     _row("grid_sample", lambda x, g: F.grid_sample(x, g, align_corners=True), lambda x, g: _sampled(
          x, g, _linear, 1, False), ("real", (1, 2, 3, 4)), ("unit", (1, 2, 2, 2)), order2=False,
-         ops=("linear_tap", "joined_tap", "tapped")),
+         ops=("sampled",)),
     _row("grid_sample-3d", lambda x, g: F.grid_sample(x, g, padding_mode="border", align_corners=True),
          lambda x, g: _sampled(x, g, _linear, 1, True), ("real", (1, 1, 2, 3, 2)), ("unit", (1, 1, 1, 3, 3)),
-         order2=False),
+         order2=False, ops=("linear_tap", "joined_tap", "pad_position")),
     _row("grid_sample-bicubic", lambda x, g: F.grid_sample(x, g, "bicubic", "border", True), lambda x, g: _sampled(
          x, g, _cubic, 2, True), ("real", (1, 1, 3, 4)), ("unit", (1, 1, 3, 2))),
     _row("pixel_at", lambda x: taps.pixel_at(x, 5.0, 0.0), lambda x: ((x + 1) * 5 - 1) / 2, ("real", R),
@@ -170,5 +191,11 @@ ROWS = [
     *[_row(f"tapped{'-back' if back else ''}", lambda x, w, back=back: taps.tapped(x, _index(x, TAPS), w, 3, back),
            lambda x, w, back=back: _tapped(x, w, back), ("real", (2, 6, 3)), ("real", (2, 2, 3)),
            dtypes=("float32", "float64"), ops=("tapped",)) for back in (False, True)],
+    _row("image_gradient", lambda g, grid: sampled.image_gradient(g, grid, size=(3, 4), **WAYS), _image_gradient,
+         ("real", (1, 2, 2, 2)), ("unit", (1, 2, 2, 2)), dtypes=("float32", "float64"), smooth=False, slope=True,
+         ops=("image_gradient",)),
+    _row("grid_gradient", lambda g, x, grid: sampled.grid_gradient(g, x, grid, **WAYS), _grid_gradient,
+         ("real", (1, 2, 2, 2)), ("real", (1, 2, 3, 4)), ("unit", (1, 2, 2, 2)), dtypes=("float32", "float64"),
+         smooth=False, slope=True, ops=("grid_gradient",)),
     _row("affine_grid", lambda t: F.affine_grid(t, (2, 1, 3, 2)), _affine, ("real", (2, 2, 3))),
 ]  # fmt: skip

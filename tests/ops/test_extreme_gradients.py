@@ -118,8 +118,19 @@ def test_another_p_is_refused(p: Any) -> None:
 # 0, -0.0 and the numbers at which bodies choose; what lies between them is smooth for most ops.
 JOINTS = (0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 3.0, -3.0, 6.0, 1e-3, 20.0)
 # Their rule is PyTorch's where two choices meet (a bound on both sides, a width of 0, the origin), or stays finite on
-# purpose.
-SETTLED = {"clamp", "celu", "cross_entropy_of_one", "hardshrink", "softshrink", "heaviside", "atan2", "where"}
+# purpose, or the incoming gradient is 0 there.
+SETTLED = {
+    "at_least",
+    "clamp",
+    "celu",
+    "cross_entropy_of_one",
+    "hardshrink",
+    "softshrink",
+    "heaviside",
+    "atan2",
+    "where",
+    "squared_distance",
+}
 
 
 def quotients(op: Any, columns: list[Any], k: int, step: float) -> Any:

@@ -23,12 +23,13 @@ from minigrad.backends.cpu.reduction import Reduction
 from minigrad.backends.cpu.resampling import Resampling
 from minigrad.backends.cpu.rotations import Rotations
 from minigrad.backends.cpu.rows import Rows
+from minigrad.backends.cpu.sampling import Sampling
 from minigrad.backends.cpu.scan import Scan
 from minigrad.backends.cpu.sorting import Sorting
 
 
 class CpuBackend(
     Chained, Conv, Elementwise, Factors, Filling, Groups, Indexing, Joining, ManyTensors, Masks, Matmul, Pairs, Pool,
-    Reduction, Resampling, Rotations, Rows, Scan, Sorting,
+    Reduction, Resampling, Rotations, Rows, Sampling, Scan, Sorting,
 ):  # fmt: skip
     """The functions that `Backend` requires, on the host's threads."""

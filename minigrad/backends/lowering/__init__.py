@@ -19,10 +19,11 @@ from minigrad.backends.lowering import (
     random,
     rotations,
     rows,
+    sampling,
 )
 from minigrad.backends.steps import Steps, Value, lowerings, lowers
 
 __all__ = [
     "Steps", "Value", "along", "elements", "factors", "groups", "indexing", "lowerings", "lowers", "pairs", "pooling",
-    "products", "random", "rotations", "rows",
+    "products", "random", "rotations", "rows", "sampling",
 ]  # fmt: skip

@@ -48,7 +48,10 @@ def repeat_interleave(
     x, d = (reshape(input, input.numel()), 0) if dim is None else (input, dim)
     if not x.ndim:
         raise ShapeError(f"repeat_interleave: {describe(x)} has no dim to repeat along", op="repeat_interleave")
-    counts, n = counts_of(x, repeats), x.shape[d]
+    n = x.shape[d]
+    if repeats.__class__ is int and repeats >= 0 and output_size in (None, n * repeats):  # usual
+        return repeated(x, d, repeats)
+    counts = counts_of(x, repeats)
     if counts.size not in (1, n) or counts.ndim > 1 or (counts < 0).any():
         raise ArgumentError(
             f"repeat_interleave: the counts {counts.tolist()} for dim {d} of {describe(x)} must be one or {n}, and "
@@ -59,9 +62,14 @@ def repeat_interleave(
     if output_size is not None and output_size != total:
         raise ArgumentError(f"repeat_interleave: the sum of the counts is {total}, not output_size={output_size}")
     if counts.size == 1:
-        spread = expand(x.unsqueeze(d + 1), shape=(*x.shape[: d + 1], int(counts.reshape(())), *x.shape[d + 1 :]))
-        return reshape(clone(spread), (*x.shape[:d], total, *x.shape[d + 1 :]))
+        return repeated(x, d, int(counts.reshape(())))
     return index_select(x, d, tensor(np.repeat(np.arange(n), counts), device=x.device))
+
+
+def repeated(x: Tensor, d: int, count: int) -> Tensor:
+    """Return each element `count` times along a dim."""
+    spread = expand(x.unsqueeze(d + 1), shape=(*x.shape[: d + 1], count, *x.shape[d + 1 :]))
+    return reshape(clone(spread), (*x.shape[:d], x.shape[d] * count, *x.shape[d + 1 :]))
 
 
 def counts_of(x: Tensor, repeats: Any) -> Any:

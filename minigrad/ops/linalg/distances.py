@@ -148,20 +148,35 @@ def side(d):
 GRADIENTS = {2: (parse(inverse), parse(itself)), 1: (parse(unchanged), parse(side))}
 
 
-@elementwise(dtype=to_float, vjp="derived", namespace=(), method=False, label="cdist")
-def distance_of(a, b, product):
-    """Return sqrt(a + b - 2*product), the distance of two vectors from their squared lengths and their product.
+@elementwise(
+    dtype=to_float, vjp=(lambda g: g, lambda g: g, lambda g: g * -2.0), namespace=(), method=False, label="cdist"
+)
+def squared_distance(a, b, product):
+    """Return a + b - 2*product, from the squared lengths of two vectors and their product, all in float64.
 
-    Gradient: 0 where the vectors are equal up to rounding.
+    It is 0 where the vectors are equal up to rounding; there the gradient of `distance_of` is 0.  Gradient: g, g and
+    -2*g.
     """
     square = a + b - 2 * product
     # 2**-50 times the squares is four times the rounding error of their sum in float64.
-    return 0 if square <= 8.881784197001252e-16 * (a + b) else math.sqrt(square)
+    return 0 if square <= 8.881784197001252e-16 * (a + b) else square
+
+
+@elementwise(dtype=to_float, vjp="derived", namespace=(), method=False, label="cdist")
+def over_double(g, y):
+    """Return g / (2*y), the gradient of a root y; 0 where y is 0."""
+    return 0 if y == 0 else g / (2 * y)
+
+
+@elementwise(dtype=to_float, vjp=(lambda g, y: over_double(g, y),), namespace=(), method=False, label="cdist")
+def distance_of(square):
+    """Return the root of a squared distance.  Gradient: g / (2*y), 0 where that is 0."""
+    return math.sqrt(square)
 
 
 def by_products(x1: Tensor, x2: Tensor) -> Tensor:
     """Return Euclidean distances of all rows by a product in float64."""
     a, b = (cast(x, dtype="float64") for x in (x1, x2))
     squares = sum(a * a, -1, keepdim=True), sum(b * b, -1, keepdim=True).mT
-    result = distance_of(*squares, matmul(a, b.mT))
+    result = distance_of(cast(squared_distance(*squares, matmul(a, b.mT)), dtype="float32"))
     return result.to(promote(x1.dtype, x2.dtype))

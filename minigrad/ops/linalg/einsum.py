@@ -1,14 +1,17 @@
 """einsum: products of tensors whose dims have letters, summed over the letters that the result does not have.
 
 An equation is read into one list of labels per operand: a letter, or for each dim that an ellipsis covers a number,
-counted from the right.  Operands are contracted from left to right, each pair as one matrix product.
+counted from the right.  Operands are contracted from left to right, each pair as one matrix product.  The moves that
+this takes depend on the equation and the shapes only, so they are planned once and remembered.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from math import prod
 from string import ascii_letters
+from typing import Any
 
 from minigrad.declare.decorators import composed
 from minigrad.errors import ArgumentError, ShapeError, quantity
@@ -19,6 +22,12 @@ from minigrad.runtime.tensor import Tensor, describe
 
 Label = str | int
 Labels = list[Label]
+Ints = tuple[int, ...]
+LIMIT = 256  # number of plans that are remembered
+MOVES: dict[str, Callable[[Tensor, Any], Tensor]] = {
+    "diagonal": lambda x, dims: diagonal(x, 0, *dims), "squeeze": squeeze, "sum": sum,
+    "permute": lambda x, dims: permute(x, dims=dims), "reshape": lambda x, shape: reshape(x, shape=shape),
+}  # fmt: skip
 
 
 @composed(method=False, out=False)
@@ -28,8 +37,19 @@ def einsum(equation: str, *operands: Tensor) -> Tensor:
     Each letter names one dim, and "..." the other dims, which broadcast.  Letters that are not after "->" are summed;
     without "->" the result has "..." and the letters that occur once, capitals first.  Gradient: by composition.
     """
-    terms, output = read_equation(equation, operands)
-    return contracted([plain_labels(k, x, t) for k, (x, t) in enumerate(zip(operands, terms))], output)
+    key = (equation, *[x.shape for x in operands])
+    plan = plans.get(key) if isinstance(equation, str) else None
+    if plan is None:
+        terms, output = read_equation(equation, operands)
+        plan = planned([Part(x.shape, labels) for x, labels in zip(operands, terms)], output)
+        if len(plans) >= LIMIT:
+            plans.clear()
+        plans[key] = plan
+    result = operands[0]
+    for x, step in zip(operands[1:], plan.products):
+        a, b = moved(result, step.left), moved(x, step.right)
+        result = matmul(a, b) if step.summed else a * b
+    return moved(result, plan.last)
 
 
 # ---- the equation ---------------------------------------------------------------------------------------------------
@@ -118,63 +138,112 @@ def sizes(equation: str, terms: Sequence[Labels], operands: Sequence[Tensor]) ->
                 seen[label] = n, k
 
 
-# ---- the products ---------------------------------------------------------------------------------------------------
+# ---- the plan --------------------------------------------------------------------------------------------------------
 
 
-def plain_labels(k: int, x: Tensor, labels: Labels) -> tuple[Tensor, Labels]:
-    """Return an operand with each label once: the diagonal of dims that have the same one."""
-    labels = list(labels)
-    for label in dict.fromkeys(labels):
-        while labels.count(label) > 1:
-            first = labels.index(label)
-            second = labels.index(label, first + 1)
-            x = diagonal(x, 0, first, second)
-            labels = [*(other for d, other in enumerate(labels) if d not in (first, second)), label]
-    return x, labels
+class Part:
+    """The shape and the labels of an operand, and the moves that it has taken: names in MOVES, and their arguments."""
+
+    def __init__(self, shape: Ints, labels: Labels) -> None:
+        self.shape, self.labels = shape, list(labels)
+        self.moves: list[tuple[str, Any]] = []
+
+    def take_diagonals(self) -> None:
+        """Leave each label once: the diagonal of dims that have the same one, which is the last dim then."""
+        for label in dict.fromkeys(self.labels):
+            while self.labels.count(label) > 1:
+                first = self.labels.index(label)
+                second = self.labels.index(label, first + 1)
+                self.moves.append(("diagonal", (first, second)))
+                rest = [d for d in range(len(self.labels)) if d not in (first, second)]
+                self.shape = (*[self.shape[d] for d in rest], self.shape[first])
+                self.labels = [*[self.labels[d] for d in rest], label]
+
+    def remove(self, how: str, labels: set[Label]) -> None:
+        """Sum over the dims of some labels, or squeeze them."""
+        dims = tuple([d for d, label in enumerate(self.labels) if label in labels])
+        if dims:
+            self.moves.append((how, dims))
+            self.shape = tuple([n for d, n in enumerate(self.shape) if d not in dims])
+            self.labels = [label for label in self.labels if label not in labels]
+
+    def permute(self, labels: Labels) -> None:
+        """Put the dims in the order of labels."""
+        if labels != self.labels:
+            dims = tuple([self.labels.index(label) for label in labels])
+            self.moves.append(("permute", dims))
+            self.shape, self.labels = tuple([self.shape[d] for d in dims]), labels
+
+    def reshape(self, shape: Ints) -> None:
+        """Change the shape; the labels stay those of the dims before."""
+        if shape != self.shape:
+            self.moves.append(("reshape", shape))
+            self.shape = shape
 
 
-def contracted(terms: list[tuple[Tensor, Labels]], output: Labels) -> Tensor:
-    """Return the product of all operands, summed over the labels that the output does not have, in its order."""
-    longest = {label: n for x, labels in terms for label, n in zip(labels, x.shape) if n != 1}
-    # A dim of length 1 next to a longer one of its label broadcasts, as if it were not there.
-    terms = [without(x, labels, [label for label, n in zip(labels, x.shape) if n == 1 and label in longest])
-             for x, labels in terms]  # fmt: skip
-    x, labels = terms[0]
-    for k, (other, more) in enumerate(terms[1:], 2):
-        wanted = {*output, *(label for _, later in terms[k:] for label in later)}
-        x, labels = pair(x, labels, other, more, wanted)
-    x, labels = summed(x, labels, set(output))
-    return permute(x, dims=tuple([labels.index(label) for label in output]))
+@dataclass(frozen=True, slots=True)
+class Product:
+    """The moves of the result so far and of the next operand; summed: their product is one of matrices."""
+
+    left: list[tuple[str, Any]]
+    right: list[tuple[str, Any]]
+    summed: bool
 
 
-def without(x: Tensor, labels: Labels, dropped: Labels) -> tuple[Tensor, Labels]:
-    """Return an operand without some of its dims, which have length 1."""
-    if not dropped:
-        return x, labels
-    y: Tensor = squeeze(x, tuple([labels.index(label) for label in dropped]))
-    return y, [label for label in labels if label not in dropped]
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The products of a call in order, and the moves of the last result."""
+
+    products: list[Product]
+    last: list[tuple[str, Any]]
 
 
-def summed(x: Tensor, labels: Labels, wanted: set[Label]) -> tuple[Tensor, Labels]:
-    """Return an operand summed over the labels that neither other operands nor the result need."""
-    dims = tuple([d for d, label in enumerate(labels) if label not in wanted])
-    return (sum(x, dims), [label for label in labels if label in wanted]) if dims else (x, labels)
+plans: dict[Any, Plan] = {}  # by equation and shapes
 
 
-def pair(a: Tensor, left: Labels, b: Tensor, right: Labels, wanted: set[Label]) -> tuple[Tensor, Labels]:
+def moved(x: Tensor, moves: Sequence[tuple[str, Any]]) -> Tensor:
+    """Return a tensor after its moves."""
+    for name, argument in moves:
+        x = MOVES[name](x, argument)
+    return x
+
+
+def planned(parts: list[Part], output: Labels) -> Plan:
+    """Return the plan of the product of all operands, summed over the labels that the output does not have."""
+    for part in parts:
+        part.take_diagonals()
+    longer = {label for part in parts for label, n in zip(part.labels, part.shape) if n != 1}
+    for part in parts:  # a dim of length 1 next to a longer one of its label broadcasts, as if it were not there
+        part.remove("squeeze", {label for label, n in zip(part.labels, part.shape) if n == 1 and label in longer})
+    result, products = parts[0], []
+    for k, part in enumerate(parts[1:], 2):
+        wanted = {*output, *(label for later in parts[k:] for label in later.labels)}
+        product, result = pair(result, part, wanted)
+        products.append(product)
+    result.remove("sum", {*result.labels} - {*output})
+    result.permute(output)
+    return Plan(products, result.moves)
+
+
+def pair(a: Part, b: Part, wanted: set[Label]) -> tuple[Product, Part]:
     """Return the product of two operands, summed over the labels that no later operand or result needs."""
-    a, left = summed(a, left, {*right, *wanted})
-    b, right = summed(b, right, {*left, *wanted})
-    both = [label for label in left if label in right and label in wanted]
-    inner = [label for label in left if label in right and label not in wanted]
-    rows = [label for label in left if label not in right]
-    columns = [label for label in right if label not in left]
-    a = permute(a, dims=tuple([left.index(label) for label in (*both, *rows, *inner)]))
-    b = permute(b, dims=tuple([right.index(label) for label in (*both, *inner, *columns)]))
+    a.remove("sum", {*a.labels} - {*b.labels, *wanted})
+    b.remove("sum", {*b.labels} - {*a.labels, *wanted})
+    both = [label for label in a.labels if label in b.labels and label in wanted]
+    inner = [label for label in a.labels if label in b.labels and label not in wanted]
+    rows = [label for label in a.labels if label not in b.labels]
+    columns = [label for label in b.labels if label not in a.labels]
+    a.permute([*both, *rows, *inner])
+    b.permute([*both, *inner, *columns])
     batch, m, n = a.shape[: len(both)], a.shape[len(both) : len(both) + len(rows)], b.shape[len(both) + len(inner) :]
-    labels = both + rows + columns
-    if not inner:
-        return reshape(a, (*batch, *m, *(1,) * len(n))) * reshape(b, (*batch, *(1,) * len(m), *n)), labels
-    k = prod(b.shape[len(both) : len(both) + len(inner)])
-    product = matmul(reshape(a, (*batch, prod(m), k)), reshape(b, (*batch, k, prod(n))))
-    return reshape(product, (*batch, *m, *n)), labels
+    result = Part((*batch, *m, *n), [*both, *rows, *columns])
+    if inner:
+        k = prod(b.shape[len(both) : len(both) + len(inner)])
+        a.reshape((*batch, prod(m), k))
+        b.reshape((*batch, k, prod(n)))
+        result.shape = (*batch, prod(m), prod(n))
+        result.reshape((*batch, *m, *n))
+    else:
+        a.reshape((*batch, *m, *(1,) * len(n)))
+        b.reshape((*batch, *(1,) * len(m), *n))
+    return Product(a.moves, b.moves, bool(inner)), result

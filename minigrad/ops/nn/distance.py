@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from minigrad.core.dtype import promote
 from minigrad.core.roles import Flag, Scalar
 from minigrad.core.shape import broadcast_shapes
 from minigrad.declare.decorators import composed
+from minigrad.declare.forms import as_float
 from minigrad.declare.names import FUNCTIONAL, MG
 from minigrad.errors import ArgumentError, ShapeError
 from minigrad.ops.nn.likelihood import at_least
@@ -14,8 +16,8 @@ from minigrad.ops.nn.loss import joined, named_reduction
 from minigrad.ops.pointwise.arithmetic import minimum
 from minigrad.ops.pointwise.clamping import clamp
 from minigrad.ops.pointwise.compare import where
-from minigrad.ops.reduction.norms import norm
-from minigrad.ops.reduction.sums import sum
+from minigrad.ops.reduction.norms import length, norm
+from minigrad.ops.reduction.sums import sum, wide
 from minigrad.ops.shape.views import expand
 from minigrad.runtime.tensor import Tensor, describe
 
@@ -25,16 +27,21 @@ BOTH = (MG, FUNCTIONAL)
 @composed(namespace=BOTH, method=False, out=False)
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: Scalar = 1e-08) -> Tensor:
     """Return the cosine of the angle between vectors along `dim`; the tensors broadcast, lengths are at least eps."""
-    shape = broadcast_shapes("cosine_similarity", x1.shape, x2.shape)
-    x1, x2 = (expand(x, shape=shape) for x in (x1, x2))
-    lengths = [at_least(norm(x, 2, dim, keepdim=True), eps) for x in (x1, x2)]
-    return sum(x1 / lengths[0] * (x2 / lengths[1]), dim)
+    dtype = promote(x1.dtype, x2.dtype)
+    if x1.shape != x2.shape:
+        shape = broadcast_shapes("cosine_similarity", x1.shape, x2.shape)
+        x1, x2 = (expand(x, shape=shape) for x in (x1, x2))
+    x1, x2 = (wide(as_float("cosine_similarity", x)) for x in (x1, x2))
+    lengths = [at_least(length(x, (dim,), False), eps) for x in (x1, x2)]
+    cosine = sum(x1 * x2, dim) / (lengths[0] * lengths[1])
+    return cosine.to(dtype) if dtype.is_float else cosine
 
 
 @composed(namespace=BOTH, method=False, out=False)
 def pairwise_distance(x1: Tensor, x2: Tensor, p: Scalar = 2.0, eps: Scalar = 1e-06, keepdim: Flag = False) -> Tensor:
     """Return the norm of order p of x1 - x2 + eps along the last dim; the two broadcast."""
-    return norm(x1 - x2 + eps, p, -1, keepdim)
+    gap = x1 - x2 + eps
+    return length(gap, (-1,), keepdim).to(gap.dtype) if p == 2 else norm(gap, p, -1, keepdim)
 
 
 @composed(method=False, out=False)

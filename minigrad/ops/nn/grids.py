@@ -19,8 +19,8 @@ from minigrad.declare.decorators import composed, public
 from minigrad.declare.names import MG
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
 from minigrad.ops.creation import arange, ones, tensor
-from minigrad.ops.nn.taps import joined_tap, linear_tap, pixel_at, tapped
-from minigrad.ops.pointwise.compare import where
+from minigrad.ops.nn.sampled import sampled
+from minigrad.ops.nn.taps import joined_tap, linear_tap, pad_position, pixel_at, tapped
 from minigrad.ops.pointwise.rounding import floor, round
 from minigrad.ops.reduction.sums import wide
 from minigrad.ops.shape.joining import cat
@@ -57,19 +57,26 @@ def grid_sample(
     Raises ShapeError, DTypeError or ArgumentError for arguments that do not fit.
     """
     expect_grid(input, grid, mode, padding_mode)
-    dims, size, count = input.ndim - 2, input.shape[2:], prod(grid.shape[1:-1])
-    positions = wide(grid)
-    index, weight = (number(value, dtype, grid.device) for value, dtype in ((0, int64), (1.0, positions.dtype)))
-    index, weight = (expand(x, shape=(input.shape[0], 1, count)) for x in (index, weight))
+    beyond, corners = PADDINGS.index(padding_mode), bool(align_corners)
+    if input.ndim == 4 and mode != "bicubic":
+        near = mode == "nearest"
+        return sampled(wide(input), wide(grid), near=near, beyond=beyond, corners=corners).to(input.dtype)
+    return by_taps(wide(input), wide(grid), mode, beyond, corners).to(input.dtype)
+
+
+def by_taps(input: Tensor, grid: Tensor, mode: str, beyond: int, corners: bool) -> Tensor:
+    """Return the pixels of images with any number of dims, from tables of taps; one dim after another adds to them."""
+    images, size, count = input.shape[0], input.shape[2:], prod(grid.shape[1:-1])
+    index, weight = (number(value, dtype, grid.device) for value, dtype in ((0, int64), (1.0, grid.dtype)))
+    index, weight = (expand(x, shape=(images, 1, count)) for x in (index, weight))
     for d, n in enumerate(size):
-        at = positions.select(-1, dims - 1 - d)
-        pixel = pixel_at(at, float(n), float(bool(align_corners)))
-        pad = partial(PADS[padding_mode], n=n, align=bool(align_corners))
-        along = TAPS[mode](reshape(pixel, (input.shape[0], 1, count)), pad)
+        pixel = pixel_at(grid.select(-1, len(size) - 1 - d), float(n), float(corners))
+        pad = partial(pad_position, size=float(n), corners=float(corners), beyond=float(beyond))
+        along = TAPS[mode](reshape(pixel, (images, 1, count)), pad)
         tables = joined_tap(index.unsqueeze(2), weight.unsqueeze(2), *[x.unsqueeze(1) for x in along], float(n))
         index, weight = flatten(tables.joined.detach(), 1, 2), flatten(tables.product, 1, 2)
-    planes = reshape(wide(input), (*input.shape[:2], prod(size)))
-    return reshape(tapped(planes, index, weight, count), (*input.shape[:2], *grid.shape[1:-1])).to(input.dtype)
+    planes = reshape(input, (*input.shape[:2], prod(size)))
+    return reshape(tapped(planes, index, weight, count), (*input.shape[:2], *grid.shape[1:-1]))
 
 
 @composed(method=False, out=False)
@@ -141,34 +148,6 @@ def expect_grid(x: Tensor, grid: Tensor, mode: str, padding_mode: str) -> None:
         raise ShapeError(f"grid_sample: an image without pixels cannot be read, {shown}", op="grid_sample")
 
 
-# ---- positions beyond an image ---------------------------------------------------------------------------------------
-
-
-def as_it_is(x: Tensor, n: int, align: bool) -> Tensor:
-    """Return positions as they are."""
-    return x
-
-
-def clipped(x: Tensor, n: int, align: bool) -> Tensor:
-    """Return positions moved into 0 to n - 1, without a gradient where they were moved or are at the border; nan is
-    at 0."""
-    return where((x > 0.0) & (x < n - 1), x, where(x >= n - 1, float(n - 1), 0.0))
-
-
-def reflected(x: Tensor, n: int, align: bool) -> Tensor:
-    """Return positions reflected at the centres of the outer pixels, or at their edges, until they are inside."""
-    low, span = (0.0, float(n - 1)) if align else (-0.5, float(n))
-    if span == 0:
-        return where(x.isnan(), x, 0.0)
-    distance = (x - low).abs()
-    turns = floor(distance / span).detach()
-    rest = distance - turns * span
-    return clipped(where(turns % 2.0 == 0.0, rest + low, span - rest + low), n, align)
-
-
-PADS: dict[str, Callable[..., Tensor]] = {"zeros": as_it_is, "border": clipped, "reflection": reflected}
-
-
 # ---- pixels around a position ----------------------------------------------------------------------------------------
 
 
@@ -210,3 +189,11 @@ def far(t: Any, a: float = -0.75) -> Any:
 
 
 TAPS: dict[str, Callable[..., Taps]] = {"bilinear": linear, "nearest": nearest, "bicubic": cubic}
+
+
+def by_planar_taps(input: Tensor, grid: Tensor, *, near: bool, beyond: int, corners: bool) -> Tensor:
+    """Return the definition of `sampled`."""
+    return by_taps(input, grid, "nearest" if near else "bilinear", beyond, corners)
+
+
+sampled.op.composed = by_planar_taps  # type: ignore[attr-defined]

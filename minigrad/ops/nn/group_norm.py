@@ -13,7 +13,7 @@ from minigrad.ops.nn.batch_norm import batch_norm, channel_line, move_statistics
 from minigrad.ops.nn.groups import normalized_groups
 from minigrad.ops.nn.pooling import avg_pool2d
 from minigrad.ops.pointwise.clamping import clamp
-from minigrad.ops.reduction.norms import norm
+from minigrad.ops.reduction.norms import length, norm
 from minigrad.ops.reduction.sums import mean, wide
 from minigrad.ops.reduction.variance import variance
 from minigrad.ops.shape.views import reshape
@@ -25,7 +25,9 @@ from minigrad.runtime.tensor import Tensor, describe
 def normalize(input: Tensor, p: Scalar = 2.0, dim: Any = 1, eps: Scalar = 1e-12, out: Tensor | None = None) -> Tensor:
     """Return input over its norm of order p along `dim`, which is at least eps."""
     if out is None:
-        return input / clamp(norm(input, p, dim, keepdim=True), eps)
+        usual = p == 2 and dim.__class__ is int and input.dtype.is_float
+        size = length(input, (dim,), True).to(input.dtype) if usual else norm(input, p, dim, keepdim=True)
+        return input / clamp(size, eps)
     (x,) = apart(normalize.op, (input,), out)  # type: ignore[attr-defined]
     return copy_result("normalize", normalize(x, p, dim, eps), out)
 

@@ -185,7 +185,7 @@ def gaussian_nll_loss(
     return joined(loss + 0.5 * math.log(2 * math.pi) if full else loss, reduction)
 
 
-def at_least(x: Tensor, low: float) -> Tensor:
-    """x, or a number where it is less; the derivative is that of x everywhere."""
-    constant = x.detach()
-    return (x - constant) + clamp(constant, low)
+@elementwise(dtype=floats, vjp=(lambda g: g, None), namespace=(), method=False)
+def at_least(x, low):
+    """Return x, or low where x is less; nan stays nan.  Gradient: g everywhere."""
+    return low if x < low else x

@@ -144,11 +144,14 @@ def cross_entropy(
         rows = x if dim == x.ndim - 1 else permute(x, dims=(*(d for d in range(x.ndim) if d != dim), dim))
         return cross_entropy_rows(rows, target, ignore=ignore, reduction=reduction)
     logs = log_softmax(x, dim)
+    if weight is None:
+        even = expand(mean(logs, dim, keepdim=True), shape=logs.shape)
+        parts = [nll_loss(each, target, ignore_index=ignore, reduction=reduction) for each in (logs, even)]
+        return parts[0] * (1.0 - smooth) + parts[1] * smooth
     loss, share = _class_loss("cross_entropy", logs, target, weight, ignore, dim)
     if smooth:
-        spread = logs if weight is None else logs * _along_classes(weight, logs, dim)
-        even = where(wide_classes(target) == ignore, 0.0, -mean(spread, dim))
-        loss = loss * (1.0 - smooth) + even * smooth
+        spread = -mean(logs * _along_classes(weight, logs, dim), dim)
+        loss = loss * (1.0 - smooth) + where(wide_classes(target) == ignore, 0.0, spread) * smooth
     return _reduced(loss, share, reduction)
 
 

@@ -20,7 +20,7 @@ from minigrad.core.dtype import DType, float64, int64
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Resample
 from minigrad.core.roles import Flag, Size
-from minigrad.declare.decorators import elementwise, kernel
+from minigrad.declare.decorators import elementwise, kernel, scalar
 from minigrad.declare.rules import common, each, number, to_float
 from minigrad.ops.batch_rules import batch_merged
 from minigrad.ops.indexing.gathering import gather
@@ -31,13 +31,58 @@ from minigrad.ops.shape.views import expand, reshape
 from minigrad.runtime.tensor import Tensor
 
 
+@scalar
+def reflected(x, size, corners):
+    """Return a position reflected at the centres of the outer pixels, or at their edges, until it is between them."""
+    low = 0 if corners != 0 else -0.5
+    span = size - 1 if corners != 0 else size
+    distance = x - low if x >= low else low - x
+    turns = math.floor(distance / span)
+    rest = distance - turns * span
+    inside = rest + low if turns == 2 * math.floor(turns / 2) else span - rest + low
+    return inside if span > 0 else 0
+
+
+@scalar
+def moved(x, size, corners, beyond):
+    """Return a position as it is for beyond 0, moved to the border for 1, or reflected for 2.
+
+    Its derivative is 0 where it was moved to the border or is there; nan is at 0.
+    """
+    last = size - 1
+    near = reflected(x, size, corners) if beyond == 2 else x
+    clipped = near if (near > 0) & (near < last) else (last if near >= last else 0)
+    return x if beyond == 0 else clipped
+
+
+@scalar
+def pixel_of(at, size, corners):
+    """Return where a position that runs from -1 to 1 is among `size` pixels; with corners these are outer centres."""
+    return (at + 1) / 2 * (size - 1) if corners != 0 else ((at + 1) * size - 1) / 2
+
+
+@scalar
+def located(at, size, corners, beyond):
+    """Return where a position of a grid is among `size` pixels, moved as the padding moves it."""
+    return moved(pixel_of(at, size, corners), size, corners, beyond)
+
+
 @elementwise(dtype=to_float, vjp=("derived", None, None), namespace=(), method=False)
 def pixel_at(at, size, corners):
     """Where a position that runs from -1 to 1 is among `size` pixels; with corners these are the outer centres.
 
     Gradient: g * size / 2, or one pixel less.
     """
-    return (at + 1) / 2 * (size - 1) if corners != 0 else ((at + 1) * size - 1) / 2
+    return pixel_of(at, size, corners)
+
+
+@elementwise(dtype=to_float, vjp=("derived", None, None, None), namespace=(), method=False)
+def pad_position(x, size, corners, beyond):
+    """Return a position among pixels as the padding moves it: 0 for zeros, 1 border, 2 reflection.
+
+    Gradient: g, or -g where it was reflected an odd number of times; 0 where it was moved to the border.
+    """
+    return moved(x, size, corners, beyond)
 
 
 @elementwise(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from minigrad.runtime.dispatch import number
 from minigrad.runtime.tensor import Tensor, describe
 
 MODES = ("reflect", "replicate", "circular")
+COLUMNS = 4  # columns up to which a strip is copied one by one: loops over 4 neighbours take longer
 Pairs = tuple[tuple[int, int], ...]  # for each dim: the number of elements before and after
 
 
@@ -35,21 +37,43 @@ def constant_pad_nd(input: Tensor, pad: Ints, value: Scalar = 0) -> Tensor:
 
     Negative counts remove elements.  Gradient: the part of g at the position of the tensor.
     """
-    shape, starts = list(input.shape), [0] * input.ndim
-    for d, (before, behind) in pairs_of("constant_pad_nd", input, pad):
-        n = input.shape[d] + min(before, 0) + min(behind, 0)
-        if n < 0:
-            raise ShapeError(f"constant_pad_nd: {pad} removes more elements than dim {d} of {describe(input)} has")
-        input = input if n == input.shape[d] else narrow(input, d, max(-before, 0), n)
-        shape[d], starts[d] = n + max(before, 0) + max(behind, 0), max(before, 0)
-    if tuple(shape) == input.shape:
-        return clone(input)
-    part = Layout.contiguous(tuple(shape))
-    filled = expand(number(value, input.dtype, input.device), shape=part.shape)
-    for d, start in enumerate(starts):
-        part = part.narrow(d, start, input.shape[d])
-    padded: Tensor = put(filled, input, size=part.shape, stride=part.strides, storage_offset=part.offset)
+    return with_constant("constant_pad_nd", input, pad, value)
+
+
+def with_constant(name: str, x: Tensor, pad: Sequence[int], value: float) -> Tensor:
+    """Return a tensor with elements of one value around it, or without some of its elements."""
+    frame = framed(x.shape, tuple(pad))
+    if frame is None:
+        d = next(d for d, pair in pairs_of(name, x, pad) if x.shape[d] + min(pair[0], 0) + min(pair[1], 0) < 0)
+        raise ShapeError(f"{name}: {pad} removes more elements than dim {d} of {describe(x)} has", op=name)
+    kept, shape, position = frame
+    for d, start, n in kept:
+        x = narrow(x, d, start, n)
+    if shape == x.shape:
+        return clone(x)
+    padded: Tensor = put(expand(number(value, x.dtype, x.device), shape=shape), x, **position)
     return padded
+
+
+@lru_cache(1024)
+def framed(shape: tuple[int, ...], pad: tuple[int, ...]) -> Any:
+    """Return the dims that lose elements, each with its part that stays, the shape of the result, and the position of
+    the tensor there, as `put` takes it; None if the counts do not fit."""
+    if len(pad) % 2 or len(pad) > 2 * len(shape):
+        return None
+    frame, counts, kept = list(shape), [], []
+    for d, (before, behind) in pairs_from(len(shape), pad):
+        n = shape[d] + min(before, 0) + min(behind, 0)
+        if n < 0:
+            return None
+        if n < shape[d]:
+            kept.append((d, max(-before, 0), n))
+        frame[d] = n + max(before, 0) + max(behind, 0)
+        counts.append((d, max(before, 0), n))
+    part = Layout.contiguous(tuple(frame))
+    for d, before, n in counts:
+        part = part.narrow(d, before, n)
+    return kept, tuple(frame), {"size": part.shape, "stride": part.strides, "storage_offset": part.offset}
 
 
 @composed(namespace=FUNCTIONAL, out=False, method=False)
@@ -62,7 +86,7 @@ def pad(input: Tensor, pad: Ints, mode: Choice = "constant", value: float | None
     Gradient: each element of g is added to the element of input that was copied there.
     """
     if mode == "constant":
-        return constant_pad_nd(input, pad, 0 if value is None else value)
+        return with_constant("pad", input, pad, 0 if value is None else value)
     if mode not in MODES or value:
         wrong = f"value={value} is for mode='constant'" if mode in MODES else f"mode={mode!r} is not one of {MODES}"
         raise ArgumentError(f"pad: {wrong}", op="pad")
@@ -70,9 +94,9 @@ def pad(input: Tensor, pad: Ints, mode: Choice = "constant", value: float | None
         raise ShapeError(f"pad: {mode} of {len(pad) // 2} dims needs 1 or 2 dims before them, got {describe(input)}")
     counts = [(0, 0)] * input.ndim
     for d, pair in pairs_of("pad", input, pad):
-        positions = around(input, d, pair, mode)
+        expect_fit(input, d, pair, mode)
         if min(pair) < 0:
-            input = index_select(input, d, tensor(positions, device=input.device))
+            input = index_select(input, d, tensor(around(input.shape[d], pair, mode), device=input.device))
         else:
             counts[d] = pair
     return surrounded(input, counts=tuple(counts), mode=mode)
@@ -91,18 +115,21 @@ def filled_shape(op: Op, input: Spec, *, counts: Pairs, mode: str) -> tuple[int,
 def surrounded(backend, out, input: Tensor, *, counts, mode):
     """Return a copy of input with `counts` of its elements before and after each dim, by one of the modes of `pad`.
 
-    The strips along a dim are copied from the result, which already contains the strips of the later dims: so the
+    The strips along a dim are copied from the result, which already contains the strips of the earlier dims: so the
     corners are filled too.  Gradient: each element of g is added to the element of input that was copied there.
     """
     steps = Steps(backend, (out,), (input,))
     (result,), (source,) = steps.outs, steps.operands
-    centres = [result]
-    for d, (before, _) in enumerate(counts):
-        centres.append(centres[-1].at(d, before, input.shape[d]))
-    steps.copy(centres[-1], source)
+    last, views = len(counts) - 1, [result]  # whole along the dims before, from the last dim on; then the centre
     for d in reversed(range(len(counts))):
-        for start, length, strip in strips(centres[d + 1].layout, d, counts[d], mode):
-            steps.ask(Copy(), centres[d].at(d, start, length), result.seen(strip))
+        views.append(views[-1].at(d, counts[d][0], input.shape[d]))
+    steps.copy(views[-1], source)
+    for d in range(len(counts)):
+        for start, length, strip in strips(views[last - d + 1].layout, d, counts[d], mode):
+            wide = 1 if d == last and length <= COLUMNS else length
+            for k in range(0, length, wide):
+                columns = result.seen(strip.narrow(d, k, wide))
+                steps.ask(Copy(), views[last - d].at(d, start + k, wide), columns)
     return steps.launch
 
 
@@ -125,7 +152,7 @@ def taken_back(g: Tensor, counts: Pairs, mode: str) -> Tensor:
         if before or behind:
             n = g.shape[d] - before - behind
             middle = narrow(g, d, before, n)
-            positions = around(middle, d, (before, behind), mode)
+            positions = around(n, (before, behind), mode)
             source = tensor(np.concatenate([positions[:before], positions[before + n :]]), device=g.device)
             ends = cat([narrow(g, d, 0, before), narrow(g, d, before + n, behind)], d)
             g = index_add(middle, d, source, ends)
@@ -140,24 +167,35 @@ def pairs_of(name: str, x: Tensor, pad: Sequence[int]) -> list[tuple[int, tuple[
             f"{2 * x.ndim} at most",
             op=name,
         )
-    return [(x.ndim - 1 - k, (pad[2 * k], pad[2 * k + 1])) for k in range(len(pad) // 2)]
+    return pairs_from(x.ndim, pad)
 
 
-def around(x: Tensor, d: int, counts: tuple[int, int], mode: str) -> Any:
-    """Return the source positions along a padded dim; reflect and replicate can also copy elements that are removed."""
-    before, behind = counts
-    n, kept = x.shape[d], np.arange(x.shape[d])
-    if mode == "circular":
-        kept = kept[max(-before, 0) : max(n + min(behind, 0), 0)]  # negative padding removes elements first
-        if n + before + behind == 0 and max(before, behind) <= n > 0:
-            return kept[:0]
-    limit = {"reflect": n - 1, "circular": len(kept)}.get(mode, max(before, behind))
-    if max(before, behind) > limit or n + before + behind < 1 or not kept.size:
+def pairs_from(ndim: int, pad: Sequence[int]) -> list[tuple[int, tuple[int, int]]]:
+    """Return the dims that are padded, each with the counts before and after it."""
+    return [(ndim - 1 - k, (pad[2 * k], pad[2 * k + 1])) for k in range(len(pad) // 2)]
+
+
+def expect_fit(x: Tensor, d: int, counts: tuple[int, int], mode: str) -> None:
+    """Raise ShapeError unless a dim has the elements that are copied around it, and keeps at least one."""
+    n, (before, behind) = x.shape[d], counts
+    kept = max(0, n + min(before, 0) + min(behind, 0)) if mode == "circular" else n
+    if mode == "circular" and n + before + behind == 0 and max(before, behind) <= n > 0:
+        return
+    limit = {"reflect": n - 1, "circular": kept}.get(mode, max(before, behind))
+    if max(before, behind) > limit or n + before + behind < 1 or not kept:
         raise ShapeError(
             f"pad: {mode} by {counts} does not fit dim {d} of {describe(x)}; at most {limit} fit, and at least one "
             f"element must remain", op="pad",
         )  # fmt: skip
+
+
+@lru_cache(1024)
+def around(n: int, counts: tuple[int, int], mode: str) -> Any:
+    """Return the source positions along a padded dim; reflect and replicate can also copy elements that are removed."""
+    before, behind = counts
     if mode == "circular":
-        return np.pad(kept, (max(before, 0), max(behind, 0)), mode="wrap")
+        kept = np.arange(n)[max(-before, 0) : max(n + min(behind, 0), 0)]  # negative padding removes elements first
+        empty = n + before + behind == 0
+        return kept[:0] if empty else np.pad(kept, (max(before, 0), max(behind, 0)), mode="wrap")
     position = np.arange(-before, n + behind)
     return np.clip(position, 0, n - 1) if mode == "replicate" else n - 1 - abs(n - 1 - abs(position))

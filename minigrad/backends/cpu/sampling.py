@@ -1,0 +1,102 @@
+"""Sampling by grids on the CPU: dense operands, and tasks of lines or of positions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+from minigrad.backends.base import Launch, serves
+from minigrad.backends.cpu.family import Family, headed, kind_of
+from minigrad.backends.cpu.loops import UNITS
+from minigrad.backends.launch import NO_STEPS
+from minigrad.backends.steps import Steps
+from minigrad.core import requests
+from minigrad.core.dtype import DType
+from minigrad.core.op import ScalarFn, Spec
+from minigrad.core.plan import pieces
+from minigrad.kernels.cpu import sampling
+from minigrad.kernels.fields import Fields
+from minigrad.kernels.pasting import scalar_macro
+from minigrad.kernels.specialize import write_kernel
+from minigrad.kernels.store import load
+
+BLOCK = 256  # positions whose taps are in the nearest cache
+LINES = 8  # channels that are computed together
+TAPS = 4
+
+
+class Sampling(Family):
+    """The preparers of grid_sample and of the gradient of its grid."""
+
+    @serves(requests.SampleGrid)
+    def sample_grid(
+        self, out: Spec, a: Spec, grid: Spec, *, locate: ScalarFn, near: bool, beyond: int, corners: bool, back: bool
+    ) -> Launch:
+        if not out.layout.numel:
+            return NO_STEPS
+        steps = Steps(self, (out,), (a, grid))
+        source, points = (steps.dense(x) for x in steps.operands)
+        (images, lines, height, width), count = (out if back else a).shape, prod(grid.shape[1:3])
+        part, parts = pieces(lines, max(2 * LINES, images * lines // UNITS // LINES * LINES))
+        numbers = sampling.SAMPLE.pack(
+            lines=lines, part=part, parts=parts, height=height, width=width, count=count, near=near, beyond=beyond,
+            corners=corners, back=back, source=source.layout.offset, grid=points.layout.offset, to=out.layout.offset,
+        )  # fmt: skip
+        work = max(out.layout.numel, a.layout.numel) * TAPS
+        kernel = self.kernel(write_sample, locate, out.dtype, kind=kind_of(work, images * parts))
+        steps.then(kernel, source, points, *steps.outs, numbers=headed(images * parts, numbers))
+        return steps.launch
+
+    @serves(requests.GridGradients)
+    def grid_gradients(
+        self,
+        out: Spec,
+        g: Spec,
+        a: Spec,
+        grid: Spec,
+        *,
+        locate: ScalarFn,
+        derivative: ScalarFn,
+        beyond: int,
+        corners: bool,
+    ) -> Launch:
+        if not out.layout.numel:
+            return NO_STEPS
+        steps = Steps(self, (out,), (g, a, grid))
+        head, source, points = (steps.dense(x) for x in steps.operands)
+        (images, lines, height, width), count = a.shape, prod(grid.shape[1:3])
+        blocks = -(-count // BLOCK)
+        numbers = sampling.GRADIENTS.pack(
+            lines=lines, blocks=blocks, height=height, width=width, count=count, beyond=beyond, corners=corners,
+            g=head.layout.offset, source=source.layout.offset, grid=points.layout.offset, to=out.layout.offset,
+        )  # fmt: skip
+        work = images * lines * count * TAPS
+        kernel = self.kernel(write_gradients, locate, derivative, out.dtype, kind=kind_of(work, images * blocks))
+        steps.then(kernel, head, points, source, *steps.outs, numbers=headed(images * blocks, numbers))
+        return steps.launch
+
+
+def write_sample(locate: ScalarFn, dtype: DType) -> Any:
+    """Write, compile and import the loop of both directions."""
+    return write("sample", sampling.sample, 2, sampling.SAMPLE, dtype, {"LOCATE": locate})
+
+
+def write_gradients(locate: ScalarFn, derivative: ScalarFn, dtype: DType) -> Any:
+    """Write, compile and import the loop of the gradient of a grid."""
+    return write(
+        "positions", sampling.positions, 3, sampling.GRADIENTS, dtype, {"LOCATE": locate, "DERIVATIVE": derivative}
+    )
+
+
+def write(
+    name: str, template: Callable[..., Any], operands: int, fields: Fields, dtype: DType, scalars: dict[str, ScalarFn]
+) -> Any:
+    """Write, compile and import one of the loops."""
+    text = write_kernel(
+        f"grid_sample, {name}: {dtype}.", template, operands=(dtype,) * operands, out=dtype, fields=fields,
+        arrays=(dtype,) * (operands + 1), helpers=(sampling.locate_all, sampling.make_taps),
+        macros={key: scalar_macro(fn, dtype.compute) for key, fn in scalars.items()},
+        constants={"BLOCK": str(BLOCK), "LINES": str(LINES), "TAPS": str(TAPS)},
+    )  # fmt: skip
+    return load(f"grid_{name}_{dtype.short}", text)

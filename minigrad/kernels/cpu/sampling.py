@@ -1,0 +1,193 @@
+"""Images read at the positions of a grid: blocks of positions become taps, indices and weights, which all lines share.
+
+A tap is one of the four pixels around a position, or the only one for the nearest pixel.  `LOCATE` is the scalar
+function of (position, size, corners, beyond), and `DERIVATIVE` g times its derivative.  `LINES` channels are computed
+together, so that the taps are read once for them.  An index of -1 stands for no pixel; a weight of nan has pixel 0.
+All operands are dense.
+"""
+
+# ruff: noqa: F821
+import numpy as np
+
+from minigrad.kernels.fields import Fields
+
+# parts: of the lines of an image, each `part` long; count: positions of an image; source, grid, to: offsets.
+SAMPLE = Fields("lines part parts height width count near beyond corners back source grid to")
+
+
+def locate_all(grid, at, m, height, width, beyond, corners, columns, rows):  # type: ignore[no-untyped-def]
+    """Where m positions of the grid from `at` on are among the columns and rows of the image."""
+    points = grid[at : at + 2 * m]
+    for o in range(m):
+        columns[o] = LOCATE(LOAD_1(points[2 * o]), width, corners, beyond)
+    for o in range(m):
+        rows[o] = LOCATE(LOAD_1(points[2 * o + 1]), height, corners, beyond)
+
+
+def make_taps(columns, rows, m, height, width, near, index, weight):  # type: ignore[no-untyped-def]
+    """The taps of m positions: those of corner q are from q * BLOCK on; for the nearest pixel only corner 0 has one."""
+    for q in each(TAPS):
+        names = index[q * BLOCK : q * BLOCK + m]
+        weights = weight[q * BLOCK : q * BLOCK + m]
+        for o in range(m):
+            left = T(np.floor(columns[o]))
+            top = T(np.floor(rows[o]))
+            right = T(columns[o] - left)
+            below = T(rows[o] - top)
+            w = T((below if q // 2 else T(T(1) - below)) * (right if q % 2 else T(T(1) - right)))
+            j = T(np.rint(columns[o])) if near else T(left + T(q % 2))
+            i = T(np.rint(rows[o])) if near else T(top + T(q // 2))
+            w = T(T(q == 0) if near else w)
+            inside = (i >= T(0)) & (i < T(height)) & (j >= T(0)) & (j < T(width)) & (T(q) * T(near) == T(0))
+            ii = np.int64(np.int32(i if inside else T(0)))
+            jj = np.int64(np.int32(j if inside else T(0)))
+            names[o] = ii * width + jj if inside else np.int64(0 if w != w else -1)
+            weights[o] = w
+
+
+def sample(a, grid, out, N):  # type: ignore[no-untyped-def]
+    """A task is a part of the lines of an image.  back: the other way, from the outputs to the pixels."""
+    count = N.count
+    back = N.back
+    size = N.height * N.width
+    corners = T(N.corners)
+    beyond = T(N.beyond)
+    index = workspace(4 * BLOCK, np.int64)
+    weight = workspace(4 * BLOCK, T)
+    columns = workspace(BLOCK, T)
+    rows = workspace(BLOCK, T)
+    length = count if back else size
+    other = size if back else count
+    for task in range(first, last):
+        n = task // N.parts
+        low = n * N.lines + (task - n * N.parts) * N.part
+        high = min((n + 1) * N.lines, low + N.part)
+        if back:
+            z = out[N.to + low * size : N.to + high * size]
+            for i in range((high - low) * size):
+                z[i] = STORE(T(0))
+        for start in range(0, count, BLOCK):
+            m = min(BLOCK, count - start)
+            at = N.grid + 2 * (n * count + start)
+            locate_all(grid, at, m, T(N.height), T(N.width), beyond, corners, columns, rows)
+            make_taps(columns, rows, m, N.height, N.width, N.near, index, weight)
+            c = low
+            while c < high:
+                if c + LINES <= high:
+                    for u in each(LINES):
+                        q_u = N.source + (c + u) * length + (start if back else 0)
+                        p_u = N.to + (c + u) * other + (0 if back else start)
+                    if back:
+                        for k in each(TAPS):
+                            for o in range(m):
+                                i = index[np.uint64(k * BLOCK + o)]
+                                if i >= 0:
+                                    w = weight[np.uint64(k * BLOCK + o)]
+                                    if w == w:
+                                        for u in each(LINES):
+                                            pixel = np.uint64(p_u + i)
+                                            v = LOAD_0(a[np.uint64(q_u + o)])
+                                            out[pixel] = STORE(T(out[pixel] + w * v))
+                    else:
+                        for o in range(m):
+                            for u in each(LINES):
+                                sum_u = T(0)
+                            for k in each(TAPS):
+                                i = index[np.uint64(k * BLOCK + o)]
+                                if i >= 0:
+                                    w = weight[np.uint64(k * BLOCK + o)]
+                                    for u in each(LINES):
+                                        sum_u = T(sum_u + w * LOAD_0(a[np.uint64(q_u + i)]))
+                            for u in each(LINES):
+                                out[np.uint64(p_u + o)] = STORE(sum_u)
+                    c += LINES
+                else:
+                    q = N.source + c * length + (start if back else 0)
+                    p = N.to + c * other + (0 if back else start)
+                    for o in range(m):
+                        total = T(0)
+                        for k in each(TAPS):
+                            i = index[np.uint64(k * BLOCK + o)]
+                            if i >= 0:
+                                w = weight[np.uint64(k * BLOCK + o)]
+                                if not back:
+                                    total = T(total + w * LOAD_0(a[np.uint64(q + i)]))
+                                elif w == w:
+                                    pixel = np.uint64(p + i)
+                                    out[pixel] = STORE(T(out[pixel] + w * LOAD_0(a[np.uint64(q + o)])))
+                        if not back:
+                            out[np.uint64(p + o)] = STORE(total)
+                    c += 1
+    leave(index)
+    leave(weight)
+    leave(columns)
+    leave(rows)
+
+
+# blocks: of `BLOCK` positions of an image; g, source, grid, to: offsets.
+GRADIENTS = Fields("lines blocks height width count beyond corners g source grid to")
+
+
+def positions(g, grid, a, out, N):  # type: ignore[no-untyped-def]
+    """A task is a block of positions of an image: `terms` has, for each tap, the sum over lines of its pixel times g;
+    0 for a weight of nan."""
+    count = N.count
+    size = N.height * N.width
+    corners = T(N.corners)
+    beyond = T(N.beyond)
+    index = workspace(4 * BLOCK, np.int64)
+    weight = workspace(4 * BLOCK, T)
+    columns = workspace(BLOCK, T)
+    rows = workspace(BLOCK, T)
+    terms = workspace(4 * BLOCK, T)
+    for task in range(first, last):
+        n = task // N.blocks
+        start = (task - n * N.blocks) * BLOCK
+        m = min(BLOCK, count - start)
+        at = N.grid + 2 * (n * count + start)
+        locate_all(grid, at, m, T(N.height), T(N.width), beyond, corners, columns, rows)
+        make_taps(columns, rows, m, N.height, N.width, 0, index, weight)
+        for k in each(TAPS):
+            s_k = terms[k * BLOCK : k * BLOCK + m]
+            names = index[k * BLOCK : k * BLOCK + m]
+            weights = weight[k * BLOCK : k * BLOCK + m]
+            for o in range(m):
+                s_k[o] = T(0)
+                names[o] = names[o] if weights[o] == weights[o] else -1
+            c = n * N.lines
+            while c + LINES <= (n + 1) * N.lines:
+                for u in each(LINES):
+                    q_u = N.source + (c + u) * size
+                    p_u = N.g + (c + u) * count + start
+                for o in range(m):
+                    i = names[np.uint64(o)]
+                    if i >= 0:
+                        s = s_k[np.uint64(o)]
+                        for u in each(LINES):
+                            s = T(s + LOAD_2(a[np.uint64(q_u + i)]) * LOAD_0(g[np.uint64(p_u + o)]))
+                        s_k[np.uint64(o)] = s
+                c += LINES
+            while c < (n + 1) * N.lines:
+                p = N.g + c * count + start
+                for o in range(m):
+                    i = names[np.uint64(o)]
+                    if i >= 0:
+                        pixel = LOAD_2(a[np.uint64(N.source + c * size + i)])
+                        s_k[np.uint64(o)] = T(s_k[np.uint64(o)] + pixel * LOAD_0(g[np.uint64(p + o)]))
+                c += 1
+        to = N.to + 2 * (n * count + start)
+        z = out[to : to + 2 * m]
+        points = grid[at : at + 2 * m]
+        for o in range(m):
+            below = T(rows[o] - T(np.floor(rows[o])))
+            d = T(T(s_1[o] - s_0[o]) * T(T(1) - below) + T(s_3[o] - s_2[o]) * below)
+            z[2 * o] = STORE(DERIVATIVE(d, LOAD_1(points[2 * o]), T(N.width), corners, beyond))
+        for o in range(m):
+            right = T(columns[o] - T(np.floor(columns[o])))
+            d = T(T(s_2[o] - s_0[o]) * T(T(1) - right) + T(s_3[o] - s_1[o]) * right)
+            z[2 * o + 1] = STORE(DERIVATIVE(d, LOAD_1(points[2 * o + 1]), T(N.height), corners, beyond))
+    leave(index)
+    leave(weight)
+    leave(columns)
+    leave(rows)
+    leave(terms)
