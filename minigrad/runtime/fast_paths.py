@@ -38,8 +38,8 @@ def call({parameters}):
 # The same for an op with several results.
 CALL_SEVERAL = CALL.replace("{run}", "    return run_several(op, plan, ({xs},))")
 
-# Operands that are not plain tensors take the general path, except a number next to a tensor, because literals are
-# common.
+# Operands that are not plain tensors take the general path, except numbers next to tensors, because literals are
+# common.  Three and more operands are fastest if the first one is a tensor, and all tensors have its dtype.
 READ = """\
 if not ({plain}):
         return apply(op, ({xs},), NO_PARAMS, out)"""
@@ -52,6 +52,17 @@ if {1}.__class__ not in PLAIN:
         if {0}.__class__ not in NUMBERS:
             return apply(op, ({0}, {1}), NO_PARAMS, out)
         {0} = weak_number(op, {0}, {1}.dtype, {1})"""
+READ_MORE = """\
+if not ({plain}):
+        if {0}.__class__ in PLAIN and {fitting}:
+            {numbers}
+        elif {known}:
+            {xs} = as_operands(op, ({xs},))
+        else:
+            return apply(op, ({xs},), NO_PARAMS, out)"""
+KNOWN = "({x}.__class__ in PLAIN or {x}.__class__ in NUMBERS)"
+FITS = "({x}.dtype is {first}.dtype if {x}.__class__ in PLAIN else {x}.__class__ in NUMBERS)"
+AS_TENSOR = "{x} = {x} if {x}.__class__ in PLAIN else weak_number(op, {x}, {first}.dtype, {first})"
 NOTHING: Mapping[str, Any] = {}
 HIDDEN = "_mg_"  # the prefix of names for default values
 BY_NUMBER = f"""\
@@ -121,7 +132,7 @@ def call_template(run: Callable[..., Any], count: int) -> str:
 @cache
 def own_names(template: str) -> frozenset[str]:
     """Return the names of a template's own, with those of the lines that read operands."""
-    return frozenset(OWN.findall(template + READ + READ_TWO))
+    return frozenset(OWN.findall("\n".join([template, READ, READ_TWO, READ_MORE, KNOWN, FITS, AS_TENSOR])))
 
 
 def others(template: str, names: tuple[str, ...]) -> dict[str, str]:
@@ -153,8 +164,14 @@ def write(template: str, names: tuple[str, ...], parameters: str, front: str, nu
     xs, new = ", ".join(names), others(template, names)
     plain = " and ".join(f"{x}.__class__ in {new.get('PLAIN', 'PLAIN')}" for x in names)
     answer = BY_NUMBER.format(xs=xs, out="None" if "out" in names else "out") if by_number else ""
-    text = apart(READ_TWO if len(names) == 2 and numbers else READ, names, new)
-    read = text.format(*names, xs=xs, plain=plain, by_number=answer)
+    known, fits, as_tensor = (apart(each, names, new) for each in (KNOWN, FITS, AS_TENSOR))
+    known = " and ".join([known.format(x=x) for x in names])
+    fitting = " and ".join([fits.format(x=x, first=names[0]) for x in names[1:]])
+    lines = "\n            ".join([as_tensor.format(x=x, first=names[0]) for x in names[1:]])
+    text = READ if not numbers or len(names) == 1 else READ_TWO if len(names) == 2 else READ_MORE
+    read = apart(text, names, new).format(
+        *names, xs=xs, plain=plain, by_number=answer, known=known, fitting=fitting, numbers=lines
+    )
     return apart(template, names, new).format(
         *names, xs=xs, front=front, read=read, keys=", ".join(f"{x}.layout, {x}.dtype, {x}.device" for x in names),
         parameters=parameters,

@@ -109,18 +109,18 @@ def no_tensor(op: Op, x: Any, operands: Sequence[Any]) -> DTypeError:
 
 def weak_number(op: Op, x: Any, dtype: DType, like: Tensor) -> Tensor:
     """Return a number next to tensors of `dtype`: it adapts to them, an array does not."""
-    # 0.0 and -0.0 are equal as keys; 1, 1.0 and True are distinguished by their types.
     kind = type(x)  # a WeakNumber may say that its class is float
-    if kind in NUMBERS and x:
-        result = _weak.get((x, kind, dtype, like.device))
-        if result is not None:
-            return result
+    if kind not in NUMBERS:
+        return fitted_number(op, x, dtype, like)
+    # 0.0 and -0.0 are equal as keys, so zeros have keys of their own; 1, 1.0 and True are distinguished by their types.
+    key = x or ("zero" if math.copysign(1.0, x) > 0 else "-zero"), kind, dtype, like.device
+    result = _weak.get(key)
+    if result is None:
         result = fitted_number(op, x, dtype, like)
         if len(_weak) >= NUMBER_LIMIT:
             _weak.clear()
-        _weak[x, kind, dtype, like.device] = result
-        return result
-    return fitted_number(op, x, dtype, like)
+        _weak[key] = result
+    return result
 
 
 def fitted_number(op: Op, x: Any, dtype: DType, like: Tensor) -> Tensor:

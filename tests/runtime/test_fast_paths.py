@@ -58,6 +58,35 @@ def test_a_fast_path_and_the_road_give_the_same_value_and_record(name: str) -> N
             assert fast(*xs).op is None and dispatch.apply(op, tuple(xs)).op is None
 
 
+@pytest.mark.parametrize("name", [name for name in CASES if len(mg.schema[name].operands) > 2])
+def test_numbers_in_any_position_are_operands_as_on_the_general_path(name: str) -> None:
+    op, row = mg.schema[name], CASES[name]
+    dtype = "float32" if "float32" in row.dtypes else row.dtypes[-1]
+    made = operands(row, arrays(row, ((2, 3),) * len(row.domains)), dtype, "reference")
+    fast = dispatch.fast_path(op)
+    for where in itertools.product((False, True), repeat=len(made)):
+        for value in (0.5, 0.0, -0.0, 1, True, np.float64(0.5)):
+            xs = tuple([value if number else x for number, x in zip(where, made, strict=True)])
+            results = []
+            for call in (lambda xs: fast(*xs), lambda xs: dispatch.apply(op, xs)):
+                try:
+                    y = call(xs)
+                    results.append((y.dtype, y.layout, y.numpy().tobytes()))
+                except mg.MinigradError as error:
+                    results.append((type(error), str(error)))
+            assert results[0] == results[1], (where, value)
+    mixed = (made[0], made[1].double(), *made[2:]) if dtype == "float32" and name != "where" else made
+    last = (*mixed[:-1], 2)
+    assert fast(*last).dtype is dispatch.apply(op, last).dtype
+
+
+def test_zeros_next_to_tensors_keep_their_sign() -> None:
+    x = mg.tensor([1.0], device="reference")
+    for zero in (0.0, -0.0, 0, False, -0.0, 0.0):
+        assert np.signbit((x * zero).numpy()[0]) == np.signbit(zero)
+        assert np.signbit(mg.clamp(x, zero, zero).numpy()[0]) == np.signbit(zero)
+
+
 def test_the_source_of_each_fast_path_can_be_read() -> None:
     """Functions of the same operands have files of their own: one would show the lines of another in a traceback."""
     x = mg.ones(1, device="reference")

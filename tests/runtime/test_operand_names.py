@@ -50,6 +50,22 @@ def declared(first, second, name="f"):
     )[normalize("NFKC", name)]
 
 
+def test_three_operands_may_have_the_names_of_their_template():
+    text = "".join([fast_paths.call_template(dispatch.run_single, 3), fast_paths.READ_MORE, fast_paths.KNOWN,
+                    fast_paths.FITS, fast_paths.AS_TENSOR])  # fmt: skip
+    words = sorted(word for word in {*fast_paths.OWN.findall(text)} if not keyword.iskeyword(word) and word != "out")
+    assert {"as_operands", "weak_number", "PLAIN", "NUMBERS"} <= {*words}
+    for names in zip(words, [*words[1:], *words[:1]], [*words[2:], *words[:2]]):
+        first, second, third = names
+        f = cell(
+            f"@mg.elementwise(dtype=mg.rules.promote)\ndef f({', '.join(names)}):\n    'An op of a test.'\n"
+            f"    return {first} - 2 * {second} + 3 * {third}\n"
+        )["f"]
+        x = mg.tensor([5.0], device="reference")
+        assert f(x, 1.0, 2.0).tolist() == f(x, x - 4.0, 2).tolist() == [9.0], names
+        assert f(5.0, x - 4.0, 2.0).tolist() == f(x.double(), x - 4.0, 2.0).tolist() == [9.0], names
+
+
 @pytest.mark.parametrize("names", ODD, ids="-".join)
 def test_an_operand_is_found_by_the_name_of_its_declaration(names):
     f = declared(*names)
