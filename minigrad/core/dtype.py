@@ -328,7 +328,6 @@ def fit_number(number: Any, dtype: DType) -> bool | int | float:
     """
     if not isinstance(number, (bool, int, float, np.generic)):
         raise DTypeError(f"{number!r:.40} is a {type(number).__name__}, and a number is a bool, an int or a float")
-    shown = name_number(number)
     if not dtype.is_int:
         if isinstance(number, (int, np.integer)) and not int64.lowest <= number <= int64.highest:
             raise DTypeError(_beyond(number), number=number, dtype=dtype)
@@ -336,7 +335,7 @@ def fit_number(number: Any, dtype: DType) -> bool | int | float:
     if isinstance(number, (int, np.integer)):
         if not dtype.lowest <= number <= dtype.highest:
             raise DTypeError(
-                f"{shown} does not fit {dtype}, whose range is {dtype.lowest} to {dtype.highest}",
+                f"{name_number(number)} does not fit {dtype}, whose range is {dtype.lowest} to {dtype.highest}",
                 number=number,
                 dtype=dtype,
             )

@@ -13,10 +13,9 @@ from typing import Annotated, Any, get_args
 
 import numpy as np
 
-from minigrad.core.shape import as_int, as_shape, normalize_dim, normalize_dims
+from minigrad.core.shape import INTS, as_int, as_shape, normalize_dim, normalize_dims
 from minigrad.errors import ArgumentError
 
-INTS = {int}
 Read = Callable[[Any, str, str, Sequence[Any]], Any]
 Shift = Callable[[Any, tuple[int, ...], int], Any]
 

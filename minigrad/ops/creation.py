@@ -82,10 +82,18 @@ def full(
     """Return a tensor filled with one value; by default the dtype is that of the value."""
     expect_numbers("full", fill_value=fill_value)
     kind = as_dtype(dtype if dtype is not None else type(fill_value))
-    expect_fit("full", fill_value, kind)
-    expect_float(kind, requires_grad)
-    where = default_device() if device is None else as_device(device)
-    return leaf(fill(number(fill_value, kind, where), shape=as_shape((size,), "full")), requires_grad)
+    return filled("full", (size,), fill_value, kind, device, requires_grad)
+
+
+def filled(name: str, size: Sequence[Any], value: float, dtype: DType, device: Any, requires_grad: bool) -> Tensor:
+    """Return a tensor filled with a number.  size: a shape in any form.  name: of the function, for errors."""
+    expect_float(dtype, requires_grad)
+    shape, where = as_shape(size, name), default_device() if device is None else as_device(device)
+    try:
+        element = number(value, dtype, where)
+    except DTypeError as error:
+        raise DTypeError(f"{name}: {error}", op=name) from None
+    return leaf(fill(element, shape=shape), requires_grad)
 
 
 @public()
@@ -159,15 +167,15 @@ def empty(
 @public(out=True)
 def zeros(*size: int | Sequence[int], dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Return zeros, of the default float unless a dtype is given."""
-    kind = dtype or default_float()
-    return full(as_shape(size, "zeros"), 0.0, dtype=kind, device=device, requires_grad=requires_grad)
+    kind = default_float() if dtype is None else as_dtype(dtype)
+    return filled("zeros", size, 0.0, kind, device, requires_grad)
 
 
 @public(out=True)
 def ones(*size: int | Sequence[int], dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Return ones, of the default float unless a dtype is given."""
-    kind = dtype or default_float()
-    return full(as_shape(size, "ones"), 1.0, dtype=kind, device=device, requires_grad=requires_grad)
+    kind = default_float() if dtype is None else as_dtype(dtype)
+    return filled("ones", size, 1.0, kind, device, requires_grad)
 
 
 @public()
