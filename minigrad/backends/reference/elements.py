@@ -22,7 +22,7 @@ Buffer = NDArray[Any]
 INT64, FLOAT64 = np.dtype(np.int64), np.dtype(np.float64)
 
 
-@lru_cache(maxsize=16)  # a gradient check reads the same layouts hundreds of times
+@lru_cache(maxsize=64)  # a gradient check reads the same layouts hundreds of times
 def positions(layout: Layout) -> NDArray[np.int64]:
     """Where the elements are, in row-major order of the index."""
     return np.fromiter(layout.offsets(), np.int64, layout.numel)
@@ -30,7 +30,8 @@ def positions(layout: Layout) -> NDArray[np.int64]:
 
 def collect(buffer: Buffer, spec: Spec, compute: np.dtype[Any]) -> NDArray[Any]:
     """The elements in row-major order, in the compute dtype."""
-    return cast_array(to_logical(buffer, spec.dtype)[positions(spec.layout)], as_dtype(compute))
+    found = to_logical(buffer, spec.dtype)[positions(spec.layout)]
+    return found if spec.dtype.numpy == compute else cast_array(found, as_dtype(compute))
 
 
 def read(buffer: Buffer, spec: Spec, compute: np.dtype[Any]) -> list[Any]:
@@ -41,7 +42,8 @@ def read(buffer: Buffer, spec: Spec, compute: np.dtype[Any]) -> list[Any]:
 
 def write(buffer: Buffer, spec: Spec, values: Sequence[Any], compute: np.dtype[Any]) -> None:
     """Store scalars of the compute dtype, given in row-major order."""
-    buffer[positions(spec.layout)] = cast_array(np.array(values, compute), spec.dtype)
+    found = np.array(values, compute)
+    buffer[positions(spec.layout)] = found if spec.dtype.numpy == compute else cast_array(found, spec.dtype)
 
 
 def write_integers(buffer: Buffer, spec: Spec, values: Sequence[int]) -> None:
