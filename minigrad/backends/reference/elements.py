@@ -30,8 +30,7 @@ def positions(layout: Layout) -> NDArray[np.int64]:
 
 def collect(buffer: Buffer, spec: Spec, compute: np.dtype[Any]) -> NDArray[Any]:
     """The elements in row-major order, in the compute dtype."""
-    found = to_logical(buffer, spec.dtype)[positions(spec.layout)]
-    return found if spec.dtype.numpy == compute else cast_array(found, as_dtype(compute))
+    return cast_array(to_logical(buffer, spec.dtype)[positions(spec.layout)], as_dtype(compute))
 
 
 def read(buffer: Buffer, spec: Spec, compute: np.dtype[Any]) -> list[Any]:
@@ -42,8 +41,7 @@ def read(buffer: Buffer, spec: Spec, compute: np.dtype[Any]) -> list[Any]:
 
 def write(buffer: Buffer, spec: Spec, values: Sequence[Any], compute: np.dtype[Any]) -> None:
     """Store scalars of the compute dtype, given in row-major order."""
-    found = np.array(values, compute)
-    buffer[positions(spec.layout)] = found if spec.dtype.numpy == compute else cast_array(found, spec.dtype)
+    buffer[positions(spec.layout)] = cast_array(np.array(values, compute), spec.dtype)
 
 
 def write_integers(buffer: Buffer, spec: Spec, values: Sequence[int]) -> None:
