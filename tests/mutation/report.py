@@ -22,7 +22,9 @@ test suite (see `tests/mutation/`).  Each broken rule is a *mutant*.  In a rule,
 transpose or the sum over a broadcast dim.  It swaps operands or branches, or inverts a sign, a comparison or
 `keepdim`.  It uses a neighbouring dim or another saved value.  In other code, a mutant drops a statement or a check,
 inverts a condition, or reverses the order of hooks.  A mutant is *equivalent* if it changes nothing that a test could
-observe.  `python -m tests.mutation --write` writes this page, once for each change of rules.
+observe.  `python -m tests.mutation --write` writes this page, once for each change of rules.  The test suite tries a
+part of the mutants: each rule broken in two plain ways, each way of breaking each kind of thing, and a sample of the
+others (`tests/testing/test_mutations.py`).
 """
 
 

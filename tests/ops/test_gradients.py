@@ -1,7 +1,8 @@
 """Every row's first and second derivative against central differences, on both backends.
 
 Cotangents are random.  Each operand is a Var; a layout may stand between it and the op; values are used once, twice
-(f(x) + f(x) through one graph) and, for two operands of one domain, as f(x, x).
+(f(x) + f(x) through one graph) and, for two operands of one domain, as f(x, x).  Dense operands are compared element by
+element; with other layouts, and for values used twice, gradients are compared along three random directions.
 """
 
 from __future__ import annotations
@@ -43,7 +44,10 @@ def variables(row: Row, device: str, shapes: Any = None) -> list[Any]:
 def test_gradient(row: Row, device: str, layout: str) -> None:
     make = LAYOUTS.get(layout, broadcast)
     given = variables(row, device)
-    gradcheck(lambda *xs: row.fn(*[make(x) if x.requires_grad else x for x in xs]), given, names=names(row))
+    every = None if layout == "dense" else False  # a gradient put back into other elements differs in any direction
+    gradcheck(
+        lambda *xs: row.fn(*[make(x) if x.requires_grad else x for x in xs]), given, names=names(row), every=every
+    )
 
 
 @pytest.mark.parametrize("row", SMOOTH, ids=lambda row: row.name)
@@ -51,7 +55,7 @@ def test_gradient(row: Row, device: str, layout: str) -> None:
 @pytest.mark.shared(by=with_kernels)
 def test_gradient_of_values_used_twice(row: Row, device: str) -> None:
     given = variables(row, device)
-    gradcheck(lambda *xs: row.fn(*xs) * 0.5 + row.fn(*xs) * 2.0, given, names=names(row))
+    gradcheck(lambda *xs: row.fn(*xs) * 0.5 + row.fn(*xs) * 2.0, given, names=names(row), every=False)
 
 
 @pytest.mark.parametrize("row", SMOOTH, ids=lambda row: row.name)

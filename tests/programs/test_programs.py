@@ -1,4 +1,8 @@
-"""Five hundred programs with fixed seeds; `python -m tests.programs` makes any number of others."""
+"""Five hundred programs with fixed seeds; `python -m tests.programs` makes any number of others.
+
+The nestings of forward and reverse mode are fourteen to third order and six to second order.  Every third program takes
+all of them, and the others those to second order; the command takes all for each program.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +29,7 @@ def test_values_and_derivatives_of_random_programs_are_right_to_third_order(firs
 @some
 def test_forward_mode_all_nestings_and_batches_of_random_programs_agree_with_reverse_mode(first: int) -> None:
     for seed in range(first, first + AT_ONCE):
-        check_transforms(program(seed, writes=False), 3)
+        check_transforms(program(seed, writes=False), 2 if seed % 3 else 3)
 
 
 @pytest.mark.filterwarnings("ignore:.*no batching rule is declared")

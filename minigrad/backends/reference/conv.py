@@ -23,15 +23,24 @@ PARTS = {"output": "yxw", "input": "xyw", "weight": "wyx"}
 
 def triples(y: Ints, x: Ints, w: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> Iterator[Ints]:
     """Row-major places (in y, in x, in w) of all that is multiplied; what would read the padding is left out."""
-    n, outputs, *spots = y
-    dims = range(len(spots))
+    n, outputs, spots = y[0], y[1], y[2:]
+    spot_count, pixel_count, tap_count = math.prod(spots), math.prod(x[2:]), math.prod(w[2:])
+    meetings = list(meeting(spots, x[2:], w[2:], stride, padding, dilation))
     for i, o, c in product(range(n), range(outputs), range(w[1])):
-        channel = o // (outputs // groups) * w[1] + c
-        for position in product(*map(range, spots)):
-            for tap in product(*map(range, w[2:])):
-                at = [position[d] * stride[d] - padding[d] + tap[d] * dilation[d] for d in dims]
-                if all(0 <= at[d] < x[2 + d] for d in dims):
-                    yield index((i, o, *position), y), index((i, channel, *at), x), index((o, c, *tap), w)
+        in_y, in_w = (i * outputs + o) * spot_count, (o * w[1] + c) * tap_count
+        in_x = (i * x[1] + o // (outputs // groups) * w[1] + c) * pixel_count
+        for spot, pixel, tap in meetings:
+            yield in_y + spot, in_x + pixel, in_w + tap
+
+
+def meeting(spots: Ints, pixels: Ints, taps: Ints, stride: Ints, padding: Ints, dilation: Ints) -> Iterator[Ints]:
+    """The same of one output channel and one input channel."""
+    dims = range(len(spots))
+    for position in product(*map(range, spots)):
+        for tap in product(*map(range, taps)):
+            at = [position[d] * stride[d] - padding[d] + tap[d] * dilation[d] for d in dims]
+            if all(0 <= at[d] < pixels[d] for d in dims):
+                yield index(position, spots), index(tuple(at), pixels), index(tap, taps)
 
 
 def index(positions: Ints, shape: Ints) -> int:

@@ -22,7 +22,7 @@ Buffer = NDArray[Any]
 INT64, FLOAT64 = np.dtype(np.int64), np.dtype(np.float64)
 
 
-@lru_cache(maxsize=16)  # a gradient check reads the same layouts hundreds of times
+@lru_cache(maxsize=64)  # a gradient check reads the same layouts hundreds of times
 def positions(layout: Layout) -> NDArray[np.int64]:
     """Where the elements are, in row-major order of the index."""
     return np.fromiter(layout.offsets(), np.int64, layout.numel)
