@@ -119,13 +119,15 @@ def indexed(offset: int, factor: int, index: str | None, whole: bool) -> str:
 def fitted(array: Array, layout: Layout) -> list[tuple[int, int, int | None]] | None:
     """Return for each dim of an array the index at which a view begins, its step and the dim of the view that moves it;
     None where no subscript describes the view."""
+    if not prod(layout.shape):
+        return [(0, 1, None)] * len(array.shape)
     dims = sorted([d for d, n in enumerate(array.shape) if n > 1], key=lambda d: -array.strides[d])
     first, steps = dict.fromkeys(range(len(array.shape)), 0), dict[int, tuple[int, int]]()
     rest = layout.offset
     for d in dims:
         first[d] = min(rest // array.strides[d], array.shape[d] - 1)
         rest -= first[d] * array.strides[d]
-    if rest and prod(layout.shape):
+    if rest:
         return None
     for k, (n, s) in enumerate(zip(layout.shape, layout.strides)):
         if n == 1 or not s:

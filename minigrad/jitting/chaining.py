@@ -34,6 +34,12 @@ def simple_part(item: Item) -> Part | None:
     return None if any(slot >= launch.arguments for slot in part.slots) else part
 
 
+def slots_of(item: Item, part: Part) -> list[int]:
+    """Return the slots of a program in the order of a request, which need not be that of the launch: `addmm` takes the
+    added matrix first."""
+    return [item.slots[slot] for slot in part.slots]
+
+
 class Chaining:
     """The launches of one segment of a program, with their chains.  Loops need no kernels here.
 
@@ -68,7 +74,7 @@ class Chaining:
         if item is None or part is None or not isinstance(part.request, READERS):
             return
         count = len(part.slots) - part.results
-        slots = [item.slots[slot] for slot in part.slots]
+        slots = slots_of(item, part)
         if not set(slots[:count]).isdisjoint(slots[count:]):
             return
         found: dict[int, int] = {}
@@ -93,8 +99,8 @@ class Chaining:
             return None
         maker = self.items[place]
         assert maker is not None
-        exact = maker.launch.parts[0].request.compute == spec.dtype.storage
-        return place if exact and len(maker.slots) > 1 else None
+        part = maker.launch.parts[0]
+        return place if part.request.compute == spec.dtype.storage and len(part.slots) > 1 else None
 
     def source(self, k: int, slot: int, spec: Spec, kind: type[Request], results: set[int]) -> int | None:
         """Return the launch of a kind that makes an operand as it is, in the dtype of the registers, if nobody else
@@ -104,16 +110,16 @@ class Chaining:
             return None
         maker = self.items[users[0]]
         part = None if maker is None else simple_part(maker)
-        if maker is None or part is None or not isinstance(part.request, kind) or maker.slots[-1] != slot:
+        if maker is None or part is None or not isinstance(part.request, kind):
             return None
+        *reads, written = slots_of(maker, part)
         out, dtype = part.specs[-1], spec.dtype
-        if out.layout is not spec.layout or not out.layout.is_contiguous:
+        if written != slot or out.layout is not spec.layout or not out.layout.is_contiguous:
             return None
         if out.dtype is not dtype or dtype.storage != dtype.compute:
             return None
-        reads = set(maker.slots[:-1])
-        between = [other for other in self.items[users[0] + 1 : k] if other is not None]
-        if not reads.isdisjoint(results) or any(not reads.isdisjoint(self.written(other)) for other in between):
+        between = [self.written(other) for other in self.items[users[0] + 1 : k] if other is not None]
+        if not all(changed.isdisjoint(reads) for changed in (results, *between)):
             return None
         return users[0]
 
@@ -124,7 +130,7 @@ class Chaining:
         if item is None or part is None or not isinstance(part.request, Elementwise):
             return
         *operands, out = part.specs
-        slots = [item.slots[slot] for slot in part.slots]
+        slots = slots_of(item, part)
         if out.layout.numel * out.dtype.itemsize < LARGE or slots[-1] in slots[:-1]:
             return
         for place, spec in enumerate(operands):
@@ -137,7 +143,7 @@ class Chaining:
             if out.layout is spec.layout and inner.specs[0].shape[-1] <= DEEP:
                 request = Followed(inner.request, part.request.scalar, place)
                 others = [pair for j, pair in enumerate(zip(slots, operands)) if j != place]
-                both = [*zip(maker.slots[:-1], inner.specs[:-1]), *others]
+                both = [*zip(slots_of(maker, inner)[:-1], inner.specs[:-1]), *others]
                 self.replace(k, request, [product], both, [(slots[-1], out)])
                 return
 
@@ -152,7 +158,9 @@ class Chaining:
             maker = self.items[found[operand]] if operand in found else None
             inner = None if maker is None else maker.launch.parts[0]
             scalars.append(None if inner is None else inner.request.scalar)
-            sources = [item.slots[part.slots[operand]]] if maker is None else maker.slots[:-1]
+            sources = slots_of(item, part)[operand : operand + 1]
+            if maker is not None and inner is not None:
+                sources = slots_of(maker, inner)[:-1]
             reads.append(tuple(range(len(slots), len(slots) + len(sources))))
             slots += sources
             specs += [part.specs[operand]] if inner is None else inner.specs[:-1]

@@ -64,9 +64,11 @@ class Moved:
 
 
 def fixed_offset(layout: Layout, dtype: DType, device: Device) -> int:
-    """Return the part of an argument's offset that its program depends on: on a CPU none, on a device that reads
-    several elements at once the elements after a multiple of its alignment."""
-    return layout.offset % max(1, backend_of(device).alignment // dtype.itemsize)
+    """Return the part of an argument's offset that its program depends on: the elements before the first one, which a
+    tensor with negative strides has; on a device that reads several elements at once also the elements between a
+    multiple of its alignment and the lowest one."""
+    lowest, _ = layout.span()
+    return layout.offset - lowest + lowest % max(1, backend_of(device).alignment // dtype.itemsize)
 
 
 def stand_in(leaf: Var, program: Program) -> Any:

@@ -119,7 +119,8 @@ class Naming:
                     layout = Layout.make(layout.shape, layout.strides)
                 memory = self.memory[slot]
                 if slot not in self.arrays.arrays:
-                    shows = layout if own and not layout.may_overlap_itself() else covering([layout], memory)
+                    plain = own and not layout.may_overlap_itself() and all(s >= 0 for s in layout.strides)
+                    shows = layout if plain else covering([layout], memory)
                     self.parameter(slot, name, shows)
             elif type(x) is float and self.entry.symbolic:
                 self.floats.append(self.arrays.name(name))

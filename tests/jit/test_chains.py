@@ -101,6 +101,14 @@ def test_a_loop_behind_a_product_is_a_part_of_its_launch() -> None:
     assert launches(lambda x: (x @ x.T).relu(), long) == ["Product", "Elementwise"]
 
 
+@pytest.mark.parametrize("function", [mg.addmm, lambda c, x, w: mg.addmm(c, x, w, alpha=2.0, beta=0.5), mg.addbmm])
+def test_a_request_may_have_its_operands_in_another_order_than_the_call(function: Callable[..., Any]) -> None:
+    c, x, w = (tensor(RNG.standard_normal(shape)) for shape in ((3, 5), (3, 4), (4, 5)))
+    if function is mg.addbmm:
+        x, w = x[None], w[None]
+    assert launches(lambda c, x, w: function(c, x, w).relu() * 2.0, c, x, w)[-1] == "Followed"
+
+
 def test_a_product_whose_operand_is_written_is_made_before() -> None:
     state = tensor()
 

@@ -72,3 +72,17 @@ def test_each_gradient_is_made_alone() -> None:
         leaves = [mg.Var(v) if j == k else v for j, v in enumerate((x, grid))]
         sampled(*leaves, **PLAIN).backward(g)
         np.testing.assert_array_equal(leaves[k].grad.numpy(), want[1 + k], err_msg=name)  # type: ignore[union-attr]
+
+
+def test_nearest_pixels_have_derivatives_of_zero_in_the_grid() -> None:
+    x, grid = mg.randn(1, 3, 4, 5, device="reference"), mg.randn(1, 2, 3, 2, device="reference")
+
+    def near(grid: mg.Tensor) -> mg.Tensor:
+        return mg.nn.functional.grid_sample(x, grid, mode="nearest")
+
+    y, tangent = mg.func.jvp(near, (grid,), (grid,))
+    assert mg.equal(y, near(grid)) and not tangent.any()
+    leaf = mg.Var(grid)
+    for recorded in (False, True):
+        (g,) = mg.grad(near(leaf).sum(), [leaf], create_graph=recorded)
+        assert g is not None and not g.any()

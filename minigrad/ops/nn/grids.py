@@ -21,8 +21,9 @@ from minigrad.errors import ArgumentError, DTypeError, ShapeError
 from minigrad.ops.creation import arange, ones, tensor
 from minigrad.ops.nn.sampled import sampled
 from minigrad.ops.nn.taps import joined_tap, linear_tap, pad_position, pixel_at, tapped
+from minigrad.ops.pointwise.compare import where
 from minigrad.ops.pointwise.rounding import floor, round
-from minigrad.ops.reduction.sums import wide
+from minigrad.ops.reduction.sums import sum, wide
 from minigrad.ops.shape.joining import cat
 from minigrad.ops.shape.views import expand, flatten, reshape
 from minigrad.runtime.dispatch import number
@@ -192,8 +193,11 @@ TAPS: dict[str, Callable[..., Taps]] = {"bilinear": linear, "nearest": nearest, 
 
 
 def by_planar_taps(input: Tensor, grid: Tensor, *, near: bool, beyond: int, corners: bool) -> Tensor:
-    """Return the definition of `sampled`."""
-    return by_taps(input, grid, "nearest" if near else "bilinear", beyond, corners)
+    """Return the definition of `sampled`; nearest pixels depend on the grid, with derivatives that are 0."""
+    if not near:
+        return by_taps(input, grid, "bilinear", beyond, corners)
+    unmoved = sum(where(grid.isfinite(), grid, 0.0) * 0.0, -1).unsqueeze(1)
+    return by_taps(input, grid, "nearest", beyond, corners) + unmoved
 
 
 sampled.op.composed = by_planar_taps  # type: ignore[attr-defined]
