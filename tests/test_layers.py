@@ -71,10 +71,11 @@ DRIVERS = {"cuda": {"minigrad.backends.cuda.device", "minigrad.backends.cuda.com
 
 # A kernel family imports no other, so that it can be read alone; what families share, and who stands on whom.
 FAMILIES = {
-    "minigrad.backends.cpu": {"family", "loops", "texts"},
+    "minigrad.backends.cpu": {"family", "loops", "texts", "chains"},
     "minigrad.backends.cuda": {"family", "loops", "texts", "runtime"},
 }
 STANDS_ON = {
+    "chained": {"reduction", "reduction_plans", "rows"},
     "conv": {"matmul", "product", "tiles", "winograd"},
     "winograd": {"matmul"},
     "matmul": {"blas", "product", "tiles"},

@@ -88,7 +88,7 @@ class Chained(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Followed(Request):
-    """out = scalar(...) element by element, where argument `place` is the result of `request`, which is not stored.
+    """out = scalar(...) element by element, where argument `position` is the result of `request`, which is not stored.
 
     The operands are those of `request`, then the other arguments, expanded to the shape of out, which no operand shares
     memory with.  The dtype of out is that of the registers and of the result of `request`.
@@ -96,7 +96,7 @@ class Followed(Request):
 
     request: Request
     scalar: ScalarFn
-    place: int
+    position: int
 
 
 @dataclass(frozen=True, eq=False, repr=False)

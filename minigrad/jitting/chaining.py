@@ -77,16 +77,16 @@ class Chaining:
         slots = slots_of(item, part)
         if not set(slots[:count]).isdisjoint(slots[count:]):
             return
-        found: dict[int, int] = {}
+        makers: dict[int, int] = {}
         arrays = len(slots)
         for operand in range(count):
             maker = self.maker(k, slots[operand], part.specs[operand], set(slots[count:]))
-            same = all(self.dtype(other) is part.specs[operand].dtype for other in found.values())
+            same = all(self.dtype(other) is part.specs[operand].dtype for other in makers.values())
             more = 0 if maker is None else len(self.items[maker].slots) - 2  # type: ignore[union-attr]
             if maker is not None and same and arrays + more <= ARRAYS:
-                found[operand], arrays = maker, arrays + more
-        if found:
-            self.join(k, item, part, found)
+                makers[operand], arrays = maker, arrays + more
+        if makers:
+            self.join(k, item, part, makers)
 
     def dtype(self, k: int) -> DType:
         """Return the dtype of the result of a loop."""
@@ -94,13 +94,13 @@ class Chaining:
 
     def maker(self, k: int, slot: int, spec: Spec, results: set[int]) -> int | None:
         """Return the loop that makes an operand, if nobody else reads it and it is worth a kernel."""
-        place = self.source(k, slot, spec, Elementwise, results)
-        if place is None or spec.layout.numel * spec.dtype.itemsize < LEAST:
+        position = self.source(k, slot, spec, Elementwise, results)
+        if position is None or spec.layout.numel * spec.dtype.itemsize < LEAST:
             return None
-        maker = self.items[place]
+        maker = self.items[position]
         assert maker is not None
         part = maker.launch.parts[0]
-        return place if part.request.compute == spec.dtype.storage and len(part.slots) > 1 else None
+        return position if part.request.compute == spec.dtype.storage and len(part.slots) > 1 else None
 
     def source(self, k: int, slot: int, spec: Spec, kind: type[Request], results: set[int]) -> int | None:
         """Return the launch of a kind that makes an operand as it is, in the dtype of the registers, if nobody else
@@ -133,21 +133,21 @@ class Chaining:
         slots = slots_of(item, part)
         if out.layout.numel * out.dtype.itemsize < LARGE or slots[-1] in slots[:-1]:
             return
-        for place, spec in enumerate(operands):
-            product = self.source(k, slots[place], spec, Product, {slots[-1]})
+        for position, spec in enumerate(operands):
+            product = self.source(k, slots[position], spec, Product, {slots[-1]})
             if product is None or part.request.compute != out.dtype.storage or out.dtype is not spec.dtype:
                 continue
             maker = self.items[product]
             assert maker is not None
             inner = maker.launch.parts[0]
             if out.layout is spec.layout and inner.specs[0].shape[-1] <= DEEP:
-                request = Followed(inner.request, part.request.scalar, place)
-                others = [pair for j, pair in enumerate(zip(slots, operands)) if j != place]
+                request = Followed(inner.request, part.request.scalar, position)
+                others = [pair for j, pair in enumerate(zip(slots, operands)) if j != position]
                 both = [*zip(slots_of(maker, inner)[:-1], inner.specs[:-1]), *others]
                 self.replace(k, request, [product], both, [(slots[-1], out)])
                 return
 
-    def join(self, k: int, item: Item, part: Part, found: dict[int, int]) -> None:
+    def join(self, k: int, item: Item, part: Part, makers: dict[int, int]) -> None:
         """Replace a launch and the loops in front of it by one launch."""
         count = len(part.slots) - part.results
         scalars: list[Any] = []
@@ -155,7 +155,7 @@ class Chaining:
         specs: list[Any] = []
         slots: list[int] = []
         for operand in range(count):
-            maker = self.items[found[operand]] if operand in found else None
+            maker = self.items[makers[operand]] if operand in makers else None
             inner = None if maker is None else maker.launch.parts[0]
             scalars.append(None if inner is None else inner.request.scalar)
             sources = slots_of(item, part)[operand : operand + 1]
@@ -164,10 +164,10 @@ class Chaining:
             reads.append(tuple(range(len(slots), len(slots) + len(sources))))
             slots += sources
             specs += [part.specs[operand]] if inner is None else inner.specs[:-1]
-        dtype = self.dtype(next(iter(found.values())))
+        dtype = self.dtype(next(iter(makers.values())))
         request = Chained(part.request, tuple(scalars), tuple(reads), dtype)
         outs = [(item.slots[slot], spec) for slot, spec in zip(part.written, part.specs[count:], strict=True)]
-        self.replace(k, request, sorted(found.values()), [*zip(slots, specs)], outs)
+        self.replace(k, request, sorted(makers.values()), [*zip(slots, specs)], outs)
 
     def replace(
         self, k: int, request: Request, makers: Sequence[int], operands: Sequence[tuple[int, Spec]],
@@ -182,9 +182,9 @@ class Chaining:
         except NotCompiled as missing:
             self.missing.append(missing.text)
             return
-        parts = [self.items[place] for place in makers]
+        parts = [self.items[position] for position in makers]
         fused = [each for maker in parts if maker is not None for each in (maker.fused or (maker,))]
         slots = tuple([slot for slot, _ in (*operands, *outs)])
         self.items[k] = Item(launch, slots, item.line, (*fused, *(item.fused or (item,))))
-        for place in makers:
-            self.items[place] = None
+        for position in makers:
+            self.items[position] = None

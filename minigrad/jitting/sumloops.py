@@ -88,7 +88,7 @@ def followed(w: Writer, request: Followed, outs: list[View], operands: list[View
     def function(text: str, index: list[str]) -> str:
         w.write(f"total = {type_of(compute)}({text})")
         values = [w.load(view, index, compute) for view in others]
-        values.insert(request.place, variable("total"))
+        values.insert(request.position, variable("total"))
         return str(w.speller.apply(scalar, values, compute)[0])
 
     assert isinstance(request.request, Product)

@@ -10,6 +10,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.errors import ArgumentError, DTypeError, GradientError, IndexOutOfRange, MinigradError, ShapeError
+from minigrad.testing import gradcheck
 
 pytestmark = pytest.mark.usefixtures("reference")
 
@@ -100,6 +101,12 @@ def test_a_grid_has_no_gradient_where_positions_are_moved_to_the_border() -> Non
     g = mg.Var(grid((-2.0, 0.25), (0.25, 0.25)).numpy())
     dg = mg.grad(F.grid_sample(RAMP, g, padding_mode="border", align_corners=True).sum(), g)
     assert dg.reshape(-1).tolist() == [0, 4, 1.5, 4]
+
+
+@pytest.mark.parametrize("corners", [True, False])
+def test_the_gradient_of_reflected_positions(corners: bool) -> None:
+    image, points = RAMP.to("reference"), mg.Var(grid((-1.5, -1.2), (1.3, 1.7), (-0.4, 0.3)).to("reference"))
+    assert gradcheck(lambda g: F.grid_sample(image, g, "bicubic", "reflection", corners), [points])
 
 
 @pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])

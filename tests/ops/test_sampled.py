@@ -82,6 +82,9 @@ def test_nearest_pixels_have_derivatives_of_zero_in_the_grid() -> None:
 
     y, tangent = mg.func.jvp(near, (grid,), (grid,))
     assert mg.equal(y, near(grid)) and not tangent.any()
+    dx = mg.randn(1, 3, 4, 5, device="reference")
+    _, tangent = mg.func.jvp(lambda *xs: mg.nn.functional.grid_sample(*xs, mode="nearest"), (x, grid), (dx, grid))
+    assert mg.equal(tangent, mg.nn.functional.grid_sample(dx, grid, mode="nearest"))
     leaf = mg.Var(grid)
     for recorded in (False, True):
         (g,) = mg.grad(near(leaf).sum(), [leaf], create_graph=recorded)

@@ -38,7 +38,7 @@ from minigrad.kernels.specialize import load_text, write_kernel
 from minigrad.kernels.store import load
 
 Ints = tuple[int, ...]
-ROOM = 1 << 16  # elements of the longest row that is computed into a workspace
+LONGEST = 1 << 16  # elements of the longest row that is computed into a workspace
 NAME = 64  # characters of a kernel's name
 
 
@@ -46,34 +46,34 @@ class Source(NamedTuple):
     """The operands of a request that chains compute: the arrays of a kernel, and how it reads them.
 
     order: the arrays, by their positions among the operands: first one for each operand of the inner request.
-    places: for each computed operand its position, its function, and the arrays of this.
+    positions: for each computed operand its position, its function, and the arrays of this.
     """
 
     order: list[int]
-    places: list[tuple[int, ScalarFn, Ints]]
+    positions: list[tuple[int, ScalarFn, Ints]]
 
     @property
     def cost(self) -> int:
         """About how many additions the functions are worth."""
-        return sum(scalar.cost for _, scalar, _ in self.places)
+        return sum(scalar.cost for _, scalar, _ in self.positions)
 
     def chains(self, steps: str) -> tuple[Chain, ...]:
         """Return the chains of a kernel; steps: of its arrays."""
-        return tuple([Chain(k, scalar, places, steps) for k, scalar, places in self.places])
+        return tuple([Chain(k, scalar, positions, steps) for k, scalar, positions in self.positions])
 
     def named(self, name: str) -> str:
         """Return the name of a kernel."""
-        return "_of_".join([name, *[scalar.name for _, scalar, _ in self.places]])[:NAME].rstrip("_")
+        return "_of_".join([name, *[scalar.name for _, scalar, _ in self.positions]])[:NAME].rstrip("_")
 
 
 def source_of(scalars: Sequence[ScalarFn | None], reads: Sequence[Ints]) -> Source:
     """Return how a kernel reads the operands of a request with chains."""
-    order, places = [first for first, *_ in reads], []
+    order, positions = [first for first, *_ in reads], []
     for k, (scalar, arrays) in enumerate(zip(scalars, reads, strict=True)):
         if scalar is not None:
-            places.append((k, scalar, (k, *range(len(order), len(order) + len(arrays) - 1))))
+            positions.append((k, scalar, (k, *range(len(order), len(order) + len(arrays) - 1))))
             order += arrays[1:]
-    return Source(order, places)
+    return Source(order, positions)
 
 
 class Chained(Family):
@@ -102,7 +102,7 @@ class Chained(Family):
         n, arrays = out.shape[dim], [operands[k] for k in source.order]
         share = pieces(out.layout.numel // n, CHUNK // n)
         numbers, direct = along_numbers(out, arrays, dim, request.value, share)
-        whole = {*range(len(fn.operands))} - {k for k, *_ in source.places}
+        whole = {*range(len(fn.operands))} - {k for k, *_ in source.positions}
         read = tuple([slices if k in whole else None for k, slices in enumerate(direct)])
         parts = tuple([f"part {k}" for k in range(len(fn.operands), len(arrays))])
         named = replace(fn, name=source.named(fn.name), operands=(*fn.operands, *parts))
@@ -134,7 +134,7 @@ class Chained(Family):
         merged, steps = merge_dims(sizes, [tuple([x.layout.strides[d] for d in dims]) for x in arrays])
         if more or form not in WHOLE or plan.kind not in ("run", "rows") or len(merged) > 1:
             return None
-        if plan.kind == "rows" and plan.values["rows"] > ROOM:
+        if plan.kind == "rows" and plan.values["rows"] > LONGEST:
             return None
         along = [each[0] if merged else 1 for each in steps]
         numbers = numbers_of(plan, out, arrays, dims, along, prod(sizes))

@@ -20,13 +20,13 @@ from minigrad.kernels.pasting import LEFT_OUT, Expand, scalar_macro
 class Chain(NamedTuple):
     """A function that computes one operand of a kernel from some of its arrays.
 
-    operand: its position.  scalar: the function.  places: the positions of the arrays that it reads.  steps: of all
+    operand: its position.  scalar: the function.  positions: the positions of the arrays that it reads.  steps: of all
     arrays of the kernel, see `neighbours`.
     """
 
     operand: int
     scalar: ScalarFn
-    places: tuple[int, ...]
+    positions: tuple[int, ...]
     steps: str
 
     def macro(self, compute: np.dtype[np.generic]) -> Expand:
@@ -34,7 +34,7 @@ class Chain(NamedTuple):
         plain = scalar_macro(self.scalar, compute)
 
         def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
-            return plain([args[place] for place in self.places], used)
+            return plain([args[position] for position in self.positions], used)
 
         return expand
 
@@ -74,12 +74,12 @@ class After(NamedTuple):
         return [(x.layout.offset, cols if x.layout.is_contiguous else 0) for x in self.operands]
 
 
-def after_of(scalar: ScalarFn, place: int, others: Sequence[Value], out: Value) -> After | None:
-    """Return the function after a kernel: `scalar`, of which argument `place` is the result of the kernel.
+def after_of(scalar: ScalarFn, position: int, others: Sequence[Value], out: Value) -> After | None:
+    """Return the function after a kernel: `scalar`, of which argument `position` is the result of the kernel.
 
     others: the other arguments.  None if one of them has another layout than the result.
     """
-    places = (*range(1, place + 1), 0, *range(place + 1, len(others) + 1))
+    positions = (*range(1, position + 1), 0, *range(position + 1, len(others) + 1))
     steps = ""
     others = others or [out]  # a kernel has at least one
     for x in others:
@@ -87,4 +87,4 @@ def after_of(scalar: ScalarFn, place: int, others: Sequence[Value], out: Value) 
         if not x.layout.is_contiguous and (any(outer) or last not in (0, 1)):
             return None
         steps += "0" if not x.layout.is_contiguous and last == 0 else "1"
-    return After(Chain(0, scalar, places, steps), [*others])
+    return After(Chain(0, scalar, positions, steps), [*others])

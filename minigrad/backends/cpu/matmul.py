@@ -61,11 +61,13 @@ class Matmul(Family):
         return steps.launch
 
     @serves(requests.Followed)
-    def followed(self, out: Spec, *operands: Spec, request: requests.Request, scalar: ScalarFn, place: int) -> Launch:
+    def followed(
+        self, out: Spec, *operands: Spec, request: requests.Request, scalar: ScalarFn, position: int
+    ) -> Launch:
         """One launch if the product is made of tiles of the whole inner dim, and the other operands are like its result
         or the same for each row."""
         steps, count = Steps(self, (out,), operands), len(operands) - len(scalar.args) + 1
-        after = after_of(scalar, place, steps.operands[count:], steps.outs[0])
+        after = after_of(scalar, position, steps.operands[count:], steps.outs[0])
         if isinstance(request, requests.Product) and after is not None and self.is_one_pass(out, operands[:count]):
             left, right, *added = steps.operands[:count]
             c = added[0] if added else None
@@ -73,7 +75,7 @@ class Matmul(Family):
             factors = self._bits(request.alpha, request.beta, out.dtype)
             self._tiled_product(steps, problem, (steps.outs[0], left, right, c), factors, 0, after)
             return steps.launch
-        return self.lower(requests.Followed(request, scalar, place), (out,), operands)
+        return self.lower(requests.Followed(request, scalar, position), (out,), operands)
 
     @staticmethod
     def is_one_pass(out: Spec, operands: Sequence[Spec]) -> bool:

@@ -242,9 +242,9 @@ def along(
     keeps, dense = any(loop.keeps for loop in loops), out.storage == out.compute
     fetched = [k for k, slices in enumerate(direct) if slices is False]
     spare = streamed or (keeps and not dense)
-    rooms = [*fetched, *computed]
-    constants = {f"ROOM_{k}": position for position, k in enumerate(rooms)} | {
-        "SCRATCH": len(rooms) + spare, "SPARE": spare, "LAST": len(rooms), "FETCHED": tuple(fetched),
+    scratch_rows = [*fetched, *computed]
+    constants = {f"ROOM_{k}": position for position, k in enumerate(scratch_rows)} | {
+        "SCRATCH": len(scratch_rows) + spare, "SPARE": spare, "LAST": len(scratch_rows), "FETCHED": tuple(fetched),
         "COMPUTED": tuple(computed),
         "SLICED": tuple(k for k, slices in enumerate(direct) if slices), "STREAMED": streamed,
         "KEPT": LEFT_OUT if not keeps else "z" if dense else "spare",

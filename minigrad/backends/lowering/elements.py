@@ -70,7 +70,7 @@ def followed(backend: Backend, request: Followed, outs: Specs, operands: Specs) 
     value, count = steps.work(out.shape, out.dtype), len(operands) - others
     steps.ask(request.request, value, *steps.operands[:count])
     arguments = steps.operands[count:]
-    steps.each(request.scalar, out, *arguments[: request.place], value, *arguments[request.place :])
+    steps.each(request.scalar, out, *arguments[: request.position], value, *arguments[request.position :])
     return steps.launch
 
 

@@ -13,27 +13,27 @@ RUN = Fields("n piece pieces to count one", each="offset step", results=False)
 ROWS = Fields("kept groups chunk rows to count one", "sizes[kept] to_steps[kept]", "offset step strides[kept]", False)
 
 
-def fill(in_K, at_K, step_K, room, n):  # type: ignore[no-untyped-def]
+def fill(in_K, at_K, step_K, computed, n):  # type: ignore[no-untyped-def]
     """Compute n elements, neighbours or at equal distances in each operand."""
     u_K = RUN_K
     for j in range(n):
-        room[j] = H(LOAD_K(AT_K))
+        computed[j] = H(LOAD_K(AT_K))
 
 
 def run_whole(in_K, work, out, N):  # type: ignore[no-untyped-def]
     """A task is a piece of the only row; `work` keeps an accumulator of each."""
     total = IDENTITY
-    room = workspace(N.piece if first < last else 0, ELEMENT)
+    computed = workspace(N.piece if first < last else 0, ELEMENT)
     step_K = N.step[K]
     for p in range(first, last):
         start = p * N.piece
         length = min(N.n - start, N.piece)
         at_K = N.offset[K] + start * step_K
-        G(in_K, at_K, step_K, room, length)
-        total = stretch(room[:length], IDENTITY, ONE)
+        G(in_K, at_K, step_K, computed, length)
+        total = stretch(computed[:length], IDENTITY, ONE)
         if N.pieces > 1:
             work[p] = total
-    leave(room)
+    leave(computed)
     if first == last:
         total = work[0]
         for p in range(1, N.pieces):
@@ -44,7 +44,7 @@ def run_whole(in_K, work, out, N):  # type: ignore[no-untyped-def]
 
 def rows_whole(in_K, out, N):  # type: ignore[no-untyped-def]
     """A task is some rows, each with an output of its own."""
-    room = workspace(N.rows, ELEMENT)
+    computed = workspace(N.rows, ELEMENT)
     step_K = N.step[K]
     for t in range(first, last):
         for g in range(t * N.chunk, min(N.groups, (t + 1) * N.chunk)):
@@ -52,6 +52,6 @@ def rows_whole(in_K, out, N):  # type: ignore[no-untyped-def]
             to = N.to
             at_K = N.offset[K]
             walk(position, N.sizes, to=N.to_steps, at_K=N.strides[K])
-            G(in_K, at_K, step_K, room, N.rows)
-            out[to] = STORE(FINISH(stretch(room[: N.rows], IDENTITY, ONE), N.count))
-    leave(room)
+            G(in_K, at_K, step_K, computed, N.rows)
+            out[to] = STORE(FINISH(stretch(computed[: N.rows], IDENTITY, ONE), N.count))
+    leave(computed)

@@ -1,8 +1,8 @@
 """Losses of classification: cross_entropy and nll_loss, for class numbers and for probabilities.
 
 Class numbers without weights or smoothing are one kernel each way where the classes of a row are neighbours: no row of
-log-probabilities is ever stored.  The other cases are composed of log_softmax and a gather.  `softmax.py` has the
-functions of rows and `classes.py` those of class numbers that it all builds on.
+log-probabilities is ever stored.  The other cases are composed of log_softmax and of the elements that classes name.
+`softmax.py` has the functions of rows and `classes.py` those of class numbers that it all builds on.
 """
 
 from __future__ import annotations
@@ -13,9 +13,8 @@ from minigrad.declare.record import schema
 from minigrad.declare.rows import picks
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
 from minigrad.ops.casting import cast
-from minigrad.ops.indexing.gathering import gather, index_select
+from minigrad.ops.indexing.gathering import gather
 from minigrad.ops.nn.classes import (
-    check_classes,
     class_dtype,
     gradient_batch,
     loss_batch,
@@ -33,12 +32,12 @@ from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.tracers import derives
 
 
-def _picked(logs: Tensor, target: Tensor, ignore: int, dim: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the logarithm at each row's class, 0 if ignored; which rows count; and the class, 0 if ignored."""
+def _picked(logs: Tensor, target: Tensor, ignore: int, dim: int) -> tuple[Tensor, Tensor]:
+    """Return the logarithm at each row's class, 0 if ignored, and which rows count."""
     target = wide_classes(target)
     counts = target != ignore
     classes = where(counts, target, 0)
-    return where(counts, gather(logs, dim, unsqueeze(classes, dim=dim)).squeeze(dim), 0.0), counts, classes
+    return where(counts, gather(logs, dim, unsqueeze(classes, dim=dim)).squeeze(dim), 0.0), counts
 
 
 def _cross_batch(x: Tensor, target: Tensor, ignore: int, reduction: str) -> Tensor:
@@ -63,7 +62,7 @@ def _cross_tangent(dx: Tensor, x: Tensor, target: Tensor, ignore: int, reduction
     """Return the sum of dx times the gradient, by its kernel if no derivative with respect to x is needed."""
     if not derives(x, is_grad_enabled()) and reduction != "none":
         return sum(_backward_op(number(1.0, x.dtype, x.device), x, target, ignore, reduction) * dx)
-    picked, counts, _ = _picked(dx, target, ignore, x.ndim - 1)
+    picked, counts = _picked(dx, target, ignore, x.ndim - 1)
     rows = where(counts, sum(softmax(x, -1) * dx, -1), 0.0) - picked
     return _reduced(rows, cast(counts, dtype=x.dtype), reduction)
 
@@ -98,7 +97,7 @@ def _cross_bend(v: Tensor, g: Tensor, x: Tensor, target: Tensor, ignore: int, re
 )  # fmt: skip
 def cross_entropy_rows(input, target, *, ignore, reduction):
     """Return -log_softmax(input) at the class of each row.  Gradient: softmax(input), minus 1 at the class."""
-    picked, counts, _ = _picked(log_softmax(input, -1), target, ignore, input.ndim - 1)
+    picked, counts = _picked(log_softmax(input, -1), target, ignore, input.ndim - 1)
     return _reduced(-picked, cast(counts, dtype=input.dtype), reduction)
 
 
@@ -198,16 +197,13 @@ def _expect_classes(name: str, x: Tensor, target: Tensor, dim: int) -> None:
 
 
 def _class_loss(
-    name: str, logs: Tensor, target: Tensor, weight: Tensor | None, ignore: int, dim: int
+    name: str, logs: Tensor, target: Tensor, weight: Tensor, ignore: int, dim: int
 ) -> tuple[Tensor, Tensor]:
-    """Return the loss of each row and its weight in a mean."""
+    """Return the loss of each row and its weight in a mean, both 0 in rows that do not count."""
     _expect_classes(name, logs, target, dim)
-    check_classes(name, target, logs.shape[dim], ignore)
-    picked, counts, classes = _picked(logs, target, ignore, dim)
-    share = cast(counts, dtype=logs.dtype)
-    if weight is not None:
-        share = share * index_select(weight, 0, classes.reshape(-1)).reshape(classes.shape)
-    return -(picked * share), share
+    op, way = minus_named.op, {"dim": dim, "ignore": ignore, "reduction": "none"}  # type: ignore[attr-defined]
+    share = -apply(op, (_along_classes(weight, logs, dim), target), way)
+    return apply(op, (logs, target), way) * share, share
 
 
 def _probability_loss(

@@ -10,8 +10,8 @@ from minigrad.ops.casting import cast
 from minigrad.ops.creation import arange
 from minigrad.ops.indexing.gathering import gather, scatter_add, zeros_of
 from minigrad.ops.nn.activation import log_sigmoid, relu
+from minigrad.ops.nn.classes import check_classes
 from minigrad.ops.nn.loss import joined, named_reduction
-from minigrad.ops.nn.losses import check_classes
 from minigrad.ops.pointwise.compare import where
 from minigrad.ops.reduction.scan import cumprod
 from minigrad.ops.reduction.sums import mean, sum
