@@ -567,3 +567,17 @@ def test_a_default_argument_that_changes_has_its_name() -> None:
     g(t(1))
     with pytest.raises(mg.RecordingError, match="changes made, which holds 2 objects instead of 1"):
         g(t(1))
+
+
+def test_classes_with_weights_are_checked_by_the_program() -> None:
+    x, weight = mg.randn(4, 3, device="reference"), mg.rand(3, device="reference")
+    good, bad = (mg.tensor(classes, device="reference") for classes in ([0, 2, 1, -100], [0, 3, 1, 2]))
+
+    def loss(x: mg.Tensor, target: mg.Tensor) -> mg.Tensor:
+        return mg.nn.functional.cross_entropy(x, target, weight=weight)
+
+    step = mg.jit(loss)
+    for _ in range(3):
+        assert mg.equal(step(x, good), loss(x, good))
+    with pytest.raises(IndexError, match="class 3 of int64"):
+        step(x, bad)
