@@ -59,6 +59,15 @@ def test_one_operand_that_is_not_summed_is_a_view() -> None:
     assert mg.einsum("ij->ji", x).storage is x.storage and mg.einsum("ij->ji", x).strides == (1, 3)
 
 
+@pytest.mark.parametrize("equation", ["ij->ij", "ij", "...->...", "ij->ji"])
+def test_a_view_is_not_the_operand_itself(equation: str) -> None:
+    x = mg.Var([[1.0, 2.0], [3.0, 4.0]], device="reference")
+    for _ in range(2):  # the second call finds its plan
+        y = mg.einsum(equation, x)
+        assert y is not x and not y.is_leaf and y.storage is x.storage
+    assert mg.grad(mg.einsum(equation, x).sum(), x)[0].tolist() == [1.0, 1.0]
+
+
 def test_integers_are_added_as_sum_and_matmul_add_them() -> None:
     x = mg.ones(3, dtype="int32", device="reference")
     assert mg.einsum("i->", x).dtype is mg.int64 and mg.einsum("i,i->", x, x).dtype is mg.int32

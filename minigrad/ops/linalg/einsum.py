@@ -222,6 +222,8 @@ def planned(parts: list[Part], output: Labels) -> Plan:
         products.append(product)
     result.remove("sum", {*result.labels} - {*output})
     result.permute(output)
+    if not products and not result.moves:  # the result is a view, and not the operand itself
+        result.moves.append(("permute", tuple(range(len(output)))))
     return Plan(products, result.moves)
 
 
