@@ -14,9 +14,12 @@ from minigrad.core.layout import Layout
 from minigrad.core.roles import Int
 from minigrad.declare.decorators import composed
 from minigrad.errors import ShapeError
+from minigrad.ops.creation import arange
 from minigrad.ops.pointwise.compare import ge, le, where
 from minigrad.runtime.dispatch import number
 from minigrad.runtime.tensor import Tensor, describe
+
+KEPT = 4096  # longest dim whose positions are kept between calls: 32 kB
 
 
 @composed(in_place=True)
@@ -45,27 +48,16 @@ def positions(name: str, x: Tensor, diagonal: int) -> tuple[Tensor, Tensor]:
         raise ShapeError(f"{name}: expected at least 2 dims, got {describe(x)}; unsqueeze(0) makes a row", op=name)
     rows, columns = x.shape[-2:]
     start = max(-rows, min(columns, diagonal))  # all diagonals outside the matrix are equivalent
-    return column(start, rows, x.device), row(columns, x.device)
+    if max(rows, columns) <= KEPT:
+        return constant(start, rows, x.device, 1), constant(0, columns, x.device, 0)
+    return arange(start, start + rows, device=x.device).unsqueeze(1), arange(columns, device=x.device)
 
 
-@lru_cache(maxsize=64)
-def column(start: int, rows: int, device: Device) -> Tensor:
-    """Return start, start + 1, ... as a column; a constant that many calls read."""
-    return Tensor(
-        backend_of(device).constant(np.arange(start, start + rows), int64, device), Layout.contiguous((rows, 1))
-    )
+@lru_cache(maxsize=128)
+def constant(start: int, count: int, device: Device, trailing: int) -> Tensor:
+    """Return start, start + 1, ... with trailing dims of length 1; many calls read it."""
+    numbers = np.arange(start, start + count)
+    return Tensor(backend_of(device).constant(numbers, int64, device), Layout.contiguous((count, *(1,) * trailing)))
 
 
-@lru_cache(maxsize=64)
-def row(columns: int, device: Device) -> Tensor:
-    """Return 0, 1, ... as a row; a constant that many calls read."""
-    return Tensor(backend_of(device).constant(np.arange(columns), int64, device), Layout.contiguous((columns,)))
-
-
-def forget() -> None:
-    """Drop the constants: a setting has changed, perhaps the backend of their device."""
-    column.cache_clear()
-    row.cache_clear()
-
-
-listeners.append(forget)
+listeners.append(constant.cache_clear)
