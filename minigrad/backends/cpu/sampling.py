@@ -17,7 +17,7 @@ from minigrad.core.op import ScalarFn, Spec
 from minigrad.core.plan import pieces
 from minigrad.kernels.cpu import sampling
 from minigrad.kernels.fields import Fields
-from minigrad.kernels.pasting import scalar_macro
+from minigrad.kernels.pasting import Part, scalar_macro
 from minigrad.kernels.specialize import write_kernel
 from minigrad.kernels.store import load
 
@@ -50,17 +50,9 @@ class Sampling(Family):
 
     @serves(requests.GridGradients)
     def grid_gradients(
-        self,
-        out: Spec,
-        g: Spec,
-        a: Spec,
-        grid: Spec,
-        *,
-        locate: ScalarFn,
-        derivative: ScalarFn,
-        beyond: int,
+        self, out: Spec, g: Spec, a: Spec, grid: Spec, *, locate: ScalarFn, derivative: ScalarFn, beyond: int,
         corners: bool,
-    ) -> Launch:
+    ) -> Launch:  # fmt: skip
         if not out.layout.numel:
             return NO_STEPS
         steps = Steps(self, (out,), (g, a, grid))
@@ -79,24 +71,25 @@ class Sampling(Family):
 
 def write_sample(locate: ScalarFn, dtype: DType) -> Any:
     """Write, compile and import the loop of both directions."""
-    return write("sample", sampling.sample, 2, sampling.SAMPLE, dtype, {"LOCATE": locate})
+    lines = (sampling.gather_lines, sampling.gather_line, sampling.scatter_lines, sampling.scatter_line)
+    return write(sampling.sample, 2, sampling.SAMPLE, dtype, {"LOCATE": locate}, lines)
 
 
 def write_gradients(locate: ScalarFn, derivative: ScalarFn, dtype: DType) -> Any:
     """Write, compile and import the loop of the gradient of a grid."""
-    return write(
-        "positions", sampling.positions, 3, sampling.GRADIENTS, dtype, {"LOCATE": locate, "DERIVATIVE": derivative}
-    )
+    return write(sampling.positions, 3, sampling.GRADIENTS, dtype, {"LOCATE": locate, "DERIVATIVE": derivative})
 
 
 def write(
-    name: str, template: Callable[..., Any], operands: int, fields: Fields, dtype: DType, scalars: dict[str, ScalarFn]
-) -> Any:
-    """Write, compile and import one of the loops."""
+    template: Callable[..., Any], operands: int, fields: Fields, dtype: DType, scalars: dict[str, ScalarFn],
+    helpers: tuple[Callable[..., Any], ...] = (),
+) -> Any:  # fmt: skip
+    """Write, compile and import one of the loops.  helpers: the functions that it calls beside those of all."""
+    name, parts = template.__name__, {"WORKSPACES": [Part(sampling.workspaces)], "LEAVE": [Part(sampling.leave_all)]}
     text = write_kernel(
         f"grid_sample, {name}: {dtype}.", template, operands=(dtype,) * operands, out=dtype, fields=fields,
-        arrays=(dtype,) * (operands + 1), helpers=(sampling.locate_all, sampling.make_taps),
-        macros={key: scalar_macro(fn, dtype.compute) for key, fn in scalars.items()},
+        arrays=(dtype,) * (operands + 1), helpers=(sampling.locate_all, sampling.make_taps, *helpers),
+        macros={**parts, **{key: scalar_macro(fn, dtype.compute) for key, fn in scalars.items()}},
         constants={"BLOCK": str(BLOCK), "LINES": str(LINES), "TAPS": str(TAPS)},
     )  # fmt: skip
     return load(f"grid_{name}_{dtype.short}", text)

@@ -6,7 +6,7 @@ together, so that the taps are read once for them.  An index of -1 stands for no
 All operands are dense.
 """
 
-# ruff: noqa: F821
+# ruff: noqa: F821, F841
 import numpy as np
 
 from minigrad.kernels.fields import Fields
@@ -45,24 +45,34 @@ def make_taps(columns, rows, m, height, width, near, index, weight):  # type: ig
             weights[o] = w
 
 
-def sample(a, grid, out, N):  # type: ignore[no-untyped-def]
-    """A task is a part of the lines of an image.  back: the other way, from the outputs to the pixels."""
-    count = N.count
-    back = N.back
-    size = N.height * N.width
-    corners = T(N.corners)
-    beyond = T(N.beyond)
+def workspaces():  # type: ignore[no-untyped-def]
+    """Memory for the positions and the taps of a block."""
     index = workspace(4 * BLOCK, np.int64)
     weight = workspace(4 * BLOCK, T)
     columns = workspace(BLOCK, T)
     rows = workspace(BLOCK, T)
-    length = count if back else size
-    other = size if back else count
+    corners = T(N.corners)
+    beyond = T(N.beyond)
+
+
+def leave_all():  # type: ignore[no-untyped-def]
+    """The end of `workspaces`."""
+    leave(index)
+    leave(weight)
+    leave(columns)
+    leave(rows)
+
+
+def sample(a, grid, out, N):  # type: ignore[no-untyped-def]
+    """A task is a part of the lines of an image.  back: the other way, from the outputs to the pixels."""
+    count = N.count
+    size = N.height * N.width
+    WORKSPACES()
     for task in range(first, last):
         n = task // N.parts
         low = n * N.lines + (task - n * N.parts) * N.part
         high = min((n + 1) * N.lines, low + N.part)
-        if back:
+        if N.back:
             z = out[N.to + low * size : N.to + high * size]
             for i in range((high - low) * size):
                 z[i] = STORE(T(0))
@@ -71,57 +81,74 @@ def sample(a, grid, out, N):  # type: ignore[no-untyped-def]
             at = N.grid + 2 * (n * count + start)
             locate_all(grid, at, m, T(N.height), T(N.width), beyond, corners, columns, rows)
             make_taps(columns, rows, m, N.height, N.width, N.near, index, weight)
-            c = low
-            while c < high:
-                if c + LINES <= high:
-                    for u in each(LINES):
-                        q_u = N.source + (c + u) * length + (start if back else 0)
-                        p_u = N.to + (c + u) * other + (0 if back else start)
-                    if back:
-                        for k in each(TAPS):
-                            for o in range(m):
-                                i = index[np.uint64(k * BLOCK + o)]
-                                if i >= 0:
-                                    w = weight[np.uint64(k * BLOCK + o)]
-                                    if w == w:
-                                        for u in each(LINES):
-                                            pixel = np.uint64(p_u + i)
-                                            v = LOAD_0(a[np.uint64(q_u + o)])
-                                            out[pixel] = STORE(T(out[pixel] + w * v))
-                    else:
-                        for o in range(m):
-                            for u in each(LINES):
-                                sum_u = T(0)
-                            for k in each(TAPS):
-                                i = index[np.uint64(k * BLOCK + o)]
-                                if i >= 0:
-                                    w = weight[np.uint64(k * BLOCK + o)]
-                                    for u in each(LINES):
-                                        sum_u = T(sum_u + w * LOAD_0(a[np.uint64(q_u + i)]))
-                            for u in each(LINES):
-                                out[np.uint64(p_u + o)] = STORE(sum_u)
-                    c += LINES
-                else:
-                    q = N.source + c * length + (start if back else 0)
-                    p = N.to + c * other + (0 if back else start)
-                    for o in range(m):
-                        total = T(0)
-                        for k in each(TAPS):
-                            i = index[np.uint64(k * BLOCK + o)]
-                            if i >= 0:
-                                w = weight[np.uint64(k * BLOCK + o)]
-                                if not back:
-                                    total = T(total + w * LOAD_0(a[np.uint64(q + i)]))
-                                elif w == w:
-                                    pixel = np.uint64(p + i)
-                                    out[pixel] = STORE(T(out[pixel] + w * LOAD_0(a[np.uint64(q + o)])))
-                        if not back:
-                            out[np.uint64(p + o)] = STORE(total)
-                    c += 1
-    leave(index)
-    leave(weight)
-    leave(columns)
-    leave(rows)
+            whole = low + (high - low) // LINES * LINES
+            if N.back:
+                for c in range(low, whole, LINES):
+                    scatter_lines(a, N.source + c * count + start, count, index, weight, m, out, N.to + c * size, size)
+                for c in range(whole, high):
+                    scatter_line(a, N.source + c * count + start, index, weight, m, out, N.to + c * size)
+            else:
+                for c in range(low, whole, LINES):
+                    gather_lines(a, N.source + c * size, size, index, weight, m, out, N.to + c * count + start, count)
+                for c in range(whole, high):
+                    gather_line(a, N.source + c * size, index, weight, m, out, N.to + c * count + start)
+    LEAVE()
+
+
+def gather_lines(a, q, length, index, weight, m, out, p, other):  # type: ignore[no-untyped-def]
+    """m outputs of LINES lines: each the sum of the taps."""
+    for u in each(LINES):
+        q_u = q + u * length
+        p_u = p + u * other
+    for o in range(m):
+        for u in each(LINES):
+            sum_u = T(0)
+        for k in each(TAPS):
+            i = index[np.uint64(k * BLOCK + o)]
+            if i >= 0:
+                w = weight[np.uint64(k * BLOCK + o)]
+                for u in each(LINES):
+                    sum_u = T(sum_u + w * LOAD_0(a[np.uint64(q_u + i)]))
+        for u in each(LINES):
+            out[np.uint64(p_u + o)] = STORE(sum_u)
+
+
+def gather_line(a, q, index, weight, m, out, p):  # type: ignore[no-untyped-def]
+    """The same of one line."""
+    for o in range(m):
+        total = T(0)
+        for k in each(TAPS):
+            i = index[np.uint64(k * BLOCK + o)]
+            if i >= 0:
+                total = T(total + weight[np.uint64(k * BLOCK + o)] * LOAD_0(a[np.uint64(q + i)]))
+        out[np.uint64(p + o)] = STORE(total)
+
+
+def scatter_lines(a, q, length, index, weight, m, out, p, other):  # type: ignore[no-untyped-def]
+    """m incoming gradients of LINES lines, each added to the pixels of its taps, except where a weight is nan."""
+    for u in each(LINES):
+        q_u = q + u * length
+        p_u = p + u * other
+    for k in each(TAPS):
+        for o in range(m):
+            i = index[np.uint64(k * BLOCK + o)]
+            w = weight[np.uint64(k * BLOCK + o)]
+            if i >= 0 and w == w:
+                for u in each(LINES):
+                    pixel = np.uint64(p_u + i)
+                    v = LOAD_0(a[np.uint64(q_u + o)])
+                    out[pixel] = STORE(T(out[pixel] + w * v))
+
+
+def scatter_line(a, q, index, weight, m, out, p):  # type: ignore[no-untyped-def]
+    """The same of one line."""
+    for o in range(m):
+        for k in each(TAPS):
+            i = index[np.uint64(k * BLOCK + o)]
+            w = weight[np.uint64(k * BLOCK + o)]
+            if i >= 0 and w == w:
+                pixel = np.uint64(p + i)
+                out[pixel] = STORE(T(out[pixel] + w * LOAD_0(a[np.uint64(q + o)])))
 
 
 # blocks: of `BLOCK` positions of an image; g, source, grid, to: offsets.
@@ -133,12 +160,7 @@ def positions(g, grid, a, out, N):  # type: ignore[no-untyped-def]
     0 for a weight of nan."""
     count = N.count
     size = N.height * N.width
-    corners = T(N.corners)
-    beyond = T(N.beyond)
-    index = workspace(4 * BLOCK, np.int64)
-    weight = workspace(4 * BLOCK, T)
-    columns = workspace(BLOCK, T)
-    rows = workspace(BLOCK, T)
+    WORKSPACES()
     terms = workspace(4 * BLOCK, T)
     for task in range(first, last):
         n = task // N.blocks
@@ -186,8 +208,5 @@ def positions(g, grid, a, out, N):  # type: ignore[no-untyped-def]
             right = T(columns[o] - T(np.floor(columns[o])))
             d = T(T(s_2[o] - s_0[o]) * T(T(1) - right) + T(s_3[o] - s_1[o]) * right)
             z[2 * o + 1] = STORE(DERIVATIVE(d, LOAD_1(points[2 * o + 1]), T(N.height), corners, beyond))
-    leave(index)
-    leave(weight)
-    leave(columns)
-    leave(rows)
+    LEAVE()
     leave(terms)
