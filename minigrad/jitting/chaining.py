@@ -15,23 +15,14 @@ from minigrad.backends.registry import backend_of
 from minigrad.core.dtype import DType
 from minigrad.core.op import Spec
 from minigrad.core.requests import Chained, Elementwise, Followed, MapRows, Product, Reduce, Request
-from minigrad.jitting.program import Item, Memory
+from minigrad.jitting.composing import ARRAYS
+from minigrad.jitting.program import Item, Memory, sole_part, written_by
 from minigrad.kernels.store import NotCompiled, Text
 
 READERS = (MapRows, Reduce)
 LEAST = 1 << 14  # bytes of a temporary from which it is worth a kernel of its own
-ARRAYS = 12  # of a kernel: see `fusion.ARRAYS`
 LARGE = 1 << 20  # bytes of the result of a product from which it leaves the first caches before the loop reads it
 DEEP = 256  # longest inner dim of a product that does not take far longer than such a loop
-
-
-def simple_part(item: Item) -> Part | None:
-    """Return the request of a launch that serves one on its own buffers and cannot fail, otherwise None."""
-    launch = item.launch
-    if len(launch.parts) != 1 or launch.limits is not None or launch.flags or launch.always_fails:
-        return None
-    part = launch.parts[0]
-    return None if any(slot >= launch.arguments for slot in part.slots) else part
 
 
 def slots_of(item: Item, part: Part) -> list[int]:
@@ -48,11 +39,10 @@ class Chaining:
     """
 
     def __init__(
-        self, items: Sequence[Item], memory: dict[int, Memory], lasting: Callable[[int], bool], missing: list[Text],
-        written: Callable[[Item], set[int]],
-    ) -> None:  # fmt: skip
+        self, items: Sequence[Item], memory: dict[int, Memory], lasting: Callable[[int], bool], missing: list[Text]
+    ) -> None:
         self.items: list[Item | None] = [*items]
-        self.memory, self.lasting, self.missing, self.written = memory, lasting, missing, written
+        self.memory, self.lasting, self.missing = memory, lasting, missing
         self.users: dict[int, list[int]] = {}
         for k, item in enumerate(items):
             for slot in item.slots:
@@ -70,7 +60,7 @@ class Chaining:
     def chain(self, k: int) -> None:
         """Join a launch with the loops that compute its operands, if there are any."""
         item = self.items[k]
-        part = None if item is None else simple_part(item)
+        part = None if item is None else sole_part(item)
         if item is None or part is None or not isinstance(part.request, READERS):
             return
         count = len(part.slots) - part.results
@@ -109,7 +99,7 @@ class Chaining:
         if len(users) != 2 or users[1] != k or self.lasting(slot):
             return None
         maker = self.items[users[0]]
-        part = None if maker is None else simple_part(maker)
+        part = None if maker is None else sole_part(maker)
         if maker is None or part is None or not isinstance(part.request, kind):
             return None
         *reads, written = slots_of(maker, part)
@@ -118,7 +108,7 @@ class Chaining:
             return None
         if out.dtype is not dtype or dtype.storage != dtype.compute:
             return None
-        between = [self.written(other) for other in self.items[users[0] + 1 : k] if other is not None]
+        between = [written_by(other) for other in self.items[users[0] + 1 : k] if other is not None]
         if not all(changed.isdisjoint(reads) for changed in (results, *between)):
             return None
         return users[0]
@@ -126,7 +116,7 @@ class Chaining:
     def follow(self, k: int) -> None:
         """Join a loop with the matrix product of which it is the only reader, if there is one."""
         item = self.items[k]
-        part = None if item is None else simple_part(item)
+        part = None if item is None else sole_part(item)
         if item is None or part is None or not isinstance(part.request, Elementwise):
             return
         *operands, out = part.specs

@@ -23,9 +23,10 @@ from minigrad.core.layout import Layout
 from minigrad.core.op import ScalarFn
 from minigrad.core.plan import walk
 from minigrad.core.requests import Copy, Elementwise, ElementwiseTuple, Fill
-from minigrad.jitting.program import Item, Memory
+from minigrad.jitting.program import Item, Memory, sole_part
 from minigrad.kernels.scalar import projected
 
+ARRAYS = 12  # of a loop: more of them are more than the streams that a processor fetches ahead
 NAME = 48  # characters of a composed function's name, which is a part of its kernel's
 _interned: dict[Any, ScalarFn] = {}  # equal functions are one object, so that they are one kernel
 INTERNED_LIMIT = 1024
@@ -65,11 +66,8 @@ class Unit(NamedTuple):
 
 def unit_of(item: Item, memory: dict[int, Memory]) -> Unit | None:
     """Return a launch as a unit; None if it is anything other than one elementwise loop."""
-    launch = item.launch
-    if len(launch.parts) != 1 or launch.limits is not None or launch.flags or launch.always_fails:
-        return None
-    part = launch.parts[0]
-    if any(slot >= launch.arguments for slot in part.slots) or not part.specs[-1].layout.numel:
+    part = sole_part(item)
+    if part is None or not part.specs[-1].layout.numel:
         return None
     body = body_of(part)
     if body is None:

@@ -13,10 +13,9 @@ from typing import Any
 from minigrad.core.storage import Storage
 from minigrad.func.trees import flatten
 from minigrad.jitting.exchange import Exchange
-from minigrad.jitting.fusion import written_by
 from minigrad.jitting.guards import write_fits, write_matches
 from minigrad.jitting.moving import Made
-from minigrad.jitting.program import HostCall, Item
+from minigrad.jitting.program import HostCall, Item, written_by
 from minigrad.jitting.reasons import not_fused
 from minigrad.jitting.recorder import Recording
 from minigrad.jitting.symbols import Symbol, stored

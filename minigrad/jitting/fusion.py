@@ -17,11 +17,10 @@ from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 from minigrad.core.requests import Elementwise, ElementwiseTuple
 from minigrad.jitting.chaining import Chaining
-from minigrad.jitting.composing import Composer, Unit, View, runs_along, unit_of
-from minigrad.jitting.program import HostCall, Item, Memory, Program
+from minigrad.jitting.composing import ARRAYS, Composer, Unit, View, runs_along, unit_of
+from minigrad.jitting.program import HostCall, Item, Memory, Program, written_by
 from minigrad.kernels.store import NotCompiled, Text
 
-ARRAYS = 12  # of a loop: more of them are more than the streams that a processor fetches ahead
 NUMBERS = ("constant", "symbol")  # kinds of memory that no loop saves by sharing it
 NEAR = 64  # groups, counted back from the newest, that a unit may join
 
@@ -119,15 +118,6 @@ class Order:
             self.checks |= group.bit
 
 
-def written_by(item: Item) -> set[int]:
-    """Return the slots that a launch writes; all of its slots where the record does not tell."""
-    launch = item.launch
-    if not launch.parts:
-        return set(item.slots)
-    last = {item.slots[-1]} if len(launch.parts) > 1 else set()
-    return last | {item.slots[k] for part in launch.parts for k in part.written if k < launch.arguments}
-
-
 def may_fail(item: Item) -> bool:
     """Return whether a launch checks indices."""
     launch = item.launch
@@ -163,7 +153,7 @@ class Fusion:
         def lasts(slot: int) -> bool:
             return self.stays(slot) or slot in later
 
-        return [self.prepared(item) for item in Chaining(result, self.memory, lasts, self.missing, written_by).result]
+        return [self.prepared(item) for item in Chaining(result, self.memory, lasts, self.missing).result]
 
     def emitted(self, group: Group) -> list[Item]:
         """Return the launches of a group, and note what they read; called for the last group first."""

@@ -17,9 +17,8 @@ from minigrad.backends.registry import backend_of
 from minigrad.core.dtype import uint8
 from minigrad.core.storage import Storage
 from minigrad.errors import KernelError
-from minigrad.jitting.fusion import written_by
 from minigrad.jitting.placing import TapeMemory, device_of
-from minigrad.jitting.program import HostCall, Item
+from minigrad.jitting.program import HostCall, Item, written_by
 
 APART = 16  # bytes from one flag to the next: the size of the largest, the bounds of an index
 

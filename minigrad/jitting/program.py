@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from minigrad.backends import registry
 from minigrad.backends.base import Backend
-from minigrad.backends.launch import Launch
+from minigrad.backends.launch import Launch, Part
 from minigrad.core.device import Device
 from minigrad.core.dtype import DType
 from minigrad.core.layout import Layout
@@ -72,6 +72,24 @@ class Item(NamedTuple):
     slots: tuple[int, ...]
     line: str
     fused: tuple[Item, ...] = ()
+
+
+def written_by(item: Item) -> set[int]:
+    """Return the slots that a launch writes; all of its slots where the record does not tell."""
+    launch = item.launch
+    if not launch.parts:
+        return set(item.slots)
+    last = {item.slots[-1]} if len(launch.parts) > 1 else set()
+    return last | {item.slots[k] for part in launch.parts for k in part.written if k < launch.arguments}
+
+
+def sole_part(item: Item) -> Part | None:
+    """Return the request of a launch that serves one on its own buffers and cannot fail, otherwise None."""
+    launch = item.launch
+    if len(launch.parts) != 1 or launch.limits is not None or launch.flags or launch.always_fails:
+        return None
+    part = launch.parts[0]
+    return None if any(slot >= launch.arguments for slot in part.slots) else part
 
 
 class HostCall(NamedTuple):

@@ -6,13 +6,15 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from minigrad.jitting.chaining import LEAST, READERS
+from minigrad.core.requests import Product
+from minigrad.jitting.chaining import DEEP, LARGE, LEAST, READERS
 from minigrad.jitting.composing import Unit
 from minigrad.jitting.fusion import Group, grouped, segments
 from minigrad.jitting.program import HostCall, Item, Memory, Program
 
 OTHERS = "only elementwise operations share loops"
 NO_CHAIN = f"no elementwise loop computes an operand of at least {LEAST} bytes for it alone"
+NO_FOLLOWER = f"no elementwise loop alone reads a result of {LARGE} bytes or more, of an inner dim of at most {DEEP}"
 NO_NEIGHBOUR = "no other elementwise operation that runs before or after it shares memory with it"
 BETWEEN = "another launch has to run between it and the elementwise operations that share memory with it"
 
@@ -21,7 +23,7 @@ TITLES = {
     "Product": "matrix product", "Pick": "loss at the targets", "PickBack": "gradient of the loss", "Copy": "copy",
     "Fill": "fill", "Convolve": "convolution", "PutBack": "gradient of a view", "Bounds": "index check",
     "Random": "random numbers", "Select": "selection by index", "SelectAdd": "addition by index",
-    "SelectPut": "write by index",
+    "SelectPut": "write by index", "Gather": "selection along a dim", "ScatterAdd": "addition along a dim",
 }  # fmt: skip
 
 
@@ -61,7 +63,10 @@ def not_fused(program: Program, stays: Callable[[int], bool], items: Sequence[It
 def reason_of(group: Group, groups: list[Group], memory: dict[int, Memory]) -> str:
     """Return why a group has one launch."""
     if not group.units:
-        return NO_CHAIN if any(isinstance(request, READERS) for request in group.items[0].launch.requests) else OTHERS
+        requests = group.items[0].launch.requests
+        if any(isinstance(request, READERS) for request in requests):
+            return NO_CHAIN
+        return NO_FOLLOWER if any(isinstance(request, Product) for request in requests) else OTHERS
     (unit,) = group.units
     for other in groups:
         if other is not group and other.units and share_memory(unit, other):

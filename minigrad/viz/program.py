@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from minigrad.errors import ArgumentError, quantity
-from minigrad.jitting.fusion import written_by
 from minigrad.jitting.jitted import NO_PROGRAM, Jitted
 from minigrad.jitting.loops import shown
-from minigrad.jitting.program import HostCall, Item
+from minigrad.jitting.program import HostCall, Item, written_by
 from minigrad.jitting.reasons import names_of
 from minigrad.jitting.source import Source
 from minigrad.runtime.tensor import describe
