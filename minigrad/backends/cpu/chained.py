@@ -15,14 +15,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minigrad.backends.base import Launch, serves
-from minigrad.backends.cpu.chains import Chain, neighbours, words_of
+from minigrad.backends.cpu.chains import Chain, elements_of
 from minigrad.backends.cpu.family import Family, headed, kind_of
 from minigrad.backends.cpu.loops import CHUNK
-from minigrad.backends.cpu.reduction import LIBERTIES, WHOLE, accumulators, form_of
-from minigrad.backends.cpu.reduction import words_of as reduction_words
+from minigrad.backends.cpu.reduction import LIBERTIES, WHOLE, accumulators, form_of, words_of
 from minigrad.backends.cpu.reduction_plans import ReductionPlan, plan_reduction
 from minigrad.backends.cpu.rows import along_numbers, cost, is_streamed, write_rows
-from minigrad.backends.cpu.texts import helper, short_header
+from minigrad.backends.cpu.texts import helper, short_header, step_words
 from minigrad.backends.steps import Steps
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype
@@ -43,37 +42,32 @@ NAME = 64  # characters of a kernel's name
 
 
 class Source(NamedTuple):
-    """The operands of a request that chains compute: the arrays of a kernel, and how it reads them.
+    """The arrays of a kernel that computes operands of a request.
 
-    order: the arrays, by their positions among the operands: first one for each operand of the inner request.
-    positions: for each computed operand its position, its function, and the arrays of this.
+    order: the positions of the arrays among the operands: first one for each operand of the inner request.
     """
 
     order: list[int]
-    positions: list[tuple[int, ScalarFn, Ints]]
+    chains: tuple[Chain, ...]
 
     @property
     def cost(self) -> int:
         """About how many additions the functions are worth."""
-        return sum(scalar.cost for _, scalar, _ in self.positions)
-
-    def chains(self, steps: str) -> tuple[Chain, ...]:
-        """Return the chains of a kernel; steps: of its arrays."""
-        return tuple([Chain(k, scalar, positions, steps) for k, scalar, positions in self.positions])
+        return sum(chain.scalar.cost for chain in self.chains)
 
     def named(self, name: str) -> str:
         """Return the name of a kernel."""
-        return "_of_".join([name, *[scalar.name for _, scalar, _ in self.positions]])[:NAME].rstrip("_")
+        return "_of_".join([name, *[chain.scalar.name for chain in self.chains]])[:NAME].rstrip("_")
 
 
 def source_of(scalars: Sequence[ScalarFn | None], reads: Sequence[Ints]) -> Source:
     """Return how a kernel reads the operands of a request with chains."""
-    order, positions = [first for first, *_ in reads], []
+    order, chains = [first for first, *_ in reads], []
     for k, (scalar, arrays) in enumerate(zip(scalars, reads, strict=True)):
         if scalar is not None:
-            positions.append((k, scalar, (k, *range(len(order), len(order) + len(arrays) - 1))))
+            chains.append(Chain(k, scalar, (k, *range(len(order), len(order) + len(arrays) - 1))))
             order += arrays[1:]
-    return Source(order, positions)
+    return Source(order, tuple(chains))
 
 
 class Chained(Family):
@@ -102,13 +96,13 @@ class Chained(Family):
         n, arrays = out.shape[dim], [operands[k] for k in source.order]
         share = pieces(out.layout.numel // n, CHUNK // n)
         numbers, direct = along_numbers(out, arrays, dim, request.value, share)
-        whole = {*range(len(fn.operands))} - {k for k, *_ in source.positions}
+        whole = {*range(len(fn.operands))} - {chain.operand for chain in source.chains}
         read = tuple([slices if k in whole else None for k, slices in enumerate(direct)])
         parts = tuple([f"part {k}" for k in range(len(fn.operands), len(arrays))])
         named = replace(fn, name=source.named(fn.name), operands=(*fn.operands, *parts))
         kernel = self.kernel(
             write_rows, named, tuple([x.dtype for x in arrays]), out.dtype, read, is_streamed(out, n),
-            source.chains(words_of([x.layout.strides[dim] for x in arrays])),
+            source.chains, step_words([x.layout.strides[dim] for x in arrays]),
             kind=kind_of(out.layout.numel, share[1], cost(fn) + source.cost),
         )  # fmt: skip
         steps = Steps(self, (out,), operands)
@@ -119,13 +113,9 @@ class Chained(Family):
         self, out: Spec, operands: tuple[Spec, ...], source: Source, request: requests.Reduce, element: DType
     ) -> Launch | None:
         """Return the launch of a reduction of whole rows of neighbours, otherwise None."""
-        arrays, dims, reducer, compute = (
-            [operands[k] for k in source.order],
-            request.dims,
-            request.reducer,
-            request.compute,
-        )
-        shape = arrays[0].shape
+        dims, reducer, compute = request.dims, request.reducer, request.compute
+        arrays = [operands[k] for k in source.order]
+        shape, (chain,) = arrays[0].shape, source.chains
         if out.layout.numel == 0 or reducer.combine is None:
             return None
         plan, *more = plan_reduction(out.layout, Layout.contiguous(shape), dims)
@@ -138,10 +128,9 @@ class Chained(Family):
             return None
         along = [each[0] if merged else 1 for each in steps]
         numbers = numbers_of(plan, out, arrays, dims, along, prod(sizes))
-        (chain,) = source.chains(words_of(along))
         kernel = self.kernel(
             write_chained, reducer, compute, tuple([x.dtype for x in arrays]), element, out.dtype, plan.kind, form,
-            source.named(reducer.scalar.name), chain,
+            source.named(reducer.scalar.name), chain, step_words(along),
             kind=kind_of(plan.numel, plan.tasks, reducer.scalar.cost + source.cost),
         )  # fmt: skip
         made = Steps(self, (out,), operands)
@@ -173,20 +162,20 @@ def numbers_of(
 
 def write_chained(
     reducer: Reducer, compute: np.dtype[Any], dtypes: tuple[DType, ...], element: DType, out: DType, kind: str,
-    form: str, name: str, chain: Chain,
+    form: str, name: str, chain: Chain, steps: str,
 ) -> Any:  # fmt: skip
-    """Write, compile and import one reduction of computed elements."""
+    """Write, compile and import one reduction of computed elements.  steps: of the arrays along a row."""
     template, fields = (chained.run_whole, chained.RUN) if kind == "run" else (chained.rows_whole, chained.ROWS)
-    macros, constants, helpers = reduction_words(reducer, compute, form, fields)
+    macros, constants, helpers = words_of(reducer, compute, form, fields)
     macros["LOAD_0"] = expression_macro(load_text(element, compute)[0])
     text = short_header() if form == "short sum" else ""
     for function in (*helpers, together.stretch):
         pasted = paste(function, 1, macros, constants, fields)
         text += "\n\n" + CPU.helper(LIBERTIES.get(form, ())) + pasted
     loads = {f"LOAD_{k}": expression_macro(load_text(each, element.compute)[0]) for k, each in enumerate(dtypes)}
-    fill = paste(chained.fill, len(dtypes), {"H": chain.macro(element.compute), **loads}, neighbours(chain.steps))
+    fill = paste(chained.fill, len(dtypes), {"H": chain.macro(element.compute), **loads}, elements_of(steps))
     text += helper(re.sub(r"\bT\(", f"np.{element.compute}(", fill), chained.fill, "fill")
-    label = kind + chain.steps
+    label = kind + steps
     module = write_kernel(
         f"{name}: {', '.join(map(str, dtypes))} -> {out} in {compute}; {label}.",
         template,

@@ -16,12 +16,13 @@ import numpy as np
 
 from minigrad.backends.cpu.loops import CHUNK, STRIP
 from minigrad.backends.cpu.reduction_plans import COLUMNS, FEW, PIECE, ROWS, TINY
+from minigrad.backends.cpu.texts import row_views, step_words
 from minigrad.core.dtype import DType
 from minigrad.core.layout import Layout
 from minigrad.core.plan import pieces
 from minigrad.core.reducer import Axes, Reducer, axes, goes_along, leading
 from minigrad.kernels.cpu import mapped
-from minigrad.kernels.pasting import LEFT_OUT, call_macro, results_macro, step_macro
+from minigrad.kernels.pasting import call_macro, results_macro, step_macro
 from minigrad.kernels.specialize import neutral_text, store_text, write_kernel
 from minigrad.kernels.store import load
 
@@ -115,7 +116,7 @@ def plan_walk(
         reduced=len(reduced.dims), sizes=kept.dims, reduced_sizes=reduced.dims,
     )  # fmt: skip
     inner = [row if along else col for _, row, col, *_ in each]
-    steps = "".join([str(step) if step in (0, 1) else "s" for step in inner])
+    steps = step_words(inner)
     work = parts * groups * col_block if parts > 1 else 0
     crossed = "1" in steps and any(
         step not in (-1, 0, 1) and any(stride == 1 and size >= STRIP for size, stride in zip(x.shape, x.strides))
@@ -135,14 +136,7 @@ def write_mapped(
     laned = kind == "along" and not free
     positions = {"LANED": str(int(laned)), "LANES": str(LANES), "RESULTS": str(len(outs))}
     positions |= {f"IDENTITY_{k}": neutral_text(each, compute) for k, each in enumerate(reducer.identities)}
-    for k, step in enumerate(steps):
-        run = {"0": f"in_{k}[at_{k} :]", "1": f"in_{k}[at_{k} : at_{k} + count]"}
-        at = {"0": f"x_{k}[0]", "1": f"x_{k}[j]"}
-        # Unsigned, because a signed index is tested for wrapping around at each element.
-        positions |= {
-            f"RUN_{k}": run.get(step, LEFT_OUT),
-            f"AT_{k}": at.get(step, f"in_{k}[np.uint64(at_{k} + j * step_{k})]"),
-        }
+    positions |= row_views(steps, "x", "count")
     text = write_kernel(
         f"{scalar.name}: {', '.join(map(str, dtypes))} -> {', '.join(map(str, outs))} in {compute}; {kind}{steps}.",
         getattr(mapped, kind),

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minigrad.backends.base import Launch, serves
-from minigrad.backends.cpu.chains import After, Chain, after_of, neighbours
+from minigrad.backends.cpu.chains import After, Chain, after_of, elements_of
 from minigrad.backends.cpu.family import Family, headed, kind_of
 from minigrad.backends.cpu.product import (
     Panels,
@@ -228,9 +228,9 @@ class Matmul(Family):
         )  # fmt: skip
         tasks = p.batches * -(-p.m // high) * -(-p.n // wide) * pieces
         template = matmul.multiply if after is None else matmul.multiply_followed
-        chain, dtypes, others = (None, (), []) if after is None else (after.chain, after.dtypes, after.operands)
-        kind = kind_of(work_of(p, dtype) // WORK, tasks)
-        kernel = self.kernel(write, template, dtype, "", chain, dtypes, kind=kind)
+        following = () if after is None else (after.chain, after.steps, after.dtypes)
+        others = [] if after is None else after.operands
+        kernel = self.kernel(write, template, dtype, "", *following, kind=kind_of(work_of(p, dtype) // WORK, tasks))
         sums = out if pieces == 1 else steps.work((pieces * p.batches * p.m * p.n,), dtype)
         steps.then(kernel, a, b, out if c is None else c, *others, sums, numbers=headed(tasks, numbers))
         if pieces > 1:
@@ -269,13 +269,13 @@ def write_pack(dtype: DType, width: int) -> Any:
 
 
 def write(
-    template: Callable[..., Any], dtype: DType, width: str = "", chain: Chain | None = None,
+    template: Callable[..., Any], dtype: DType, width: str = "", chain: Chain | None = None, steps: str = "",
     dtypes: tuple[DType, ...] = (),
 ) -> Any:  # fmt: skip
     """Write, compile and import loops whose buffers are all of one dtype, and whose factors are among their numbers.
 
     The sums of the product of a matrix and a vector may be taken in any order.  chain: the function that follows a
-    product, of its other operands with some dtypes.
+    product, of its other operands with some steps along a row and some dtypes.
     """
     fields, name = FIELDS[template], template.__name__
     more: dict[str, Any] = {}
@@ -290,8 +290,8 @@ def write(
     if chain is not None:
         parts = {"PRODUCT": [Part(matmul.multiply)], "FOLLOW": [Part(matmul.follow)]}
         more["macros"] = {**parts, "H": chain.macro(dtype.compute)}
-        constants = neighbours(chain.steps) | {f"ALONG_{k}": step for k, step in enumerate(chain.steps)}
-        name = "_".join([name, chain.scalar.name, *[each.short for each in dtypes], chain.steps])[:96]
+        constants = elements_of(steps) | {f"ALONG_{k}": step for k, step in enumerate(steps)}
+        name = "_".join([name, chain.scalar.name, *[each.short for each in dtypes], steps])[:96]
     count = template.__code__.co_argcount - 2 - (chain is not None)  # of buffers before the result, without `in_K`
     for word in {"alpha", "beta"} & fields.positions.keys():
         at = fields.position(word)

@@ -26,7 +26,7 @@ from minigrad.core.op import ScalarFn, Spec
 from minigrad.core.reducer import Reducer
 from minigrad.kernels.cpu import reduction, together
 from minigrad.kernels.fields import Fields
-from minigrad.kernels.pasting import Expand, expression_macro, finish_macro, scalar_macro
+from minigrad.kernels.pasting import Expand, Part, expression_macro, finish_macro, scalar_macro
 from minigrad.kernels.rendering import fresh
 from minigrad.kernels.specialize import neutral_text, write_kernel
 from minigrad.kernels.store import load
@@ -185,8 +185,9 @@ def words_of(
 ) -> tuple[dict[str, Any], dict[str, str], tuple[Any, ...]]:
     """The macros and constants of a reduction in a form, and the helpers that its loops call, beside `stretch`."""
     neutral = neutral_text(reducer.identity, compute)
-    macros = {"F": scalar_macro(reducer.scalar, compute), "FINISH": finish_macro(reducer, compute)}
+    macros: dict[str, Any] = {"F": scalar_macro(reducer.scalar, compute), "FINISH": finish_macro(reducer, compute)}
     macros["COMBINE"] = scalar_macro(reducer.combine or reducer.scalar, compute)
+    macros["JOIN_PIECES"] = [Part(reduction.join_pieces)]
     constants = {"IDENTITY": neutral, "LANES": str(lanes(compute))}
     short, fours = form in ("short sum", "eights"), form == "fours"
     constants |= {"ACC": "T", "ONE": "T(1)", "SHORT": str(int(short)), "EXTREME": str(int(fours))}

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.base import Launch, serves
-from minigrad.backends.cpu.chains import Chain, neighbours
+from minigrad.backends.cpu.chains import Chain, elements_of
 from minigrad.backends.cpu.family import Family, bind, headed, kind_of
 from minigrad.backends.cpu.loops import CHUNK
 from minigrad.backends.cpu.texts import bits, column_views, helper, stream_header
@@ -258,14 +258,17 @@ def along(
 
 def write_rows(
     fn: RowFn, dtypes: tuple[DType, ...], out: DType, direct: tuple[bool | None, ...], streamed: bool,
-    chains: tuple[Chain, ...] = (),
+    chains: tuple[Chain, ...] = (), steps: str = "",
 ) -> Any:  # fmt: skip
-    """Rows along the memory of the result, sums of their columns, or both.  chains: the operands that are computed."""
+    """Rows along the memory of the result, sums of their columns, or both.
+
+    chains: the operands that are computed, of arrays with some steps.
+    """
     terms, made = len(fn.terms), fn.result is not None
     insertions = along(fn, direct, out, True, streamed, [chain.operand for chain in chains])
     insertions["constants"] |= {"MADE": made, "TERMS": terms}
+    insertions["constants"] |= elements_of(steps)
     for chain in chains:
-        insertions["constants"] |= neighbours(chain.steps)
         insertions["macros"][f"H_{chain.operand}"] = chain.macro(out.compute)
     label = ("stream" if streamed else "rows") + "".join("c" if d is None else "1" if d else "x" for d in direct)
     arrays = {"work": as_dtype(out.compute)} if terms else {}

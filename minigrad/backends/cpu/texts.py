@@ -13,6 +13,7 @@ from minigrad.core.dtype import DType
 from minigrad.kernels.cpu.processor import tile_shape
 from minigrad.kernels.cpu.target import CPU, imported
 from minigrad.kernels.orders import keep_macro as keep_macro
+from minigrad.kernels.pasting import LEFT_OUT
 
 
 def column_views(dense: Sequence[bool]) -> dict[str, str]:
@@ -24,6 +25,28 @@ def column_views(dense: Sequence[bool]) -> dict[str, str]:
     for k, unit in enumerate(dense):
         constants[f"VIEW_{k}"] = f"in_{k}[p_{k} : p_{k} + count]" if unit else f"in_{k}"
         constants[f"PLACE_{k}"] = "j" if unit else f"np.uint64(p_{k} + j * step_{k})"
+    return constants
+
+
+def step_words(steps: Sequence[int]) -> str:
+    """Return the step of each array along a row: "0", "1", or "s" for any other, which a kernel reads at run time."""
+    return "".join([str(step) if step in (0, 1) else "s" for step in steps])
+
+
+def row_views(steps: str, view: str, length: str) -> dict[str, str]:
+    """Return the words `RUN_K`, the slice of array K along a row, and `AT_K`, its element j.
+
+    steps: as `step_words` returns them.  view: the name of a slice.  length: that of the number of elements.
+
+    A run of step 1 is indexed through a slice, otherwise it would not vectorise.  Other indices are unsigned, because a
+    signed one is tested for wrapping around at each element.
+    """
+    constants = {}
+    for k, step in enumerate(steps):
+        run = {"0": f"in_{k}[at_{k} :]", "1": f"in_{k}[at_{k} : at_{k} + {length}]"}
+        at = {"0": f"{view}_{k}[0]", "1": f"{view}_{k}[j]"}
+        constants[f"RUN_{k}"] = run.get(step, LEFT_OUT)
+        constants[f"AT_{k}"] = at.get(step, f"in_{k}[np.uint64(at_{k} + j * step_{k})]")
     return constants
 
 

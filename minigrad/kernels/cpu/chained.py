@@ -34,12 +34,7 @@ def run_whole(in_K, work, out, N):  # type: ignore[no-untyped-def]
         if N.pieces > 1:
             work[p] = total
     leave(computed)
-    if first == last:
-        total = work[0]
-        for p in range(1, N.pieces):
-            total = ACC(COMBINE(total, work[p]))
-    if first == last or N.pieces == 1:
-        out[N.to] = STORE(FINISH(total, N.count))
+    JOIN_PIECES()
 
 
 def rows_whole(in_K, out, N):  # type: ignore[no-untyped-def]

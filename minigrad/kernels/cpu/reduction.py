@@ -92,6 +92,11 @@ def run_whole(in_K, work, out, N):  # type: ignore[no-untyped-def]
         total = stretch(in_0[start : N.offset + min(n, (p + 1) * N.piece)], IDENTITY, ONE)
         if N.pieces > 1:
             work[p] = total
+    JOIN_PIECES()
+
+
+def join_pieces():  # type: ignore[no-untyped-def]
+    """The end of a run in pieces."""
     if first == last:
         total = work[0]
         for p in range(1, N.pieces):
