@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Any
@@ -27,6 +28,8 @@ from minigrad.runtime.operands import WeakNumber, canonical, no_tensor, weak_num
 from minigrad.runtime.plans import plan_for
 from minigrad.runtime.tensor import PLAIN, Tensor, describe, expect_tensors
 from minigrad.runtime.tracers import Tracer, no_way_out
+
+PART = re.compile(r"[A-Za-z_][\w.]*: ")  # the beginning of a message that names an op
 
 
 def expect_operands(op: Op, operands: Sequence[Any]) -> tuple[Any, ...]:
@@ -167,10 +170,12 @@ def whole(values: Any) -> bool:
 
 
 def blame(op: Op, error: MinigradError) -> None:
-    """Prefix the message of an error in a part of a composed op with the op: "diff: in sub: ..."."""
+    """Prefix the message of an error in a part of a composed op with the op: "diff: in sub: ...", or "diff: ..." if the
+    message names no part."""
     message = str(error)
     if message and not message.startswith(f"{op.label}:"):
-        error.args = (f"{op.label}: in {message}", *error.args[1:])
+        named = "in " if PART.match(message) else ""
+        error.args = (f"{op.label}: {named}{message}", *error.args[1:])
 
 
 # ---- declared functions ---------------------------------------------------------------------------------------------
