@@ -133,12 +133,20 @@ class Speller:
 
 
 def inserted(scalar: ScalarFn, values: Sequence[Value]) -> bool:
-    """Return whether a function is inserted where it is called: one line that evaluates no argument twice."""
+    """Return whether a function is inserted where it is called: one line that computes no argument twice."""
     statements = strip_docstring(scalar.node.body)
     if len(statements) != 1 or scalar.results != 1:
         return False
     uses = Counter(node.id for node in ast.walk(statements[0]) if isinstance(node, ast.Name))
-    return all(uses[a] <= 1 or isinstance(v.node, (ast.Name, ast.Constant)) for a, v in zip(scalar.args, values))
+    return all(uses[a] <= 1 or is_read(v.node) for a, v in zip(scalar.args, values))
+
+
+def is_read(node: ast.expr) -> bool:
+    """Return whether an expression is a name, a number or an element of an array."""
+    if isinstance(node, ast.Subscript):
+        indices = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        return isinstance(node.value, ast.Name) and all(isinstance(each, (ast.Name, ast.Constant)) for each in indices)
+    return isinstance(node, (ast.Name, ast.Constant))
 
 
 class Names(ast.NodeTransformer):
