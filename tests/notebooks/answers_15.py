@@ -261,7 +261,7 @@ PRINTED = [
     " bytes together, in 27 launches\n         0 ",
     "10 launches fused into 1 loop; temporaries in 0 bytes",
     "the same bits: True",
-    "result[i] = maximum(v7, x[i]) * 0.5",
+    "result[i] = (v7 if v7 > x[i] or v7 != v7 else x[i]) * 0.5",
     "four rates:           <jit scaled: 1 program>\n32 other images:      <jit scaled: 1 program>\n",
     "a batch of 8:         <jit scaled: 2 programs>\nanother scale:        <jit scaled: 3 programs>\n",
     "recorded again after a change of scale",
