@@ -18,6 +18,7 @@ DEPTH = 256  # largest inner length of a block: its operands stay in the first c
 TALL = 16  # number of dense rows that `pack` reads together: few enough for the processor to predict each
 PACKED = 1 << 20  # size of a right operand in bytes from which packing saves time
 SPLIT = 3 << 17  # the same where rows do not start on a cache line, so that most vectors are on two lines
+MANY_ROWS, PACKED_MANY = 1024, 1 << 16  # with so many rows of the left operand, packing takes less than 2 % of the time
 PACKED_LEFT = 1 << 18  # the same for a left operand that lies column by column and is read by many columns
 LINE = 64  # bytes of a cache line
 WIDE = 1 << 21  # smallest number of bytes of multiply-adds for which two more launches pay
@@ -86,7 +87,8 @@ def is_packed(p: Problem, dtype: DType) -> bool:
     """Whether the right operand is packed: its rows are not dense, or it is large and read by many rows."""
     size = p.n * p.k * dtype.itemsize
     split = p.bk * dtype.itemsize % LINE != 0
-    return p.bn != 1 or (p.m >= 4 * FEW and size > PACKED) or (split and p.m >= 12 * FEW and size > SPLIT)
+    large = size > (PACKED_MANY if p.m >= MANY_ROWS else PACKED)
+    return p.bn != 1 or (p.m >= 4 * FEW and large) or (split and p.m >= 12 * FEW and size > SPLIT)
 
 
 def is_packed_left(p: Problem, dtype: DType) -> bool:
@@ -110,15 +112,28 @@ def work_of(p: Problem, dtype: DType) -> int:
 def blocks_of(p: Problem, mr: int, nr: int) -> tuple[int, int, int]:
     """Rows, columns and depth of a task: about TASKS of one size, whole tiles, the depth cut where else too few."""
     down, across = -(-p.m // mr), -(-p.n // nr)
-    wanted = -(-TASKS // p.batches)
-    columns = min(across, 4 if down >= 4 else wanted)
-    while columns > 1 and across % columns and across < 8 * columns:
-        columns -= 1
-    rows = min(down, max(-(-wanted // columns), -(-p.m // ROWS)))
+    columns = columns_of(p, down, across, -(-TASKS // p.batches))
+    rows = min(down, max(-(-TASKS // (p.batches * columns)), -(-p.m // ROWS)))
     high, wide = mr * -(-down // rows), nr * -(-across // columns)
     blocks = p.batches * -(-p.m // high) * -(-p.n // wide)
     pieces = max(1, min(TASKS // blocks, p.k // PIECE)) if is_cut(p) else 1
     return high, wide, -(-p.k // pieces)
+
+
+def columns_of(p: Problem, down: int, across: int, wanted: int) -> int:
+    """Return the number of blocks along the columns, of `wanted` blocks in `down` rows and `across` columns of tiles.
+
+    Each block along the columns reads the left operand again, and each one along the rows the right operand, so the
+    number is the one for which the fewest elements are read.
+    """
+    if down < 4:
+        columns = min(across, wanted)
+    else:
+        counts = [columns for columns in (1, 2, 4, 8, 16) if columns <= min(across, wanted)]
+        columns = min(counts, key=lambda columns: p.m * columns + p.n * -(-wanted // columns))
+    while columns > 1 and across % columns and across < 8 * columns:
+        columns -= 1
+    return columns
 
 
 def vector_blocks(size: int, k: int, batches: int, along: bool) -> tuple[int, int]:
