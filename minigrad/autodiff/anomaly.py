@@ -1,7 +1,8 @@
 """Anomaly detection: find the first gradient that is not finite, and name its derivative rule and the user's line.
 
-While it is on, a record stores the line of its call.  Each node of a backward pass is replaced by an `Inspected` node,
-which checks the gradients that its rules return.  The mode applies to the whole process, as in PyTorch, and is slow.
+While anomaly detection is on, a record stores the line of its call.  Each node of a backward pass is replaced by an
+`Inspected` node, which checks the gradients that its rules return.  The mode applies to the whole process, as in
+PyTorch, and is slow.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class Inspected(Around):
     __slots__ = ()
 
     def pull(self, gradients: Sequence[Tensor | None], wanted: set[int] | None, create: bool) -> Pairs:
-        """Run the node's pull.  Raises GradientError if it returns a gradient that is not finite."""
+        """Run the node's `pull`.  Raise GradientError if a gradient is not finite."""
         pairs: Pairs = self.node.pull(gradients, wanted, create)
         for k, (_, partial) in zip(operands_of(self.node, pairs), pairs, strict=True):
             if wrong := how_many(partial):
@@ -40,7 +41,7 @@ class Inspected(Around):
         return pairs
 
     def sentence(self, k: int, partial: Tensor, wrong: int, gradients: Sequence[Tensor | None]) -> str:
-        """Return the message: the error in the gradient of operand k, and the rule that computed it."""
+        """Return the error message for the gradient of operand k and the rule that computed it."""
         node = self.node
         op = node.op
         made = op.cls.backward if op.kind == "function" else (op.joint or op.rules[0 if op.variadic else k]).fn
@@ -60,14 +61,14 @@ def how_many(g: Tensor) -> int:
 
 
 class Lines(Observer):
-    """Let each node store the user's line."""
+    """Observer that stores the user's line in each node."""
 
     def recorded(self, node: BackpropOp, operands: Sequence[Tensor]) -> str | None:
         return user_line()
 
 
 class Inspecting(Observer):
-    """Let each node of a backward pass be inspected."""
+    """Observer that replaces each node of a backward pass by an inspected one."""
 
     def pulling(self, node: Any) -> Inspected:
         return Inspected(node)
@@ -76,7 +77,7 @@ class Inspecting(Observer):
 _lines, _inspecting = Lines(), Inspecting()
 
 
-chosen = OfProcess((False, True))  # whether gradients are checked, and whether for nan
+chosen = OfProcess((False, True))  # whether gradients are checked, and whether they are checked for nan
 
 
 def follow() -> None:
@@ -111,17 +112,23 @@ class detect_anomaly:
     """A `with` block, or a decorated function, in which the first gradient that is not finite raises GradientError.
 
     The message names the op, the line that called it, the operand and the rule.  Put both the computation and its
-    gradient into the block.  check_nan=False stores the lines only.
+    gradient into the block.
 
-    Example:
-        >>> import minigrad as mg
-        >>> x = mg.Var([0.0, 4.0])
-        >>> try:
-        ...     with mg.detect_anomaly():
-        ...         x.sqrt().sum().backward()
-        ... except mg.GradientError as error:
-        ...     print(str(error)[:66])
-        detect_anomaly: 1 of 2 elements of the gradient of 'x' in sqrt(2,)
+    Parameters
+    ----------
+    check_nan : bool, default True
+        False stores the lines without checking the gradients.
+
+    Examples
+    --------
+    >>> import minigrad as mg
+    >>> x = mg.Var([0.0, 4.0])
+    >>> try:
+    ...     with mg.detect_anomaly():
+    ...         x.sqrt().sum().backward()
+    ... except mg.GradientError as error:
+    ...     print(str(error)[:66])
+    detect_anomaly: 1 of 2 elements of the gradient of 'x' in sqrt(2,)
     """
 
     def __init__(self, check_nan: bool = True) -> None:

@@ -1,7 +1,7 @@
-"""Barriers: nodes that no gradient can pass, where the derivative would otherwise be silently wrong.
+"""Barriers: nodes that no gradient can pass, used where the derivative would otherwise be silently wrong.
 
-A gradient that was computed as a plain value has lost its connection to its inputs.  PyTorch continues with a
-derivative that lacks a part; here the graph has a barrier, which raises once a gradient must pass it.
+A gradient that was computed as a plain value is no longer connected to its inputs.  PyTorch continues with a derivative
+that lacks a part.  Here the graph has a barrier, which raises an error if a gradient would have to pass it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from minigrad.runtime.tracers import Tracer
 
 
 def refusal(name: str, reason: str) -> Op:
-    """Return an op that no gradient passes: `reason` is the message to raise where one must."""
+    """Return an op that no gradient can pass; `reason` is the error message of such an attempt."""
     op = Op(name, "refusal", ("x",), {}, f"{__file__}:1")
     op.doc = reason
     op.variadic, op.rules, op.saves = True, (None,), ((),)
@@ -28,7 +28,7 @@ def refusal(name: str, reason: str) -> Op:
 
 
 def barred(x: Tensor, parents: Iterable[Any], name: str, reason: str) -> Tensor:
-    """Return the same values, as if computed from `parents` by an op that has no derivative."""
+    """Return the same values, as if an op without a derivative had computed them from `parents`."""
     if isinstance(x, Tracer):
         twin: Tensor = rewrapped(x, lambda inner: barred(inner, parents, name, reason))
         return twin
@@ -38,7 +38,7 @@ def barred(x: Tensor, parents: Iterable[Any], name: str, reason: str) -> Tensor:
     return Tensor(x.storage, x.layout, BackpropOp(refusal(name, reason), plan, {}, edges, 0, ()))
 
 
-# The result has the same values and a separate node.
+# The result of this op has the same values and a separate node.
 ALIAS = Op("alias", "view", ("x",), {}, f"{__file__}:1")
 ALIAS.doc = "The same values."
 ALIAS.rules = (Rule(lambda g: g, (), ()),)
@@ -65,7 +65,7 @@ def rewrapped(x: Any, change: Callable[[Tensor], Tensor]) -> Any:
 
 
 def alias(x: Tensor) -> Tensor:
-    """Return the same values under a new node, also where x has none: then the new node leads nowhere."""
+    """Return the same values under a new node.  If x has no node, the new node has no parent."""
     if isinstance(x, Tracer):
         twin: Tensor = rewrapped(x, alias)
         return twin
@@ -75,7 +75,7 @@ def alias(x: Tensor) -> Tensor:
 
 
 def depends(y: Tensor, xs: Sequence[Tensor | None]) -> bool:
-    """Return whether y was computed from one of the aliases xs, by the graph."""
+    """Return whether the graph shows that y was computed from one of the aliases xs."""
     y = beneath(y)
     ids = {x.op.id for x in map(beneath, xs) if x is not None and x.op is not None}
     if y.op is None or not ids:

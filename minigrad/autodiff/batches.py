@@ -29,12 +29,15 @@ def behind(layout: Layout) -> Layout:
 
 
 class Batched(Tracer):
-    """One sample of a batch, as the function sees it.  value: the batch outside the transform, batch dim first."""
+    """One sample of a batch, as the function sees it.
+
+    value: the whole batch outside the transform, with the batch dim first.
+    """
 
     __slots__ = ("value",)
 
     def __init__(self, value: Tensor, transform: BatchTransform) -> None:
-        # Assigned field by field, because a call makes many of these.
+        # Each attribute is set separately, because a call makes many of these objects.
         self.id = next(ids)
         self.transform, self.value = transform, value
         self.layout, self.dtype, self.device = behind(value.layout), value.dtype, value.device
@@ -42,7 +45,11 @@ class Batched(Tracer):
 
 
 class BatchTransform(ReplacingTransform):
-    """`vmap` as a transform.  size: of the batch.  randomness: for random functions, "error", "same" or "different"."""
+    """The transform of `vmap`.
+
+    size: the size of the batch.
+    randomness: the behaviour of random functions, "error", "same" or "different".
+    """
 
     differentiates = False
 
@@ -58,17 +65,18 @@ class BatchTransform(ReplacingTransform):
         return behind(x.value.layout)
 
     def call(self, op: Op, operands: tuple[Tensor, ...], params: dict[str, Any]) -> Any:
-        # The most common ops take the fast paths; `batching.py` handles all others.
+        # The most common ops take the fast paths; `batching.py` handles all other ops.
         if op.kind == "elementwise" and op.batch is None:
             return self.elementwise(op, operands)
         if op.kind == "view":
-            whole: Any = operands[0].value  # type: ignore[attr-defined]  # a view has one operand, and it is ours
+            # A view has one operand, and it belongs to this transform.
+            whole: Any = operands[0].value  # type: ignore[attr-defined]
             plain = whole.__class__ in PLAIN
             if plain:
                 key = (whole.layout, whole.dtype, whole.device, BATCH, *[keyed(v) for v in params.values()])
                 plan = op.plans.get(key)
                 if plan is None and batch_kind(op) == "view":
-                    # The key of a plan contains the parameters before the shift.
+                    # The key of the plan contains the parameters of one sample; the plan uses those of the batch.
                     shifted = Batch(op, params, (whole,), (True,), self.size).shifted()
                     plan = plan_for(op, (whole,), shifted, key)
                 if plan is not None:
@@ -85,7 +93,7 @@ class BatchTransform(ReplacingTransform):
         return op.result(*[Batched(y, self) for y in result])
 
     def elementwise(self, op: Op, operands: tuple[Tensor, ...]) -> Any:
-        """Run an elementwise op: an operand of lower rank than another gets dims of 1 behind its batch dim."""
+        """Run an elementwise op; an operand of lower rank gets dims of size 1 after its batch dim."""
         inner: list[Any] = []
         rank, alike, mixed, dtype = operands[0].layout.ndim, True, False, operands[0].dtype
         for x in operands:
@@ -101,7 +109,7 @@ class BatchTransform(ReplacingTransform):
         return Batched(result, self) if op.result is None else op.result(*[Batched(y, self) for y in result])
 
     def whole(self, y: Any) -> Tensor | None:
-        """Return the whole batch of a result, batch dim first; None for one that is the same for all samples."""
+        """Return the whole batch of a result, batch dim first; None if the result is the same for all samples."""
         return y.value if isinstance(y, Batched) and y.transform is self else None
 
     def detached(self, x: Any) -> Tensor:

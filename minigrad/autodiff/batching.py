@@ -1,15 +1,15 @@
-"""Batching of an op: its operands have one more dim in front, and so do its results.
+"""Batching of an op: its operands and its results get one additional leading dim.
 
 Most ops need no batching rule.  Their kind and the roles of their parameters determine the call on the batch:
 
-elementwise  operands broadcast, with dims of 1 between the batch and the dims of those of lower rank
-reduction    the dims that are reduced move by one
-view         parameters change by their roles: a dim moves by one, a shape gets the batch in front
+elementwise  operands broadcast; operands of lower rank get dims of size 1 after the batch dim
+reduction    the reduced dims increase by one
+view         parameters change by their roles: a dim increases by one, a shape gets the batch size in front
 product      batch dims broadcast, vectors are rows and columns
-along        an op along one dim, of operands of one rank: the dim moves by one
+along        an op along one dim, of operands of one rank: the dim increases by one
 rule         the batching rule of the declaration: `batch=`
 function     a call of a `mg.Function`
-loop         one call for each sample, the results stacked; a warning reports this once per op
+loop         one call per sample, whose results are stacked; a warning reports this once per op
 
 The batch dim of an operand is always its first dim.  `vmap` records which operands have one.
 """
@@ -37,7 +37,10 @@ _looped: set[Op] = set()
 
 
 def batch_kind(op: Op) -> str:
-    """Return how an op takes a batch, one of KINDS: the declared one, then that of its kind, then "loop"."""
+    """Return how an op processes a batch, one of KINDS.
+
+    It is the declared kind if there is one, otherwise it follows from the kind of the op, and finally it is "loop".
+    """
     if op.batch is not None:
         return op.batch if isinstance(op.batch, str) else "rule"
     if op.kind == "view":
@@ -45,9 +48,9 @@ def batch_kind(op: Op) -> str:
     return op.kind if op.kind in ("elementwise", "reduction") else "loop"
 
 
-@dataclass(slots=True)  # not frozen, since a frozen object takes three times as long to make
+@dataclass(slots=True)  # not frozen, since creating a frozen object takes three times as long
 class Batch:
-    """A call of an op on a batch of `size`.  flags: which of the operands have the batch dim, at least one."""
+    """A call of an op on a batch of `size`. flags: which operands have the batch dim, at least one."""
 
     op: Op
     params: dict[str, Any]
@@ -57,11 +60,11 @@ class Batch:
 
     @property
     def shapes(self) -> tuple[tuple[int, ...], ...]:
-        """Return the shapes of the operands without the batch."""
+        """The shapes of the operands without the batch dim."""
         return tuple(x.shape[1:] if flag else x.shape for x, flag in zip(self.operands, self.flags))
 
     def shifted(self) -> dict[str, Any]:
-        """Return the parameters for the whole batch, by their roles."""
+        """Return the parameters for the whole batch, changed by their roles."""
         roles, shape = self.op.roles, self.shapes[0]
         return {
             name: roles[name].shift(value, shape, self.size) if name in roles and roles[name].shift else value
@@ -69,20 +72,23 @@ class Batch:
         }
 
     def ranked(self, rank: int) -> list[Tensor]:
-        """Return the operands, those with a batch in `rank` dims behind it: their own dims are the last."""
+        """Return the operands; each operand with a batch gets `rank` dims after the batch dim.
+
+        Its own dims are the last of these.
+        """
         xs = promoted([len(shape) for shape in self.shapes], self.operands)
         return [ranked(x, flag, rank, self.size) for x, flag in zip(xs, self.flags)]
 
     def stretched(self) -> list[Tensor]:
-        """Return the operands, each with the batch, through a view where it has none."""
+        """Return the operands with a batch dim; views expand the values without a batch dim."""
         return [stretched(x, flag, self.size) for x, flag in zip(self.operands, self.flags)]
 
 
 def batched(op: Op, params: dict[str, Any], operands: Sequence[Tensor], flags: Sequence[bool]) -> Any:
     """Run an op on each sample of a batch and stack the results along the first dim.
 
-    Several results are a named tuple.  flags: whether an operand has a batch, as its first dim.  An operand without
-    one is the same for all samples.
+    flags: whether each operand has a batch, as its first dim.  An operand without a batch is the same for all samples.
+    Several results are returned as a named tuple.
     """
     size = next(x.shape[0] for x, flag in zip(operands, flags, strict=True) if flag)
     call = Batch(op, params, tuple(operands), tuple(flags), size)
@@ -90,18 +96,18 @@ def batched(op: Op, params: dict[str, Any], operands: Sequence[Tensor], flags: S
 
 
 def by_broadcasting(call: Batch) -> Any:
-    """Run an elementwise op."""
+    """Run an elementwise op on a batch."""
     rank = max(len(shape) for shape in call.shapes)
     return apply(call.op, tuple(call.ranked(rank)), call.params)
 
 
 def by_roles(call: Batch) -> Any:
-    """Run a reduction or a view."""
+    """Run a reduction or a view on a batch."""
     return apply(call.op, tuple(call.stretched()), call.shifted())
 
 
 def by_product(call: Batch) -> Any:
-    """Run a product of matrices; a vector becomes a row or a column, whose dim is removed again."""
+    """Run a product of matrices on a batch; a vector becomes a row or a column, whose dim is removed again."""
     a, b = call.operands
 
     def multiply(left: Tensor, right: Tensor) -> Any:
@@ -111,7 +117,7 @@ def by_product(call: Batch) -> Any:
 
 
 def by_moving(call: Batch) -> Any:
-    """Run an op along a dim; a scalar is a row of one element, and then so are the results."""
+    """Run an op along a dim on a batch; a scalar sample counts as a row of one element, and its results do too."""
     scalar = not call.shapes[0]
     xs = [reshape(x, (call.size, 1)) if scalar and x.ndim == 1 else x for x in call.stretched()]
     result = apply(call.op, tuple(xs), call.shifted())
@@ -122,7 +128,10 @@ def by_moving(call: Batch) -> Any:
 
 
 def by_rule(call: Batch) -> Any:
-    """Call the declared rule.  All its operands have the batch, unless it takes flags, which mark those that have."""
+    """Call the declared batching rule.
+
+    All its operands have the batch dim, unless the rule takes `flags`, which mark the operands that have it.
+    """
     rule: Any = call.op.batch
     known = {**call.params, "batch": call.size, "flags": call.flags}
     named = keyword_names(rule)
@@ -139,13 +148,13 @@ def keyword_names(rule: Callable[..., Any]) -> tuple[str, ...]:
 
 
 def by_function(call: Batch) -> Any:
-    """Call the batching of a `mg.Function`: see `user_op.py`."""
+    """Run the batching of a `mg.Function`: see `user_op.py`."""
     op: Any = call.op
     return op.batched(call)
 
 
 def by_looping(call: Batch) -> Any:
-    """Call the op once for each sample of the batch."""
+    """Call the op once per sample of the batch."""
     op = call.op
     if op not in _looped:
         _looped.add(op)

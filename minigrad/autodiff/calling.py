@@ -1,6 +1,6 @@
-"""One plain call of a `mg.Function`: it runs forward, and is recorded as a `FunctionNode`, which runs backward.
+"""One plain call of a `mg.Function`: forward runs, and a `FunctionNode` is recorded, which runs backward.
 
-A call on values of transforms goes to their transform like that of any op, by the rules of `user_op.py`.
+A call on values of transforms is passed to their transform like that of any op, by the rules of `user_op.py`.
 """
 
 from __future__ import annotations
@@ -32,14 +32,16 @@ from minigrad.runtime.tensor import Tensor, describe
 class Call(UserOp):
     """One call of a Function.
 
-    context: the values that the user stored in ctx, without the saved tensors; places: their indices among the saved
-    values of the node.  first: the first id that forward could assign.  placeholders: one for each operand.
+    context: the values that the user stored in ctx, without the saved tensors.
+    positions: the indices of these tensors among the saved values of the node, None for a saved None.
+    first: an id below those of all tensors that forward makes.
+    placeholders: one for each operand.
     """
 
     __slots__ = ("context", "first", "placeholders", "positions")
 
     def value_name(self, k: int) -> str:
-        """Return the name of a saved value: an operand, a result, or a value that forward made in between."""
+        """Return the name of a saved value: an operand, a result, or an intermediate value of forward."""
         if k >= len(self.operands):
             return f"a value between, {k - len(self.operands)}"
         return super().value_name(k)
@@ -47,7 +49,7 @@ class Call(UserOp):
     # ---- forward ----
 
     def run(self, operands: tuple[Tensor, ...]) -> Any:
-        """Call forward, unrecorded, and record the call."""
+        """Call forward without recording, and record the call as a whole."""
         args = self.filled(operands)
         ctx = Context(tuple([isinstance(x, Tensor) and x.requires_grad for x in args]))
         edges = tuple(map(edge, operands)) if mode.enabled else ()
@@ -69,8 +71,11 @@ class Call(UserOp):
         return self.handed_out(ctx, node, operands, results, carries)
 
     def check_writes(self, ctx: Context, operands: Any, results: Any, before: Any) -> None:
-        """Raise GradientError for an argument that was written and not marked, or marked and not returned, or that is a
-        leaf or a view, whose memory is not its own."""
+        """Raise GradientError for a write of forward that is not allowed.
+
+        This is the case for an argument that was written and not marked, or marked and not returned.  It is also the
+        case for a marked argument that is a leaf or a view, whose memory is not its own.
+        """
         for x in ctx._dirty:
             if not among(x, operands) or not among(x, results):
                 raise GradientError(
@@ -86,7 +91,7 @@ class Call(UserOp):
                         f"may write; clone() it first",
                         op=self.name,
                     )
-                # Only if the function wrote without a count, for example through NumPy.
+                # This counts the write if the function wrote without a count, for example through NumPy.
                 x.storage.version += x.storage.version == then
         for name, x, then, now in zip(self.operands, operands, before, versions(operands), strict=True):
             if now != then and mode.enabled and x.requires_grad and not among(x, ctx._dirty):
@@ -97,7 +102,10 @@ class Call(UserOp):
                 )
 
     def record(self, ctx: Context, operands: Any, results: Any, edges: tuple[Any, ...]) -> BackpropOp:
-        """Return the node of a plain call.  Under a transform it saves everything and uses the rules of the op."""
+        """Return the node of a call.
+
+        Under a transform, it saves all operands and results and uses the rules of the op.
+        """
         kept = [*operands, *[y.detach() for y in results]] if self.over else self.keep(ctx, operands, results)
         device = operands[0].device
         specs = tuple([Spec(x.layout, x.dtype) for x in operands])
@@ -111,7 +119,7 @@ class Call(UserOp):
         return node
 
     def keep(self, ctx: Context, operands: Any, results: Any) -> list[Tensor]:
-        """Return the tensors to save for backward: operands as they are, results without their op, other tensors."""
+        """Return the tensors to save for backward: operands unchanged, results without their op, other tensors."""
         codes: list[int] = []
         kept: list[Tensor] = []
         positions: list[int | None] = []
@@ -153,12 +161,12 @@ class Call(UserOp):
 
 
 class FunctionNode(BackpropOp):
-    """A recorded plain call, which calls the user's backward with the saved values.  Its op is the `Call`."""
+    """The node of a plain call.  It calls the user's backward with the saved values.  Its op is the `Call`."""
 
     __slots__ = ()
 
     def pull(self, gradients: Any, wanted: set[int] | None, create: bool) -> list[tuple[Any, Any]]:
-        """Return (parent, partial gradient) of each operand that requires one, by the user's backward."""
+        """Return (parent, partial gradient) for each operand that requires a gradient, by the user's backward."""
         call: Any = self.op
         asked = tuple([parent is not None and (wanted is None or parent.id in wanted) for parent in self.parents])
         heads = heads_for(self, call.joint, gradients)
@@ -178,7 +186,7 @@ class FunctionNode(BackpropOp):
         return result
 
     def guarded_back(self, heads: Any, saved: Sequence[Tensor], asked: tuple[bool, ...]) -> list[Tensor | None]:
-        """Call backward where its own derivative may be requested: a wrong one becomes a barrier."""
+        """Call backward in a graph that is recorded; a result with a wrong derivative becomes a barrier."""
         call: Any = self.op
         heads = tuple([None if g is None else alias(g) for g in heads])
         safe = [self.guarded(x) if k >= len(self.parents) else x for k, x in zip(call.saves[0], saved)]
@@ -190,7 +198,10 @@ class FunctionNode(BackpropOp):
         return [g if g is None or depends(g, heads) or not nonzero(g) else self.ended(g, heads) for g in partials]
 
     def guarded(self, x: Tensor) -> Tensor:
-        """Return a barrier for a value that forward made in between: its dependence on the inputs is unknown."""
+        """Return a barrier for an intermediate value of forward: its dependence on the inputs is unknown.
+
+        Other values are returned unchanged.
+        """
         call: Any = self.op
         if x.id < call.first or x.requires_grad or not x.dtype.is_float:
             return x
@@ -219,10 +230,10 @@ def edge(x: Tensor) -> Any:
 
 
 def with_edge(y: Tensor, node: Any, dirty: bool) -> Tensor:
-    """Return a result as a part of the graph: an argument that was written remains the same object."""
+    """Return a result as a part of the graph; an argument that was written remains the same object."""
     if dirty:
         y.op = Tensor(y.storage, y.layout, node).op
         return y
-    if y.storage.version:  # the writes in `forward` are complete: they are not later changes
+    if y.storage.version:  # the writes in `forward` are complete and do not count as later changes
         y = clone(y.detach())
     return Tensor(y.storage, y.layout, node)

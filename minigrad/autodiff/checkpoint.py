@@ -3,8 +3,8 @@
 While the function runs, each value that an op saves is replaced by an empty holder, counted by the frame of the call.
 The first holder that is read runs the function again.  The values that its ops save then fill the holders in the same
 order.  Each value must match its holder in op, shape, dtype and device.  The run stops when the last holder that is
-still needed is filled.  The graph itself does not change, so Vars that the function has caught get their gradients,
-and every order of derivative works.  Of nested checkpoints the inner one owns the values that are saved in it, and
+still needed is filled.  The graph itself does not change, so Vars in the closure of the function get their gradients,
+and every order of derivative works.  For nested checkpoints, the inner one owns the values that are saved in it, and
 the outer one saves the arguments of the inner one.
 """
 
@@ -35,18 +35,42 @@ def checkpoint(
 ) -> Any:  # fmt: skip
     """Call `fn(*args, **kwargs)`, save only its arguments, and run it again in the backward pass.
 
-    Costs one more run, and saves the memory of all values in between.  Checkpoints may be nested, and differentiated
-    to any order.  With preserve_rng_state, the second run draws the same random numbers, from every generator.
-    use_reentrant is accepted as in PyTorch, and has no effect.
-    Raises GradientError, when the gradient is computed, if the function computes something else in the second run.
-    Raises StorageError if an argument, a tensor that the function caught, or a saved value was changed in place since.
+    This costs one additional run, and saves the memory of all intermediate values.  Checkpoints may be nested, and
+    differentiated to any order.
 
-    Example:
-        >>> import minigrad as mg
-        >>> x = mg.Var(0.5)
-        >>> y = mg.checkpoint(lambda x: x.sin().exp(), x)
-        >>> round(mg.grad(y, x).item(), 4)
-        1.4174
+    Parameters
+    ----------
+    fn : callable
+        Function of the arguments that computes the same each time it runs.
+    *args : Any
+        Positional arguments of `fn`.
+    preserve_rng_state : bool, default True
+        Whether the second run draws the same random numbers, from every generator.
+    use_reentrant : bool, optional
+        Accepted as in PyTorch; it has no effect.
+    **kwargs : Any
+        Keyword arguments of `fn`.
+
+    Returns
+    -------
+    Any
+        The result of `fn`.
+
+    Raises
+    ------
+    GradientError
+        When the gradient is computed, if the function computes something different in the second run.
+    StorageError
+        When the gradient is computed, if an argument, a tensor in the closure of the function, or a saved value was
+        changed in place after the call.
+
+    Examples
+    --------
+    >>> import minigrad as mg
+    >>> x = mg.Var(0.5)
+    >>> y = mg.checkpoint(lambda x: x.sin().exp(), x)
+    >>> round(mg.grad(y, x).item(), 4)
+    1.4174
     """
     if not mode.enabled or any(isinstance(x, Tracer) for x in (*args, *kwargs.values())):
         return fn(*args, **kwargs)
@@ -56,13 +80,13 @@ def checkpoint(
 
 
 class Filled(BaseException):
-    """Ends a second run when the last value that is needed is there; no user's `except Exception` may catch it."""
+    """Ends a second run when the last needed value is computed; no `except Exception` of a user may catch it."""
 
 
 class Dropped(Holder):
-    """A value of a checkpoint that was dropped, and is computed again when it is needed.
+    """A value of a checkpoint that was dropped and is computed again when it is needed.
 
-    filled: by thread, the value of a second run, and its version then.
+    filled: for each thread, the value from a second run, and its version at that time.
     """
 
     __slots__ = ("filled", "frame", "name", "position")
@@ -75,22 +99,27 @@ class Dropped(Holder):
 
     @property
     def storage(self) -> Any:  # type: ignore[override]
-        """The value's memory while it lives, otherwise the holder itself.  Raises StorageError where an argument of the
-        checkpoint was changed: a second run would compute another value."""
+        """The value's memory while it exists, otherwise the holder itself.
+
+        Raises StorageError if an argument of the checkpoint was changed: a second run would compute another value.
+        """
         self.frame.check_unchanged()
         memory = self.memory()
         return self if memory is None else memory
 
     def keeps(self) -> list[Tensor]:
-        """Return the arguments of the checkpoint except Vars, which live anyway."""
+        """Return the arguments of the checkpoint except Vars, which exist in any case."""
         return self.frame.keeps()
 
     def given(self) -> list[tuple[Tensor, int | None]]:
         return self.frame.given()
 
     def value(self) -> Tensor:
-        """Return the value, from a second run that begins now if necessary.  Raises StorageError if that run wrote
-        into it later, as the first run did when nothing else used it any more."""
+        """Return the value; if necessary, a second run computes it now.
+
+        Raises StorageError if the second run wrote into the value later.  The first run did so too, but at that time
+        the dropped value no longer existed.
+        """
         thread = threading.get_ident()
         if thread not in self.filled:
             self.frame.run_again(thread)
@@ -106,8 +135,9 @@ class Dropped(Holder):
 class Frame:
     """One call of `checkpoint`: the arguments to run it again with, and the holders of the dropped values.
 
-    first: an id below those of all tensors that the function makes.  caught: for each tensor from outside that the
-    function used, by its memory, the version and the name in messages.
+    first: an id below those of all tensors that the function makes.
+    caught: for each tensor from outside that the function used, by its memory: the version, a description, and the name
+    of the op.
     """
 
     def __init__(self, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], preserve: bool) -> None:
@@ -134,17 +164,17 @@ class Frame:
         return Dropped(x, name, self)
 
     def keeps(self) -> list[Tensor]:
-        """Return the tensors that it was called with and holds; for one of an outer saver, the saver's tensors."""
+        """Return the tensors among the arguments that it stores; for a value of an outer saver, the saver's tensors."""
         return [x for x, _ in self.given()]
 
     def given(self) -> list[tuple[Tensor, int | None]]:
-        """Return those tensors, each with the id of the edge of the graph that it came by."""
+        """Return these tensors, each with the id of the graph edge that it came from."""
         kept = [x for x in (*self.args, *self.kwargs.values()) if isinstance(x, Kept)]
         pairs = [pair for x in kept for pair in (x.x.given() if isinstance(x.x, Holder) else [(x.x, x.edge)])]
         return [(x, edge) for x, edge in pairs if not x.is_variable]
 
     def check_unchanged(self) -> None:
-        """Raise StorageError if an argument was written since the call."""
+        """Raise StorageError if an argument was written after the call."""
         for x in (*self.args, *self.kwargs.values()):
             if isinstance(x, Kept) and x.x.storage.version != x.version:
                 raise StorageError(
@@ -153,7 +183,7 @@ class Frame:
                 )
 
     def check_caught(self) -> None:
-        """Raise StorageError if a tensor that the function used, and was not called with, was written since."""
+        """Raise StorageError if a tensor that the function used without an argument was written after the call."""
         for storage, (version, shown, name) in list(self.caught.items()):
             if storage.version != version:
                 raise StorageError(
@@ -162,7 +192,7 @@ class Frame:
                 )
 
     def run_again(self, thread: int) -> None:
-        """Run the function again to fill the holders that are still there."""
+        """Run the function again to fill the holders that still exist."""
         self.check_caught()
         wanted = [ref().position for ref in self.holders if ref() is not None]  # type: ignore[union-attr]
         again = Again(self, thread, max(wanted))
@@ -185,9 +215,9 @@ class Frame:
 
 
 class Again:
-    """The saver of a second run: it hands each value to the holder with the same count.
+    """The saver of a second run: it passes each value to the holder with the same count.
 
-    repeats: an op does not update its operands, such as running statistics; the first run has done so.
+    repeats: an op does not update its operands, such as running statistics, because the first run has done so.
     """
 
     repeats = True
@@ -196,12 +226,15 @@ class Again:
         self.frame, self.thread, self.last, self.count = frame, thread, last, 0
 
     def keep(self, node: BackpropOp, operands: Sequence[Tensor]) -> None:
-        """Hand on the values that a node saved; nothing else needs them."""
+        """Pass on the values that a node saved.
+
+        The node itself needs no other processing.
+        """
         for x in node.saved or ():
             self.keep_value(x, node.name)
 
     def keep_value(self, x: Tensor, name: str) -> Tensor:
-        """Hand on one value.  Raises GradientError where another was expected."""
+        """Pass on one value.  Raise GradientError if it does not match its holder."""
         holder = self.frame.holders[self.count]()
         self.count += 1
         if holder is not None:
@@ -213,7 +246,7 @@ class Again:
 
 
 class Kept:
-    """A tensor that a checkpoint was called with: by itself, or as a value that an outer saver keeps."""
+    """A tensor argument of a checkpoint: the tensor itself, or a value that an outer saver stores."""
 
     __slots__ = ("edge", "tracks", "version", "x")
 
@@ -225,13 +258,13 @@ class Kept:
         self.edge: int | None = None if x.op is None else x.op.id
 
     def restored(self) -> Tensor:
-        """Return the tensor for a second run, which is recorded where the first was."""
+        """Return the tensor for a second run, which records its use if the first run did."""
         x: Tensor = self.x.value() if isinstance(self.x, Holder) else self.x
         return alias(x) if self.tracks and not x.is_variable else x
 
 
 class KeptStream:
-    """The state of a generator that a checkpoint was called with: it determines the next random numbers."""
+    """The state of a generator that is an argument of a checkpoint; it determines the next random numbers."""
 
     __slots__ = ("offset", "seed")
 
@@ -246,7 +279,7 @@ class KeptStream:
 
 
 def kept(x: Any, outer: Any) -> Any:
-    """Return an argument as a frame stores it."""
+    """Return an argument in the form that a frame stores."""
     return Kept(x, outer) if isinstance(x, Tensor) else KeptStream(x) if isinstance(x, Generator) else x
 
 
@@ -256,7 +289,7 @@ def restored(x: Any) -> Any:
 
 
 def check_same(holder: Dropped, x: Tensor, name: str) -> None:
-    """Raise GradientError unless a value of a second run can be the one that was dropped."""
+    """Raise GradientError unless a value of a second run matches the dropped value."""
     if name == holder.name and x.shape == holder.shape and x.dtype is holder.dtype and x.device is holder.device:
         return
     raise GradientError(

@@ -25,13 +25,13 @@ def node_of(x: Tensor) -> Node:
 
 
 def end_of(y: Tensor) -> Node:
-    """Return where a backward pass from y begins: the node of its memory as it is now, or the Var itself."""
+    """Return the start of a backward pass from y: the node of the current state of its memory, or the Var itself."""
     result = current(y)
     return y if result is None else result
 
 
 def check_seed(y: Tensor, gradient: Tensor | None, name: str) -> None:
-    """Raise unless y can be differentiated and the gradient fits it."""
+    """Raise an error unless y can be differentiated and the gradient fits it."""
     expect_tensors(name, y)
     if not y.dtype.is_float:
         raise GradientError(f"{name}: {describe(y)} carries no gradient; convert with .to(mg.float32) before the op")
@@ -57,7 +57,7 @@ def check_seed(y: Tensor, gradient: Tensor | None, name: str) -> None:
 
 
 def chosen(name: str, inputs: Tensor | Sequence[Tensor]) -> list[Any]:
-    """Return the tensors to compute gradients for.  Raises GradientError for one that does not require a gradient."""
+    """Return the tensors to compute gradients for.  Raise GradientError if one of them does not require a gradient."""
     xs: list[Any] = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
     expect_tensors(name, *xs)
     if not xs and name == "backward":
@@ -69,7 +69,7 @@ def chosen(name: str, inputs: Tensor | Sequence[Tensor]) -> list[Any]:
 
 
 def check_reached(inputs: Sequence[Tensor], nodes: list[BackpropOp], leaves: list[Tensor]) -> None:
-    """Raise for an input that the backward pass would not reach."""
+    """Raise GradientError for an input that the backward pass would not reach."""
     reached = {key for node in nodes for key in node.ids or (node.id,)} | {leaf.id for leaf in leaves}
     for x in inputs:
         if node_of(x).id not in reached:
@@ -79,8 +79,10 @@ def check_reached(inputs: Sequence[Tensor], nodes: list[BackpropOp], leaves: lis
 
 
 def check(nodes: list[BackpropOp], wanted: set[int] | None, name: str) -> None:
-    """Check before anything is computed or freed: each saved value is there and unchanged, and each operand that a
-    gradient must pass has a rule."""
+    """Check the nodes of a backward pass before anything is computed or freed.
+
+    Each saved value must exist and be unchanged, and each operand that a gradient must pass must have a rule.
+    """
     for node in nodes:
         saved = node.saved
         if saved is None:
@@ -100,7 +102,7 @@ def check(nodes: list[BackpropOp], wanted: set[int] | None, name: str) -> None:
 
 
 def stale(node: BackpropOp, name: str) -> StorageError:
-    """Return the error for a saved value that was changed since."""
+    """Return the error for a saved value that was changed after it was saved."""
     for k, value, version in zip(node.op.saves[node.mask], node.saved or (), node.versions):
         if value.storage.version != version:
             named = "output" if node.ids is None else f"result {node.op.value_name(k)!r}"
@@ -113,7 +115,7 @@ def stale(node: BackpropOp, name: str) -> StorageError:
 
 
 def check_rules(node: BackpropOp, wanted: set[int] | None, name: str) -> None:
-    """Raise for an operand without a rule that a gradient must pass."""
+    """Raise GradientError for an operand without a rule that a gradient must pass."""
     op = node.op
     for k, parent in enumerate(node.parents):
         if op.rules[0 if op.variadic else k] is not None or parent is None:
@@ -130,7 +132,7 @@ def check_rules(node: BackpropOp, wanted: set[int] | None, name: str) -> None:
 
 
 def written(node: BackpropOp, name: str) -> GradientError:
-    """Return the error for a result that was changed, and then used as if it were the value that `node` computed."""
+    """Return the error for a result that was changed and then used as if it were the value that `node` computed."""
     while node.op.kind == "view":
         node = node.parents[0]
     return GradientError(
@@ -146,7 +148,7 @@ def describe_node(node: BackpropOp) -> str:
 
 
 def seed(y: Tensor, gradient: Tensor | None) -> Tensor:
-    """Return the cotangent of y: ones, or the given one in the dtype of y."""
+    """Return the incoming gradient of y: ones, or the given tensor in the dtype of y."""
     if gradient is None:
         one = number(1.0, y.dtype, y.device)
         return one if y.layout is SCALAR else fill(one, shape=y.layout.shape)

@@ -1,6 +1,6 @@
-"""The arguments of the methods of a `mg.Function`, and the functions that split the arguments of its call.
+"""The arguments of the methods of a `mg.Function`, and helpers that split the arguments of its call.
 
-`function.py` is the class that a user subclasses, `calling.py` makes an op of each call.
+`function.py` contains the class that a user subclasses, and `calling.py` makes an op of each call.
 """
 
 from __future__ import annotations
@@ -36,7 +36,10 @@ class Context:
         self._zeros = True
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
-        """Save tensors for backward, which reads them in `saved_tensors`.  A change in place in between is detected."""
+        """Save tensors for backward, which reads them in `saved_tensors`.
+
+        An in-place change before backward is detected.
+        """
         for x in tensors:
             if x is not None and not isinstance(x, Tensor):
                 raise GradientError(
@@ -52,7 +55,7 @@ class Context:
         return self._kept
 
     def mark_dirty(self, *tensors: Tensor) -> None:
-        """Mark the arguments that forward has written into; it must return them."""
+        """Mark the arguments that forward has written into; forward must return them."""
         self._dirty = tensors
 
     def mark_non_differentiable(self, *tensors: Tensor) -> None:
@@ -60,12 +63,12 @@ class Context:
         self._constant = tensors
 
     def set_materialize_grads(self, value: bool) -> None:
-        """Choose whether backward receives zeros for an output that nothing used, which is the default, or None."""
+        """Choose whether backward receives zeros for an unused output, which is the default, or None."""
         self._zeros = bool(value)
 
 
 class VmapInfo(NamedTuple):
-    """Information about the batch that `Function.vmap` receives."""
+    """Information about the batch, which `Function.vmap` receives."""
 
     batch_size: int
     randomness: str
@@ -87,12 +90,12 @@ class Placeholder(NamedTuple):
 
 
 def together(*results: Any) -> tuple[Any, ...]:
-    """Several results."""
+    """Return several results as a tuple."""
     return results
 
 
 def has(cls: Any, method: str) -> bool:
-    """Return whether a class or one of its other bases defines a method of `mg.Function`."""
+    """Return whether a class or one of its bases overrides a method of `mg.Function`."""
     for base in cls.__mro__:
         if method in vars(base):
             return not base.__module__.startswith("minigrad.autodiff.function")
@@ -115,12 +118,12 @@ def argument_names(cls: Any, count: int) -> tuple[str, ...]:
 
 
 def among(x: Tensor, others: Sequence[Tensor]) -> bool:
-    """Return whether x is one of them; `in` would compare elements."""
+    """Return whether x is one of the tensors `others`; `in` would compare elements."""
     return any(x is other for other in others)
 
 
 def tensors_in(value: Any) -> Iterator[Tensor]:
-    """Return the tensors in nested lists, tuples and dicts."""
+    """Iterate over the tensors in nested lists, tuples and dicts."""
     if isinstance(value, Tensor):
         yield value
     elif isinstance(value, (list, tuple)):
@@ -132,7 +135,7 @@ def tensors_in(value: Any) -> Iterator[Tensor]:
 
 
 def check_flat(name: str, parts: Sequence[Any]) -> None:
-    """Raise GradientError for a result of forward that holds tensors in a list, tuple or dict."""
+    """Raise GradientError for a result of forward that contains tensors in a list, tuple or dict."""
     for x in parts:
         if not isinstance(x, Tensor) and any(True for _ in tensors_in(x)):
             raise GradientError(
@@ -143,7 +146,7 @@ def check_flat(name: str, parts: Sequence[Any]) -> None:
 
 
 def code_of(x: Tensor, operands: Sequence[Tensor], results: Sequence[Tensor]) -> int | None:
-    """Return the index of the operand that x is, or that of the result as a negative number."""
+    """Return k if x is operand k, -1 - k if it is result k, otherwise None."""
     for k, each in enumerate(operands):
         if x is each:
             return k
@@ -154,7 +157,7 @@ def code_of(x: Tensor, operands: Sequence[Tensor], results: Sequence[Tensor]) ->
 
 
 def in_front(y: Tensor, dim: int | None, size: int) -> Tensor:
-    """Return a result with its batch dim first, expanded where it has none."""
+    """Return a result with its batch dim first, expanded if it has no batch dim."""
     if dim is None:
         return expand(y, shape=(size, *y.shape))
     order = list(range(y.ndim))
@@ -163,7 +166,10 @@ def in_front(y: Tensor, dim: int | None, size: int) -> Tensor:
 
 
 def check_gradient(whose: str, name: str, g: Any, like: Any) -> None:
-    """Raise unless g is a float tensor on the device of the argument, `like`, that can be summed to its shape."""
+    """Raise an error unless g fits the argument `like`.
+
+    g must be a float tensor on the device of the argument that can be summed to its shape.
+    """
     error: type[MinigradError]
     if not isinstance(g, Tensor):
         error = GradientError

@@ -1,7 +1,7 @@
 """`mg.custom_vjp`: a function with its own derivative rule, with JAX's interface.
 
-Each call is a call of a `mg.Function`, so the properties of these apply here.  If a second derivative is requested and
-`fwd` saved intermediate values, `fwd` is run again as a part of the graph: it is a pure function.
+Each call is a call of a `mg.Function`, so the properties of a Function apply here.  If a second derivative is requested
+and `fwd` saved intermediate values, `fwd` is run again as a part of the graph: it must be a pure function.
 """
 
 from __future__ import annotations
@@ -20,23 +20,35 @@ from minigrad.runtime.tensor import Tensor, describe
 class custom_vjp:
     """A function with the derivative that `defvjp(fwd, bwd)` defines.
 
-    fwd(*args) returns the pair (result, residuals); residuals may be nested tuples, lists and dicts.
-    bwd(residuals, g) returns a tuple with one gradient per argument, None for zero.
-    nondiff_argnums: indices of the arguments that are not tensors, a negative one counted from the last.  bwd receives
-    these arguments first, and returns no gradient for them.
-    Raises GradientError if no rule was defined, for a tensor among the nondiff_argnums, for a result that has tensors
-    in lists or dicts, and if bwd returns gradients of another count or shape.  Raises ArgumentError for an index in
-    nondiff_argnums that is out of range.
+    `fwd(*args)` returns the pair (result, residuals); residuals may be nested tuples, lists and dicts.  `bwd(residuals,
+    g)` returns a tuple with one gradient per argument, or None for a zero gradient.
 
-    Example:
-        >>> import minigrad as mg
-        >>> @mg.custom_vjp
-        ... def clipped(x):
-        ...     return x * 1.0
-        >>> clipped.defvjp(lambda x: (x * 1.0, None), lambda _, g: (g.clamp(-1.0, 1.0),))
-        >>> x = mg.Var(2.0)
-        >>> mg.grad(clipped(x) * 5.0, x).item()
-        1.0
+    Parameters
+    ----------
+    fun : callable
+        The function, which runs where no gradient is required.
+    nondiff_argnums : sequence of int, default ()
+        Indices of the arguments that are not tensors; a negative index counts from the last argument.  `bwd` receives
+        these arguments first, and returns no gradient for them.
+
+    Raises
+    ------
+    GradientError
+        If no rule was defined, if a tensor is among the nondiff_argnums, if a result has tensors in lists or dicts, or
+        if `bwd` returns gradients of another count or shape.
+    ArgumentError
+        If an index in nondiff_argnums is out of range.
+
+    Examples
+    --------
+    >>> import minigrad as mg
+    >>> @mg.custom_vjp
+    ... def clipped(x):
+    ...     return x * 1.0
+    >>> clipped.defvjp(lambda x: (x * 1.0, None), lambda _, g: (g.clamp(-1.0, 1.0),))
+    >>> x = mg.Var(2.0)
+    >>> mg.grad(clipped(x) * 5.0, x).item()
+    1.0
     """
 
     def __init__(self, fun: Callable[..., Any], nondiff_argnums: Sequence[int] = ()) -> None:
@@ -45,17 +57,17 @@ class custom_vjp:
         functools.update_wrapper(self, fun)
         argnums = nondiff_argnums if isinstance(nondiff_argnums, (tuple, list)) else (nondiff_argnums,)
         self.fun, self.nondiff = fun, tuple(argnums)
-        self.within = threading.local()  # whether `fwd` is running in this thread; it may call the function itself
+        self.within = threading.local()  # whether `fwd` is running in this thread; `fwd` may call the function itself
         self.fwd: Callable[..., Any] | None = None
         self.bwd: Callable[..., Any] | None = None
 
     def defvjp(self, fwd: Callable[..., Any], bwd: Callable[..., Any]) -> None:
-        """Set how it is computed where a gradient is required, and how gradients pass it."""
+        """Set the function that runs if a gradient is required, and its derivative rule."""
         self.fwd, self.bwd = fwd, bwd
         self.rule = rule_of(self)
 
     def __call__(self, *args: Any) -> Any:
-        """Call it."""
+        """Call the function."""
         if getattr(self.within, "fwd", False):
             return self.fun(*args)
         if self.fwd is None:
@@ -78,7 +90,10 @@ class custom_vjp:
             self.within.fwd = False
 
     def positions(self, count: int) -> list[int]:
-        """Return nondiff_argnums counted from the front.  Raises ArgumentError for one beyond `count` arguments."""
+        """Return nondiff_argnums counted from the front.
+
+        Raises ArgumentError if an index is out of range for `count` arguments.
+        """
         for k in self.nondiff:
             if isinstance(k, bool) or not isinstance(k, int) or not -count <= k < count:
                 raise ArgumentError(
@@ -91,10 +106,10 @@ class custom_vjp:
 
 
 def rule_of(custom: custom_vjp) -> type[Function]:
-    """Return the Function that each call of it runs."""
+    """Return the Function that each call of `custom` runs."""
     fwd, bwd = custom.fwd, custom.bwd
     assert fwd is not None and bwd is not None
-    left = threading.local()  # the values that `forward` passes to `setup_context`, so that `fwd` runs only once
+    left = threading.local()  # stores the values that `forward` passes to `setup_context`, so that `fwd` runs only once
 
     def forward(*args: Any) -> Any:
         if not any(isinstance(x, Tensor) and x.requires_grad for x in args):
@@ -143,7 +158,7 @@ def rule_of(custom: custom_vjp) -> type[Function]:
 
 
 def expect_pair(custom: custom_vjp, returned: Any) -> tuple[Any, Any]:
-    """Check and return the result of fwd.  Raises GradientError unless it is a pair of result and residuals."""
+    """Return the result of fwd.  Raise GradientError unless it is a pair of result and residuals."""
     if not isinstance(returned, tuple) or len(returned) != 2:
         raise GradientError(
             f"{custom.__name__}: fwd returned {describe(returned)}; expected the pair (result, residuals)"
@@ -152,13 +167,13 @@ def expect_pair(custom: custom_vjp, returned: Any) -> tuple[Any, Any]:
 
 
 class Position(NamedTuple):
-    """Stands for the k-th tensor of a structure."""
+    """The position of the k-th tensor in a nested structure."""
 
     k: int
 
 
 def mapped(tree: Any, kind: type, change: Callable[[Any], Any]) -> Any:
-    """Return nested tuples, lists and dicts with each value of one class changed, in their order."""
+    """Return nested tuples, lists and dicts in which `change` is applied to each value of one class, in order."""
     if isinstance(tree, kind):
         return change(tree)
     if isinstance(tree, tuple) and hasattr(tree, "_fields"):

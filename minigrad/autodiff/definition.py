@@ -1,6 +1,6 @@
-"""An op by its definition, and the backward pass through the definition over values of transforms.
+"""An op computed by its definition, and the backward pass through the definition over values of transforms.
 
-`pulling.py` does so for plain tensors, where the graph of the backward pass of an op of kernels is wanted.
+`pulling.py` makes this pass for plain tensors, if the graph of the backward pass of an op with kernels is needed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from minigrad.runtime.tensor import Tensor
 def by_definition_over(
     op: Op, params: dict[str, Any], out: Spec, operands: Sequence[Tensor], head: Tensor, asked: Sequence[bool]
 ) -> list[Tensor | None]:
-    """`by_definition` for values of transforms: reverse mode is a transform over them."""
+    """Compute `by_definition` for values of transforms: reverse mode is a transform over these values."""
     with TrackedTransform() as transform, set_grad_enabled(True):
         placeholders = [transform.leaf(x) if ask else x for x, ask in zip(operands, asked)]
         y = defined(op, params, out, placeholders)
@@ -30,7 +30,7 @@ def by_definition_over(
 
 
 def defined(op: Op, params: dict[str, Any], out: Spec, operands: Sequence[Tensor]) -> Tensor:
-    """Return an op by its definition, in the dtype that its kernel computes in."""
+    """Compute an op by its definition, in the dtype that its kernel computes in."""
     assert op.composed is not None
     dtype = as_dtype(out.dtype.compute)
     wide = [cast(x, dtype=dtype) if x.dtype.is_float and x.dtype is not dtype else x for x in operands]
@@ -38,7 +38,7 @@ def defined(op: Op, params: dict[str, Any], out: Spec, operands: Sequence[Tensor
 
 
 def fitted(partial: Tensor, spec: Spec) -> Tensor:
-    """Return a partial gradient in the shape and dtype of its operand: broadcast axes are summed."""
+    """Return a partial gradient in the shape and dtype of its operand; broadcast dims are summed."""
     if partial.layout.shape != spec.layout.shape:
         partial = sum_to(partial, spec.layout.shape)
     return partial if partial.dtype is spec.dtype else cast(partial, dtype=spec.dtype)

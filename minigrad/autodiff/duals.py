@@ -21,7 +21,7 @@ class Dual(Tracer):
     __slots__ = ("primal", "tangent")
 
     def __init__(self, primal: Tensor, tangent: Tensor, transform: Transform) -> None:
-        # Assigned field by field, because a call makes many of these.
+        # Each attribute is set separately, because a call makes many of these objects.
         self.id = next(ids)
         self.transform, self.primal, self.tangent = transform, primal, tangent
         self.layout, self.dtype, self.device = primal.layout, primal.dtype, primal.device
@@ -29,7 +29,7 @@ class Dual(Tracer):
 
 
 class DualTransform(ReplacingTransform):
-    """Forward mode as a transform.  A value without a tangent is not wrapped: a constant, or a result of integers."""
+    """The transform of forward mode.  A value without a tangent, a constant or an integer result, is not wrapped."""
 
     inside = "primal"
 
@@ -56,7 +56,7 @@ class DualTransform(ReplacingTransform):
         return duals[0] if op.result is None else op.result(*duals)
 
     def parts(self, y: Any) -> tuple[Tensor, Tensor | None]:
-        """Return a result of the function outside the transform, and its tangent, None where that is zero."""
+        """Return a result of the function outside the transform, and its tangent, or None if the tangent is zero."""
         return (y.primal, y.tangent) if isinstance(y, Dual) and y.transform is self else (y, None)
 
     def detached(self, x: Any) -> Tensor:

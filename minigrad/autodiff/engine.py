@@ -1,6 +1,6 @@
 """Reverse-mode engine: visit the recorded nodes from newest to oldest and accumulate their gradients.
 
-`node.pull`, the step through one node, is in `pulling.py`; every check before a backward pass is in `checks.py`.  Rules
+`node.pull`, the step through one node, is in `pulling.py`; all checks before a backward pass are in `checks.py`.  Rules
 are ordinary tensor code, so `create_graph=True` records the backward pass like any other code, and every order of
 derivative works.  The traversal is iterative: a chain of 100,000 ops works like a chain of ten.  Unless the graph is
 retained, saved values are freed as they are used.
@@ -35,13 +35,33 @@ def backward(
 ) -> GradStore:  # fmt: skip
     """Compute the gradients of y with respect to every Var that it depends on, and add each to the Var's `.grad`.
 
-    gradient: the incoming gradient of y, same shape; ones when omitted, also if y is not a scalar.
-    retain_graph: keep the saved values for another backward (default: as create_graph).
-    create_graph: record the backward pass, for derivatives of higher order.
-    inputs: the only tensors whose `.grad` is added to, Vars or values in between; nothing else is computed.
-    A first `.grad` is the tensor in the store.  A later backward adds to it in place where nothing else holds
-    it; what you have kept of it stays as it is.
-    Raises GradientError when y does not require a gradient, or its graph has been freed.
+    Parameters
+    ----------
+    y : Tensor
+        The tensor to differentiate.
+    gradient : Tensor, optional
+        The incoming gradient of y, of the same shape; by default ones, also if y is not a scalar.
+    retain_graph : bool, optional
+        Whether the saved values are kept for another backward pass; the default is `create_graph`.
+    create_graph : bool, default False
+        Whether the backward pass is recorded, for derivatives of higher order.
+    inputs : Tensor or sequence of Tensor, optional
+        The only tensors whose `.grad` is added to: Vars or intermediate values.  No other gradients are returned.
+
+    Returns
+    -------
+    GradStore
+        The gradients of this backward pass, by tensor.
+
+    Raises
+    ------
+    GradientError
+        If y does not require a gradient, or its graph has been freed.
+
+    Notes
+    -----
+    The first `.grad` of a Var is the tensor in the store.  A later backward pass adds to it in place if no other object
+    refers to it.  Otherwise it makes a new tensor, and gradients that you have stored do not change.
     """
     retain = create_graph if retain_graph is None else retain_graph
     xs = None if inputs is None else chosen("backward", inputs)
@@ -58,10 +78,33 @@ def grad(
     create_graph: bool = False,
     allow_unused: bool = False,
 ) -> Any:
-    """Compute gradients of outputs with respect to inputs, Vars or values in between; `.grad` does not change.
+    """Compute the gradients of outputs with respect to inputs; `.grad` does not change.
 
-    Return a tensor for a single input, otherwise a tuple.  grad_outputs: one incoming gradient per output, or ones.
-    Raises GradientError for an input that no output depends on; with allow_unused, its gradient is None.
+    Parameters
+    ----------
+    outputs : Tensor or sequence of Tensor
+        The tensors to differentiate.
+    inputs : Tensor or sequence of Tensor
+        Vars or intermediate values.
+    grad_outputs : Tensor or sequence of Tensor, optional
+        One incoming gradient per output; None means ones.
+    retain_graph : bool, optional
+        Whether the saved values are kept for another backward pass; the default is `create_graph`.
+    create_graph : bool, default False
+        Whether the backward pass is recorded, for derivatives of higher order.
+    allow_unused : bool, default False
+        Whether the gradient of an input that no output depends on is None, instead of an error.
+
+    Returns
+    -------
+    Tensor or tuple of Tensor
+        One gradient if `inputs` is a single tensor, otherwise a tuple.
+
+    Raises
+    ------
+    GradientError
+        If no output depends on an input and `allow_unused` is False, if a tensor does not require a gradient, or if the
+        graph has been freed.
     """
     ys: list[Any] = list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]
     expect_tensors("grad", *ys)
@@ -85,10 +128,10 @@ def walk(
     ys: Sequence[Tensor], cotangents: Sequence[Tensor | None], inputs: Sequence[Tensor] | None, retain: bool,
     create: bool, name: str, unused: bool = True, store: GradStore | None = None,
 ) -> list[tuple[Node, Tensor]]:  # fmt: skip
-    """Pairs (target, gradient): targets are the Vars, or the nodes of `inputs` when given.
+    """Return pairs (target, gradient).  Targets are the Vars, or the nodes of `inputs` if these are given.
 
-    Every check comes first: when one fails, nothing has been allocated and no saved value freed.  store: takes what
-    is handed out during the traversal.
+    All checks come first: if one fails, nothing has been allocated and no saved value has been freed.
+    store: receives the gradients that are handed out during the traversal.
     """
     for y, g in zip(ys, cotangents, strict=True):
         check_seed(y, g, name)
@@ -104,7 +147,8 @@ def walk(
     seeds = [(node_of(y), seed(y, g)) for y, g in zip(ys, cotangents, strict=True)]
     asked = {**targets, **kept_nodes(nodes)} if retained else targets
     early = Early(nodes, leaves, create, store) if late_hooks and store is not None else None
-    before, mode.enabled, casts = mode.enabled, create, pause()  # no casts: the ops have the dtypes of the forward pass
+    # No casts apply here, because the ops have the dtypes of the forward pass.
+    before, mode.enabled, casts = mode.enabled, create, pause()
     try:
         result, table = pull_back(nodes, seeds, wanted, asked, retain, create, early=early)
         if leaf_hooks:
@@ -123,14 +167,16 @@ def pull_back(
     targets: Mapping[int, Node] = NO_TARGETS, retain: bool = True, create: bool = False, owned: set[int] | None = None,
     early: Early | None = None,
 ) -> tuple[list[tuple[Node, Tensor]], dict[int, Tensor]]:  # fmt: skip
-    """Push gradients from the seeds through `nodes`, which come by falling ids; with `wanted`, only to those ids.
+    """Push gradients from the seeds through `nodes`, which are ordered by descending ids.
 
-    It is the only traversal of a graph: the engine, transforms and pictures choose the nodes, or objects with the
+    This is the only traversal of a graph: the engine, transforms and pictures choose the nodes, or objects with the
     same `pull`.  A gradient is complete when its node is visited; then the hooks of the node receive it first.
-
-    seeds: nodes or leaves with their cotangents; the list is emptied, so that it holds no memory.  owned: the ids of
-    sums that the engine may grow in place.  early: hands out the gradient of a leaf after its last use.
-    Returns the gradients of `targets` among the nodes, and the table of gradients by id, which still has the leaves'.
+    seeds: nodes or leaves with their incoming gradients; the list is emptied, so that it keeps no memory alive.
+    wanted: the only ids to push gradients to, or None for all.
+    owned: the ids of sums that the engine may add to in place.
+    early: hands out the gradient of a leaf after its last use.
+    Returns the gradients of `targets` among the nodes, and the table of gradients by id, which still contains those of
+    the leaves.
     """
     table: dict[int, Tensor] = {}
     owned = set() if owned is None else owned
@@ -157,14 +203,15 @@ def pull_back(
         added = plain and node.op in PARTS and added_in_place(node, gradients[0], table, owned, wanted)
         pairs = [] if added else node.pull(gradients, wanted, create)
         pairs.reverse()
-        while pairs:  # pairs are removed one by one, so that no gradient is kept while the next node is visited
+        while pairs:  # pairs are removed one by one, so that no gradient is kept alive while the next node is visited
             parent, partial = pairs.pop()
             if parent.id in table:
                 accumulate(table, owned, parent.id, partial, create)
             else:
                 table[parent.id] = partial
             partial = None
-        if not retain and node.saved:  # without saved values, backward can run again
+        # A node without saved values has nothing to free, and backward can run through it again.
+        if not retain and node.saved:
             node.saved = None
         if early is not None:
             early.passed(node.id, table)
@@ -174,8 +221,9 @@ def pull_back(
 def reachable(
     roots: Iterable[Node], first: int = 0, older: list[Any] | None = None
 ) -> tuple[list[BackpropOp], list[Tensor]]:
-    """Return every BackpropOp under the roots by falling id, and the leaves, without those older than the id `first`.
+    """Return every BackpropOp under the roots by descending id, and the leaves.
 
+    Nodes and leaves with an id below `first` are left out.
     older: a list that receives the nodes and leaves at which the search stops because they are older.
     """
     nodes: dict[int, BackpropOp] = {}
@@ -204,7 +252,7 @@ def reachable(
 
 
 def leading_to(nodes: list[BackpropOp], targets: Mapping[int, Node]) -> tuple[list[BackpropOp], set[int]]:
-    """Return the nodes that are targets or through which one is reached, and the ids of these and of the targets."""
+    """Return the nodes on paths to `targets`, the targets included, and the ids of these nodes and of the targets."""
     wanted = set(targets)
     for node in reversed(nodes):
         if any(p.id in wanted for p in node.parents if p is not None):
@@ -213,11 +261,14 @@ def leading_to(nodes: list[BackpropOp], targets: Mapping[int, Node]) -> tuple[li
 
 
 def accumulate(table: dict[int, Tensor], owned: set[int], key: int, g: Tensor, create: bool) -> None:
-    """Add a partial gradient to a node's gradient.  The engine adds in place where it is the only holder of the sum."""
+    """Add a partial gradient to a node's gradient.
+
+    The engine adds in place if no other object refers to the sum.
+    """
     if key not in table:
         table[key] = g
     elif not create and (key in owned or (owned.__class__ is set and sole(table, key))):
-        add(table[key], g, out=table[key])  # nothing else holds the sum, so no new buffer is needed
+        add(table[key], g, out=table[key])  # no other object refers to the sum, so no new buffer is needed
     else:
         table[key] = add(table[key], g)
         owned.add(key)

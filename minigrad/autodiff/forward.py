@@ -9,7 +9,7 @@ no tangents.  The first method that applies computes the contribution of an oper
 4. the derivative of the derivative: a rule is linear in g, so its own derivative with respect to g is its transpose.
    The rule is the transposed Jacobian, and the transpose of a transpose is the Jacobian itself.
 
-All of it is tensor code that runs through dispatch, so it can be differentiated, also in forward mode.
+All methods are tensor code that runs through dispatch, so they can be differentiated, also in forward mode.
 """
 
 from __future__ import annotations
@@ -47,15 +47,18 @@ def pushforward(
 ) -> tuple[Tensor | None, ...]:
     """Return the tangents of an op's results, one per result; None for a zero and for a result that is not a float.
 
-    params: the static arguments.  primals, tangents: one for each operand.  results: those of the op for the primals.
-    Rules read the results by name, so a tangent requires a gradient where the results that it uses require one.
-    Raises GradientError for an operand that has a tangent and no rule, or that can have none.
+    params: the static arguments.
+    primals, tangents: one per operand.
+    results: the results of the op for the primals.  Rules read them by name, so a tangent requires a gradient if the
+    results that it uses require one.
+
+    Raises GradientError if an operand that has a tangent has no rule, or if its dtype allows no tangent.
     """
     return checked(Call(op, canonical(op, tuple(primals), params), tuple(primals), tuple(tangents), tuple(results)))
 
 
 def checked(call: Call) -> tuple[Tensor | None, ...]:
-    """Run `pushforward` for a call whose parameters are canonical."""
+    """Compute `pushforward` for a call whose parameters are canonical."""
     for k, t in enumerate(call.tangents):
         if t is not None:
             check_tangent(call, k)
@@ -63,7 +66,7 @@ def checked(call: Call) -> tuple[Tensor | None, ...]:
 
 
 def pushed(call: Call) -> tuple[Tensor | None, ...]:
-    """Run `pushforward` for a call whose parameters are canonical and that has at least one tangent."""
+    """Compute `pushforward` for a call with canonical parameters and at least one tangent, without the checks."""
     left = {k for k, t in enumerate(call.tangents) if t is not None}
     total: list[Tensor | None] = [None] * len(call.results)
     if not any([y.dtype.is_float for y in call.results]):  # noqa: C419  a generator takes twice as long
@@ -82,7 +85,7 @@ def pushed(call: Call) -> tuple[Tensor | None, ...]:
 
 
 def by_rule(call: Call, left: set[int]) -> tuple[set[int], Tangents]:
-    """Apply the declared rule."""
+    """Apply the declared JVP rule."""
     jvp: Any = call.op.jvp
     covered = left.intersection(jvp.tangents)
     if not covered:
@@ -110,16 +113,16 @@ def by_linearity(call: Call, left: set[int]) -> tuple[set[int], Tangents]:
 
 
 def by_diagonal(call: Call, left: set[int]) -> tuple[set[int], Tangents]:
-    """Apply the derivative rule of an elementwise op, with the tangent for g."""
+    """Apply the derivative rule of an elementwise op, with the tangent as g."""
     k = min(left)
     if call.op.result is not None:
         return {k}, [diagonal_part(call, k, i) for i in range(len(call.results))]
     rule, (y,) = call.rule(k), call.results
-    # A rule requires a g with the shape and dtype of the result.
+    # A rule requires that g has the shape and dtype of the result.
     g = as_result(call, call.tangents[k], y)
     values = [g, *[call.value(name) for name in rule.saves]]
     if not rule.facts and not any(x is not None and derives(x, is_grad_enabled()) for x in values):
-        # A fused kernel cannot be differentiated again.
+        # A fused kernel cannot be differentiated again, so it is used only where no derivative is requested.
         try:
             return {k}, ((rule.fused or fuse(call.op, k))(*values),)
         except Unfusable:
@@ -128,7 +131,10 @@ def by_diagonal(call: Call, left: set[int]) -> tuple[set[int], Tangents]:
 
 
 def diagonal_part(call: Call, k: int, i: int) -> Tensor | None:
-    """Return the contribution of operand k to result i of several: its rule, with the tangent for this gradient."""
+    """Return the contribution of operand k to result i of several results.
+
+    It is the rule of the operand, with the tangent as the gradient of this result.
+    """
     rule, y = call.rule(k), call.results[i]
     if i not in rule.gradients or not y.dtype.is_float:
         return None
@@ -140,8 +146,10 @@ def diagonal_part(call: Call, k: int, i: int) -> Tensor | None:
 
 
 def by_transposing(call: Call, left: set[int]) -> tuple[set[int], Tangents]:
-    """Differentiate <rule(u), tangent> with respect to u, for all operands at once: right for every op, at about three
-    times the cost of its rules."""
+    """Differentiate <rule(u), tangent> with respect to u, for all operands together.
+
+    This is correct for every op and costs about three times as much as its rules.
+    """
     values = (*call.primals, *call.results, *[call.tangents[k] for k in left])
     if any(isinstance(x, Tracer) for x in values):
         return set(left), transposed_over(call, left)
@@ -158,7 +166,7 @@ def by_transposing(call: Call, left: set[int]) -> tuple[set[int], Tangents]:
 
 
 def transposed_over(call: Call, left: set[int]) -> Tangents:
-    """Run `by_transposing` where a tracer takes part: reverse mode is then a transform over it."""
+    """Compute `by_transposing` if a tracer is involved; reverse mode is then a transform over the tracer."""
     with TrackedTransform() as transform, set_grad_enabled(True):
         heads: list[Any] = [
             transform.leaf(ones(y.shape, dtype=y.dtype, device=y.device)) if y.dtype.is_float else None
@@ -172,7 +180,7 @@ def transposed_over(call: Call, left: set[int]) -> Tangents:
 
 
 def ways_for(op: Op) -> tuple[Way, ...]:
-    """Return those of the four methods that may apply to an op."""
+    """Return the methods among the four that may apply to an op."""
     return WAYS[op.jvp is not None, op.linear is not None, op.kind == "elementwise"]
 
 
@@ -188,7 +196,7 @@ WAYS: dict[tuple[bool, bool, bool], tuple[Way, ...]] = {
 def pulled_back(call: Call, k: int, heads: Sequence[Tensor | None]) -> Tensor | None:
     """Return the gradient of operand k by its rule for `heads`, in its shape; None if it is zero for all heads.
 
-    Raises GradientError for a rule that returns a gradient which does not depend on g.
+    Raises GradientError if the rule returns a gradient that does not depend on g.
     """
     rule, x = call.rule(k), call.primals[k]
     picked = [heads[i] for i in rule.gradients]
@@ -220,7 +228,7 @@ def pulled_back(call: Call, k: int, heads: Sequence[Tensor | None]) -> Tensor | 
 
 
 def leads_back(partial: Tensor, u: Tensor) -> bool:
-    """Return whether a gradient depends on u, by the graph."""
+    """Return whether the graph shows that a gradient depends on u."""
     _, leaves = reachable([node_of(partial)], u.id)
     return any(leaf is u for leaf in leaves)
 
@@ -228,7 +236,10 @@ def leads_back(partial: Tensor, u: Tensor) -> bool:
 def transposed(
     call: Call, pulled: Iterable[tuple[Tensor | None, Tensor]], heads: Sequence[Tensor | None], create: bool
 ) -> Tangents:
-    """Return the gradients of the partial gradients with respect to `heads`, each seeded with its cotangent."""
+    """Return the gradients of the partial gradients with respect to `heads`.
+
+    Each partial gradient is seeded with the tangent in its pair.
+    """
     targets: dict[int, Any] = {u.id: u for u in heads if u is not None}
     pairs = [(node_of(partial), t) for partial, t in pulled if partial is not None]
     nodes, _ = reachable([node for node, _ in pairs], min(targets))
@@ -241,7 +252,7 @@ def transposed(
 
 @lru_cache(maxsize=4096)
 def linear_group(op: Op, count: int, left: frozenset[int]) -> frozenset[int]:
-    """Return the group of operands in which an op is linear that covers most of `left`, by their indices."""
+    """Return the indices of a group of operands in which an op is linear: the group that covers most of `left`."""
     assert op.linear is not None
     groups = [
         frozenset(range(count) if op.variadic else [op.operands.index(name) for name in group])

@@ -1,8 +1,8 @@
 """Functions with a custom derivative: `mg.Function`, as `torch.autograd.Function`.
 
 A subclass defines the computation (`forward`) and the derivative rule (`backward`); `apply` calls it.  Each call
-(`calling.py`) is a separate op, whose rules run the user's code (`user_op.py`), so the engine, hooks, checkpoints
-and transforms treat it as any other.
+(`calling.py`) is a separate op, whose rules run the user's code (`user_op.py`), so the engine, hooks, checkpoints and
+transforms treat it like any other op.
 """
 
 from __future__ import annotations
@@ -25,21 +25,26 @@ from minigrad.runtime.tracers import Tracer, transform_of
 class Function:
     """A function whose derivative is written by hand.  Subclass it and call `apply`; it is never instantiated.
 
-    forward(ctx, *args) computes on tensors and other arguments, unrecorded, and returns a tensor or a tuple of them.
-    Or write forward(*args) without ctx, and setup_context(ctx, inputs, output) to save values; only such a Function can
-    be transformed by `mg.func`.
-    backward(ctx, *gradients) receives one gradient per output and returns one per argument, or None.  For an argument
-    that requires a gradient, None is zero.  Trailing Nones may be left out.  A gradient may be broadcast against its
-    argument, and is converted to its dtype.
-    jvp(ctx, *tangents) returns the tangents of the outputs, from one tangent per argument (None for an argument that
-    is not a float tensor); without it forward mode is derived from backward.
-    vmap(info, in_dims, *args) returns (outputs, their batch dims); without it a batch is a loop.
+    forward(ctx, *args) computes on tensors and other arguments, without recording, and returns a tensor or a tuple of
+    tensors.  Alternatively, write forward(*args) without ctx, and setup_context(ctx, inputs, output) to save values;
+    only such a Function can be transformed by `mg.func`.
 
-    Gradient: higher orders follow from backward, which is ordinary tensor code, if it computes from the inputs and
-    outputs that it saved.  If it returns plain values (`once_differentiable`, NumPy), or computes with values that
-    forward made in between, the next derivative raises instead of leaving a part out.
-    Raises GradientError for a backward that does not return one gradient per argument, for tensors in lists that need
-    a gradient, for a forward that returns tensors in lists or dicts, and for one that writes into an unmarked argument.
+    backward(ctx, *gradients) receives one gradient per output and returns one gradient per argument, or None.  For an
+    argument that requires a gradient, None means zero.  Trailing Nones may be left out.  A gradient may be broadcast
+    against its argument, and is converted to its dtype.
+
+    jvp(ctx, *tangents) returns the tangents of the outputs, from one tangent per argument (None for an argument that is
+    not a float tensor).  Without it, forward mode is derived from backward.
+
+    vmap(info, in_dims, *args) returns (outputs, their batch dims).  Without it, a batch is a loop.
+
+    Gradient: derivatives of higher order follow from backward, which is ordinary tensor code, if it computes from the
+    inputs and outputs that it saved.  If it returns plain values (`once_differentiable`, NumPy), or computes with
+    intermediate values of forward, the next derivative raises an error instead of leaving a part out.
+
+    Raises GradientError for a backward that does not return one gradient per argument, for tensors in lists that need a
+    gradient, for a forward that returns tensors in lists or dicts, and for a forward that writes into an unmarked
+    argument.
 
     Example:
         >>> import minigrad as mg
@@ -61,22 +66,22 @@ class Function:
 
     @staticmethod
     def forward(*args: Any) -> Any:
-        """Compute the result: forward(ctx, *args), or forward(*args) where there is a setup_context."""
+        """Compute the result: forward(ctx, *args), or forward(*args) if there is a setup_context."""
         raise GradientError("Function: a subclass must define forward")
 
     @staticmethod
     def setup_context(ctx: Context, inputs: tuple[Any, ...], output: Any) -> None:
-        """Save in ctx what backward needs of the inputs and the output."""
+        """Save in ctx the values of the inputs and the output that backward needs."""
         raise GradientError("Function: this subclass has no setup_context")
 
     @staticmethod
     def backward(ctx: Context, *gradients: Any) -> Any:
-        """Return one gradient per argument of forward, from one per output."""
+        """Return one gradient per argument of forward, given one gradient per output."""
         raise GradientError("Function: a subclass must define backward to be differentiated")
 
     @staticmethod
     def jvp(ctx: Context, *tangents: Any) -> Any:
-        """Return the tangents of the outputs, from those of the arguments."""
+        """Return the tangents of the outputs, given the tangents of the arguments."""
         raise GradientError("Function: this subclass has no jvp")
 
     @staticmethod
@@ -86,8 +91,10 @@ class Function:
 
     @classmethod
     def apply(cls, *inputs: Any) -> Any:
-        """Call the function.  Raises GradientError for a tensor in a container that requires a gradient: it would
-        not receive one."""
+        """Call the function.
+
+        Raises GradientError for a tensor in a container that requires a gradient: it would not receive one.
+        """
         for x in inputs:
             if not isinstance(x, Tensor):
                 check_nothing_tracks(cls.__name__, x)
@@ -105,7 +112,7 @@ class Function:
 
 
 def check_nothing_tracks(name: str, value: Any) -> None:
-    """Raise GradientError for a tensor that requires a gradient and is hidden in a container."""
+    """Raise GradientError for a tensor that requires a gradient and is inside a container."""
     for x in tensors_in(value):
         if isinstance(x, Tracer) or (mode.enabled and x.requires_grad):
             raise GradientError(
@@ -116,7 +123,7 @@ def check_nothing_tracks(name: str, value: Any) -> None:
 
 
 def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
-    """Mark a backward as differentiable once, because it computes with other values than tensors.
+    """Mark a backward as differentiable once, because it computes with values other than tensors.
 
     Parameters
     ----------
@@ -126,7 +133,7 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
     Returns
     -------
     callable
-        The same function, which runs unrecorded. A second derivative through it raises GradientError.
+        The same function, which runs without recording.  A second derivative through it raises GradientError.
     """
 
     @functools.wraps(backward)

@@ -1,8 +1,8 @@
 """A derivative rule as one kernel: `g * (1 - y * y)` is one loop, not three.
 
-The rule of an elementwise op is traced to a scalar function (`declare/tracing.py`).  The engine uses its kernel
-wherever the graph of the backward pass is not required.  A rule runs as it is if it consists of one elementwise op, if
-it does anything other than elementwise ops, or if its operands have several dtypes.
+The rule of an elementwise op is traced to a scalar function (`declare/tracing.py`).  The engine uses its kernel if the
+graph of the backward pass is not required.  A rule runs unfused if it consists of one elementwise op, if it calls
+anything other than elementwise ops, or if its operands have several dtypes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from minigrad.runtime.dispatch import fast_path
 
 
 def only_call(scalar: ScalarFn) -> Callable[..., Any] | None:
-    """Return the op that a traced rule consists of, if it is one, called with the same operands in the same order."""
+    """Return the op of a traced rule that is a single call with the same operands in the same order; otherwise None."""
     first = scalar.node.body[0]
     if len(scalar.node.body) != 2 or not (isinstance(first, ast.Assign) and isinstance(first.value, ast.Call)):
         return None
@@ -30,7 +30,8 @@ def only_call(scalar: ScalarFn) -> Callable[..., Any] | None:
 def fuse(op: Op, operand: int) -> Callable[..., Any]:
     """Return the function that the engine calls for the rule of one operand: a fused kernel, or the rule itself.
 
-    The rule caches it.  A kernel raises Unfusable where its result would differ from the rule's; then call the rule.
+    The rule caches this function.  A kernel raises Unfusable if its result would differ from the rule's; then the
+    caller must call the rule.
     """
     rule = op.rules[operand]
     assert rule is not None
@@ -39,8 +40,8 @@ def fuse(op: Op, operand: int) -> Callable[..., Any]:
     if scalar is None:
         rule.fused = rule.fn
     elif len(scalar.node.body) == 2:
-        # A rule that is one op needs no fused kernel.  If the operands are those of the rule, it needs no lambda
-        # either.
+        # A rule that is one op needs no fused kernel.  If the op has the operands of the rule in the same order, the
+        # lambda is not needed either.
         rule.fused = only_call(scalar) or rule.fn
     else:
         rule.fused = kernel_of(op, scalar)
@@ -57,8 +58,11 @@ def kernel_of(op: Op, scalar: ScalarFn) -> Callable[..., Any]:
 
 
 def one_dtype(op: Op, specs: Sequence[Spec]) -> tuple[Any, DType]:
-    """Return the dtype of all operands.  Raises Unfusable for several: in a loop, an inner step would have the widest
-    dtype, and as tensor code the one that its own operands promote to."""
+    """Return the dtype of all operands, or raise Unfusable if they have several dtypes.
+
+    In a loop, every intermediate value would have the widest dtype; in tensor code, it has the promoted dtype of its
+    own operands.
+    """
     dtype = specs[0].dtype
     if any(spec.dtype is not dtype for spec in specs):
         raise Unfusable("operands of several dtypes")

@@ -1,5 +1,7 @@
-"""Where gradients end: the `.grad` of leaves, the gradients for `retain_grad`, and the GradStore that `backward()`
-returns, a mapping from leaves to gradients that explains a miss."""
+"""The destinations of gradients: the `.grad` of leaves, the gradients for `retain_grad`, and the GradStore.
+
+`backward()` returns the GradStore: a mapping from leaves to gradients that explains why a gradient is missing.
+"""
 
 from __future__ import annotations
 
@@ -23,10 +25,10 @@ _adding = threading.Lock()  # two threads may add to one `.grad`
 
 
 class GradStore:
-    """Gradients of one backward pass, by tensor.
+    """The gradients of one backward pass, by tensor.
 
-    `grads[x]` raises GradientError with the reason when there is none; `grads.get(x)` returns None instead.
-    Iterating yields the tensors that have one.
+    `grads[x]` raises GradientError with the reason if x has no gradient; `grads.get(x)` returns None instead.
+    Iteration yields the tensors that have a gradient.
     """
 
     def __init__(self) -> None:
@@ -41,7 +43,7 @@ class GradStore:
         return default if entry is None else entry[1]
 
     def __getitem__(self, x: Tensor) -> Tensor:
-        """Return the gradient of x.  Raises GradientError, with the reason, where there is none."""
+        """Return the gradient of x. Raise GradientError, with the reason, if it has none."""
         entry = self._grads.get(x.id) if isinstance(x, Tensor) else None
         if entry is None:
             raise GradientError(f"grads[...]: {self._reason(x)}")
@@ -78,7 +80,7 @@ class GradStore:
         return len(self._grads)
 
     def __repr__(self) -> str:
-        """Return a line for each tensor: the name, and the gradient itself."""
+        """Return one entry per tensor: its name, and the gradient itself."""
         lines = [f"{getattr(x, 'name', None) or f'Var #{x.id}'} = {g!r}" for x, g in self.items()]
         return (
             f"GradStore({', '.join(lines)})"
@@ -91,7 +93,7 @@ class GradStore:
 
 
 def collected(pairs: Pairs, inputs: Sequence[Any] | None, create: bool, store: GradStore) -> GradStore:
-    """Add the gradients of a backward to `.grad` and to its store, then call the hooks that wait for that."""
+    """Add the gradients of a backward pass to `.grad` and to its store, then call the late hooks."""
     if inputs is not None:
         tensors = {node_of(x).id: x for x in inputs}
         pairs = [(tensors[target.id], g) for target, g in pairs]
@@ -107,8 +109,11 @@ def collected(pairs: Pairs, inputs: Sequence[Any] | None, create: bool, store: G
 
 
 def add_all(pairs: Pairs, store: GradStore, create: bool, leaves: bool) -> None:
-    """Add gradients to `.grad` and to a store.  leaves: all were leaves that required a gradient when the graph was
-    made; those that no longer do are skipped."""
+    """Add gradients to `.grad` and to a store.
+
+    leaves: all targets were leaves that required a gradient when the graph was made; those that no longer do are
+    skipped.
+    """
     with _adding:
         for x, g in pairs:
             if leaves and not x.is_variable:
@@ -121,7 +126,10 @@ def add_all(pairs: Pairs, store: GradStore, create: bool, leaves: bool) -> None:
 
 
 def call_late_hooks(x: Tensor) -> None:
-    """Call the hooks that wait for the `.grad` of a leaf.  Raises GradientError for one that returns a value."""
+    """Call the hooks that run after the accumulation into the `.grad` of a leaf.
+
+    Raises GradientError if a hook returns a value.
+    """
     for hook in tuple(late_hooks.get(x.id, {}).values()):
         if hook(x) is not None:
             name = "register_post_accumulate_grad_hook"
@@ -129,15 +137,16 @@ def call_late_hooks(x: Tensor) -> None:
 
 
 class Early:
-    """Hands out the gradients of leaves whose hooks wait for `.grad`, when the last node that uses a leaf was visited.
+    """Hands out the gradients of leaves with late hooks, as soon as the last node that uses a leaf was visited.
 
-    So a gradient can be sent to other processes while the traversal goes on.
+    In this way a gradient can be sent to other processes while the traversal continues.
     """
 
     def __init__(self, nodes: Sequence[BackpropOp], leaves: Sequence[Tensor], create: bool, store: GradStore) -> None:
         waiting = {leaf.id: leaf for leaf in leaves if late_hooks.get(leaf.id)}
         last: dict[int, int] = {}
-        for node in nodes:  # in descending order of ids, so the assignment of the last visited node remains
+        # Nodes are in descending order of ids, so the node that is visited last remains in the table.
+        for node in nodes:
             for parent in node.parents:
                 if parent is not None and parent.id in waiting:
                     last[parent.id] = node.id
@@ -155,7 +164,7 @@ class Early:
 
 
 def add_to(x: Tensor, g: Tensor, create: bool) -> None:
-    """Add g to the `.grad` of x; in place where nothing else holds it."""
+    """Add g to the `.grad` of x, in place if no other object refers to the gradient."""
     owner, name = (x, "_grad") if x.is_variable else (retain(x), "grad")
     if getattr(owner, name) is None:
         setattr(owner, name, g)
@@ -166,7 +175,7 @@ def add_to(x: Tensor, g: Tensor, create: bool) -> None:
 
 
 def kept_nodes(nodes: list[BackpropOp]) -> dict[int, Any]:
-    """Return those of these nodes whose tensors retain their gradient."""
+    """Return the nodes whose tensors retain their gradient."""
     ids = {key for node in nodes for key in node.ids or (node.id,)}
     alive = [entry.tensor() for entry in tuple(retained.values())]
     return {node_of(x).id: node_of(x) for x in alive if x is not None and x.op is not None and node_of(x).id in ids}

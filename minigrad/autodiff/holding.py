@@ -1,8 +1,8 @@
 """Saved values in another form: holders, which return the value when a derivative rule reads it.
 
 A saver (`runtime/noting.py`) replaces the saved values of a node by holders.  `saved_tensors_hooks` packs each value
-with a user's function; a checkpoint drops it and computes it again.  The node's pull reads the holders and connects
-their values to the graph, so every order of derivative works.  A holder's version is checked as that of a value is.
+with a user's function; a checkpoint drops it and computes it again.  The node's `pull` reads the holders and connects
+their values to the graph, so every order of derivative works.  The version of a holder is checked like that of a value.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ from minigrad.runtime.tensor import Tensor, describe
 
 
 class Holder(Tensor, ABC):
-    """A placeholder for a saved value.  version: that of its memory when it was saved.
+    """A placeholder for a saved value. version: the version of its memory when it was saved.
 
-    Its storage is the value's while that lives, so that a write is detected; afterwards nothing can write it.
+    Its storage is the value's while this exists, so that a write is detected; afterwards the value can no longer be
+    written.
     """
 
     __slots__ = ("memory", "version")
@@ -48,11 +49,11 @@ class Holder(Tensor, ABC):
         """Return the value, without history."""
 
     def keeps(self) -> list[Tensor]:
-        """Return the tensors whose memory it holds instead of the value's."""
+        """Return the tensors whose memory is kept instead of the value's."""
         return []
 
     def given(self) -> list[tuple[Tensor, int | None]]:
-        """Return those tensors, each with the id of the edge of the graph that it came by."""
+        """Return these tensors, each with the id of the graph edge that it came from, or None."""
         return [(x, None) for x in self.keeps()]
 
 
@@ -69,7 +70,7 @@ class HeldNode(BackpropOp):
 
 
 def saved_values(node: BackpropOp, create: bool) -> Sequence[Tensor]:
-    """Return the saved values of a node, those of holders included; with create, as parts of the graph."""
+    """Return the saved values of a node, with values for holders; with `create`, they are parts of the graph."""
     if not any(isinstance(x, Holder) for x in node.saved or ()):
         return saved_in_graph(node) if create else node.saved or ()
     values = values_of(node)
@@ -77,20 +78,20 @@ def saved_values(node: BackpropOp, create: bool) -> Sequence[Tensor]:
 
 
 def values_of(node: BackpropOp) -> list[Tensor]:
-    """Return the saved values of a node, without history; none where they have been freed."""
+    """Return the saved values of a node, without history; an empty list if they have been freed."""
     with no_grad():
         return [x.value() if isinstance(x, Holder) else x for x in node.saved or ()]
 
 
 def in_graph(node: BackpropOp, values: Sequence[Tensor]) -> list[Tensor]:
-    """Connect the saved values of a node to the graph: operands by its edges, results by its own."""
+    """Connect the saved values of a node to the graph: operands to its parents, results to the node itself."""
     codes = node.op.saves[node.mask]
     return [joined(x, node.parents[k] if 0 <= k < len(node.parents) else edge_of(node, -1 - k) if k < 0 else None)
             for k, x in zip(codes, values, strict=True)]  # fmt: skip
 
 
 def joined(x: Tensor, parent: Any) -> Tensor:
-    """Return a value under an edge of the graph."""
+    """Return a value with the edge of the graph to `parent`."""
     if parent is None:
         return x
     if not isinstance(parent, Tensor):
@@ -108,11 +109,14 @@ def hold(node: BackpropOp, make: Callable[[Tensor], Holder]) -> None:
             node.__class__ = HeldNode
 
 
-# ---- by a user's functions ------------------------------------------------------------------------------------------
+# ---- saved values that a user's functions pack ----------------------------------------------------------------------
 
 
 class Packed(Holder):
-    """A value as `pack` returned it.  shown: the memory of the value, where the packed value is a view of it."""
+    """A value in the form that `pack` returned.
+
+    shown: the memory of the value, if the packed value is a view of it.
+    """
 
     __slots__ = ("name", "packed", "shown", "unpack")
 
@@ -135,8 +139,10 @@ class Packed(Holder):
         return [self.packed] if isinstance(self.packed, Tensor) else []
 
     def value(self) -> Tensor:
-        """Return the result of `unpack`.  Raises GradientError, ShapeError, DTypeError or DeviceError if it does
-        not match the value that was packed."""
+        """Return the result of `unpack`.
+
+        Raises GradientError, ShapeError, DTypeError or DeviceError if it does not match the value that was packed.
+        """
         result = self.unpack(self.packed)
         wrong = unlike(result, self)
         if wrong is not None:
@@ -172,9 +178,9 @@ def saved_tensors_hooks(pack_hook: Callable[[Tensor], Any], unpack_hook: Callabl
     Parameters
     ----------
     pack_hook : callable
-        From a tensor to any value, which the graph stores instead. It must not write the tensor.
+        From a tensor to any value, which the graph stores instead.  It must not write the tensor.
     unpack_hook : callable
-        From that value to a tensor with the shape, dtype and device of the saved one.
+        From that value to a tensor with the shape, dtype and device of the saved tensor.
 
     Returns
     -------
@@ -192,8 +198,8 @@ def saved_tensors_hooks(pack_hook: Callable[[Tensor], Any], unpack_hook: Callabl
 
     Notes
     -----
-    If blocks are nested, only the innermost one applies. The version of the value is checked as without hooks, so a
-    write in place is still detected.
+    If blocks are nested, only the innermost one applies.  The version of the value is checked as without hooks, so an
+    in-place write is still detected.
     """
     if not callable(pack_hook) or not callable(unpack_hook):
         raise ArgumentError("saved_tensors_hooks: expected two functions, pack(tensor) and unpack(packed)")

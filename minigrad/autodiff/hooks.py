@@ -1,8 +1,8 @@
-"""Runs hooks: each receives the gradient that the previous hook returned.
+"""Execution of hooks: each receives the gradient that the previous one returned.
 
-At a result: the hooks of the tensor in order, then `retain_grad`, then the node's hooks before its rules, the rules,
-and the hooks after them.  At a leaf: its hooks, the sum into `.grad`, the hooks after that.  A hook returns None to
-leave a gradient as it is, or another of the same shape, dtype and device.  It runs in the grad mode of the backward
+At a result, the order is: the hooks of the tensor, `retain_grad`, the node's hooks before its rules, the rules, and the
+hooks after them.  At a leaf it is: its hooks, the sum into `.grad`, the hooks after that.  A hook returns None to leave
+a gradient unchanged, or another gradient of the same shape, dtype and device.  It runs in the grad mode of the backward
 pass, so with `create_graph=True` its ops are differentiated too.
 """
 
@@ -26,21 +26,21 @@ Pairs = list[tuple[Any, Tensor]]
 def hooked(node: BackpropOp, k: int, g: Tensor) -> Tensor:
     """Return the complete gradient of the k-th result after the hooks of that result.
 
-    Raises GradientError, ShapeError, DTypeError or DeviceError for a hook whose result does not match the gradient, and
-    GradientError for one that writes into the gradient: others may share it.
+    Raises GradientError, ShapeError, DTypeError or DeviceError if the result of a hook does not match the gradient, and
+    GradientError if a hook writes into the gradient, whose memory may be shared.
     """
     hooks = (node.hooks or {}).get(k)
     return run(hooks.values(), g, node.name if node.ids is None else Output(node, k).name) if hooks else g
 
 
 def hooked_leaf(leaf: Tensor, g: Tensor) -> Tensor:
-    """Return the gradient of a leaf after its hooks; raises as `hooked`."""
+    """Return the gradient of a leaf after its hooks, with the errors of `hooked`."""
     hooks = leaf_hooks.get(leaf.id)
     return run(hooks.values(), g, f"the Var {describe(leaf)}") if hooks else g
 
 
 def run(hooks: Iterable[Any], g: Tensor, owner: str) -> Tensor:
-    """Call hooks of a tensor one after another."""
+    """Call the hooks of a tensor in order, and return the gradient after them."""
     for hook in tuple(hooks):
         whose = who("register_hook", hook, owner)
         (replacement,) = call(hook, (g,), (g,), whose)
@@ -51,7 +51,7 @@ def run(hooks: Iterable[Any], g: Tensor, owner: str) -> Tensor:
 
 
 def call(hook: Any, arguments: tuple[Any, ...], gradients: Sequence[Tensor | None], whose: str) -> tuple[Any, ...]:
-    """Return the result of a hook in a tuple.  Raises GradientError if it wrote into a gradient."""
+    """Return the result of a hook in a tuple.  Raise GradientError if it wrote into a gradient."""
     before = versions(gradients)
     returned = hook(*arguments)
     for g, then, now in zip(gradients, before, versions(gradients)):
@@ -63,7 +63,7 @@ def call(hook: Any, arguments: tuple[Any, ...], gradients: Sequence[Tensor | Non
 
 
 def check_replacement(whose: str, g: Tensor, replacement: Any) -> None:
-    """Raise unless the result of a hook can replace the gradient."""
+    """Raise an error unless the result of a hook can replace the gradient."""
     wrong = unlike(replacement, g)
     if wrong is not None:
         error, got = wrong
@@ -73,7 +73,7 @@ def check_replacement(whose: str, g: Tensor, replacement: Any) -> None:
 
 
 def who(name: str, hook: Any, owner: str) -> str:
-    """Describe the hook for messages, with the line where it was written."""
+    """Describe the hook for messages, with the line where it was defined."""
     definition = definition_of(hook)
     return f"{name}: the hook{definition and f' at {definition}'} on {owner}"
 
@@ -82,7 +82,7 @@ def who(name: str, hook: Any, owner: str) -> str:
 
 
 class Around:
-    """A replacement for a node in a backward pass, whose pull does more before and after the node's."""
+    """A replacement for a node in a backward pass, whose `pull` does additional work before and after the node's."""
 
     __slots__ = ("node",)
 
@@ -103,7 +103,7 @@ class Around:
 
 
 class Hooked(Around):
-    """A node with hooks.  They do not run where a backward pass ends at it."""
+    """A node with hooks.  They do not run if a backward pass ends at the node."""
 
     __slots__ = ()
 
@@ -131,7 +131,10 @@ class Hooked(Around):
 def replaced(
     hook: Any, arguments: tuple[Any, ...], gradients: Sequence[Tensor | None], old: Sequence[Tensor | None], whose: str
 ) -> Sequence[Tensor | None]:
-    """Return the gradients `old` as a hook of a node replaces them; None leaves all of them, or one of them."""
+    """Return the gradients `old` after a hook of a node.
+
+    A hook returns None to keep all of them, or a tuple in which None keeps one of them.
+    """
     (returned,) = call(hook, arguments, gradients, whose)
     if returned is None:
         return old
@@ -148,7 +151,7 @@ def replaced(
 
 
 def operands_of(node: Any, pairs: Pairs) -> list[int]:
-    """Return the operand that each pair of a pull belongs to; the pairs come in order."""
+    """Return the index of the operand that each pair of a `pull` belongs to; the pairs are in operand order."""
     result, k = [], 0
     for parent, _ in pairs:
         while node.parents[k] is not parent:
@@ -159,7 +162,7 @@ def operands_of(node: Any, pairs: Pairs) -> list[int]:
 
 
 def looked_at(nodes: list[BackpropOp]) -> list[Any]:
-    """Return the nodes of a backward pass, with replacements for those that have hooks or observers."""
+    """Return the nodes of a backward pass; nodes with hooks or observers are replaced."""
     result: list[Any] = [Hooked(node) if node.hooks and {BEFORE, AFTER} & node.hooks.keys() else node for node in nodes]
     for pull in observed.pulling:
         result = [pull(node) for node in result]

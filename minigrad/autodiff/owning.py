@@ -1,8 +1,8 @@
-"""Ownership of gradients: the engine returns each gradient in memory that nothing else holds, for any rule.
+"""Ownership of gradients: for any rule, the engine returns each gradient in memory that no other object refers to.
 
 A rule may return its own argument: its g, which another operand or the caller's `gradient=` shares, or a saved value.
-It may also return a tensor that it stores elsewhere.  The result does not reveal this, but the reference count does:
-memory that only the gradient holds is its own, and is handed out without a copy.
+It may also return a tensor that it stores elsewhere.  The result does not reveal this, but the reference count does: if
+only the gradient refers to its memory, it is handed out without a copy.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SOLE_HOLDERS, SOLE_STORAGE_HOLDERS = holders(SOLE_PAIR), storage_holders(SOLE_PA
 
 
 def held_elsewhere(pairs: Pairs) -> bool:
-    """Return whether anything else holds the last gradient or its memory."""
+    """Return whether another object refers to the last gradient or to its memory."""
     if holders(pairs) != SOLE_HOLDERS:
         return True
     if pairs[-1][1].op is None or pairs[-1][1].layout.is_contiguous:
@@ -44,7 +44,7 @@ def held_elsewhere(pairs: Pairs) -> bool:
 
 
 class _Owner:
-    """Holds a tensor as a Var holds its gradient."""
+    """An object that refers to a tensor as a Var refers to its gradient."""
 
     __slots__ = ("grad",)
 
@@ -61,7 +61,7 @@ KEPT = kept(_Owner(Tensor(Storage.of(0.0), Layout.contiguous(()))), "grad")
 
 
 def is_sole_holder(owner: Any, name: str) -> bool:
-    """Return whether an attribute is the only holder of a gradient, in memory that may be written."""
+    """Return whether only an attribute refers to a gradient, and its memory may be written."""
     if kept(owner, name) != KEPT:
         return False
     g = getattr(owner, name)
@@ -78,7 +78,7 @@ ENTRY = entry({0: Tensor(Storage.of(0.0), Layout.contiguous(()))}, 0)
 
 
 def sole(table: dict[int, Tensor], key: int) -> bool:
-    """Return whether the table is the only holder of a gradient, in memory that may be written."""
+    """Return whether only the table refers to a gradient, and its memory may be written."""
     g = table[key]
     if g.__class__ is not Tensor or g.storage.allocator is None or not g.layout.is_contiguous:
         return False
@@ -88,16 +88,17 @@ def sole(table: dict[int, Tensor], key: int) -> bool:
 
 
 def handed_out(pairs: Pairs, dense: bool, create: bool) -> Pairs:
-    """Return the same pairs, each gradient in memory that it alone holds; `pairs` is used up.
+    """Return the same pairs, each gradient in memory that no other object refers to; `pairs` is emptied.
 
-    dense: contiguous as well.  If not, a view of memory of its own may stay one, unless its elements share memory.
-    create: a copy is recorded.
+    dense: the gradients are contiguous as well.  If not, a view of memory that only it refers to may stay a view,
+    unless its elements share memory.
+    create: copies are recorded.
     """
     pairs.reverse()
     result: Pairs = []
     while pairs:
         borrowed = held_elsewhere(pairs)
-        target, g = pairs.pop()  # if two targets have the same gradient, the second one is the last reference to it
+        target, g = pairs.pop()  # if two targets have the same gradient, the second pair has the last reference to it
         storage = g.storage
         # Without an allocator the memory belongs to another owner, such as a NumPy array.
         if borrowed or storage.allocator is None or storage.__class__ is ConstantStorage or not tidy(g.layout, dense):
@@ -107,7 +108,7 @@ def handed_out(pairs: Pairs, dense: bool, create: bool) -> Pairs:
 
 
 def apart(gradients: list[Tensor | None], create: bool) -> list[Tensor | None]:
-    """Return the same gradients; one that occurs twice is copied the second time."""
+    """Return the same gradients; the second occurrence of a gradient is a copy."""
     result: list[Tensor | None] = []
     seen: set[int] = set()
     for g in gradients:
@@ -117,8 +118,8 @@ def apart(gradients: list[Tensor | None], create: bool) -> list[Tensor | None]:
 
 
 def copied(g: Tensor, create: bool) -> Tensor:
-    """Return a contiguous copy."""
-    # Nothing is recorded, so recording need not be turned off, which takes time.
+    """Return a contiguous copy; it is recorded if `create` is True."""
+    # Nothing is recorded for an untracked tensor, so recording need not be switched off, which takes time.
     if g.__class__ is Tensor and not g.storage.tracked:
         return clone(g)
     with set_grad_enabled(create):

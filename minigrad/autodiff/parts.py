@@ -1,8 +1,9 @@
-"""The gradient of a part of a tensor, added in place to the gradient that the tensor has already.
+"""The gradient of a part of a tensor, added in place to the gradient that the tensor already has.
 
 The rule of a slice writes its gradient into zeros of the whole shape, which are then added: two passes over the whole
-tensor for each slice.  So a loop over the time steps of a sequence would take time proportional to the square of its
-length.  Here this happens only for the first slice; the gradient of every other slice is added to its elements only.
+tensor for each slice.  With this rule alone, a loop over the time steps of a sequence would take time proportional to
+the square of its length.  Here the rule runs only for the first slice; the gradient of every other slice is added to
+its elements only.
 """
 
 from __future__ import annotations
@@ -15,16 +16,17 @@ from minigrad.ops.shape.views import basic_index, diagonal, narrow, select
 from minigrad.runtime.dispatch import apply
 from minigrad.runtime.tensor import Tensor
 
-# Views of distinct elements: those that repeat elements (`unfold`, `expand`) cannot be added to in one launch.
+# Views of distinct elements.  Views that repeat elements (`unfold`, `expand`) cannot be added to in one launch.
 PARTS: frozenset[Any] = frozenset(view.op for view in (basic_index, diagonal, narrow, select))  # type: ignore[attr-defined]
 
 
 def added_in_place(
     node: Any, g: Tensor | None, table: dict[int, Tensor], owned: set[int], wanted: set[int] | None
 ) -> bool:
-    """Add the gradient of a view to that of its operand; return False, and do nothing, if the rule must run instead.
+    """Add the gradient of a view to its operand's gradient; return False, and do nothing, if the rule must run instead.
 
-    The rule must run if the operand has no gradient yet, if another object holds this gradient, or if dtypes differ.
+    The rule must run if the operand has no gradient yet, if another object refers to this gradient, or if dtypes
+    differ.
     """
     key = node.parents[0].id
     if g is None or key not in table or (wanted is not None and key not in wanted):

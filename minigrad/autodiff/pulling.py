@@ -1,7 +1,7 @@
-"""Run the derivative rules of one node: from the gradients of its results to those of its operands.
+"""Derivative rules of one node: from the gradients of its results to the gradients of its operands.
 
-A rule is ordinary tensor code.  Without `create_graph`, a rule may run as one kernel.  With it, an op whose rules are
-kernels is differentiated through its definition.  `engine.py` visits one node after the other.
+A rule is ordinary tensor code.  Without `create_graph`, a rule may run as one kernel.  With `create_graph`, an op whose
+rules are kernels is differentiated through its definition.  `engine.py` visits one node after the other.
 """
 
 from __future__ import annotations
@@ -28,10 +28,11 @@ from minigrad.runtime.var import Var
 def pull(
     node: BackpropOp, gradients: Gradients, wanted: set[int] | None, create: bool, saved: Any = None
 ) -> list[tuple[Node, Tensor]]:
-    """Return (parent, partial gradient) of each operand of a node, from the gradients of its results.
+    """Return (parent, partial gradient) for each operand of a node, given the gradients of its results.
 
-    gradients: one per result, None where nothing used it.  wanted: the ids of the parents to compute, or None for all.
-    saved: the saved values, where the caller has better ones than the node.
+    gradients: one per result, None for an unused result.
+    wanted: the ids of the parents to compute gradients for, or None for all.
+    saved: the saved values, if the caller has other forms of them than the node.
     """
     op, specs, parents = node.op, node.plan.specs, node.parents
     if saved is None:
@@ -79,7 +80,10 @@ BackpropOp.pull = pull  # type: ignore[assignment,method-assign]
 
 
 def heads_for(node: BackpropOp, rule: Rule, gradients: Gradients) -> list[Tensor | None] | None:
-    """Return the gradients that a rule takes; None where none of them came.  With zeros, none is missing."""
+    """Return the gradients that a rule takes, or None if all of them are missing.
+
+    With `Op.zeros`, a missing gradient is replaced by zeros.
+    """
     heads = [gradients[i] for i in rule.gradients]
     if all(g is None for g in heads):
         return None
@@ -93,8 +97,11 @@ def heads_for(node: BackpropOp, rule: Rule, gradients: Gradients) -> list[Tensor
 def at_once(
     node: BackpropOp, rule: Rule, saved: Any, gradients: Gradients, wanted: set[int] | None, create: bool
 ) -> Sequence[Any] | None:
-    """Return the gradients by the op's joint rule, or by its definition where their graph is recorded.  Return None
-    unless every operand requires one, or the rule or the definition can leave operands out and its values are saved."""
+    """Return the gradients by the op's joint rule, or by its definition if their graph is recorded.
+
+    Return None unless every operand requires a gradient, or the rule or the definition can leave operands out.  For a
+    rule of this package, its values must also be saved.
+    """
     op = node.op
     asked = tuple([parent is not None and (wanted is None or parent.id in wanted) for parent in node.parents])
     composed = create and op.composed is not None and not rule.smooth
@@ -123,7 +130,7 @@ def by_definition(
 ) -> list[Tensor | None]:
     """Return the requested gradients as parts of the graph, by a backward pass through the definition of the op.
 
-    The pass ends at views that replace the operands, so it goes no further, and one tensor may be several operands.
+    The pass ends at views that replace the operands.  So it goes no further, and one tensor may be several operands.
     It computes floats in the precision of the op's own kernel.
     """
     if any(isinstance(x, Tracer) for x in operands):
@@ -152,12 +159,12 @@ def facts(node: BackpropOp, rule: Any, operand: int) -> dict[str, Any]:
 
 
 def saved_in_graph(node: BackpropOp) -> tuple[Tensor, ...]:
-    """Return the saved values of a node as parts of the graph again, for higher orders."""
+    """Return the saved values of a node as parts of the graph again, for derivatives of higher order."""
     if node.__class__ is Record:  # an outer transform wraps its saved values
         return node.saved or ()
     return tuple(
         value
-        if k >= len(node.parents)  # a value that was computed inside a Function
+        if k >= len(node.parents)  # an intermediate value of a Function
         else operand_in_graph(value, node.parents[k])
         if k >= 0
         else Tensor(value.storage, value.layout, edge_of(node, -1 - k))
@@ -166,7 +173,7 @@ def saved_in_graph(node: BackpropOp) -> tuple[Tensor, ...]:
 
 
 def operand_in_graph(value: Tensor, parent: Any) -> Tensor:
-    """Return a saved operand with the history that it had: it may be detached since, or be a leaf."""
+    """Return a saved operand with the history that it had when it was saved."""
     if parent is value.op:  # the parent of a constant is None
         return value.detach() if parent is None and value.is_variable else value
     return value if parent is value else Tensor(value.storage, value.layout, parent)

@@ -1,9 +1,9 @@
 """Writes into values of transforms: the result of the functional op replaces the inner value.
 
-A value of a transform has no memory.  A write into one is the functional call, and its result replaces the
-inner value; derivatives and batches follow from that call.  That equals a write as long as nothing else sees the
-memory, or has saved it for a rule, which the reference counts reveal.  A write into a value that is shared raises an
-error: write into a clone() of it.
+A value of a transform has no memory.  A write into such a value is computed by the functional call, and its result
+replaces the inner value; derivatives and batches follow from that call.  This equals a write as long as no other object
+shows the memory or has saved it for a rule, which the reference counts reveal.  A write into a value that is shared
+raises an error; the remedy is to write into a clone() of it.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ class ReplacingTransform(Transform):
     inside: str = "value"
 
     def begin_write(self, name: str, x: Any) -> None:
-        """Raise GradientError unless x may be written: nothing else sees it."""
+        """Raise GradientError unless x may be written: no other object may show it."""
         why = refused(self, x)
         if why:
             raise GradientError(f"{name}: {describe(x)} {why}", op=name)
 
     def end_write(self, name: str, x: Any, y: Tensor) -> None:
-        """Replace x by y from now on.  Raises GradientError if the transform of y is inside that of x."""
+        """Replace x by y. Raise GradientError if the transform of y is inside the transform of x."""
         if isinstance(y, Tracer) and y.transform.depth > self.depth:
             raise GradientError(
                 f"{name}: {describe(x)} belongs to a transform around the one that the value written into it belongs "
@@ -45,7 +45,7 @@ class ReplacingTransform(Transform):
         x.id = next(ids)  # with a new id, nodes that saved x detect the write
 
     def replace(self, x: Any, y: Tensor) -> None:
-        """Give x the inner value of y, or y itself where it is a constant here."""
+        """Set the inner value of x to y's inner value, or to y if y is a constant here."""
         raise NotImplementedError
 
     def layout_of(self, x: Any) -> Layout:
@@ -55,7 +55,7 @@ class ReplacingTransform(Transform):
 
 
 def refused(transform: ReplacingTransform, x: Any) -> str:
-    """Return why a value may not be written, or nothing."""
+    """Return the reason why a value may not be written, or ""."""
     if not transform.alive:
         return "belongs to a transform that has ended; return it from the function that is transformed"
     if x.base is INPUT:
@@ -73,7 +73,7 @@ def refused(transform: ReplacingTransform, x: Any) -> str:
 
 
 def only_seen_here(x: Any) -> bool:
-    """Return whether nothing else holds the inner values of x, down to the last."""
+    """Return whether no other object refers to the inner values of x, at any depth."""
     while isinstance(x, Tracer):
         name = x.transform.inside
         if name is None or held(x, name) != HELD:
@@ -104,7 +104,10 @@ STORED = stored(Tensor(Storage.of(0.0), Layout.contiguous(())))
 
 
 def alike(x: Any) -> Any:
-    """Return another object for the same value, so that a write into one is refused, or does not affect the other."""
+    """Return another object for the same value.
+
+    A write into one of the two objects is refused, or does not affect the other.
+    """
     if not isinstance(x, Tracer):
         return x
     result = x.__class__.__new__(x.__class__)

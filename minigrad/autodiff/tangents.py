@@ -23,9 +23,9 @@ from minigrad.runtime.tracers import Tracer
 Tangents = Sequence[Tensor | None]
 
 
-@dataclass(slots=True)  # not frozen, since a frozen object takes three times as long to make
+@dataclass(slots=True)  # not frozen, since creating a frozen object takes three times as long
 class Call:
-    """One call of an op: operands with their tangents, and results.  params: canonical, by name."""
+    """One call of an op: operands with their tangents, and results. params: the canonical parameters, by name."""
 
     op: Op
     params: dict[str, Any]
@@ -34,7 +34,7 @@ class Call:
     results: tuple[Tensor, ...]
 
     def fact(self, name: str, operand: int) -> Any:
-        """Return a parameter or static fact by the name in a rule: `dim`, `in_shape`, `a_dtype`, `y_shape` ..."""
+        """Return a parameter or a static fact by its name in a rule: `dim`, `in_shape`, `a_dtype`, `y_shape` ..."""
         if name in self.params:
             return self.params[name]
         if name == "position":
@@ -47,17 +47,17 @@ class Call:
         return getattr(self.primals[0 if owner == "in" else self.op.operands.index(owner)], what)
 
     def facts(self, names: Iterable[str], operand: int = 0) -> dict[str, Any]:
-        """Return several of them, by name."""
+        """Return several parameters and static facts, by name."""
         return {name: self.fact(name, operand) for name in names}
 
     def value(self, name: str) -> Tensor:
-        """Return an operand or a result, by its name in the arguments of rules."""
+        """Return an operand or a result by its name in the arguments of rules."""
         if name in self.op.outputs:
             return self.result(self.op.outputs.index(name))
         return self.primal(self.op.operands.index(name))
 
     def primal(self, k: int) -> Tensor:
-        """Return operand k to read its elements; shape and dtype are read from `primals`."""
+        """Return operand k to read its elements; `primals` has its shape and dtype."""
         return self.primals[k]
 
     def result(self, k: int) -> Tensor:
@@ -70,16 +70,16 @@ class Call:
         return Call(self.op, self.params, tuple(primals), self.tangents, tuple(results))
 
     def tangent(self, k: int) -> Tensor:
-        """Return the tangent of operand k; zeros, which share the memory of one element, if it has none."""
+        """Return the tangent of operand k, or zeros that share the memory of one element if it has none."""
         tangent = self.tangents[k]
         return zeros_of(self.primals[k].shape, self.primals[k]) if tangent is None else tangent
 
     def wanted(self, kind: str, k: int) -> Tensor:
-        """Return the value of an argument of a jvp rule: see `Jvp.wants`."""
+        """Return the value of an argument of a JVP rule: see `Jvp.wants`."""
         return self.tangent(k) if kind == "tangent" else self.primal(k) if kind == "value" else self.result(k)
 
     def rule(self, k: int) -> Rule:
-        """Return the derivative rule of operand k.  Raises GradientError where it has none."""
+        """Return the derivative rule of operand k. Raise GradientError if it has none."""
         rule = self.op.rules[0 if self.op.variadic else k]
         if rule is None:
             raise GradientError(
@@ -91,9 +91,9 @@ class Call:
 
 
 class KeptCall(Call):
-    """A call whose tangents are pushed later: reading a value that was written since raises an error.
+    """A call whose tangents are pushed later: reading a value that was written in the meantime raises an error.
 
-    versions: those of the primals and the results when the call was made.
+    versions: the versions of the primals and the results when the call was made.
     """
 
     versions: Sequence[int | None]
@@ -107,7 +107,7 @@ class KeptCall(Call):
         return kept
 
     def along(self, tangents: Tangents) -> KeptCall:
-        """Return the call with tangents for its operands."""
+        """Return the call with these tangents for its operands."""
         return self.remade(self.primals, tangents, self.results)
 
     def without_history(self) -> KeptCall:
@@ -126,7 +126,7 @@ class KeptCall(Call):
         return self.unwritten(len(self.primals) + k, self.results[k], lambda: f"result {self.op.value_name(-1 - k)!r}")
 
     def unwritten(self, at: int, x: Tensor, named: Callable[[], str]) -> Tensor:
-        """Return a value.  Raises StorageError if it was written since the call."""
+        """Return a value.  Raise StorageError if it was written after the call."""
         (now,), then = versions([x]), self.versions[at]
         if now != then:
             before, after = ("", "") if isinstance(x, Tracer) else (f", at version {then}", f" and is at version {now}")
@@ -139,7 +139,7 @@ class KeptCall(Call):
 
 
 def as_parts(call: Call, result: Any) -> Tangents:
-    """Return the results of a rule or an op as a tuple.  Raises GradientError unless there is one per result."""
+    """Return the results of a rule or an op as a tuple.  Raise GradientError unless there is one per result."""
     parts = (result,) if call.op.result is None else result
     if not isinstance(parts, tuple) or len(parts) != len(call.results):
         got = f"{len(parts)} tangents" if isinstance(parts, tuple) else describe(parts)
@@ -153,7 +153,7 @@ def as_parts(call: Call, result: Any) -> Tangents:
 def as_result(call: Call, part: Any, y: Tensor) -> Tensor | None:
     """Return a contribution, broadcast to a result and in its dtype; None for a result that is not a float.
 
-    Raises GradientError, ShapeError or DeviceError for a value that is not a tangent of it.
+    Raises GradientError, ShapeError or DeviceError for a value that is not a tangent of the result.
     """
     if part is None or not y.dtype.is_float:
         return None
@@ -176,7 +176,7 @@ def as_result(call: Call, part: Any, y: Tensor) -> Tensor | None:
 
 
 def stretches(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
-    """Return whether a shape broadcasts to another."""
+    """Return whether a shape broadcasts to another shape."""
     try:
         return shape == target or broadcast_shapes("tangent", shape, target) == target
     except ShapeError:
@@ -184,7 +184,7 @@ def stretches(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
 
 
 def plus(total: Tensor | None, part: Tensor | None) -> Tensor | None:
-    """Return the sum of two contributions, None being zero."""
+    """Return the sum of two contributions; None counts as zero."""
     if total is None or part is None:
         return part if total is None else total
     both: Tensor = add(total, part)
@@ -192,7 +192,7 @@ def plus(total: Tensor | None, part: Tensor | None) -> Tensor | None:
 
 
 def check_tangent(call: Call, k: int) -> None:
-    """Raise unless operand k is a float and its tangent has its shape, dtype and device."""
+    """Raise an error unless operand k is a float and its tangent has its shape, dtype and device."""
     x, t = call.primals[k], call.tangents[k]
     assert t is not None
     if not x.dtype.is_float:

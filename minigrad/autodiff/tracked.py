@@ -1,8 +1,9 @@
-"""Reverse mode as a transform: records calls over values that carry another transform.
+"""Reverse mode as a transform: it records calls over values that carry another transform.
 
-Dispatch records plain tensors itself, which is fast.  Under `vmap` or forward mode there are no plain tensors, so a
-`Tracked` records the call and hands it on to the value inside it.  The engine traverses its nodes like any other:
-the saved values belong to the outer transforms, so each rule runs there, and the outer transforms record higher orders.
+Dispatch itself records plain tensors, which is fast.  Under `vmap` or forward mode there are no plain tensors, so a
+`Tracked` records the call and passes it on to the value inside it.  The engine traverses its nodes like any other: the
+saved values belong to the outer transforms, so each rule runs there, and the outer transforms record derivatives of
+higher order.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from minigrad.runtime.tracers import Tracer, Transform, derives
 
 
 class Tracked(Tracer):
-    """A value that may require a gradient of this transform.  value: its value outside the transform."""
+    """A value that may require a gradient of this transform. value: its value outside the transform."""
 
     __slots__ = ("value",)
 
@@ -42,14 +43,14 @@ class Tracked(Tracer):
 
 
 class NeverOwned(set[int]):
-    """Sums that the engine may not grow in place: all of them, since values of a transform are not written."""
+    """The empty set of sums that the engine may add to in place, since values of a transform are not written."""
 
     def __contains__(self, key: object) -> bool:
         return False
 
 
 class Facts:
-    """The layouts, dtypes and devices of operands and results that a node needs of its call, as a plan stores them."""
+    """The layouts, dtypes and devices of operands and results that a node needs, in the form of a plan."""
 
     __slots__ = ("device", "layout", "outs", "source", "specs")
 
@@ -63,7 +64,7 @@ class Facts:
 
 
 class Record(BackpropOp):
-    """A call on tracked values.  saved: these values outside the transform, where rules run."""
+    """A call on tracked values. saved: these values outside the transform, where rules run."""
 
     __slots__ = ()
 
@@ -83,7 +84,7 @@ class Record(BackpropOp):
 
 
 class NotingTransform(Transform):
-    """A transform that records calls, and whose values otherwise behave as their inner `value`."""
+    """A transform that records calls, and whose values otherwise behave like their inner `value`."""
 
     inside: str = "value"
 
@@ -99,7 +100,7 @@ class NotingTransform(Transform):
 class TrackedTransform(NotingTransform, ReplacingTransform):
     """Reverse mode as a transform over other transforms.
 
-    below: whether calls are also recorded outside the transform: not where it was entered under `no_grad`.
+    below: whether calls are also recorded outside the transform; False if it was entered under `no_grad`.
     higher: whether the gradients may be differentiated, because a value in the computation carries a derivative.
     """
 
@@ -109,7 +110,7 @@ class TrackedTransform(NotingTransform, ReplacingTransform):
         self.higher = False
 
     def leaf(self, x: Tensor) -> Tracked:
-        """Return x as a value of this transform: calls on it are recorded."""
+        """Return x as a value of this transform, so that calls on it are recorded."""
         self.higher = self.higher or derives(x, self.below)
         result = Tracked(x, self)
         result.base = INPUT
@@ -163,9 +164,11 @@ class TrackedTransform(NotingTransform, ReplacingTransform):
         self, ys: Sequence[Any], cotangents: Sequence[Tensor | None], leaves: Sequence[Tracked], name: str,
         create: bool | None = None,
     ) -> list[Tensor | None]:  # fmt: skip
-        """Return the gradients of the leaves, from cotangents of this transform's results; None for a leaf not reached.
+        """Return the gradients of the leaves, given incoming gradients of this transform's results.
 
-        create: whether the gradients may be differentiated; by default, `higher` and the cotangents decide.
+        The result is None for a leaf that is not reached.
+        create: whether the gradients may be differentiated; by default, `higher` and the incoming gradients determine
+        this.
         """
         targets: dict[int, Any] = {leaf.id: leaf for leaf in leaves}
         nodes, _ = reachable([node_of(y) for y in ys])
@@ -183,7 +186,7 @@ class TrackedTransform(NotingTransform, ReplacingTransform):
 
 
 def check_unchanged(node: BackpropOp, name: str) -> None:
-    """Raise StorageError for a saved tensor that was written since."""
+    """Raise StorageError for a saved tensor that was written after it was saved."""
     for x, version in zip(node.saved or (), node.versions):
         if version != (x.id if isinstance(x, Tracer) else x.storage.version):
             when = "" if isinstance(x, Tracer) else f" at version {version}"

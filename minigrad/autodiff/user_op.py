@@ -1,7 +1,7 @@
-"""An op whose rules are those that a user wrote in a `mg.Function`; they receive operands and results like any rule.
+"""An op whose rules a user wrote in a `mg.Function`; they receive operands and results like any rule.
 
 Its operands are the tensors among the arguments.  `setup_context` makes a new context from the operands and results of
-a rule, so transforms treat it as other ops.  `calling.py` is the plain call: it runs forward once and keeps its
+a rule, so transforms treat it like other ops.  `calling.py` is the plain call: it runs forward once and stores its
 context.
 """
 
@@ -34,10 +34,13 @@ from minigrad.runtime.tracers import derivatives_on
 
 
 class UserOp(Op):
-    """The op of a Function for these arguments.
+    """The op of a Function for given arguments.
 
-    arguments: those of the call, with a hole for each tensor; slots: the returned values of forward, with holes.
-    over: it was called with values of a transform.  Its tables have one entry, so the mask of its nodes is 0.
+    arguments: the arguments of the call, with a hole for each tensor.
+    slots: the returned values of forward, with holes.
+    over: it was called with values of a transform.
+
+    Its tables have one entry, so the mask of its nodes is 0.
     """
 
     __slots__ = ("__weakref__", "arguments", "cls", "over", "slots", "tensors")
@@ -53,12 +56,12 @@ class UserOp(Op):
         self.complete, self.batch = True, "function"
 
     def enter_transform(self) -> None:
-        """Record that operands are values of transforms.  Raises the errors of `needs_setup`."""
+        """Record that operands are values of transforms; the errors are those of `needs_setup`."""
         self.needs_setup()
         self.over, self.tensors = True, ()
 
     def needs_setup(self) -> None:
-        """Raise GradientError for a Function that cannot be transformed: its ctx belongs to the one run of forward."""
+        """Raise GradientError for a Function that cannot be transformed: its ctx belongs to one run of forward."""
         if not has(self.cls, "setup_context"):
             raise GradientError(
                 f"{self.name}: a Function whose forward takes ctx cannot be transformed; write forward(*args) and "
@@ -67,11 +70,11 @@ class UserOp(Op):
             )
 
     def filled(self, operands: Sequence[Tensor]) -> tuple[Any, ...]:
-        """Return the arguments, with these tensors."""
+        """Return the arguments of the call with `operands` in the place of the holes."""
         return tuple([operands[x.k] if x.__class__ is Hole else x for x in self.arguments])
 
     def as_returned(self, results: Any) -> Any:
-        """Return the results as forward returned them, from a tensor or a tuple of tensors."""
+        """Return the results in the form that forward returned: a tensor, or a tuple that may contain other values."""
         if self.result is None:
             return results
         return tuple([results[x.k] if x.__class__ is Hole else x for x in self.slots])
@@ -95,7 +98,7 @@ class UserOp(Op):
         return results
 
     def declare(self) -> None:
-        """Set the rules of this call, when its results are known."""
+        """Set the rules of this call; the names of its results must be set before."""
         n, m = len(self.operands), len(self.outputs)
         all_names = (*self.operands, *self.outputs)
         self.saves = ((*range(n), *range(-1, -1 - m, -1)),)
@@ -111,18 +114,18 @@ class UserOp(Op):
     # ---- backward ----
 
     def joint_back(self, *values: Any, asked: tuple[bool, ...]) -> list[Tensor | None]:
-        """Return the gradients of all operands, from those of the results, the operands and the results."""
+        """Return the gradients of all operands, given the gradients of the results, the operands and the results."""
         count, n = len(self.outputs), len(self.operands)
         operands = values[count : count + n]
         ctx = self.context_of(operands, values[count + n :])
         return self.call_back(ctx, values[:count], values[count:], operands, asked)
 
     def one_back(self, *values: Any, position: int) -> Tensor | None:
-        """Return the gradient of one operand, from the same values; forward mode is derived from it."""
+        """Return the gradient of one operand from the same values; forward mode is derived from this rule."""
         return self.joint_back(*values, asked=tuple([k == position for k in range(len(self.operands))]))[position]
 
     def context_of(self, operands: Sequence[Tensor], results: Sequence[Tensor]) -> Context:
-        """Return a context, which `setup_context` makes from operands and results."""
+        """Return a context that `setup_context` makes from operands and results."""
         self.needs_setup()
         args = self.filled(operands)
         ctx = Context(tuple([isinstance(x, Tensor) for x in args]))
@@ -133,10 +136,11 @@ class UserOp(Op):
     def call_back(
         self, ctx: Context, heads: Any, saved: Any, like: Any, asked: tuple[bool, ...]
     ) -> list[Tensor | None]:
-        """Call backward, and check what it returns.
+        """Call the user's backward, and check its result.
 
-        saved: the values that it may not write.  like: the operands, or placeholders.  asked: the operands that require
-        a gradient in this pass.
+        saved: the values that backward may not write.
+        like: the operands, or placeholders.
+        asked: whether each operand requires a gradient in this pass.
         """
         needs = [x.__class__ is Hole and asked[x.k] for x in self.arguments]
         ctx.needs_input_grad = tuple(needs)
@@ -185,13 +189,13 @@ class UserOp(Op):
                 )
 
     def whose(self, method: str) -> str:
-        """Describe a method of the user's for messages, with its line."""
+        """Describe a method of the user for messages, with its line."""
         return f"{self.name}: {method} at {definition_of(getattr(self.cls, method))}"
 
     # ---- transforms ----
 
     def forth(self, *values: Any) -> Any:
-        """Return the tangents of the results by the user's jvp, from the operands, their tangents and the results."""
+        """Return the tangents of the results by the user's jvp, given tangents, operands and results."""
         n = len(self.operands)
         tangents, operands, results = values[:n], values[n : 2 * n], values[2 * n :]
         ctx = self.context_of(operands, results)
@@ -202,7 +206,7 @@ class UserOp(Op):
         return tuple([t for t, x in zip(parts, self.slots) if x.__class__ is Hole])
 
     def batched(self, call: Batch) -> Any:
-        """Return the results for a batch: by the user's vmap, or by a loop where it is not defined."""
+        """Return the results for a batch: by the user's vmap, or by a loop if vmap is not defined."""
         if not has(self.cls, "vmap"):
             if call.size == 0:
                 raise GradientError(f"{self.name}: its result for an empty batch is unknown; define vmap", op=self.name)
@@ -217,7 +221,10 @@ class UserOp(Op):
 
 
 def weakly(method: Any) -> Callable[..., Any]:
-    """Return a function that calls a method without keeping its object: an op that holds its own rules would be a
-    cycle, and the values in its context would stay until the next garbage collection."""
+    """Return a function that calls a method without a reference to its object.
+
+    An op that refers to its own rules would be a cycle, and the values in its context would stay until the next garbage
+    collection.
+    """
     held = weakref.WeakMethod(method)
     return lambda *values, **facts: held()(*values, **facts)  # type: ignore[misc]

@@ -1,7 +1,7 @@
-"""Calls a derivative rule from outside this package, and checks its result and its side effects.
+"""Calls of derivative rules from outside this package, with checks of their results and side effects.
 
-Tests hold the rules of `minigrad.ops` to their contract.  Other rules are checked at each call.  The message names
-the op, the operand, the line of the rule, the result and the expected result.
+Tests check that the rules of `minigrad.ops` fulfil their contract.  Other rules are checked at each call.  The message
+names the op, the operand, the line of the rule, the result and the expected result.
 """
 
 from __future__ import annotations
@@ -41,7 +41,10 @@ def watched(
 def watched_joint(
     node: BackpropOp, rule: Rule, heads: list[Any], saved: list[Any], facts: dict[str, Any]
 ) -> tuple[Tensor, ...]:
-    """Return the gradients of all operands by the joint rule; raises as `watched`, and for another number of them."""
+    """Return the gradients of all operands by the joint rule.
+
+    The errors are those of `watched`, and GradientError for a wrong number of gradients.
+    """
     partials = without_writing(node.op, rule, None, rule.fn, heads, saved, facts)
     expected = len(node.parents)
     if not isinstance(partials, (tuple, list)) or len(partials) != expected:
@@ -66,7 +69,7 @@ def without_writing(
     saved: list[Any],
     facts: dict[str, Any],
 ) -> Any:
-    """Return the result of the rule.  Raises GradientError if it wrote into its arguments: others hold them as well."""
+    """Return the result of the rule.  Raise GradientError if it wrote into its arguments, which are shared."""
     values = (*heads, *saved)
     before = versions(values)
     try:
@@ -86,7 +89,10 @@ def versions(values: Iterable[Tensor | None]) -> list[int | None]:
 def check_unwritten(
     op: Op, whose: str, names: Iterable[str], values: Sequence[Tensor | None], before: list[int | None]
 ) -> None:
-    """Raise GradientError if a value was written after `versions` returned `before`; whose: the rule that had it."""
+    """Raise GradientError if a value was written after `versions` returned `before`.
+
+    whose: the rule that received the values, for the message.
+    """
     for name, x, then, now in zip(names, values, before, versions(values), strict=True):
         if now != then:
             raise GradientError(
@@ -97,9 +103,10 @@ def check_unwritten(
 
 
 def check_partial(node: BackpropOp, whose: str, k: int, partial: Any) -> None:
-    """Raise unless `partial` is a gradient of operand k: a float tensor on its device that sums to its shape.
+    """Raise an error unless `partial` is a gradient of operand k.
 
-    whose: the rule that computed it, as messages name it.
+    It must be a float tensor on the device of the operand that can be summed to its shape.
+    whose: the rule that computed it, for the message.
     """
     op, plan = node.op, node.plan
     spec, device = plan.specs[k], plan.source
@@ -121,8 +128,10 @@ def check_partial(node: BackpropOp, whose: str, k: int, partial: Any) -> None:
 
 
 def fits(shape: tuple[int, ...], spec: Spec, result: tuple[int, ...] | None) -> bool:
-    """Return whether a gradient of this shape fits an operand: its own shape, or one that it broadcasts to, not larger
-    than the op's result."""
+    """Return whether a gradient of this shape fits an operand.
+
+    The shape must be the operand's own, or one that it broadcasts to and that is not larger than the op's result.
+    """
     if shape == spec.shape:
         return True
     try:
@@ -133,16 +142,16 @@ def fits(shape: tuple[int, ...], spec: Spec, result: tuple[int, ...] | None) -> 
 
 
 def who(op: Op, rule: Rule, k: int | None, joint: bool = False) -> str:
-    """Describe the rule for messages, with the line where it was written.  k: the operand, None for all of them."""
+    """Describe the rule for messages, with its line. k: the operand, or None for all operands."""
     what = "the joint derivative rule" if joint or k is None else "the derivative rule"
     return f"{op.label}: {what}{'' if k is None else f' for {operand_name(op, k)!r}'} at {position(op, rule.fn)}"
 
 
 def position(op: Op, fn: Callable[..., Any]) -> str:
-    """Return file and line of a rule; those of the declaration for one that has none."""
+    """Return file and line of a rule, or of the declaration as a fallback."""
     return definition_of(fn) or op.where
 
 
 def operand_name(op: Op, k: int) -> str:
-    """Return the name of an operand; an op over any number of operands has one name for all."""
+    """Return the name of an operand; an op over any number of operands has one name and an index."""
     return f"{op.operands[0]}[{k}]" if op.variadic else op.operands[k]

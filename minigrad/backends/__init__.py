@@ -1,6 +1,6 @@
-"""Backends run the loops: one interface, one implementation per device.
+"""Backends run the loops: one interface, and one implementation per device.
 
-`cudnn` and `mps` are PyTorch's switches, which scripts write at their beginning; they are imported at their first use.
+`cudnn` and `mps` are PyTorch's switches, which scripts set at their beginning; they are imported at their first use.
 """
 
 import importlib

@@ -1,10 +1,11 @@
-"""The backend interface: memory, and the requests that a device serves.
+"""The backend interface: memory, and the requests that a device implements.
 
 A request (`core/requests.py`) specifies a computation on operands and results, given as `Spec`s: layout and dtype, no
 data.  `prepare` chooses or compiles a kernel once, and returns a `Launch` (`launch.py`): a record of steps, called with
-the operands' storage buffers and then the results'.  A call plan keeps it (`runtime/plans.py`), so the next call with
+the operands' storage buffers and then the results'.  A call plan caches it (`runtime/plans.py`), so the next call with
 the same layouts is one look-up.  Shapes, dtypes and devices have been checked before; a backend never promotes,
-broadcasts or allocates results.  `lowering/` composes requests that it does not implement from simpler ones.
+broadcasts or allocates results.  `lowering/` composes the requests that a backend does not implement from simpler
+requests.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def serves(kind: type[Request]) -> Callable[[F], F]:
-    """Mark a method that prepares requests of a kind, from the Specs of results and operands, and the fields."""
+    """Mark a method that prepares requests of a kind, given the Specs of results and operands, and the fields."""
 
     def mark(method: F) -> F:
         method.serves = kind  # type: ignore[attr-defined]
@@ -40,9 +41,9 @@ def serves(kind: type[Request]) -> Callable[[F], F]:
 
 
 class Backend(Calls, Transfers, Lists, ABC):
-    """Base of the backends: the memory and the kernels of one kind of device.
+    """Base class of the backends: the memory and the kernels of one kind of device.
 
-    served: the requests that this class serves, with the name of the method for each.
+    served: the requests that this class implements, with the name of the method for each.
     """
 
     served: dict[type[Request], str] = {}
@@ -59,19 +60,22 @@ class Backend(Calls, Transfers, Lists, ABC):
 
     @abstractmethod
     def allocate(self, numel: int, dtype: DType, device: Device) -> Storage:
-        """Uninitialised storage for at least `numel` elements."""
+        """Return uninitialised storage for at least `numel` elements."""
 
     def maker(self, numel: int, dtype: DType, device: Device) -> Callable[[], Storage]:
-        """A function that allocates such a storage at each call: what a call plan keeps."""
+        """Return a function that allocates such a storage at each call, for a call plan."""
         return lambda: self.allocate(numel, dtype, device)
 
     @abstractmethod
     def from_host(self, values: NDArray[Any], dtype: DType, device: Device) -> Storage:
-        """Storage with a copy of a flat array that already has the dtype's storage type."""
+        """Return storage with a copy of a flat array.
+
+        The array already has the dtype's storage type.
+        """
 
     @abstractmethod
     def to_host(self, storage: Storage) -> NDArray[Any]:
-        """The storage's buffer as a NumPy array in the dtype's storage type; shared where memory is the host's."""
+        """Return the storage's buffer as a NumPy array in the dtype's storage type; host memory is shared."""
 
     def synchronize(self) -> None:
         """Wait until every launch has finished."""
@@ -79,9 +83,9 @@ class Backend(Calls, Transfers, Lists, ABC):
     # ---- loops ----
 
     def prepare(self, request: Request, outs: Spec | tuple[Spec, ...], *operands: Spec) -> Launch:
-        """The launch of a request: it takes the buffers of the operands, then those of the results.
+        """Return the launch of a request; it takes the buffers of the operands, then those of the results.
 
-        Raises DeviceError for a request that is neither served nor made of others.
+        Raises DeviceError for a request that is neither implemented nor composed of other requests.
         """
         results = outs if isinstance(outs, tuple) else (outs,)
         kind, arguments = type(request), len(results) + len(operands)
@@ -93,8 +97,12 @@ class Backend(Calls, Transfers, Lists, ABC):
         return made.serving(request, (*operands, *results), len(results))
 
     def lower(self, request: Request, outs: tuple[Spec, ...], operands: tuple[Spec, ...]) -> Launch:
-        """The launch of a request made of simpler ones.  Raises DeviceError if no lowering is known."""
-        from minigrad.backends.lowering import lowerings  # only devices that do not serve all requests need it
+        """Return the launch of a request that is composed of simpler requests.
+
+        Raises DeviceError if no lowering exists.
+        """
+        # Imported here, because only devices that do not implement all requests need it.
+        from minigrad.backends.lowering import lowerings
 
         make = lowerings.get(type(request))
         if make is None:

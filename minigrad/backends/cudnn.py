@@ -1,4 +1,4 @@
-"""PyTorch's switches of cuDNN, for scripts that write them: they change nothing, for cuDNN is not used.
+"""PyTorch's switches of cuDNN, for scripts that set them.  They have no effect, because minigrad does not use cuDNN.
 
 `mg.cuda.deterministic` chooses between reproducible sums and faster ones.
 """
@@ -10,9 +10,9 @@ allow_tf32 = False
 
 
 def is_available() -> bool:
-    """Return False: kernels are minigrad's own."""
+    """Return False: minigrad uses its own kernels."""
     return False
 
 
 def version() -> None:
-    """Return None: there is no cuDNN."""
+    """Return None: minigrad does not use cuDNN."""

@@ -1,8 +1,8 @@
-"""Memory of one library in the hands of another, by DLPack: capsules made and read, of any kind of device.
+"""Exchange of memory between libraries by DLPack: making and reading capsules, for any kind of device.
 
 A capsule stores the address of a C structure, which describes the elements, and a function that its last user calls.
-NumPy makes capsules of the host's memory; this module is for memory that NumPy cannot access.  The layout of the
-structures is https://dmlc.github.io/dlpack/latest/c_api.html.
+NumPy makes capsules of host memory; this module is for memory that NumPy cannot access.  The layout of the structures
+is https://dmlc.github.io/dlpack/latest/c_api.html.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from minigrad.errors import DTypeError, StorageError
 Ints = tuple[int, ...]
 KINDS = {"int": 0, "uint": 1, "float": 2, "bfloat": 4, "bool": 6}
 PLAIN, VERSIONED = b"dltensor", b"dltensor_versioned"
-READ_ONLY = 1  # a flag
+READ_ONLY = 1  # a flag of the structure
 
 
 class DLTensor(ctypes.Structure):
-    """Where the elements are."""
+    """The description of the elements: address, device, dtype, shape and strides."""
 
     _fields_ = [
         ("data", c_void_p), ("kind", c_int32), ("index", c_int32), ("ndim", c_int32), ("code", c_uint8),
@@ -41,7 +41,7 @@ class Managed(ctypes.Structure):
 
 
 class Versioned(ctypes.Structure):
-    """The same since version 1, which has flags."""
+    """The structure that replaces Managed since version 1 of DLPack, with flags."""
 
     _fields_ = [
         ("major", c_uint32), ("minor", c_uint32), ("context", c_void_p), ("deleter", DELETER), ("flags", c_uint64),
@@ -50,7 +50,10 @@ class Versioned(ctypes.Structure):
 
 
 def function_of_python(name: str, result: Any, *arguments: Any) -> Any:
-    """A function of Python's C interface.  Capsules go by address: one that is being freed must not be referred to."""
+    """Return a function of Python's C interface.
+
+    Capsules are passed by address, because no reference may be taken to a capsule that is being freed.
+    """
     return ctypes.PYFUNCTYPE(result, *arguments)((name, ctypes.pythonapi))
 
 
@@ -71,7 +74,7 @@ def free(address: int, alive: dict[int, tuple[Any, ...]] = alive) -> None:
 
 @DESTRUCTOR
 def drop(capsule: int) -> None:
-    """A capsule goes: what nobody has taken out of it goes too."""
+    """Free the memory of a capsule that is deleted, if no library has taken it."""
     for name in (PLAIN, VERSIONED):
         if is_capsule(capsule, name):
             free(inside(capsule, name))
@@ -80,7 +83,7 @@ def drop(capsule: int) -> None:
 def capsule_of(
     owner: Any, address: int, layout: Layout, dtype: DType, device: tuple[int, int], *, versioned: bool, readonly: bool
 ) -> Any:
-    """A capsule of elements in a layout over the memory at an address, which `owner` keeps alive."""
+    """Return a capsule of elements in a layout over the memory at an address, which `owner` keeps alive."""
     rank = len(layout.shape)
     shape, strides = (c_int64 * rank)(*layout.shape), (c_int64 * rank)(*layout.strides)
     managed: Any = Versioned() if versioned else Managed()
@@ -98,9 +101,10 @@ def capsule_of(
 
 
 class Foreign:
-    """Elements of another library, until nobody here refers to them.
+    """Elements of another library, kept alive while this object exists.
 
-    address: of the first element.  layout: in elements from there.
+    address: the address of the first element.
+    layout: in elements, relative to that address.
     """
 
     def __init__(self, capsule: Any) -> None:
@@ -129,7 +133,10 @@ USED = {PLAIN: b"used_dltensor", VERSIONED: b"used_dltensor_versioned"}
 
 
 def dtype_of(code: int, bits: int, lanes: int) -> DType:
-    """The dtype of a DLPack code.  Raises DTypeError for one that minigrad lacks."""
+    """Return the dtype of a DLPack code.
+
+    Raise DTypeError for a code that minigrad does not support.
+    """
     for dtype in ALL:
         if (KINDS[dtype.name.rstrip("0123456789")], 8 * dtype.itemsize, 1) == (code, bits, lanes):
             return dtype

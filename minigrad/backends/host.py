@@ -1,4 +1,4 @@
-"""Memory of the host: allocation and copies, which the CPU and the reference backend share."""
+"""Host memory: allocation and copies, which the CPU and the reference backend share."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from minigrad.core.storage import Storage
 
 
 class HostMemory(Backend):
-    """Memory of the host: what the CPU and the reference backend share."""
+    """The functions for host memory, which the CPU and the reference backend share."""
 
     def allocate(self, numel: int, dtype: DType, device: Device) -> Storage:
         allocator = get_allocator(device.kind)

@@ -1,9 +1,9 @@
-"""What does one launch do?  A record of its steps, the memory between them and its index checks, and their callable.
+"""A launch: a record of its steps, the memory between them and its index checks, and the function that runs them.
 
-A slot is the number of a buffer: first come the operands of the call, then its results, then temporaries.  A step is a
-kernel with the slots and the numbers that it receives.  Eager mode calls `Launch.call`, which is written out from the
-record once; a recorder, a fused program, the graph of a device or a picture reads the record instead.  `steps.py`
-builds records of several steps, `base.py` makes one of whatever a backend returns.
+A slot is the index of a buffer: first come the operands of the call, then its results, then temporaries.  A step is a
+kernel with the slots and the scalar arguments (numbers) that it receives.  Eager mode calls `Launch.call`, whose code
+is generated from the record once; a recorder, a fused program, the graph of a device or a picture reads the record
+instead.  `steps.py` builds records of several steps, and `base.py` makes a record of any object that a backend returns.
 """
 
 from __future__ import annotations
@@ -21,12 +21,16 @@ Slots = tuple[int, ...]
 
 
 class Executable:
-    """A kernel as a step runs it.
+    """A kernel in the form that a step runs.
 
-    name: for a reader. path: the file of its text, or "". flags: whether a true result means that an index was out of
-    range. argument: how the call passes a buffer. takes_numbers: whether the numbers follow the buffers; otherwise
-    `bound` fixes them. numbers: the default for steps without numbers of their own. enqueued: whether a run only adds
-    work to the queue of a device: it takes no memory, and the host reads no memory of the device.
+    name: its name, for a reader.
+    path: the file of its text, or "".
+    flags: whether a true result means that an index was out of range.
+    argument: how the call passes a buffer.
+    takes_numbers: whether the scalar arguments follow the buffers; otherwise `bound` fixes them.
+    numbers: the scalar arguments of steps that have none of their own.
+    enqueued: whether a run only adds work to the queue of a device: it allocates no memory, and the host reads no
+    memory of the device.
     """
 
     __slots__ = ("flags", "name", "path")
@@ -47,7 +51,7 @@ class Executable:
 
 
 class HostFunction(Executable):
-    """A Python function that runs on the host: the loop of a device that is written in Python, or a check."""
+    """A Python function that runs on the host: a loop of a device that is written in Python, or a check."""
 
     __slots__ = ("function",)
 
@@ -60,14 +64,14 @@ class HostFunction(Executable):
 
 
 class Enqueued(HostFunction):
-    """A Python function that adds work to the queue of a device, such as the call of a library."""
+    """A Python function that adds work to the queue of a device, such as a call of a library."""
 
     __slots__ = ()
     enqueued = True
 
 
 class Scratch(NamedTuple):
-    """Memory for a part of one launch: its size, and the function that allocates it."""
+    """Temporary memory of one launch: its size, and the function that allocates it."""
 
     numel: int
     dtype: DType
@@ -85,9 +89,9 @@ class Constant(NamedTuple):
 
 
 class Step(NamedTuple):
-    """One kernel, the slots of its buffers and its numbers.
+    """One kernel, the slots of its buffers and its scalar arguments.
 
-    unless_same: two slots; the step is left out of a call in which they are one buffer.
+    unless_same: two slots; a call in which they are one buffer skips the step.
     """
 
     kernel: Executable
@@ -97,8 +101,11 @@ class Step(NamedTuple):
 
 
 class Flag(NamedTuple):
-    """An index check on the host: after `after` steps the first `length` integers in a temporary must lie in
-    [low, high]; otherwise the launch ends there."""
+    """An index check on the host.
+
+    After `after` steps, the first `length` integers in a temporary must be in [low, high]; otherwise the launch ends
+    there.
+    """
 
     slot: int
     after: int
@@ -108,16 +115,16 @@ class Flag(NamedTuple):
     to_host: Callable[[Any], Any]
 
     def raised(self, storage: Any) -> bool:
-        """Return whether a number in the temporary is outside."""
+        """Return whether a number in the temporary is outside the range."""
         return self.excludes(self.to_host(storage))
 
     def excludes(self, numbers: Any) -> bool:
-        """Return whether one of the numbers that the host has read is outside."""
+        """Return whether one of the numbers that the host has read is outside the range."""
         return any(not self.low <= k <= self.high for k in numbers[: self.length].tolist())
 
 
 class Part(NamedTuple):
-    """A request that a launch serves: the slots of its operands and then of its `results`, and their specs."""
+    """A request that a launch implements: the slots of its operands and then of its `results`, and their specs."""
 
     request: Any
     slots: Slots
@@ -131,14 +138,16 @@ class Part(NamedTuple):
 
 
 class Launch:
-    """A record of steps, and their callable.
+    """A record of steps, and the function that runs them.
 
-    arguments: how many buffers a call receives, operands and then results.  temporaries: the slots after these.
-    flags: index checks between or after the steps.  always_fails: whether every call has an index out of range.
-    limits: the index that a failed check is about, where the op names one.
-    parts: the requests that it serves, in order.
-    call: the one function that runs the launch, on the buffers, written at its first use.  Where an index was out of
-    range it raises IndexOutOfRange, or is true if the launch has no limits.
+    arguments: the number of buffers that a call receives, operands and then results.
+    temporaries: the memory of the slots after these.
+    flags: index checks between or after the steps.
+    always_fails: whether every call has an index out of range.
+    limits: describes the index that a failed check refers to, if the op names one.
+    parts: the requests that the launch implements, in order.
+    call: the function that runs the launch on the buffers, generated at its first use.  If an index is out of range it
+    raises IndexOutOfRange, or returns True if the launch has no limits.
     """
 
     __slots__ = ("always_fails", "arguments", "call", "flags", "limits", "parts", "steps", "temporaries")
@@ -168,13 +177,15 @@ class Launch:
 
     @property
     def requests(self) -> tuple[Any, ...]:
-        """Return the requests that the launch serves."""
+        """The requests that the launch implements."""
         return tuple([part.request for part in self.parts])
 
     @property
     def fast(self) -> tuple[Any, Any]:
-        """For the fast path of small calls: the function of the only step and its numbers, which follow the buffers of
-        the call; (None, None) for a launch that does or checks anything else."""
+        """The function of the only step and its numbers, for the fast path of small calls; otherwise (None, None).
+
+        The numbers follow the buffers of the call.  A launch with other steps or checks has no such function.
+        """
         if len(self.steps) != 1 or self.flags or self.always_fails or self.limits is not None:
             return None, None
         kernel, slots, numbers, same = self.steps[0]
@@ -191,7 +202,7 @@ class Launch:
         return self.temporaries[slot - self.arguments] if slot >= self.arguments else None
 
     def lifetimes(self) -> dict[int, tuple[int, int]]:
-        """Return for the slot of each scratch memory that is used its first and its last step."""
+        """Return the first and the last step of each scratch memory that is used, by its slot."""
         result: dict[int, tuple[int, int]] = {}
         for k, step in enumerate(self.steps):
             for slot in step.slots:
@@ -204,8 +215,12 @@ class Launch:
         return result
 
     def on_slots(self, slots: Slots, first: int, after: int = 0) -> tuple[list[Step], list[Flag], list[Part]]:
-        """Return the steps, flags and parts on other slots: these for the buffers of the call, from `first` on for the
-        temporaries.  after: how many steps come before."""
+        """Return the steps, flags and parts on other slots.
+
+        slots: the new slots of the buffers of the call.
+        first: the first new slot of the temporaries.
+        after: the number of steps that come before.
+        """
         to = (*slots, *range(first, first + len(self.temporaries)))
         steps = []
         for kernel, old_slots, numbers, same in self.steps:
@@ -215,7 +230,7 @@ class Launch:
         return steps, flags, [part._replace(slots=tuple([to[slot] for slot in part.slots])) for part in self.parts]
 
     def serving(self, request: Any, specs: tuple[Spec, ...], results: int = 1) -> Launch:
-        """Return the launch as the one part that serves a request on buffers that look so, the results last."""
+        """Return the launch as the only part that implements a request on buffers with these specs, results last."""
         arguments = len(specs)
         return Launch(
             arguments, self.steps, self.temporaries, self.flags, self.always_fails,
@@ -223,18 +238,18 @@ class Launch:
         )  # fmt: skip
 
     def within(self, limits: IndexLimits | ClassLimits | None) -> Launch:
-        """Return the launch with the index, or the classes, that its errors are about."""
+        """Return the launch with the index, or the classes, that its errors refer to."""
         made = Launch(self.arguments, self.steps, self.temporaries, self.flags, self.always_fails, self.parts)
         made.limits = limits
         return made
 
 
 class Calls:
-    """The functions through which call plans run launches; a backend that records them overrides these."""
+    """The functions through which call plans run launches; a backend that records launches overrides them."""
 
     @property
     def preparer(self) -> Any:
-        """Return the backend that prepares launches for this one: itself, unless it records those of another."""
+        """The backend that prepares launches for this one: itself, unless it records those of another backend."""
         return self
 
     def function(self, launch: Launch) -> Callable[..., Any]:
@@ -248,11 +263,11 @@ class Calls:
 
 Loop = Launch | Executable | Callable[..., Any]  # the results that a backend's method may return for a request
 NO_STEPS = Launch(0)  # the launch of a loop without elements, for any buffers
-NO_POSITIONS = Launch(0, always_fails=True)  # for indices into a dim of length 0
+NO_POSITIONS = Launch(0, always_fails=True)  # for indices into a dim of size 0
 
 
 def as_launch(made: Any, arguments: int, name: str, flags: bool = True) -> Launch:
-    """Return the launch record for `made`: a record, a kernel, or a function of so many buffers.
+    """Return the launch record for `made`: a record, a kernel, or a function of `arguments` buffers.
 
     flags: whether a true result of a function means that an index was out of range.
     """
@@ -264,7 +279,7 @@ def as_launch(made: Any, arguments: int, name: str, flags: bool = True) -> Launc
 
 
 def remapped(made: Any, slots: Slots, arguments: int) -> Launch:
-    """Return a launch that passes some of its `arguments` buffers, by number, to another one."""
+    """Return a launch that passes some of its `arguments` buffers, given by `slots`, to another launch."""
     inner = as_launch(made, len(slots), getattr(made, "__name__", "function"))
     steps, flags, parts = inner.on_slots(slots, arguments)
     return Launch(arguments, steps, inner.temporaries, flags, inner.always_fails, parts)
@@ -274,10 +289,10 @@ def remapped(made: Any, slots: Slots, arguments: int) -> Launch:
 
 
 def written(launch: Launch) -> Callable[..., Any]:
-    """Write the function of a launch out: a loop over the steps costs as much as a small kernel.
+    """Generate the function of a launch, because a loop over the steps costs as much as a small kernel.
 
-    Scratch memory exists from its first to its last step, and is allocated by each call, so two threads may run one
-    launch at once.
+    Scratch memory exists from its first to its last step, and each call allocates it, so two threads may run one launch
+    at the same time.
     """
     if launch.always_fails:
         return lambda *buffers: True
@@ -291,7 +306,8 @@ def written(launch: Launch) -> Callable[..., Any]:
     names = {k: f"b{k}" for k in range(launch.arguments)}
     bound: dict[str, Any] = {}
     for slot, memory in enumerate(launch.temporaries, launch.arguments):
-        # For temporaries the buffer itself is not stored: an allocator caches only buffers without other references.
+        # The buffer of a temporary is not stored in a variable: an allocator caches only buffers without other
+        # references.
         names[slot] = f"c{slot}" if isinstance(memory, Constant) else f"s{slot}.buffer"
         if isinstance(memory, Constant):
             bound[names[slot]] = memory.storage.buffer
@@ -305,7 +321,7 @@ def written(launch: Launch) -> Callable[..., Any]:
 
 
 def checked(launch: Launch, limits: IndexLimits | ClassLimits) -> Callable[..., None]:
-    """Return the function of a launch that raises for an index that is out of range."""
+    """Return the function of a launch that raises IndexOutOfRange for a wrong index."""
     run = written(launch)
 
     def call(*buffers: Any) -> None:
@@ -317,12 +333,12 @@ def checked(launch: Launch, limits: IndexLimits | ClassLimits) -> Callable[..., 
 
 @lru_cache(maxsize=256)
 def code_of(text: str) -> Any:
-    """Compile the text of a launch; most launches share theirs with others."""
+    """Compile the text of a launch; most launches share their text with others."""
     return compile(text, "<minigrad launch>", "exec")
 
 
 def lines_of(launch: Launch, names: dict[int, str], bound: dict[str, Any]) -> Iterator[str]:
-    """Write the lines of the function, and add what they name to `bound`."""
+    """Generate the lines of the function, and add the objects they name to `bound`."""
     lifetimes, last = launch.lifetimes(), len(launch.steps) - 1
     if last == 0 and not launch.flags and not lifetimes and launch.steps[0].unless_same is None:
         yield f"return {call_of(0, launch.steps[0], names, bound)}"
@@ -344,7 +360,7 @@ def lines_of(launch: Launch, names: dict[int, str], bound: dict[str, Any]) -> It
 
 
 def call_of(k: int, step: Step, names: dict[int, str], bound: dict[str, Any]) -> str:
-    """Write the call of one step."""
+    """Generate the call of one step."""
     kernel = step.kernel
     bound[f"run{k}"] = kernel.bound(step.numbers)
     arguments = [kernel.argument.format(names[slot]) for slot in step.slots]

@@ -1,6 +1,6 @@
-"""Index checks: the lowest and highest position in an index tensor, and the error for one that does not exist.
+"""Index checks: the lowest and highest position in an index tensor, and the error for a position that does not exist.
 
-A kernel checks each position as it uses it; the sentence is made afterwards, from a second look at the index.
+A kernel checks each position as it uses it; the message is made afterwards, from a second read of the index.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ from minigrad.errors import IndexOutOfRange
 
 
 class IndexLimits:
-    """The index that the errors of a launch are about: its slot and Spec, and dim `dim` of the x that it points into.
+    """The index that the errors of a launch refer to: its slot and Spec, and the tensor x and dim that it indexes.
 
-    label: of the op.  backend: of the memory in which the index lies.
+    label: the name of the op.
+    backend: the backend of the index's memory.
     """
 
     __slots__ = ("backend", "dim", "index", "label", "slot", "x")
@@ -38,8 +39,12 @@ class IndexLimits:
 
 
 class ClassLimits:
-    """The class numbers that the errors of a launch are about: their slot and Spec, how many classes there are, and the
-    number that stands for no class."""
+    """The class indices that the errors of a launch refer to.
+
+    slot, target: their slot and Spec.
+    classes: the number of classes.
+    ignore: the index that stands for no class.
+    """
 
     __slots__ = ("backend", "classes", "ignore", "label", "slot", "target")
 
@@ -55,13 +60,16 @@ class ClassLimits:
 
 
 def wrong_classes(values: NDArray[Any], classes: int, ignore: int | None) -> list[int]:
-    """Return the class numbers that are neither below `classes` nor the one that is ignored."""
+    """Return the class indices that are outside 0 to `classes` - 1, without the index that is ignored."""
     wrong = values[(values < 0) | (values >= classes)]
     return (wrong if ignore is None else wrong[wrong != ignore]).tolist()
 
 
 def no_class(label: str, wrong: list[int], target: Spec, classes: int, ignore: int | None) -> IndexOutOfRange:
-    """Return the error for class numbers without a class; for none, another thread has corrected them since."""
+    """Return the error for class indices without a class.
+
+    If `wrong` is empty, another thread has corrected the indices in the meantime.
+    """
     what = f"class {wrong[0]} of {target!r} is" if wrong else f"a class of {target!r}, changed by another thread, was"
     ignored = "" if ignore is None else f", and {ignore} is ignored"
     return IndexOutOfRange(f"{label}: {what} out of range; classes are 0 to {classes - 1}{ignored}", op=label)
@@ -81,7 +89,7 @@ def bounds_of(backend: Any, index: Spec) -> Callable[[Any], tuple[int, int]]:
 
 
 def out_of_range(label: str, wrong: int, x: Spec, dim: int) -> IndexOutOfRange:
-    """Return the error for a position that does not exist, or that another thread has corrected since."""
+    """Return the error for a position that does not exist, or that another thread has corrected in the meantime."""
     size = x.shape[dim]
     what = f"index {wrong} is" if not -size <= wrong < size else "an index, changed by another thread meanwhile, was"
     there = f"positions are {-size} to {size - 1}" if size else "it has no position"

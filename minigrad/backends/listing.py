@@ -1,7 +1,8 @@
 """Launches that are bound once and run in order on the buffers of a call: the list of a recorded program.
 
-All memory is there before the first launch, so no launch takes any, and the host reads nothing between two of them.  A
-device may run such a list by other means: `Lists.listed` returns the function that does it, by default this one.
+All memory exists before the first launch, so no launch allocates memory, and the host reads nothing between two
+launches.  A device may run such a list by other means: `Lists.listed` returns the function that runs it, by default the
+one written here.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ from minigrad.core.dtype import DType
 class Location(NamedTuple):
     """Memory that a call passes: the bytes from `after` on in the buffer at `position`.
 
-    slot: its number in the program.  after: a number, or an array of one that each call writes.  numel: None for all
-    elements to the end of the buffer.
+    slot: its number in the program.
+    after: an int, or an array with one element that each call writes.
+    numel: the number of elements, or None for all elements to the end of the buffer.
     """
 
     slot: int
@@ -30,7 +32,7 @@ class Location(NamedTuple):
 
     @property
     def start(self) -> int:
-        """The bytes before it in this call."""
+        """The byte offset of this memory in the current call."""
         return self.after if isinstance(self.after, int) else int(self.after[0])
 
 
@@ -45,13 +47,16 @@ class Call(NamedTuple):
 class Lists:
     """The methods of a backend that bind a list; these are for buffers that are NumPy arrays.
 
-    alignment: bytes to whose multiples the memory of an argument may move from call to call.
+    alignment: in bytes; from call to call, the memory of an argument may move by multiples of it.
     """
 
     alignment = 1
 
     def part(self, buffer: Any, start: int, numel: int | None, dtype: DType) -> Any:
-        """Return a part of a buffer as a separate one, from a byte on; numel: None for all elements to the end."""
+        """Return a part of a buffer as a separate buffer, from byte `start` on.
+
+        numel: the number of elements, or None for all elements to the end.
+        """
         if not start and numel is None:
             return buffer
         size = dtype.itemsize
@@ -64,7 +69,7 @@ class Lists:
 
 
 def written(calls: Sequence[Call], part: Callable[..., Any]) -> Callable[[Sequence[Any]], None]:
-    """Write the function that runs some calls.  part: `Backend.part`, which returns a part of a buffer."""
+    """Generate the function that runs some calls. part: `Backend.part`, which returns a part of a buffer."""
     bound: dict[str, Any] = {"part": part}
     text = "\n    ".join(["def run(buffers):", *lines_of(calls, bound)])
     exec(compile(text, "<minigrad list>", "exec"), bound)
@@ -73,7 +78,7 @@ def written(calls: Sequence[Call], part: Callable[..., Any]) -> Callable[[Sequen
 
 
 def lines_of(calls: Sequence[Call], bound: dict[str, Any]) -> Iterator[str]:
-    """Write the lines of the function: each location is found before its first use, then each kernel runs."""
+    """Generate the lines of the function: each location is computed before its first use, then each kernel runs."""
     names: dict[int, str] = {}
     for k, (kernel, numbers, locations) in enumerate(calls):
         arguments = []
@@ -91,7 +96,7 @@ def lines_of(calls: Sequence[Call], bound: dict[str, Any]) -> Iterator[str]:
 
 
 def location_lines(name: str, location: Any, bound: dict[str, Any]) -> Iterator[str]:
-    """Write the line that finds a location, or bind a buffer that is the same in every call."""
+    """Generate the line that computes a location, or bind a buffer that is the same in every call."""
     if not isinstance(location, Location):
         bound[name] = location
         return

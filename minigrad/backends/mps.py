@@ -1,11 +1,11 @@
-"""PyTorch's questions about Apple's GPUs, which minigrad does not use."""
+"""PyTorch's queries about Apple GPUs, which minigrad does not support."""
 
 
 def is_available() -> bool:
-    """Return False: there is no such device."""
+    """Return False: Apple GPUs are not supported."""
     return False
 
 
 def is_built() -> bool:
-    """Return False: there is no such device."""
+    """Return False: Apple GPUs are not supported."""
     return False

@@ -1,4 +1,4 @@
-"""Elements in order, and positions in that order: what is the same wherever they are sorted."""
+"""Sorted elements and their positions: the code that all backends with sort kernels share."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from minigrad.core.op import Spec
 
 
 class Ordering(Backend):
-    """The preparers; a family of kernels adds `order`."""
+    """The methods that prepare sorts; a family of kernels adds `order`."""
 
     @abstractmethod
     def order(self, steps: Steps, out: Value, values: Value | None, dim: int, descending: bool) -> None:
-        """Write the positions that sort the operand's elements, and the sorted values if they are requested."""
+        """Add the steps that write the positions that sort the operand, and the sorted values if they are requested."""
 
     @serves(requests.Sort)
     def argsort(self, out: Spec, a: Spec, *, dim: int, descending: bool) -> Launch:

@@ -1,4 +1,4 @@
-"""Must a copy between devices have ended when it returns?  Said around a call, for its thread."""
+"""Whether a copy between devices must be complete when it returns: a setting of the current thread, for one call."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class Pace(threading.local):
-    """waits: whether copies of this thread wait for their end where the host could tell the difference."""
+    """waits: whether copies of this thread wait for their end where the host could see a difference."""
 
     waits = True
 

@@ -1,13 +1,14 @@
-"""Launching kernels on all threads where threads and forks would kill the process.
+"""Launching kernels on all threads, also where threads and forks would kill the process.
 
-Two facts of Numba's wheels: the layer `workqueue` aborts when two Python threads are in a parallel loop at once, and
-the layer `omp` kills a child that was forked after the parent was in one.  All kernels share one such loop, the team of
-`kernels/calling.py`.  So every launch that is shared holds one lock, and a child forked after an omp launch runs each
-kernel on one thread.  It is the same machine code, and tasks come from shapes, so the results are the same bits.
+Numba's wheels have two limits: the layer `workqueue` aborts when two Python threads are in a parallel loop at the same
+time, and the layer `omp` kills a child that was forked after the parent was in such a loop.  All kernels share one such
+loop, the team of `kernels/calling.py`.  So every shared launch holds one lock, and a child forked after an omp launch
+runs each kernel on one thread.  The machine code is the same, and the tasks follow from shapes, so the results have the
+same bits.
 
-A third fact is of machines: a shared loop ends when its last thread has, and a thread whose core another program has
-waits some milliseconds for it, also for a task of ten microseconds.  Where that is seen, kernels run on one thread for
-a while: docs/decisions/034.
+A third problem depends on the machine: a shared loop ends when its last thread has ended.  A thread whose core is used
+by another program delays the loop by some milliseconds, even for a task of ten microseconds.  If such a delay is
+measured, kernels run on one thread for a while: docs/decisions/034.
 """
 
 from __future__ import annotations
@@ -25,20 +26,25 @@ from minigrad.kernels.store import uninterrupted
 
 _lock = threading.RLock()
 _serial_only = False
-STALL = 1e-3  # seconds beyond what one thread takes that are no work: threads that sleep are there after a tenth of it
+# Seconds beyond the time of one thread that count as a stall; sleeping threads wake up in a tenth of this time.
+STALL = 1e-3
 LONG = 16e-3  # seconds of a launch above which a stall is the smaller part
 LIMIT = 1024  # launches of a kernel that are remembered
 PAUSES = 0.05, 0.8  # seconds for which nothing is shared: after a first stall, and at most
 
 
 class _Core:
-    """Whether every thread has a core.  until: when that is tried again.  pause: how long it was not, last."""
+    """Whether every thread has a core.
+
+    until: the time at which sharing is tried again.
+    pause: the length of the latest pause in seconds.
+    """
 
     until = 0.0
     pause = 0.0
 
     def taken(self, now: float) -> None:
-        """A shared loop has waited for a thread."""
+        """Record that a shared loop has waited for a thread."""
         again = now < self.until + self.pause
         self.pause = min(2 * self.pause, PAUSES[1]) if again else PAUSES[0]
         self.until = now + self.pause
@@ -61,7 +67,8 @@ if hasattr(os, "register_at_fork"):
 def guarded(parallel: Callable[..., Any], serial: Callable[[], Callable[..., Any]]) -> Callable[..., Any]:
     """Return a launch that threads share; `serial` returns the one-thread launch, for a forked child or a busy core.
 
-    The numbers of a kernel are its last argument, and identify the launch.  A threshold of 0 always shares.
+    The scalar arguments of a kernel are its last argument, and identify the launch.  With a threshold of 0, launches
+    are always shared.
     """
     times: dict[bytes, float] = {}  # shortest time on one thread in seconds, by scalar arguments
     asked: set[bytes] = set()  # scalar arguments whose time on one thread is to be measured next
@@ -91,7 +98,7 @@ def guarded(parallel: Callable[..., Any], serial: Callable[[], Callable[..., Any
         return result
 
     def weigh(key: bytes, now: float, took: float) -> None:
-        """That took long.  Was it work?"""
+        """Decide whether a long launch was caused by a stall."""
         if key in times:
             if took > times[key] + STALL:
                 core.taken(now)
@@ -102,10 +109,10 @@ def guarded(parallel: Callable[..., Any], serial: Callable[[], Callable[..., Any
 
 
 def guarded_program(parallel: Callable[..., int], serial: Callable[..., int]) -> Callable[..., int]:
-    """Return a function that runs a program of many launches, of which threads share some, guarded as one launch.
+    """Return a function that runs a program of many launches, some of them shared by threads, guarded as one launch.
 
-    A program next to a busy core waits once for each launch that is shared.  So it first runs on one thread, and is
-    shared while that takes no longer by a stall.
+    A program next to a busy core waits once for each shared launch.  So it first runs on one thread.  It is then shared
+    as long as the shared run is not slower than that by a stall.
     """
     least: list[float] = []  # seconds on one thread, of the fastest run
 
@@ -149,7 +156,7 @@ def get_num_threads() -> int:
 
 
 def set_num_threads(num: int) -> None:
-    """Share kernels between `num` threads from this Python thread on.  Raises ArgumentError out of range."""
+    """Share kernels between `num` threads in this Python thread from now on.  Raise ArgumentError out of range."""
     numba = whole_numba()
     limit = int(numba.config.NUMBA_NUM_THREADS)
     if not isinstance(num, int) or not 1 <= num <= limit:
@@ -160,7 +167,7 @@ def set_num_threads(num: int) -> None:
 
 
 def whole_numba() -> Any:
-    """Numba, imported to its end."""
+    """Return the module Numba; a started import is completed first."""
     with uninterrupted():
         import numba
     return numba

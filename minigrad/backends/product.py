@@ -1,4 +1,4 @@
-"""One matrix product in numbers, which is the same wherever it is made."""
+"""One matrix product as sizes, offsets and strides, which all backends share."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Ints = tuple[int, ...]
 
 
 class Problem:
-    """The numbers of one product: sizes, and offset and strides of each operand, with the dims of the batch merged.
+    """The sizes of one product, and the offset and strides of each operand, with merged batch dims.
 
     steps: strides of the batch, for the left and the right operand, the added matrix and the result.
     """
@@ -32,7 +32,7 @@ class Problem:
             self._join_rows()
 
     def _join_rows(self) -> None:
-        """One right operand for all: the batch is more rows, as far as they are evenly spaced."""
+        """Convert batch dims to rows where they are evenly spaced; there is one right operand for the whole batch."""
         left, _, added, result = self.steps
         columns = [(*left, self.am), (*added, self.cm), (*result, self.om)]
         rows, (steps_a, steps_c, steps_o) = merge_dims((*self.sizes, self.m), columns)
@@ -43,7 +43,7 @@ class Problem:
         self.steps = [steps_a[:-1], (0,) * len(self.sizes), steps_c[:-1], steps_o[:-1]]
 
     def part_rows(self) -> None:
-        """Each row of the left operand as a product of its own."""
+        """Make each row of the left operand a separate product."""
         left, right, added, result = self.steps
         self.sizes = (*self.sizes, self.m)
         self.steps = [(*left, self.am), (*right, 0), (*added, self.cm), (*result, self.om)]
@@ -51,5 +51,5 @@ class Problem:
 
     @property
     def batches(self) -> int:
-        """Return the number of products."""
+        """The number of products."""
         return prod(self.sizes)

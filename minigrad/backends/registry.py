@@ -1,7 +1,7 @@
-"""Device -> backend.  A device kind is registered with a factory, which runs on first use.
+"""The table from devices to backends.  A device kind is registered with a factory, which runs at the first use.
 
-`cpu` and `reference` register themselves here; a toy device from outside does the same with `register_backend`.
-CUDA's backend is imported on first use only, so `import minigrad` never touches it.
+`cpu` and `reference` are registered here; a device of a user is registered in the same way, with `register_backend`.
+CUDA's backend is imported at its first use only, so `import minigrad` never initialises CUDA.
 """
 
 from __future__ import annotations
@@ -24,7 +24,14 @@ ACCELERATOR = "cuda"  # the kind of device for calls that name none, such as x.p
 def register_backend(kind: str, factory: Callable[[], Backend], dlpack: int | None = None) -> None:
     """Register the backend for the devices of `kind`; it replaces an earlier registration.
 
-    dlpack: DLPack device type of the kind, if the backend accepts memory of other libraries.
+    Parameters
+    ----------
+    kind : str
+        A word in lower case, such as "cpu".
+    factory : callable
+        Function without parameters that returns the Backend.  It runs at the first use of a device of this kind.
+    dlpack : int, optional
+        DLPack device type of the kind, if the backend accepts memory of other libraries.
     """
     _factories[kind] = factory
     if dlpack is not None:
@@ -48,7 +55,7 @@ def follow(kind: str, before: str, now: str) -> None:
 
 
 def serve(kind: str, backend: Backend | None) -> None:
-    """Let this backend serve a kind from now on; None: one that is made at its next use."""
+    """Let this backend serve a kind from now on.  None: a new backend is created at the next use."""
     _backends.pop(kind, None)
     if backend is not None:
         _backends[kind] = backend
@@ -58,7 +65,7 @@ def serve(kind: str, backend: Backend | None) -> None:
 
 
 def serve_device(device: Device, backend: Backend) -> None:
-    """Let this backend serve one device, whatever serves its kind, until another backend serves the kind."""
+    """Let this backend serve one device, regardless of its kind, until another backend is set for the kind."""
     _by_device[device] = backend
 
 
@@ -66,7 +73,7 @@ changers.append(follow)
 
 
 def backend_of(device: Device) -> Backend:
-    """The backend of a device.  Raises DeviceError when none is registered."""
+    """Return the backend of a device.  Raise DeviceError if none is registered."""
     backend = _by_device.get(device)
     if backend is None:
         backend = _backends.get(device.kind) or _create(device)
@@ -76,17 +83,20 @@ def backend_of(device: Device) -> Backend:
 
 
 def started(kind: str) -> Backend | None:
-    """The backend of a kind if something has used it."""
+    """Return the backend of a kind if it has been used, otherwise None."""
     return _backends.get(kind)
 
 
 def used_devices() -> tuple[Device, ...]:
-    """The devices that something has used."""
+    """Return the devices that have been used."""
     return tuple(_by_device)
 
 
 def device_of_dlpack(number: int, index: int) -> Device:
-    """The device that DLPack names so.  Raises DeviceError for a kind that no backend has."""
+    """Return the device for DLPack's device type and index.
+
+    Raises DeviceError for a type that no backend has.
+    """
     kind = _by_dlpack.get(number)
     if kind is None:
         raise DeviceError(f"from_dlpack: no backend takes memory of DLPack's kind {number}", op="from_dlpack")
@@ -94,7 +104,7 @@ def device_of_dlpack(number: int, index: int) -> Device:
 
 
 def registered_kinds() -> tuple[str, ...]:
-    """The device kinds that have a backend."""
+    """Return the device kinds that have a backend."""
     return tuple(_factories)
 
 

@@ -1,4 +1,4 @@
-"""Positions of extremes, with and without what they are: what is the same wherever they are searched."""
+"""Positions of minima and maxima, with or without their values: the code that backends with search kernels share."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from minigrad.core.op import ScalarFn, Spec
 
 
 class Searching(Backend):
-    """The preparers; a family of kernels adds `search`."""
+    """The methods that prepare searches; a family of kernels adds `search`."""
 
     @abstractmethod
     def search(self, steps: Steps, positions: Value, values: Value | None, better: ScalarFn, dim: int) -> None:
-        """Write the positions of the operand's best elements along dim, and their values if they are requested."""
+        """Add the steps that write the positions of the best elements along `dim`, and their values if requested."""
 
     @serves(requests.ArgReduce)
     def argreduce(self, out: Spec, a: Spec, *, better: ScalarFn, dim: int) -> Launch:

@@ -1,6 +1,6 @@
-"""A launch made of launches: the buffers of the call, memory for intermediate values, one step after the other.
+"""A launch composed of launches: the buffers of the call, memory for intermediate values, and a sequence of steps.
 
-A preparer that needs several kernels makes a `Steps`, adds requests or kernels on `Value`s to it, and returns its
+A method that needs several kernels makes a `Steps`, adds requests or kernels on `Value`s to it, and returns its
 `launch`.  A Value is a Spec and the index of a buffer.  The launches that a backend returns for the requests are split
 into their steps, so the record is one flat list of steps (`launch.py`).
 """
@@ -30,7 +30,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 INSIDE = CPU
 
 
-# A function that composes a request from others: (backend, request, outs, operands) -> launch.
+# The functions that compose a request from others: (backend, request, outs, operands) -> launch.
 lowerings: dict[type[Request], Lowering] = {}
 
 
@@ -45,7 +45,7 @@ def lowers(kind: type[Request]) -> Callable[[F], F]:
 
 
 class Value:
-    """A tensor of a launch: what it looks like, and the number of its buffer."""
+    """A tensor of a launch: its Spec, and the index of its buffer."""
 
     __slots__ = ("slot", "spec")
 
@@ -65,20 +65,20 @@ class Value:
         return self.spec.layout
 
     def seen(self, layout: Layout) -> Value:
-        """The same memory through another layout."""
+        """Return the same memory through another layout."""
         return Value(self.slot, Spec(layout, self.dtype))
 
     def at(self, dim: int, start: int, length: int = 1) -> Value:
-        """Some entries of a dim."""
+        """Return some entries of a dim."""
         return self.seen(self.layout.narrow(dim, start, length))
 
     def select(self, dim: int, index: int) -> Value:
-        """One entry of a dim, which is removed."""
+        """Return one entry of a dim, which is removed."""
         return self.seen(self.layout.select(dim, index))
 
     @property
     def transposed(self) -> Value:
-        """Matrices, in the last two dims, with rows and columns exchanged."""
+        """The matrices in the last two dims, transposed."""
         ndim = len(self.shape)
         return self.seen(self.layout.transpose(ndim - 2, ndim - 1))
 
@@ -104,12 +104,15 @@ class Steps:
     # ---- values
 
     def add(self, memory: Scratch | Constant, shape: Ints, dtype: DType) -> Value:
-        """A contiguous value in memory that exists already, or that each call allocates."""
+        """Return a contiguous value in existing memory, or in memory of each call."""
         self.temporaries.append(memory)
         return Value(self.arguments + len(self.temporaries) - 1, Spec(Layout.contiguous(shape), dtype))
 
     def work(self, shape: Ints, dtype: DType) -> Value:
-        """Memory for the time of a call, uninitialised; that of a spare value if it fits and has the dtype."""
+        """Return uninitialised memory for the duration of a call.
+
+        A spare value is used again if it is large enough and has the dtype.
+        """
         numel = Layout.contiguous(shape).numel
         for k, spare in enumerate(self.spare):
             if spare.layout.numel >= numel and spare.dtype is dtype:
@@ -117,20 +120,20 @@ class Steps:
         return self.add(Scratch(numel, dtype, self.backend.maker(numel, dtype, INSIDE)), shape, dtype)
 
     def release(self, first: int) -> None:
-        """Let later steps use the memory of all temporaries from a number on, which nobody reads any more."""
+        """Let later steps use the memory of all temporaries from index `first` on, which are not read any more."""
         spare = {value.slot for value in self.spare}
         for k, memory in enumerate(self.temporaries[first:], self.arguments + first):
             if isinstance(memory, Scratch) and k not in spare:
                 self.spare.append(Value(k, Spec(Layout.contiguous((memory.numel,)), memory.dtype)))
 
     def constant(self, numbers: Any, dtype: DType) -> Value:
-        """Numbers that every call reads."""
+        """Return a value with numbers that every call reads."""
         array = np.asarray(numbers)
         kept = self.backend.from_host(cast_array(array, dtype).reshape(-1), dtype, INSIDE)
         return self.add(Constant(kept), array.shape, dtype)
 
     def positions(self, n: int, ndim: int = 1, dim: int = 0) -> Value:
-        """0 to n - 1 along one of some dims."""
+        """Return the numbers 0 to n - 1 along dim `dim` of `ndim` dims."""
         return self.constant(np.arange(n).reshape([n if d == dim else 1 for d in range(ndim)]), int64)
 
     # ---- steps
@@ -141,7 +144,8 @@ class Steps:
     ) -> None:  # fmt: skip
         """Run a kernel, or the steps of a launch, with the buffers of values.
 
-        numbers: of a kernel that reads some.  unless_same: leave it out of calls in which these two are one buffer.
+        numbers: the scalar arguments of a kernel that takes some.
+        unless_same: calls in which these two values are one buffer skip the steps.
         """
         slots = tuple([value.slot for value in values])
         same = unless_same and (unless_same[0].slot, unless_same[1].slot)
@@ -157,14 +161,14 @@ class Steps:
         self.always_fails = self.always_fails or launch.always_fails
 
     def check(self, numbers: Value, low: int, high: int) -> None:
-        """End the launch here with an index error unless some integers, known then, lie in [low, high]."""
+        """End the launch here with an index error unless some integers, known at this point, are in [low, high]."""
         self.flags.append(Flag(numbers.slot, len(self.steps), numbers.layout.numel, low, high, self.backend.to_host))
 
     def ask(
         self, request: Request, out: Value | Sequence[Value], *operands: Value,
         unless_same: tuple[Value, Value] | None = None,
     ) -> None:  # fmt: skip
-        """Prepare a request for one result or several, and add its launch; unless_same: see `then`."""
+        """Prepare a request for one result or several, and add its launch. unless_same: see `then`."""
         outs = (out,) if isinstance(out, Value) else tuple(out)
         launch = self.backend.prepare(request, tuple([y.spec for y in outs]), *[x.spec for x in operands])
         self.then(launch, *operands, *outs, unless_same=unless_same)
@@ -172,8 +176,10 @@ class Steps:
     def each(
         self, scalar: ScalarFn, out: Value | Sequence[Value], *operands: Value, compute: np.dtype[Any] | None = None
     ) -> None:
-        """A scalar function element by element, of operands that are stretched; computed in the dtype of the result,
-        or of the first of several."""
+        """Apply a scalar function element by element to operands, which are expanded.
+
+        It is computed in the dtype of the result, or of the first result.
+        """
         outs = (out,) if isinstance(out, Value) else tuple(out)
         shape = outs[0].shape
         stretched = [x if x.shape == shape else x.seen(x.layout.expand(shape)) for x in operands]
@@ -181,19 +187,19 @@ class Steps:
         self.ask(kind(scalar, compute or outs[0].dtype.compute), outs, *stretched)
 
     def copy(self, out: Value, a: Value) -> None:
-        """The elements of a, stretched and cast."""
+        """Copy the elements of `a`, expanded and cast."""
         self.ask(Copy(), out, a if a.shape == out.shape else a.seen(a.layout.expand(out.shape)))
 
     def fill(self, out: Value, number: Any) -> None:
-        """One number everywhere."""
+        """Set all elements to one number."""
         self.copy(out, self.constant(number, out.dtype))
 
     def reducer(self, reducer: Any, out: Value, a: Value, dims: Sequence[int]) -> None:
-        """A reduction in the dtype of out, which has length 1 at `dims`."""
+        """Reduce in the dtype of `out`, which has size 1 in `dims`."""
         self.ask(Reduce(reducer, out.dtype.compute, tuple(dims)), out, a)
 
     def dense(self, a: Value) -> Value:
-        """Return a itself if its elements are row-major in one run, otherwise a copy."""
+        """Return `a` itself if its elements are row-major in one run, otherwise a copy."""
         if a.layout.is_contiguous:
             return a
         copied = self.work(a.shape, a.dtype)
@@ -207,7 +213,10 @@ class Steps:
 
 
 def through_dense(backend: Backend, request: Request, out: Spec, *operands: Spec) -> Launch:
-    """The launch of a request whose loops write one run: into memory of its own, which is then copied."""
+    """Return the launch of a request whose loops write one run.
+
+    The loops write into temporary memory, which is then copied.
+    """
     steps = Steps(backend, (out,), operands)
     dense = steps.work(out.shape, out.dtype)
     steps.ask(request, dense, *steps.operands)
@@ -218,7 +227,10 @@ def through_dense(backend: Backend, request: Request, out: Spec, *operands: Spec
 def through_terms(
     backend: Backend, reducer: Reducer, compute: np.dtype[Any], dims: Ints, outs: Specs, operands: Specs
 ) -> Launch:
-    """The launch of a reduction of several operands by loops over one: the mapped terms are stored first."""
+    """Return the launch of a reduction of several operands by loops over one operand.
+
+    The mapped terms are stored first.
+    """
     steps = Steps(backend, outs, operands)
     assert reducer.map is not None
     terms = steps.work(operands[0].shape, as_dtype(compute))
@@ -233,16 +245,16 @@ def wide(dtype: DType) -> DType:
 
 
 def shortened(shape: Ints, dims: Sequence[int]) -> Ints:
-    """A shape with length 1 at some dims."""
+    """Return a shape with size 1 in some dims."""
     return tuple(1 if d in dims else n for d, n in enumerate(shape))
 
 
 def viewed(value: Value, shape: Ints) -> Value:
-    """A contiguous value in another shape."""
+    """Return a contiguous value in another shape."""
     return value.seen(value.layout.view(shape))
 
 
 def numbers_of(layout: Layout) -> NDArray[np.int64]:
-    """Where the elements of a layout are, in its shape."""
+    """Return the offsets of the elements of a layout, in its shape."""
     result = np.fromiter(layout.offsets(), np.int64, layout.numel)
     return result.reshape(layout.shape)

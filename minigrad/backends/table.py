@@ -1,7 +1,8 @@
-"""Which buffer of a `Many` is which tensor of its table.
+"""The mapping between the buffers of a `Many` and the tensors of its table.
 
-A launch receives the columns that are only read, all rows of one after another, then the constants, then the columns
-that are written.  The arguments of the scalar function begin with those that are written.
+A launch receives the columns that are only read, one column after another, then the constants, then the columns that
+are written.  Each column contains all rows.  The arguments of the scalar function begin with the columns that are
+written.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ T = TypeVar("T")
 
 
 class Table(Generic[T]):
-    """The arguments of a launch, be they buffers, Specs or Values, as a table.
+    """The arguments of a launch (buffers, Specs or Values) as a table.
 
-    columns: how many tensors a row has; written: how many of them are results.
+    columns: the number of tensors per row.
+    written: the number of these that are results.
     """
 
     def __init__(self, request: Many, arguments: Sequence[T]) -> None:
@@ -31,7 +33,7 @@ class Table(Generic[T]):
 
     @property
     def constants(self) -> T:
-        """The vector of float64 that follows the tensors of each row."""
+        """The float64 vector that follows the tensors of each row as arguments."""
         return self.arguments[self.middle]
 
     def first(self, column: int) -> int:
@@ -45,7 +47,7 @@ class Table(Generic[T]):
         return [self.arguments[self.first(column) + row] for column in range(self.columns)]
 
     def picked(self, rows: Sequence[int]) -> tuple[list[T], list[T]]:
-        """Return the results and the operands of some rows, in the order of a request of their own."""
+        """Return the results and the operands of some rows, in the order of a separate request."""
         starts = [self.first(column) for column in range(self.columns)]
         tensors = [[self.arguments[start + row] for row in rows] for start in starts]
         outs = [x for column in tensors[: self.written] for x in column]

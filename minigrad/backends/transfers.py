@@ -1,6 +1,6 @@
-"""Transfers between the memory of a device, that of the host and other libraries.
+"""Transfers between the memory of a device, host memory and other libraries.
 
-The defaults are for memory of the host, where nothing has to be done; a device with separate memory overrides them.
+The defaults are for host memory, where nothing has to be done; a device with separate memory overrides them.
 """
 
 from __future__ import annotations
@@ -26,34 +26,37 @@ class Transfers:
     to_host: Any
 
     def constant(self, values: NDArray[Any], dtype: DType, device: Device) -> Storage:
-        """`from_host` for memory that nothing writes, and that many calls may read."""
+        """Return storage as `from_host` does, for memory that is never written.
+
+        Many calls may read this memory.
+        """
         made: Storage = self.from_host(values, dtype, device)
         return made
 
-    # ---- what goes to other devices, which goes through memory of the host
+    # ---- transfers to other devices, through host memory
 
     def sent(self, spec: Spec) -> Spec:
-        """Return the spec of an operand after `sending`: its layout in memory of the host."""
+        """Return the spec of an operand after `sending`: its layout in host memory."""
         return spec
 
     def taken(self, spec: Spec) -> Spec:
-        """Return the spec of an operand after `receiving`, from its spec in memory of the host."""
+        """Return the spec of an operand after `receiving`, given its spec in host memory."""
         return spec
 
     def sending(self, launch: Launch, specs: tuple[Spec, ...]) -> Launch:
-        """Return a launch on operands of this device, from a backend's launch on memory of the host."""
+        """Return a launch on operands of this device, given a backend's launch on host memory."""
         return launch
 
     def receiving(self, launch: Launch, specs: tuple[Spec, ...]) -> Launch:
-        """A launch of this backend on operands in memory of the host; the result is its own."""
+        """Return a launch of this backend on operands in host memory; the result is in memory of the backend."""
         return launch
 
     def seen(self, storage: Storage, layout: Layout) -> tuple[NDArray[Any], Layout]:
-        """Memory of the host with at least what a layout shows of a storage, and the layout that shows it there."""
+        """Return host memory with at least the elements of a view, and the layout of the view in this memory."""
         return self.to_host(storage), layout
 
     def array(self, storage: Storage, layout: Layout) -> NDArray[Any]:
-        """The elements that a layout shows, as an array in the logical dtype; it shares memory of the host."""
+        """Return the elements that a layout shows, as an array in the logical dtype; host memory is shared."""
         stored, layout = self.seen(storage, layout)
         buffer = to_logical(stored, storage.dtype)
         if layout.is_contiguous:  # as_strided takes ten times as long
@@ -61,7 +64,7 @@ class Transfers:
         view = buffer[layout.offset : layout.offset + 1] if layout.numel else buffer[:0]
         return as_strided(view, layout.shape, tuple(s * buffer.itemsize for s in layout.strides))
 
-    # ---- other libraries; memory of the host needs nothing here, since NumPy opens it
+    # ---- other libraries; host memory needs nothing here, since NumPy opens it
 
     dlpack_device = 1  # DLPack's number of the kind of memory
 
@@ -70,15 +73,15 @@ class Transfers:
         raise DeviceError(f"from_dlpack: {device} takes no memory of other libraries; use mg.tensor", op="from_dlpack")
 
     def capsule(self, storage: Storage, layout: Layout, *, stream: Any, versioned: bool, readonly: bool) -> Any:
-        """The DLPack capsule of memory that is not the host's, safe to use in the order of the consumer's stream."""
+        """Return the DLPack capsule of device memory, safe to use in the order of the consumer's stream."""
         raise DeviceError(f"dlpack: memory on {storage.device} cannot be shared; use .cpu()", op="dlpack")
 
     def array_interface(self, storage: Storage, layout: Layout) -> dict[str, Any] | None:
-        """The description of memory that this device's array protocol asks for, or None where there is no such."""
+        """Return the description of memory for this device's array protocol, or None if there is no such protocol."""
         return None
 
     def pinned(self, numel: int, dtype: DType) -> Storage:
-        """Storage in memory of the host that copies to and from this device are fastest with."""
+        """Return storage in the host memory that is fastest for copies to and from this device."""
         raise DeviceError(f"pin_memory: copies of {type(self).__name__} need no pinned memory", op="pin_memory")
 
     def is_pinned(self, storage: Storage) -> bool:

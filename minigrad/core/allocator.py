@@ -1,12 +1,13 @@
-"""Where does memory come from, and where does it go?
+"""Allocators: they provide flat buffers of memory and take them back.
 
-An `Allocator` provides flat arrays and takes them back; there is one per kind of device. The one for the CPU caches
-returned blocks and uses them again, so a loop over the same shapes calls the system once. It takes no lock: a finalizer
-may enter it at any allocation, when a lock could be held by the same thread, or by a thread that does not exist after a
-fork. `storage` is its only regular caller.
+There is one `Allocator` per kind of device. The allocator for the CPU caches returned blocks and uses them again, so a
+loop over the same shapes calls the system once. It takes no lock: a finalizer may enter it at any allocation, when a
+lock could be held by the same thread, or by a thread that does not exist after a fork. `storage` is its only regular
+caller.
 
 Under the GIL, CPython switches threads at calls and at backward jumps only. Every counter here is updated in a
-statement without either, and lists and dicts are changed by single operations; that is what makes it thread-safe.
+statement that contains neither, and lists and dicts are changed by single operations. This makes the allocator
+thread-safe.
 """
 
 from __future__ import annotations
@@ -44,10 +45,12 @@ class MemoryStats:
     """The counters of an allocator. Bytes are counted in whole blocks.
 
     Attributes:
-        allocated_bytes, peak_bytes: in use now, and at most so far.
-        cached_bytes: returned and cached for the next allocation.
-        allocations, frees, live: number of calls, and number of blocks in use now.
-        hits, misses: allocations served from the cache, and from the system.
+        allocated_bytes: bytes in use now.
+        cached_bytes: bytes of returned blocks, which are cached for the next allocation.
+        peak_bytes: the maximum of `allocated_bytes` so far.
+        allocations, frees: number of calls of `allocate` and of `free`.
+        hits, misses: number of allocations served from the cache, and from the system.
+        live: number of blocks in use now.
     """
 
     allocated_bytes: int
@@ -61,28 +64,28 @@ class MemoryStats:
 
 
 class Allocator(ABC):
-    """Base of the allocators, which provide buffers for one kind of device."""
+    """Base class of the allocators, each of which serves one kind of device."""
 
     __slots__ = ()
 
     @abstractmethod
     def allocate(self, numel: int, dtype: DType) -> Buffer:
-        """Return a flat buffer of at least `numel` elements of `dtype`, its contents undefined."""
+        """Return a flat buffer of at least `numel` elements of `dtype`, with undefined contents."""
 
     @abstractmethod
     def free(self, buffer: Buffer) -> None:
-        """Take back a buffer that `allocate` returned; called once for each."""
+        """Take back a buffer that `allocate` returned. It is called once per buffer."""
 
     def stats(self) -> MemoryStats:
         """Return the counters; an allocator that does not count raises DeviceError."""
         raise DeviceError(f"{type(self).__name__} does not count its allocations")
 
     def empty_cache(self) -> None:
-        """Return cached blocks to the system; do nothing for an allocator without a cache."""
+        """Return the cached blocks to the system. An allocator without a cache does nothing."""
 
 
 class _Probe:
-    """Holds a buffer and frees it as a storage does, to measure the reference count during such a call."""
+    """An object that frees a buffer as a storage does, to measure the reference count of the buffer in that call."""
 
     __slots__ = ("allocator", "buffer")
 
@@ -112,7 +115,7 @@ class Key(int):
 
     @classmethod
     def of(cls, value: int, numel: int) -> Key:
-        """Return a key of this value."""
+        """Return a key with this value and this number of elements."""
         key = cls(value)
         key.numel = numel
         return key
@@ -121,7 +124,8 @@ class Key(int):
 class Block:
     """A buffer that returns to its allocator after its last use; `Storage` adds a dtype and a device to it.
 
-    key: the key of its size in `CpuAllocator.storages`, or 0 for a buffer of `allocate`, or one without an allocator.
+    key: the key of its size in `CpuAllocator.storages`. It is 0 for a buffer of `allocate` and for a buffer without an
+        allocator.
     """
 
     __slots__ = ("allocator", "buffer", "key")
@@ -129,7 +133,8 @@ class Block:
     buffer: Any
     key: int
 
-    # The two defaults are bound here because globals may be gone when the last storages die at interpreter shutdown.
+    # The two defaults are bound here because globals may be gone when the last storages are freed at interpreter
+    # shutdown.
     def __del__(self, references: Callable[[object], int] = getrefcount, unshared: int = _UNSHARED_INSIDE) -> None:
         try:
             key = self.key
@@ -138,7 +143,7 @@ class Block:
             # __init__ was called with wrong arguments, so there is no memory.
             return
         if key:
-            # The body of `CpuAllocator.free`, repeated here to save a call; this buffer needs no lookup.
+            # This repeats the body of `CpuAllocator.free` to save a call; this buffer needs no lookup.
             buffer = self.buffer
             if references(buffer) > unshared:
                 return allocator._lose(key)
@@ -160,13 +165,14 @@ class CpuAllocator(Allocator):
     """Caching allocator for host memory: 64-byte aligned, flat arrays in `dtype.storage`.
 
     Sizes are rounded up to whole blocks of 64 bytes and the array has the rounded length, so `buffer.size` may exceed
-    the requested size. Returned blocks are cached per dtype and size and reused last in, first out: the next tensor
-    of that size gets memory that is still in the CPU's cache. If another object, such as a NumPy view, refers to a
-    buffer, it is released and never reused. An empty buffer is shared and not counted.
+    the requested size. Returned blocks are cached per dtype and size and reused last in, first out: the next tensor of
+    that size gets memory that is still in the CPU's cache. If another object, such as a NumPy view, refers to a buffer,
+    the allocator drops the buffer and never reuses it. An empty buffer is shared and not counted.
 
     Attributes:
-        fill: None, or "zero" or "junk" to write zeros, or nan and 0xCD, into each buffer; for finding bugs.
-        cache_limit: the most bytes in the cache; the sizes seen first are released first.
+        fill: None, or "zero" or "junk" to fill each new buffer with zeros, or with nan (floats) and 0xCD bytes
+            (integers); for finding bugs.
+        cache_limit: the maximum number of bytes in the cache; the sizes seen first are released first.
     """
 
     __slots__ = (
@@ -187,7 +193,7 @@ class CpuAllocator(Allocator):
 
     @property
     def cache_limit(self) -> int:
-        """The most bytes in the cache."""
+        """The maximum number of bytes in the cache."""
         return self._cache_limit
 
     @cache_limit.setter
@@ -198,7 +204,7 @@ class CpuAllocator(Allocator):
 
     @property
     def fill(self) -> str | None:
-        """The contents of fresh buffers: None, "zero" or "junk"."""
+        """The contents of new buffers: None for undefined contents, "zero" or "junk"."""
         return self._fill
 
     @fill.setter
@@ -224,14 +230,17 @@ class CpuAllocator(Allocator):
         return buffer
 
     def key(self, numel: int, dtype: DType) -> int:
-        """Return the block's size, with NumPy's id of the dtype in the six low bits that the rounding clears."""
+        """Return the size of the block in bytes, with NumPy's id of the dtype in the six low bits.
+
+        These bits are 0 after the rounding.
+        """
         return (numel * dtype.itemsize + 63) & -64 | dtype.storage_code
 
     def storages(self, numel: int, dtype: DType, device: Any, kind: type[Any]) -> Callable[[], Any]:
-        """Return a function that makes one storage (a `kind` of Block) of that size per call, for a call plan.
+        """Return a function that makes one storage of a fixed size per call, for a call plan.
 
-        It is `allocate` and `Storage.__init__` in one call, and computes the values that depend on the size in advance:
-        they are a third of the cost of a small op.
+        The storage is a `kind` of Block. The function combines `allocate` and `Storage.__init__` in one call, and the
+        values that depend on the size are computed in advance: they are a third of the cost of a small op.
         """
         key = Key.of(self.key(numel, dtype), numel)
         nbytes = key & -64
@@ -243,7 +252,7 @@ class CpuAllocator(Allocator):
             try:
                 buffer = pop()
             except IndexError:
-                # A trim may have removed the list, or replaced it by another.
+                # A trim may have removed the list, or replaced it by another list.
                 pop = self._free.setdefault(key, []).pop
                 buffer = self._pop_or_fetch(key, dtype)
             self._allocations += 1
@@ -274,7 +283,7 @@ class CpuAllocator(Allocator):
         """Take a buffer back. The caller may keep one reference and must not use it.
 
         Raises:
-            StorageError: the buffer is not in use: it is foreign, or was freed before.
+            StorageError: the buffer is not in use: another allocator made it, or it was freed before.
         """
         key = self._live.pop(id(buffer), 0)
         if not key:
@@ -289,7 +298,7 @@ class CpuAllocator(Allocator):
             self._keep(key, buffer)
 
     def empty_cache(self) -> None:
-        """Return all cached blocks to the system, and the free memory in the C library's heap."""
+        """Return all cached blocks to the system, and also the free memory in the C library's heap."""
         self._trim(0)
         if (trim := heap_trimmer()) is not None:
             trim(0)
@@ -309,7 +318,7 @@ class CpuAllocator(Allocator):
         )
 
     def reset_peak(self) -> None:
-        """Restart the peak at the memory in use now."""
+        """Set the peak to the number of bytes in use now."""
         self._peak = self._allocated
 
     # ---- the slow paths
@@ -327,15 +336,15 @@ class CpuAllocator(Allocator):
 
     def _fetch(self, nbytes: int, dtype: DType) -> np.ndarray[Any, Any]:
         if nbytes >= LARGE:
-            # Large blocks of other sizes are released, so that a forward and a backward pass of different sizes take
-            # little more memory than the peak of the memory in use.
+            # Release cached large blocks of other sizes first. Then a forward and a backward pass of different sizes
+            # take little more memory than the peak of the memory in use.
             goal = max(self._peak - self._allocated - nbytes, 0) + SLACK
             if self._cached() > goal:
                 self._trim(goal, LARGE)
         try:
             buffer = _aligned(nbytes, dtype.storage)
         except (MemoryError, ValueError):
-            # Blocks of other sizes may occupy the missing memory.
+            # Cached blocks of other sizes may occupy the memory that is missing.
             self.empty_cache()
             buffer = _last_try(nbytes, dtype)
         self._misses += 1
@@ -343,7 +352,7 @@ class CpuAllocator(Allocator):
         return buffer
 
     def _lose(self, key: int) -> None:
-        """Forget the buffer: another object refers to it and owns it now."""
+        """Update the counters for a buffer that another object refers to and now owns."""
         self._frees += 1
         self._allocated -= key & -64
         self._floor -= key & -64
@@ -353,7 +362,7 @@ class CpuAllocator(Allocator):
 
     def _keep(self, key: int, buffer: np.ndarray[Any, Any]) -> None:
         while True:
-            # A trim in another thread may take an empty list away again, hence the loop.
+            # A trim in another thread may remove an empty list again, hence the loop.
             self._free.setdefault(key, [])
             try:
                 return self._free[key].append(buffer)
@@ -366,11 +375,11 @@ class CpuAllocator(Allocator):
             self._floor -= nbytes
             return
         self._keep(key, buffer)
-        # The cache shrinks to less than the limit, so that not every call of `free` has to trim it.
+        # The cache shrinks below the limit, so that not every call of `free` has to trim it.
         self._trim(self._cache_limit * 3 // 4)
 
     def _trim(self, goal: int, least: int = 0) -> None:
-        """Return blocks of at least some bytes to the system until the cache has `goal` bytes."""
+        """Return cached blocks of at least `least` bytes to the system until the cache has `goal` bytes."""
         for key in list(self._free):
             nbytes = key & -64
             while self._cached() > goal and nbytes >= least:
@@ -408,7 +417,7 @@ class CpuAllocator(Allocator):
 def _last_try(nbytes: int, dtype: DType) -> np.ndarray[Any, Any]:
     try:
         return _aligned(nbytes, dtype.storage, spread=False)
-    except (MemoryError, ValueError):  # NumPy's ValueError: more than an address can count
+    except (MemoryError, ValueError):  # NumPy raises ValueError for more bytes than an address can count
         raise StorageError(
             f"allocate: there is no memory for {nbytes // dtype.itemsize} elements of {dtype}, {nbytes} bytes; "
             f"use a smaller shape or dtype",
@@ -418,16 +427,16 @@ def _last_try(nbytes: int, dtype: DType) -> np.ndarray[Any, Any]:
 
 @cache
 def heap_trimmer() -> Any:
-    """Return malloc_trim of the C library, where it has one (glibc); otherwise None.
+    """Return malloc_trim of the C library (glibc), or None if there is none.
 
-    By itself the heap returns only the memory above its last block in use: after 12,000 sizes, a process with an empty
-    cache still held 452 MB.
+    Without this call, the heap returns only the memory above its last block in use: after 12,000 sizes, a process with
+    an empty cache still held 452 MB.
     """
     import ctypes  # imported at the first use, because few programs empty the cache
 
     try:
         return ctypes.CDLL(None).malloc_trim
-    except (AttributeError, OSError, TypeError):  # another C library, no C library available, Windows
+    except (AttributeError, OSError, TypeError):  # another C library, no C library, or Windows
         return None
 
 
@@ -435,19 +444,21 @@ _turns = count()
 
 
 def _aligned(nbytes: int, storage: np.dtype[Any], spread: bool = True) -> np.ndarray[Any, Any]:
-    """Return a buffer at a multiple of ALIGNMENT, or with `spread`, if it is large, at its position in the WINDOW."""
+    """Return a buffer at a multiple of ALIGNMENT; a large one, with `spread`, is at its offset in the WINDOW."""
     large = spread and nbytes >= LARGE
     block: Any = _mapped(nbytes + WINDOW) if large else np.empty(nbytes + ALIGNMENT, np.uint8).data
     first = np.frombuffer(block, np.uint8, 1).ctypes.data
     start = (next(_turns) * STEP - first) % WINDOW if large else -first % ALIGNMENT
-    # Through a memoryview or a map, so that a NumPy view of the buffer has the buffer as its base, not the block: then
-    # `free` can detect the view by the reference count of the buffer.
+    # The array is made from a memoryview or a map, so that a NumPy view of the buffer has the buffer as its base, not
+    # the block. Then `free` can detect the view by the reference count of the buffer.
     return np.frombuffer(block, storage, nbytes // storage.itemsize, start)
 
 
 def _mapped(nbytes: int) -> mmap.mmap:
-    """Map memory directly from the system: pages that are not written use addresses only, whereas a C library writes
-    metadata before each block."""
+    """Map memory directly from the system.
+
+    Pages that are not written use only addresses, whereas a C library writes metadata before each block.
+    """
     try:
         if hasattr(mmap, "MAP_ANONYMOUS"):
             block = mmap.mmap(-1, nbytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
@@ -456,7 +467,7 @@ def _mapped(nbytes: int) -> mmap.mmap:
     except (OSError, OverflowError) as error:
         raise MemoryError(str(error)) from None
     if hasattr(mmap, "MADV_HUGEPAGE"):
-        with suppress(OSError):  # raised by a system without huge pages
+        with suppress(OSError):  # a system without huge pages raises OSError
             block.madvise(mmap.MADV_HUGEPAGE)
     return block
 
@@ -465,7 +476,10 @@ _allocators: dict[str, Allocator] = {}
 
 
 def set_allocator(kind: str, allocator: Allocator) -> None:
-    """Set the allocator of all devices of this kind; existing storages return to the allocator that they came from."""
+    """Set the allocator of all devices of this kind.
+
+    Existing storages return their buffers to the allocator that made them.
+    """
     _allocators[kind] = allocator
     announce()
 
@@ -474,7 +488,7 @@ def get_allocator(kind: str) -> Allocator:
     """Return the allocator of a kind of device.
 
     Raises:
-        DeviceError: there is none.
+        DeviceError: no allocator is set for this kind.
     """
     try:
         return _allocators[kind]
@@ -490,10 +504,10 @@ set_allocator("reference", get_allocator("cpu"))
 
 
 def memory_stats(device: str = "cpu") -> MemoryStats:
-    """Return the counters of a device's allocator: bytes in use, cached and at the peak, allocations, frees, hits."""
+    """Return the counters of a device's allocator, as `MemoryStats`."""
     return get_allocator(as_device(device).kind).stats()
 
 
 def empty_cache(device: str = "cpu") -> None:
-    """Return the device's cached blocks to the system; memory in use stays."""
+    """Return the device's cached blocks to the system; memory in use is not affected."""
     get_allocator(as_device(device).kind).empty_cache()

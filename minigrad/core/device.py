@@ -1,8 +1,8 @@
-"""Where does a tensor live?
+"""Devices: where the memory of a tensor is.
 
-A `Device` is a kind and an index, and there is one object per pair, so devices compare by identity. Which backend and
-which allocator serve a kind is looked up elsewhere by that kind: any lower-case word is a possible kind, and a new
-device needs no change here.
+A `Device` is a kind and an index. There is one object per pair, so devices compare by identity. The tables of backends
+and of allocators have the kind as their key. Any lower-case word is a possible kind, and a new device needs no change
+here.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from minigrad.errors import DeviceError
 _FORM = re.compile(r"([a-z_]+)(?::([0-9]+))?")
 _SINGLE = frozenset({"cpu", "reference"})
 _known: dict[object, Device] = {}
-# In a thread or task that records a program, the devices that replace others: see `minigrad.jitting`.
+# The devices that replace other devices in a thread or task that records a program: see `minigrad.jitting`.
 replaced: ContextVar[dict[Device, Device] | None] = ContextVar("replaced", default=None)
 
 
 class Device:
-    """A memory and the processor that runs kernels on it; made by `as_device`, one object per device."""
+    """A memory and the processor that runs kernels on it. `as_device` makes one object per device."""
 
     __slots__ = ("index", "kind")
     kind: str
@@ -32,7 +32,7 @@ class Device:
 
     @property
     def type(self) -> str:
-        """PyTorch's name of `kind`."""
+        """The same as `kind`; this is PyTorch's name."""
         return self.kind
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -81,7 +81,7 @@ def _parse(text: object) -> Device:
     kind, index = match[1], int(match[2] or 0)
     if index and kind in _SINGLE:
         raise DeviceError(f"there is one {kind} device, so {text!r} has no meaning; write {kind!r}", device=text)
-    # setdefault is one step, so two threads that call this at once get the same object.
+    # setdefault is one atomic step, so two threads that call this at the same time get the same object.
     device = _known.setdefault((kind, index), Device(kind, index))
     if len(_known) < 1000:
         _known[text] = device
@@ -95,11 +95,11 @@ _default = [CPU]
 
 
 def default_device() -> Device:
-    """Return the device of tensors that are made without naming one."""
+    """Return the device of tensors that are created without a `device` argument."""
     others = replaced.get()
     return _default[0] if others is None else others.get(_default[0], _default[0])
 
 
 def set_default_device(device: str | Device) -> None:
-    """Make `device` the one that new tensors live on."""
+    """Set the device of tensors that are created without a `device` argument."""
     _default[0] = _named(device)

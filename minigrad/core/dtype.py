@@ -1,6 +1,6 @@
-"""What is an element?
+"""Dtypes: the types of elements.
 
-One table holds all dtypes; each row becomes one frozen object that the whole program shares. The table determines the
+One table lists all dtypes; each row becomes one frozen object that the whole program shares. The table determines the
 form of an element in memory (`storage`) and in registers (`compute`), the dtype of sums (`accumulator`), and the dtype
 that two operands promote to (`promote`). `cast_array` defines how numbers are converted.
 """
@@ -23,16 +23,19 @@ class DType:
     """The type of an element. There is one object per dtype: compare with `is` or `==`, both are fast.
 
     Attributes:
-        name, short: "float32" and "f32".
+        name, short: the long and the short name, for example "float32" and "f32".
         kind: "bool", "uint", "int" or "float".
         code: the row in the table, from bool to float64.
         itemsize: bytes per element in memory.
         storage: the NumPy dtype of the memory; float16 and bfloat16 are uint16 there.
+        storage_code: NumPy's id of `storage`.
         numpy: the NumPy dtype with the same meaning, `ml_dtypes.bfloat16` included.
         compute: the NumPy dtype in registers; float16 and bfloat16 are float32 there.
-        sum_dtype: the dtype of a sum: int64 for bools and integers, itself for floats.
+        sum_dtype: the dtype of a sum: int64 for bools and integers, the dtype itself for floats.
         accumulator: the NumPy dtype of the running sum, at least as wide as the result.
-        accumulate: the same width as a DType: int64, float32 for float16 and bfloat16, otherwise the dtype itself.
+        accumulate: the DType in which partial sums are stored: int64 for bools and integers, float32 for float16 and
+            bfloat16, otherwise the dtype itself.
+        is_float, is_int, is_signed: whether it is a float, an integer (signed or not), an integer or float with a sign.
         lowest, highest: the ends of the range as Python numbers, infinities for floats.
     """
 
@@ -63,7 +66,7 @@ class DType:
 
     @property
     def is_floating_point(self) -> bool:
-        """Return whether it is a float: PyTorch's name of `is_float`."""
+        """Return whether the dtype is a float: PyTorch's name of `is_float`."""
         return self.is_float
 
     @property
@@ -72,7 +75,7 @@ class DType:
         return False
 
     def to_real(self) -> DType:
-        """Return the dtype itself, as PyTorch's for real numbers."""
+        """Return the dtype itself: all dtypes are real."""
         return self
 
     def __str__(self) -> str:
@@ -149,7 +152,7 @@ _by_numpy: dict[Any, DType] = {dtype.numpy: dtype for dtype in ALL}
 def as_dtype(obj: object) -> DType:
     """Return the DType for `obj`: a DType, a name, a NumPy dtype or scalar type, or Python's bool, int, float.
 
-    Python's float means the default float, its int int64.
+    Python's float means the default float dtype, and Python's int means int64.
 
     Raises:
         DTypeError: minigrad has no such dtype.
@@ -181,15 +184,15 @@ def as_dtype(obj: object) -> DType:
 
 
 def default_float() -> DType:
-    """Return the dtype for floats from Python and for tensors made without naming one."""
+    """Return the dtype of Python floats and of float tensors that are created without a dtype."""
     return _default_float[0]
 
 
 def set_default_float(dtype: DTypeLike) -> None:
-    """Set the dtype that Python floats become.
+    """Set the dtype that Python floats are converted to.
 
     Raises:
-        DTypeError: it is not a float dtype.
+        DTypeError: `dtype` is not a float dtype.
     """
     wanted = as_dtype(dtype)
     if not wanted.is_float:
@@ -200,9 +203,9 @@ def set_default_float(dtype: DTypeLike) -> None:
 
 
 def _join(a: DType, b: DType) -> DType | None:
-    """Return the smallest dtype of the wider kind that holds both: one step of the lattice bool < integers < floats.
+    """Return the smallest dtype of the higher category that can represent both: one step in bool < integers < floats.
 
-    None for uint64 with a signed integer: no integer dtype can represent both.
+    The result is None for uint64 with a signed integer: no integer dtype can represent both.
     """
     if a is b or b.kind == "bool":
         return a
@@ -211,7 +214,7 @@ def _join(a: DType, b: DType) -> DType | None:
     if a.is_float and not b.is_float:
         return a
     if a.is_float:
-        # float16 and bfloat16 do not contain each other: one has the digits, the other the range.
+        # Neither of float16 and bfloat16 contains the other: float16 has more digits, bfloat16 a larger range.
         return float32 if a.itemsize == b.itemsize else max(a, b, key=lambda dtype: dtype.itemsize)
     lowest, highest = min(a.lowest, b.lowest), max(a.highest, b.highest)
     return next((c for c in INTS if c.lowest <= lowest and highest <= c.highest), None)
@@ -224,7 +227,11 @@ _promotions: dict[tuple[DType, DType], DType] = {pair: dtype for pair, dtype in 
 def promote(a: DType, b: DType) -> DType:
     """Return the dtype that two operands promote to.
 
-    bool < integers < floats; two integers promote to the smallest integer dtype for both; an integer with a float
+    The order is bool < integers < floats. Two integers promote to the smallest integer dtype that represents both, an
+    integer and a float to the dtype of the float, and two floats to the smallest float dtype that represents both.
+    Raise DTypeError for uint64 with a signed integer, which no integer dtype can represent.
+
+    Example:
         >>> promote(uint8, int8), promote(int64, float16), promote(float16, bfloat16)
         (mg.int16, mg.float16, mg.float32)
     """
@@ -240,10 +247,11 @@ def promote(a: DType, b: DType) -> DType:
 
 
 def promote_all(operands: Iterable[tuple[DType, int]]) -> DType:
-    """Return the dtype that operands promote to, each given by its dtype and its number of dims.
+    """Return the dtype that operands promote to. An operand is a pair: its dtype and its number of dims.
 
-    The operands with dims are promoted first, then those without.  An operand without dims changes the result only by a
-    higher category, of bool < integers < floats: as in PyTorch, one scalar does not widen a whole tensor.
+    The operands with dims are promoted first, then the operands without dims. An operand without dims changes the
+    result only by a higher category, of bool < integers < floats: as in PyTorch, one scalar does not widen a whole
+    tensor.
 
     Example:
         >>> promote_all([(float32, 1), (float64, 0)]), promote_all([(int32, 1), (float64, 0)])
@@ -267,12 +275,13 @@ def category(dtype: DType) -> int:
 
 
 def finfo(type: Any = None, /) -> SimpleNamespace:
-    """Return the limits of a float dtype, that of a tensor, or the default one.
+    """Return the limits of a float dtype, by default of the default float dtype.
 
-    They are bits, eps, max, min, smallest_normal, which is tiny as well, resolution (of decimal digits) and dtype.
+    `type` is a dtype or a tensor. The limits are bits, eps, max, min, smallest_normal, tiny (the same as
+    smallest_normal), resolution (10 to the power of minus the number of decimal digits) and dtype.
 
     Raises:
-        DTypeError: it is not a float dtype.
+        DTypeError: the dtype is not a float dtype.
     """
     dtype = default_float() if type is None else as_dtype(getattr(type, "dtype", type))
     if not dtype.is_float:
@@ -284,10 +293,12 @@ def finfo(type: Any = None, /) -> SimpleNamespace:
 
 
 def iinfo(type: Any, /) -> SimpleNamespace:
-    """Return the limits of an integer dtype, or that of a tensor: bits, max, min and dtype.
+    """Return the limits of an integer dtype: bits, max, min and dtype.
+
+    `type` is a dtype or a tensor.
 
     Raises:
-        DTypeError: it is not an integer dtype.
+        DTypeError: the dtype is not an integer dtype.
     """
     dtype = as_dtype(getattr(type, "dtype", type))
     if not dtype.is_int:
@@ -296,7 +307,9 @@ def iinfo(type: Any, /) -> SimpleNamespace:
 
 
 def promote_number(dtype: DType, number: object) -> DType:
-    """Return the dtype of an op between a tensor of `dtype` and a Python number, which is weak: only its kind counts.
+    """Return the dtype of an op between a tensor of `dtype` and a Python number.
+
+    The number is weak: only its kind (bool, int or float) affects the result.
 
     Example:
         >>> promote_number(uint8, 3), promote_number(float16, 2.5), promote_number(int64, 2.5)
@@ -312,19 +325,21 @@ def promote_number(dtype: DType, number: object) -> DType:
 
 
 def name_number(number: Any) -> str:
-    """Return a number as messages show it: Python refuses to write out ints of thousands of digits."""
+    """Return a number as messages show it. Python refuses to print ints of thousands of digits."""
     if isinstance(number, int) and number.bit_length() > 80:
         return f"an int of {number.bit_length()} bits"
     return repr(number.item() if isinstance(number, np.generic) else number)
 
 
 def fit_number(number: Any, dtype: DType) -> bool | int | float:
-    """Return `number` as a Python number of `dtype`; an int that does not fit raises instead of wrapping.
+    """Return `number` as a Python number of `dtype`; an int that does not fit raises an error instead of wrapping.
 
-    A float for an integer dtype is converted by the cast rules: towards zero, saturating, nan to 0.
+    For an integer dtype, a float is converted by the cast rules: it is rounded towards zero and saturates, and nan
+    becomes 0.
 
     Raises:
-        DTypeError: an int outside the range of an integer dtype or, for other dtypes, of int64; or not a number.
+        DTypeError: an int is outside the range of an integer dtype or, for other dtypes, of int64; or `number` is not a
+            number.
     """
     if not isinstance(number, (bool, int, float, np.generic)):
         raise DTypeError(f"{number!r:.40} is a {type(number).__name__}, and a number is a bool, an int or a float")
@@ -347,7 +362,7 @@ def fit_number(number: Any, dtype: DType) -> bool | int | float:
 
 
 def _beyond(number: Any) -> str:
-    """Return the message for an int beyond int64: Python ints are read as int64, whatever the dtype."""
+    """Return the message for an int beyond int64: Python ints are read as int64 for every dtype."""
     shown = name_number(number)
     try:
         return f"{shown} does not fit int64, as which ints are read; write a float, {float(number)!r}"
@@ -358,18 +373,19 @@ def _beyond(number: Any) -> str:
 def cast_array(array: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any]:
     """Return the elements of `array` as stored for `dtype` (float16 as uint16), converted by minigrad's rules.
 
-    Float to int rounds towards zero, saturates, and maps nan to 0; int to int wraps; anything to bool is `!= 0`; every
-    conversion to a float rounds once, to nearest even. The result may share memory with `array`.
+    A float becomes an integer by rounding towards zero; it saturates, and nan becomes 0. An integer becomes another
+    integer by wrapping, and anything becomes a bool by `!= 0`. Every conversion to a float rounds once, to nearest
+    even. The result may share memory with `array`.
 
     Raises:
-        DTypeError: `array` has a dtype that minigrad lacks.
+        DTypeError: minigrad does not have the dtype of `array`.
 
     Example:
         >>> cast_array(np.array([-1.0, 2.9, 256.0, np.nan]), uint8)
         array([  0,   2, 255,   0], dtype=uint8)
     """
     if array.dtype is dtype.numpy and dtype.numpy is dtype.storage:
-        return array  # most calls: the reference device computes in the dtype of its operands
+        return array  # the usual case: the reference device computes in the dtype of its operands
     source = as_dtype(array.dtype)
     array = np.asarray(array, dtype=source.numpy)
     if source is dtype:
@@ -390,7 +406,8 @@ def cast_array(array: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any
 def _saturate(array: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any]:
     """Convert floats to integers, without C's undefined behaviour outside the range."""
     real = np.asarray(array, dtype=np.float64)
-    # 2.0**63 is exact in float64, but the largest int64 is not, so the test uses the first value outside the range.
+    # 2.0**63 is exact in float64, but the largest int64 is not, so the comparison uses the first integer outside the
+    # range.
     above = np.asarray(real >= float(int(dtype.highest) + 1))
     below = np.asarray(real <= float(int(dtype.lowest) - 1))
     inside = ~(above | below | np.isnan(real))
@@ -400,17 +417,22 @@ def _saturate(array: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any]
 
 
 def _sticky(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Combine the low 24 bits of large 64-bit integers into one: float64 holds them, and a later rounding is right."""
+    """Replace the low 24 bits of large 64-bit integers by one sticky bit, for an exact conversion to float64.
+
+    A later rounding to bfloat16 is then correct, because the sticky bit is set if one of the 24 bits was.
+    """
     low = array & 0xFFFFFF
     reduced = ((array >> 24) | (low != 0)) << 24
     return np.asarray(np.where(np.abs(array >> 1) >= 1 << 40, reduced, array))
 
 
 def _round_to_odd(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return float32 neighbours with an odd last bit, where inexact; rounding these once more cannot round twice.
+    """Convert to float32 by rounding to odd, so that one more rounding returns the same as a single rounding.
 
-    Source: S. Boldo and G. Melquiond, "Emulation of FMA and correctly rounded sums: proved algorithms using rounding
-    to odd", IEEE Transactions on Computers 57(4), 2008.
+    An inexact value becomes its float32 neighbour whose last bit is odd.
+
+    Source: S. Boldo and G. Melquiond, "Emulation of FMA and correctly rounded sums: proved algorithms using rounding to
+    odd", IEEE Transactions on Computers 57(4), 2008.
     """
     exact = np.asarray(array, dtype=np.float64)
     near = np.asarray(exact.astype(np.float32))
@@ -421,7 +443,7 @@ def _round_to_odd(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def to_logical(storage_array: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any]:
-    """View memory as numbers: uint16 as float16 or bfloat16, everything else unchanged. A view, never a copy."""
+    """View memory as numbers: uint16 as float16 or bfloat16, everything else unchanged. The result is always a view."""
     if storage_array.dtype != dtype.storage:
         raise ArgumentError(f"memory of {dtype} is {dtype.storage}, not {storage_array.dtype}", dtype=dtype)
     return storage_array.view(dtype.numpy)

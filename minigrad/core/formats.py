@@ -1,7 +1,7 @@
-"""PyTorch's memory formats: row-major, or with the channels, dim 1, last in memory.
+"""PyTorch's memory formats: row-major, or with the channels (dim 1) innermost in memory.
 
-Results lie row-major unless a call names another format, which `clone`, `contiguous`, `to` and its short forms do;
-`preserve_format` gives a row-major copy too.
+Results are row-major unless a call specifies another format.  `clone`, `contiguous`, `to` and its short forms can do
+so.  Here `preserve_format` also results in a row-major copy.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from minigrad.errors import ArgumentError
 
 
 class MemoryFormat:
-    """The order in which elements lie."""
+    """The order of the elements in memory."""
 
     __slots__ = ("name",)
 
@@ -23,12 +23,12 @@ class MemoryFormat:
 
 contiguous_format, preserve_format = MemoryFormat("contiguous_format"), MemoryFormat("preserve_format")
 channels_last, channels_last_3d = MemoryFormat("channels_last"), MemoryFormat("channels_last_3d")
-CHANNELS_LAST = {channels_last: 4, channels_last_3d: 5}  # required number of dims
+CHANNELS_LAST = {channels_last: 4, channels_last_3d: 5}  # the number of dims that each format requires
 ROW_MAJOR = (None, contiguous_format, preserve_format)
 
 
 def expect_format(op: str, value: object) -> None:
-    """Raise ArgumentError for another order than row-major."""
+    """Raise ArgumentError for a format that is not row-major."""
     if value not in ROW_MAJOR:
         raise ArgumentError(
             f"{op}: expected memory_format=mg.contiguous_format or mg.preserve_format, got {value!r}; "

@@ -1,6 +1,7 @@
 """Declarations for forward mode: the records of `linear=` and `jvp=`.
 
-`declare/claims.py` reads and checks them, `autodiff/forward.py` uses them and derives the rest.
+`declare/claims.py` reads and checks them.  `autodiff/forward.py` applies them and derives the rules that are not
+declared.
 """
 
 from __future__ import annotations
@@ -10,11 +11,12 @@ from typing import Any
 
 
 class Jvp:
-    """A declared rule of forward mode: the function, and the source of each of its positional arguments.
+    """A declared JVP rule of forward mode: the function, and the source of each of its positional arguments.
 
     wants: pairs (kind, index): ("tangent", k) and ("value", k) of operand k, ("result", k) of result k.
-    facts: the parameters and static facts that it reads by keyword.  foreign: it was not written in this package.
-    tangents: the operands whose tangents it takes.
+    facts: the parameters and static facts that the function receives by keyword.
+    foreign: the function was not defined in this package.
+    tangents: the operands whose tangents the function receives.
     """
 
     __slots__ = ("facts", "fn", "foreign", "tangents", "wants")
@@ -26,10 +28,11 @@ class Jvp:
 
 
 class Linear:
-    """In which operands an op is linear: groups of names, in each of them together while the others are held.
+    """The operands in which an op is linear, in groups of names.
 
-    `joint("x", "src")` is one group; `each("a", "b")` is one for each operand, a product.  `each(("c", "a"), ("c",
-    "b"))` is c + a @ b, which is linear in c and a while b is held, and in c and b while a is.
+    The op is linear in each group while the other operands are held.  `joint("x", "src")` is one group.  `each("a",
+    "b")` has one group per operand; such an op is a product.  `each(("c", "a"), ("c", "b"))` is c + a @ b: it is linear
+    in c and a together while b is held, and in c and b while a is held.
     """
 
     __slots__ = ("groups",)
@@ -42,10 +45,13 @@ class Linear:
 
 
 def joint(*operands: str) -> Linear:
-    """Linear in these operands together: `linear=joint("x", "src")`."""
+    """Return the record "linear in these operands together"."""
     return Linear((operands,))
 
 
 def each(*groups: str | tuple[str, ...]) -> Linear:
-    """Linear in each of these operands, or groups of them, while the others are held: `linear=each("a", "b")`."""
+    """Return a record: linear in each of these operands or groups of operands while the others are held.
+
+    An example is `linear=each("a", "b")`.
+    """
     return Linear(tuple((group,) if isinstance(group, str) else tuple(group) for group in groups))

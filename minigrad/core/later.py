@@ -1,4 +1,4 @@
-"""Parts of a record that are made at their first use."""
+"""Base class of records whose parts are made at their first use."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 
 class Later:
-    """A record some of whose slots may be left empty.
+    """A record in which some slots may be empty until their first use.
 
-    later: by the name of an empty slot, what fills it at its first use.
+    later: for the name of each empty slot, the function that fills it at its first use.
     """
 
     __slots__ = ("later",)
@@ -18,16 +18,19 @@ class Later:
         self.later: dict[str, Callable[[Self], None]] = {}
 
     def leave(self, parts: tuple[str, ...], make: Callable[[Self], None]) -> None:
-        """Empty some slots, which `make` fills."""
+        """Empty some slots; `make` fills them later."""
         for name in parts:
             if name not in self.later:
                 delattr(self, name)
             self.later[name] = make
 
-    if not TYPE_CHECKING:  # a type checker would take every name for one that is there
+    if not TYPE_CHECKING:  # a type checker would otherwise accept every attribute name
 
         def __getattr__(self, name: str) -> Any:
-            """Fill an empty slot; two threads may do so, with equal values."""
+            """Fill an empty slot and return its value.
+
+            Two threads may do so at the same time; they store equal values.
+            """
             if name == "later" or name not in self.later:
                 raise AttributeError(f"{type(self).__name__} has no {name!r}")
             self.later[name](self)

@@ -1,8 +1,8 @@
-"""Where in a storage is element (i, j, k)?
+"""Layouts: the position of element (i, j, k) in a storage.
 
 A `Layout` is a shape, strides in elements and an offset; strides may be zero or negative. Every view of a tensor is
 arithmetic on the layout and touches no memory. Equal layouts are one object, so that plans and kernels are found by
-identity. The arithmetic without the object is in `strides`.
+identity. `strides` has the same arithmetic for plain tuples.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = ["Layout", "MultipleBlocks", "SingleBlock", "StridedBlocks", "UniformB
 
 @dataclass(frozen=True)
 class SingleBlock:
-    """All elements are one contiguous run of memory."""
+    """All elements form one contiguous run of memory."""
 
     start: int
     len: int
@@ -40,7 +40,7 @@ class SingleBlock:
 
 @dataclass(frozen=True)
 class UniformBlocks:
-    """`count` runs of `block_len` elements, one every `src_stride`."""
+    """`count` runs of `block_len` elements, whose starts are `src_stride` apart."""
 
     start: int
     block_len: int
@@ -71,15 +71,15 @@ class _Entry(weakref.ref["Layout"]):
     key: tuple[Ints, Ints, int]
 
 
-COUNT_LIMIT = 2**63 - 1  # the most elements of a shape, because kernels use int64 indices
+COUNT_LIMIT = 2**63 - 1  # the maximum number of elements of a shape, because kernels use int64 indices
 _interned: dict[tuple[Ints, Ints, int], _Entry] = {}
 
 
 def _forget(entry: weakref.ref[Layout]) -> None:
     key = entry.key  # type: ignore[attr-defined]
     try:
-        # Another thread may have stored a new layout under this key. No call lies between the test and the deletion,
-        # so no other thread runs between them.
+        # Another thread may have stored a new layout under this key. There is no call between the test and the
+        # deletion, so no other thread runs between them.
         if _interned[key] is entry:
             del _interned[key]
     except (KeyError, TypeError):
@@ -90,9 +90,10 @@ class Layout:
     """Shape, strides and offset of a view, in elements. Immutable; equal layouts are the same object.
 
     Attributes:
-        shape, strides, offset: its three parts.
-        numel, ndim: count of elements and of dims.
-        is_contiguous: the elements lie in one row-major run, wherever it starts. Dims of size 1 do not matter.
+        shape, strides, offset: the three parts.
+        numel, ndim: number of elements and number of dims.
+        is_contiguous: whether the elements form one row-major run, which may start at any offset. Dims of size 1 do not
+            matter.
 
     Example:
         >>> Layout.contiguous((2, 3, 4)).transpose(0, 1)
@@ -112,7 +113,7 @@ class Layout:
 
     @staticmethod
     def make(shape: Ints, strides: Ints, offset: int = 0) -> Layout:
-        """Return the layout with these numbers, which must be tuples of ints of one length."""
+        """Return the layout with these parts. `shape` and `strides` must be tuples of ints of one length."""
         key = (shape, strides, offset)
         entry = _interned.get(key)
         result = entry() if entry is not None else None
@@ -133,11 +134,11 @@ class Layout:
 
     @property
     def is_broadcast(self) -> bool:
-        """Whether some dim repeats its elements with stride 0; an empty layout has none to repeat."""
+        """Whether some dim repeats its elements with stride 0; False for an empty layout."""
         return self.numel > 0 and any(size > 1 and stride == 0 for size, stride in zip(self.shape, self.strides))
 
     def is_fortran_contiguous(self) -> bool:
-        """Return whether the elements lie in one column-major run."""
+        """Return whether the elements form one column-major run."""
         return is_run(self.shape[::-1], self.strides[::-1])
 
     def is_contiguous_range(self, first: int, last: int) -> bool:
@@ -148,15 +149,15 @@ class Layout:
         return len(dims) <= 1
 
     def may_overlap_itself(self) -> bool:
-        """Return whether two indices may share an element. True can be wrong; False is always right."""
+        """Return whether two indices may refer to one element. True can be wrong; False is always right."""
         return may_overlap(self.shape, self.strides)
 
     def span(self) -> tuple[int, int]:
-        """Return the lowest element offset in use and one past the highest; an empty layout spans nothing."""
+        """Return the lowest element offset in use and one past the highest; both are `offset` for an empty layout."""
         return extent(self.shape, self.strides, self.offset)
 
     def fits(self, storage_numel: int) -> bool:
-        """Return whether every element lies inside a storage of that many elements."""
+        """Return whether every element is inside a storage of that many elements."""
         lowest, end = self.span()
         return self.numel == 0 or (lowest >= 0 and end <= storage_numel)
 
@@ -165,7 +166,7 @@ class Layout:
         return _walk(self.offset, self.shape, self.strides)
 
     def strided_blocks(self) -> StridedBlocks:
-        """Return the longest runs of memory that, one after another, contain the elements in row-major order."""
+        """Return the longest runs of memory that, in sequence, contain the elements in row-major order."""
         if self.numel == 0:
             return SingleBlock(self.offset, 0)
         dims, (steps,) = merge_dims(self.shape, [self.strides])
@@ -181,7 +182,7 @@ class Layout:
     # ---- parts
 
     def narrow(self, dim: int, start: int, length: int) -> Layout:
-        """Return `length` entries of `dim` from `start` on; the full range is the layout itself."""
+        """Return `length` entries of `dim` from `start` on. For the full range the result is the layout itself."""
         dim = normalize_dim(dim, self.ndim, "narrow", self.shape)
         start, length = as_int(start, "start", "narrow"), as_int(length, "length", "narrow")
         size = self.shape[dim]
@@ -196,7 +197,7 @@ class Layout:
         return self._with(dim, length, self.strides[dim], self.offset + self.strides[dim] * start)
 
     def select(self, dim: int, index: int) -> Layout:
-        """Return one entry of `dim`, which is removed; negative indices count from the end."""
+        """Return one entry of `dim`, and remove this dim; negative indices count from the end."""
         dim = normalize_dim(dim, self.ndim, "select", self.shape)
         index = as_int(index, "index", "select")
         size = self.shape[dim]
@@ -210,7 +211,10 @@ class Layout:
         return Layout.make(_without(self.shape, dim), _without(self.strides, dim), offset)
 
     def slice(self, dim: int, start: int | None = None, stop: int | None = None, step: int | None = None) -> Layout:
-        """Return entries of `dim` as in Python's `[start:stop:step]`: bounds clip, and the step may be negative."""
+        """Return the entries of `dim` that Python's `[start:stop:step]` selects.
+
+        Bounds outside the dim are clipped, and the step may be negative.
+        """
         dim = normalize_dim(dim, self.ndim, "slice", self.shape)
         start, stop, step = (None if part is None else as_int(part, "a bound", "slice") for part in (start, stop, step))
         if step == 0:
@@ -242,7 +246,7 @@ class Layout:
     def unfold(self, dim: int, size: int, step: int) -> Layout:
         """Return windows of `size` entries every `step` along `dim`; the index in the window is a new last dim.
 
-        A scalar has one entry, and one window.
+        A scalar counts as one entry, so it has one window.
         """
         dim = normalize_dim(dim, self.ndim or 1, "unfold", self.shape)
         size, step = as_int(size, "size", "unfold"), as_int(step, "step", "unfold")
@@ -260,7 +264,10 @@ class Layout:
         return Layout.make((*windows.shape, size), (*windows.strides, self.strides[dim]), self.offset)
 
     def as_strided(self, shape: Sequence[int], strides: Sequence[int], offset: int | None = None) -> Layout:
-        """Return a layout of any shape and strides, by default with this layout's offset; `fits` checks the bounds."""
+        """Return a layout of any shape and strides, by default with this layout's offset.
+
+        The bounds are not checked here; `fits` checks them.
+        """
         sizes = as_shape(shape, "as_strided")
         steps = tuple(as_int(stride, "a stride", "as_strided") for stride in strides)
         if len(sizes) != len(steps):
@@ -295,7 +302,7 @@ class Layout:
         return self.permute(order)
 
     def flip(self, dims: int | Iterable[int] | None = None) -> Layout:
-        """Reverse the named dims, or all dims if `dims` is None."""
+        """Reverse the given dims, or all dims if `dims` is None."""
         flipped = _some_dims(dims, self, "flip")
         if self.numel == 0 or self.ndim == 0:
             return self
@@ -306,7 +313,7 @@ class Layout:
     # ---- shape
 
     def squeeze(self, dim: int | Iterable[int] | None = None) -> Layout:
-        """Remove the dims of size 1: all of them, or those named; a named dim of another size stays."""
+        """Remove all dims of size 1, or those among the given dims; a given dim of another size stays."""
         named = _some_dims(dim, self, "squeeze")
         kept = [d for d in range(self.ndim) if d not in named or self.shape[d] != 1]
         return Layout.make(tuple(self.shape[d] for d in kept), tuple(self.strides[d] for d in kept), self.offset)
@@ -328,7 +335,7 @@ class Layout:
         return self._viewed(target)
 
     def view(self, shape: Any) -> Layout:
-        """Return the view of `reshape`; raise ShapeError if a copy would be needed."""
+        """Return the layout of `reshape`; raise ShapeError if a copy would be needed."""
         target = infer_hole(as_shape(shape, "view", hole=True), self.numel, "view", self.shape)
         result = self._viewed(target)
         if result is None:
@@ -340,7 +347,7 @@ class Layout:
         return result
 
     def flatten(self, start: int = 0, end: int = -1) -> Layout | None:
-        """Merge the dims from `start` to `end`, both included; None if it needs a copy. A scalar gets one dim."""
+        """Merge the dims from `start` to `end`, both included; None if this needs a copy. A scalar gets one dim."""
         if self.ndim == 0:
             return self._viewed((1,))
         first = normalize_dim(start, self.ndim, "flatten", self.shape)
@@ -354,7 +361,10 @@ class Layout:
         return self._viewed((*self.shape[:first], middle, *self.shape[last + 1 :]))
 
     def expand(self, shape: Any) -> Layout:
-        """Repeat dims of size 1, and new ones in front, with stride 0; -1 keeps a size."""
+        """Repeat dims of size 1 and new leading dims; -1 leaves a size unchanged.
+
+        A repeated dim has stride 0.
+        """
         target = as_shape(shape, "expand", hole=True)
         new = len(target) - self.ndim
         if new >= 0 and -1 not in target[:new]:
@@ -393,7 +403,8 @@ def _intern(key: tuple[Ints, Ints, int]) -> Layout:
     entry = _Entry(layout, _forget)
     entry.key = key
     while True:
-        # Two threads may get here at once. setdefault is atomic, so both use the layout that was stored first.
+        # Two threads may reach this line at the same time. setdefault is atomic, so both use the layout that was stored
+        # first.
         filed = _interned.setdefault(key, entry)
         result = filed()
         if result is not None:
@@ -403,13 +414,13 @@ def _intern(key: tuple[Ints, Ints, int]) -> Layout:
 
 @lru_cache(maxsize=4096)
 def _contiguous(shape: Ints, offset: int) -> Layout:
-    # The layout of every new result.  The last few thousand stay alive, so that short-lived tensors do not create and
+    # The layout of every new result. The last few thousand stay alive, so that short-lived tensors do not create and
     # discard their layouts each time.
     return Layout.make(shape, contiguous_strides(shape), offset)
 
 
 def _some_dims(dims: int | Iterable[int] | None, owner: Layout, op: str) -> Ints:
-    """Return the named dims of a layout, or all dims for None; dim 0 of a scalar can be named."""
+    """Return the given dims of a layout, or all dims for None; dim 0 of a scalar is accepted."""
     return normalize_dims(dims, owner.ndim or int(dims is not None), op, owner.shape)
 
 
@@ -418,7 +429,7 @@ def _without(values: Ints, dim: int) -> Ints:
 
 
 def _walk(offset: int, dims: Ints, strides: Ints) -> Iterator[int]:
-    if 0 in dims:  # the product of the other dims may exceed the limit
+    if 0 in dims:  # without this test, the product of the other dims may exceed the limit
         return iter(())
     # product() changes the last index fastest, as row-major order does, and yields one empty tuple for a scalar.
     steps = [[i * stride for i in range(size)] for size, stride in zip(dims, strides)]
@@ -426,10 +437,11 @@ def _walk(offset: int, dims: Ints, strides: Ints) -> Iterator[int]:
 
 
 def merge(layouts: Sequence[Layout]) -> tuple[Ints, tuple[Ints, ...]]:
-    """Return the fewest dims that traverse all layouts, which have one shape, in the same order, and their strides.
+    """Return the fewest dims that traverse all layouts in the same order, and their strides in each layout.
 
-    Dims of size 1 are removed; neighbours are merged if in all layouts the outer stride is the inner stride times size.
-    A scalar has no dims; an empty shape becomes one dim of size 0.
+    All layouts must have one shape. Dims of size 1 are removed. Two neighbouring dims are merged if in all layouts the
+    outer stride is the inner stride times the inner size. A scalar has no dims; an empty shape becomes one dim of size
+    0.
 
     Example:
         >>> a = Layout.contiguous((32, 630, 12, 32))
@@ -445,7 +457,7 @@ def merge(layouts: Sequence[Layout]) -> tuple[Ints, tuple[Ints, ...]]:
 
 
 def along(index: Layout, shape: Ints, dim: int) -> Layout:
-    """View a 1-d layout, or a 0-d one, in a shape in which it varies along `dim` only.
+    """View a 0-d or 1-d layout in a shape in which only dim `dim` advances.
 
     Example:
         >>> along(Layout.contiguous((3,)), (2, 3, 4), 1)

@@ -1,7 +1,9 @@
-"""The records that a declaration produces: what an op is, without how it runs.
+"""The records that a declaration produces.
 
-`declare/` fills them, `runtime/dispatch.py` reads them on every call, `autodiff/pulling.py` runs their rules.
-They hold no arrays and import no kernels, so the whole schema can be listed, documented and tested as data.
+They describe what an op is, not how it runs.
+
+`declare/` fills them, `runtime/dispatch.py` reads them on every call, and `autodiff/pulling.py` runs their rules.  They
+contain no arrays and import no kernels, so the whole schema can be listed, documented and tested as data.
 """
 
 from __future__ import annotations
@@ -17,10 +19,10 @@ from minigrad.core.layout import Layout
 
 
 class ScalarFn(Later):
-    """A checked scalar function: the inner line of a loop.  Its text may be read at its first use.
+    """A checked scalar function, which a loop calls for each element.  Its text may be read at its first use.
 
-    `node` is its parsed definition, `helpers` the other scalar functions that it calls, `where` its file and line,
-    `cost` about how many additions one call is worth, `results` how many values it returns.
+    `node` is its parsed definition, `helpers` the other scalar functions that it calls, and `where` its file and line.
+    `cost` is the approximate cost of one call in additions, and `results` the number of values that it returns.
     """
 
     __slots__ = ("args", "cost", "helpers", "name", "node", "results", "where")
@@ -34,7 +36,7 @@ class ScalarFn(Later):
 
 
 class Spec:
-    """The layout and dtype of one tensor, without data: all that a kernel needs before it runs."""
+    """The layout and dtype of one tensor, without data: all information that a kernel needs before it runs."""
 
     __slots__ = ("dtype", "layout")
 
@@ -50,13 +52,13 @@ class Spec:
 
 
 class Rule:
-    """One derivative rule: the function, the values that it reads saved, the static facts that it reads.
+    """One derivative rule: the function, the saved values and the static facts that it reads.
 
-    gradients: the results whose gradients it takes first, by index.
-    asked: of a joint rule: it receives which operands require a gradient, and returns None for the others.
-    smooth: of a joint rule: the ops that it calls have derivatives of their own, so the definition is not needed.
-    fused: the rule as one kernel, or fn again where it cannot be fused; None until `autodiff/fused.py` has tried.
-    foreign: it was not written in this package, so its result is checked.
+    gradients: the indices of the results whose incoming gradients are its first arguments.
+    asked: for a joint rule: it receives which operands require a gradient, and returns None for all other operands.
+    smooth: for a joint rule: the ops that it calls have derivatives of their own, so the definition is not needed.
+    fused: the rule as one kernel, or `fn` if it cannot be fused; None until `autodiff/fused.py` has tried.
+    foreign: the function was not defined in this package, so its result is checked.
     """
 
     __slots__ = ("asked", "facts", "fn", "foreign", "fused", "gradients", "saves", "smooth")
@@ -74,39 +76,46 @@ class Rule:
 class Op(Later):
     """One declared op.
 
-    kind: "elementwise", "reduction", "view", "kernel", or "composed" for an op that is made of others.
-    operands, params: names of the tensors, and of the static arguments with their defaults.  writes: those written.
-    rules: one Rule or None per operand; None means "not differentiable in this operand".
-    roles: the roles of the parameters, by name, where the declaration has some: see `core/roles.py`.
-    target: the parameter that names the device of the result, where there is one.
-    outputs: names of the results, which rules use to read them; ("y",) for one.
-    zeros: rules receive zeros for the gradient of a result that nothing used, instead of None.
+    kind: "elementwise", "reduction", "view", "kernel", or "composed" for an op that is composed of other ops.
+    operands, params: the names of the tensors, and the names of the static arguments with their defaults.
+    writes: the names of the operands that the op writes into.
+    rules: one Rule or None per operand; None means "not differentiable with respect to this operand".
+    roles: the role of each parameter that has one in the declaration, by name: see `core/roles.py`.
+    target: the parameter that names the device of the result, or None if there is no such parameter.
+    outputs: the names by which rules read the results; ("y",) for one result.
+    zeros: for the gradient of an unused result, rules receive zeros instead of None.
     result: for several results, the named tuple that a call returns them in.
-    saves[mask]: which values a call saves if the operands in the bit mask are tracked; -1 is the first result, -2 the
-    second.
-    picks[mask]: for each tracked operand that has a rule, its index and the indices of its rule's values among them;
-    for a variadic op, those of its one rule.
-    complete: every operand has a rule.  derived: the rules are made from the body; primal: the op whose rule it is.
-    joint: one Rule that returns a tuple of all gradients, where that is cheaper than the rules one by one; or None.
-    composed: the op as a function of others, or None; higher orders of a joint rule that is not smooth use it.
-    reducer: of a reduction, the record of its declaration in `core/reducer.py`.
-    linear: the operands in which it is linear, or None.
-    fuse: of an elementwise op: its derivative rules may be traced, each into one kernel.
-    jvp: the declared rule of forward mode, or None where `autodiff/forward.py` derives it.
-    batch: how it takes a batch in front of its operands, a kind by name or a rule; None where the kind of the op
-    determines it: see `autodiff/batching.py`.
-    variadic: it takes any number of operands, and its one rule serves each.
-    label: the name that a user called it by, for messages.
+    saves[mask]: the values that a call saves if the operands in the bit mask are tracked; -1 is the first result, -2
+        the second.
+    picks[mask]: for each tracked operand that has a rule, its index and the indices of its rule's values in
+        `saves[mask]`; for a variadic op, the indices for its one rule.
+    complete: every operand has a rule.
+    derived: the rules are made from the body.
+    primal: for the op of a derivative rule, the op that the rule belongs to.
+    joint: one Rule that returns a tuple of all gradients, if this is cheaper than the separate rules; or None.
+    composed: the op as a function of other ops, or None; higher derivatives of a joint rule that is not smooth use it.
+    reducer: for a reduction, the record of its declaration in `core/reducer.py`.
+    linear: the operands in which the op is linear, or None.
+    fuse: for an elementwise op: each of its derivative rules may be traced into one kernel.
+    jvp: the declared JVP rule of forward mode, or None if `autodiff/forward.py` derives it.
+    batch: how the op processes a leading batch dim of its operands: the name of a kind, or a rule; None if the kind of
+        the op determines it (see `autodiff/batching.py`).
+    variadic: the op takes any number of operands, and its one rule is used for each of them.
+    label: the name under which a user called the op, for messages.
     where: file and line of the declaration.
-    doc, scalar: the docstring; the body of an elementwise op, parsed.
-    dtype_rule, shape_rule: from the operands' Specs to the result's dtype (of an elementwise op: compute dtype and
-    result dtype, or one for each result) and shape; where shapes broadcast there is no shape rule.
-    prepare: the body of another op: a view's returns a layout, a kernel's requests a launch from the backend.
+    doc, scalar: the docstring; the parsed body of an elementwise op.
+    dtype_rule: the function from the operands' Specs to the result's dtype.  For an elementwise op it returns the
+        compute dtype and the result dtype, or one for each result.
+    shape_rule: the function from the operands' Specs to the result's shape, or None if the shapes broadcast.
+    prepare: the body of any other op: for a view it returns a layout, for a kernel it requests a launch from the
+        backend.
     check: a function that checks the operands' values in each call, such as indices, or None.
-    public: the function that users call.  plans: the plans of its calls so far, by key.
+    public: the function that users call.
+    plans: the plans of the calls so far, by key.
     signature: the public parameters, as `declare/signature.py` reads them; None for an op without a declaration.
-    along: it has a parameter that is a dim, so a scalar is a row of one element to it.
-    variants: the ops over some of its operands, where others are optional, by which of them are present.
+    along: one parameter is a dim, so a scalar counts as a row of one element.
+    variants: for an op with optional operands, the ops over the operands that are present, by which of them are
+        present.
     """
 
     __slots__ = (
@@ -150,7 +159,7 @@ class Op(Later):
         self.writes: tuple[str, ...] = ()
 
     def value_name(self, k: int) -> str:
-        """Return the name by which rules read a value of `saves`: an operand's, or a result's."""
+        """Return the name by which rules read a value of `saves`: the name of an operand or of a result."""
         return self.operands[k] if k >= 0 else self.outputs[-1 - k]
 
     @property

@@ -1,6 +1,6 @@
-"""How loops traverse their operands: dims merged, flipped and sorted, with strides and offsets.
+"""Traversal of operands by loops: dims that are merged, flipped and sorted, with strides and offsets.
 
-A plan is a pure function of layouts.  The backend of a processor turns it into loops and chunks, and chooses the
+A plan is a pure function of layouts.  The backend of a processor converts it into loops and chunks, and chooses the
 arguments of the kernel.  `Layout` does the arithmetic.
 """
 
@@ -14,22 +14,26 @@ Strides = tuple[int, ...]
 
 
 def pieces(n: int, length: int) -> tuple[int, int]:
-    """Cut n things into equal chunks of about `length`: (chunk, chunks)."""
+    """Cut n items into equal chunks of about `length` items.
+
+    Return the chunk length and the number of chunks.
+    """
     count = max(1, -(-n // max(1, length)))
     chunk = max(1, -(-n // count))
     return chunk, max(1, -(-n // chunk))
 
 
 def sort_dims(dims: Strides, strides: Sequence[Strides]) -> tuple[Strides, list[Strides]]:
-    """Put the dim in which the first layout has the smallest stride innermost, and traverse each dim upward in it."""
+    """Sort the dims so that the first layout has its smallest stride innermost."""
     order = sorted(range(len(dims)), key=lambda d: -abs(strides[0][d]))
     return tuple(dims[d] for d in order), [tuple(s[d] for d in order) for s in strides]
 
 
 def walk(layouts: Sequence[Layout]) -> tuple[Strides, list[Strides], list[int]]:
-    """Return merged dims, strides and offsets for layouts of one shape, flipped so that the first one moves upward.
+    """Return merged dims, strides and offsets for layouts of one shape, so that the first layout is traversed upward.
 
-    The first layout is the output: it decides the order of the dims, and its negative strides are flipped away.
+    The first layout is the output: it determines the order of the dims, and a dim in which its stride is negative is
+    flipped in all layouts.
     """
     dims, strides = merge(layouts)
     offsets = [layout.offset for layout in layouts]
@@ -48,11 +52,11 @@ def walk(layouts: Sequence[Layout]) -> tuple[Strides, list[Strides], list[int]]:
 
 
 def without(layout: Layout, shape: tuple[int, ...], dim: int) -> Layout:
-    """Return a layout traversed by another shape, without one dim."""
+    """Return a layout with the sizes of another shape, without one dim."""
     strides = layout.strides
     return Layout.make((*shape[:dim], *shape[dim + 1 :]), (*strides[:dim], *strides[dim + 1 :]), layout.offset)
 
 
 def still(layout: Layout, shape: tuple[int, ...], dim: int) -> Layout:
-    """Return a layout traversed by another shape, with stride 0 along one dim."""
+    """Return a layout with the sizes of another shape, and stride 0 along one dim."""
     return Layout.make(shape, tuple(0 if d == dim else s for d, s in enumerate(layout.strides)), layout.offset)

@@ -1,6 +1,6 @@
-"""Properties of a reduction, and the dims that it keeps and reduces, each merged, in the order of the operand's memory.
+"""Properties of a reduction, and its kept and reduced dims, each merged, in the memory order of the operand.
 
-A plan is a pure function of layouts.  The backend chooses the loop that traverses them, and how it is cut into chunks.
+A plan is a pure function of layouts.  The backend chooses the loop that traverses them and how it is cut into chunks.
 """
 
 from __future__ import annotations
@@ -22,17 +22,19 @@ Ints = tuple[int, ...]
 class Reducer:
     """The function of a reduction, and the properties that a loop may rely on; `declare.partials.declared` makes it.
 
-    scalar: the accumulators after one more element, from (acc, x); x is an element of each operand.
+    scalar: returns the accumulators after one more element, from (acc, x); x is an element of each operand.
     identities: the initial value of each accumulator, "zero", "one", "lowest" or "highest".
-    order: "sum": the elements may come in any order, and floats be re-associated; "extreme": the largest or smallest,
-        and nan where there is one; "any": the elements may come in any order; "sequential": one after the other,
-        row-major.
-    combine: joins two partial results, each of which began at the identity; None where there may be one only.  Of
-        several accumulators it takes those of one and then those of the other.
-    map: of a declaration with one, the scalar function of the elements whose value is combined; it is part of `scalar`.
-    finish: the scalar function of the last accumulators, or of these and the number of elements, that is stored; it
-        may have several results.
-    linear: it is linear in its elements; with the order "sum" it is their sum and nothing else.
+    order: "sum": the elements may come in any order, and floats may be re-associated; "extreme": the largest or the
+        smallest element, or nan if there is a nan; "any": the elements may come in any order; "sequential": the
+        elements come one after the other, in row-major order.
+    combine: joins two partial results, each of which began at the identity; None if there may be only one partial
+        result.  With several accumulators, its arguments are first those of one partial result and then those of the
+        other.
+    map: of a declaration with a map, the scalar function that is applied to each element before the values are
+        combined; it is already part of `scalar`.
+    finish: the scalar function whose result is stored.  Its arguments are the final accumulators, with or without the
+        number of elements.  It may have several results.
+    linear: the reduction is linear in its elements; with the order "sum" it is exactly their sum.
     """
 
     scalar: ScalarFn
@@ -51,25 +53,25 @@ class Reducer:
 
     @property
     def accumulators(self) -> int:
-        """Return the number of accumulators."""
+        """The number of accumulators."""
         return len(self.identities)
 
     @property
     def results(self) -> int:
-        """Return the number of results of an output."""
+        """The number of results per output."""
         return self.accumulators if self.finish is None else self.finish.results
 
     @property
     def adds(self) -> bool:
-        """Whether it is the sum of its elements as they are, so that a loop may add some of them by itself."""
+        """Whether the reduction is the plain sum of its elements, so that a loop may add some of them separately."""
         return self.order == "sum" and self.linear and self.map is None
 
     def unmapped(self) -> Reducer:
-        """Return the reduction of values that `map` has made."""
+        """Return the reduction of values to which `map` has been applied."""
         return self if self.map is None else replace(self, scalar=self.scalar.helpers["step"], map=None)
 
     def unfinished(self) -> Reducer:
-        """Return the reduction of a part, whose result is an accumulator."""
+        """Return the reduction of a part of the elements; its result is the accumulators."""
         return replace(self, finish=None)
 
     def joining(self) -> Reducer:
@@ -87,14 +89,18 @@ class Axes:
     shifts: list[int]
 
     def pick(self) -> int:
-        """Return the dim for the innermost loop: the smallest stride among those long enough, or the longest dim."""
+        """Return the dim for the innermost loop.
+
+        It is the dim with the smallest stride among the dims that are long enough and not broadcast, or otherwise the
+        longest dim.
+        """
         for d in range(len(self.dims) - 1, -1, -1):
             if self.dims[d] >= SHORT and self.strides[0][d]:
                 return d
         return max(range(len(self.dims)), key=lambda d: self.dims[d], default=-1)
 
     def take(self, d: int) -> tuple[int, Ints]:
-        """Remove a dim: its size and its stride in each layout.  Dim -1 of no dims has size 1."""
+        """Remove a dim and return its size and its stride in each layout.  Without dims, the size is 1."""
         if not self.dims:
             return 1, (1,) * len(self.strides)
         size, steps = self.dims[d], tuple(s[d] for s in self.strides)
@@ -105,8 +111,10 @@ class Axes:
 
 
 def axes(layouts: Sequence[Layout], dims: Sequence[int], flip: bool = True, sort: bool = True) -> Axes:
-    """Merge some dims of layouts of one shape; traversed upward in the first layout with `flip`, in the order of
-    its memory with `sort`."""
+    """Merge some dims of layouts of one shape.
+
+    With `flip`, the first layout is traversed upward; with `sort`, in the order of its memory.
+    """
     sizes = [layouts[0].shape[d] for d in dims]
     shifts = [0] * len(layouts)
     strides = [[layout.strides[d] for d in dims] for layout in layouts]
@@ -122,7 +130,7 @@ def axes(layouts: Sequence[Layout], dims: Sequence[int], flip: bool = True, sort
 
 
 def goes_along(kept: Axes, reduced: Axes) -> bool:
-    """Return whether the innermost loop runs over a reduced dim: one output at a time."""
+    """Return whether the innermost loop runs over a reduced dim, so that outputs are computed one at a time."""
     if not kept.dims or not reduced.dims:
         return not kept.dims
     k, f = kept.pick(), reduced.pick()
@@ -133,12 +141,14 @@ def goes_along(kept: Axes, reduced: Axes) -> bool:
 
 
 def leading(layouts: Sequence[Layout]) -> list[int]:
-    """Return the indices of some operands, first the one with most memory of its own: loops are in its order, not in
-    that of one that is broadcast."""
+    """Return the indices of some operands; the operand with the most memory of its own is first.
+
+    Loops follow the order of this operand, not the order of an operand that is broadcast.
+    """
     sizes = [prod(n for n, step in zip(layout.shape, layout.strides) if step) for layout in layouts]
     return sorted(range(len(layouts)), key=lambda k: -sizes[k])
 
 
 def kept_axes(out: Layout, a: Layout, dims: Sequence[int]) -> Axes:
-    """Return the kept dims of the operand, of one copy of the output in a workspace, and of the output."""
+    """Return the kept dims, with the strides of the operand, of one workspace copy of the output, and of the output."""
     return axes([a, Layout.contiguous(out.shape), out], [d for d in range(a.ndim) if d not in dims])

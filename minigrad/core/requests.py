@@ -1,9 +1,9 @@
-"""Requests of an op to a device: one small record per kind, without the loops that serve it.
+"""Requests of an op to a device: one small record per kind, without the loops that implement it.
 
-The body of a declaration requests with one of these, `backend.prepare(Gather(dim), out, x, index)`.  A backend serves
-it with loops of its own, or `backends/lowering/` composes it from simpler requests.  Operands and results are Specs;
-the fields contain all other data.  Two equal requests on equal Specs are the same launch, so records are frozen and
-hashable.
+The body of a declaration makes a request with one of these records, `backend.prepare(Gather(dim), out, x, index)`.  A
+backend implements the request with loops of its own, or `backends/lowering/` composes it from simpler requests.
+Operands and results are Specs; the fields contain all other data.  Two equal requests on equal Specs are the same
+launch, so records are frozen and hashable.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ Ints = tuple[int, ...]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Request:
-    """Base of the records.  Their common methods are here once: a dataclass would compile them for each record.
+    """Base class of the records.
+
+    Their common methods are defined here once: a dataclass would compile them per record.
 
     checks: whether a launch reports an index that is out of range.
     """
@@ -50,9 +52,10 @@ class Request:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Elementwise(Request):
-    """out[i] = scalar(operands[i]...) in `compute`; operands, any number, are expanded to the shape of out.
+    """out[i] = scalar(operands[i]...) in `compute`, for any number of operands, expanded to the shape of out.
 
-    An operand whose Spec is that of `out`, the same object, is the output's memory: it is read before it is written.
+    If the Spec of an operand is the same object as `out`, the operand is the memory of the output: each element is read
+    before it is written.
     """
 
     scalar: ScalarFn
@@ -63,8 +66,8 @@ class Elementwise(Request):
 class ElementwiseTuple(Request):
     """An `Elementwise` with several results of one shape: outs[k][i] = scalar(operands[i]...)[k] in `compute`.
 
-    An operand whose Spec is that of a result, the same object, is the memory of this result: all operands of an element
-    are read before one of its results is written.
+    If the Spec of an operand is the same object as that of a result, the operand is the memory of this result: all
+    operands of an element are read before one of its results is written.
     """
 
     scalar: ScalarFn
@@ -73,11 +76,12 @@ class ElementwiseTuple(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Chained(Request):
-    """`request`, some of whose operands are computed first: operand k is scalars[k] of the operands reads[k] of this
-    request, element by element in `dtype`; without a function, it is the only one of them.
+    """`request`, some of whose operands are computed first.
 
-    `dtype` is that of the registers, too: a value is the same whether it is stored or not.  The operands of a function
-    are expanded to one shape, and no result is the memory of one of them.
+    Operand k of `request` is scalars[k] of the operands reads[k] of this record, element by element in `dtype`.  If
+    scalars[k] is None, operand k is the only operand in reads[k].  `dtype` is also the dtype of the registers: a value
+    is the same whether it is stored or not.  The operands of a function are expanded to one shape, and no result shares
+    memory with an operand of a function.
     """
 
     request: Request
@@ -90,8 +94,8 @@ class Chained(Request):
 class Followed(Request):
     """out = scalar(...) element by element, where argument `position` is the result of `request`, which is not stored.
 
-    The operands are those of `request`, then the other arguments, expanded to the shape of out, which no operand shares
-    memory with.  The dtype of out is that of the registers and of the result of `request`.
+    The operands are those of `request`, then the other arguments.  These are expanded to the shape of out, and no
+    operand shares memory with out. out has the dtype of the registers and of the result of `request`.
     """
 
     request: Request
@@ -101,12 +105,12 @@ class Followed(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Many(Request):
-    """A scalar function over a table of tensors: each of the `rows` has a tensor for each of its first arguments.
+    """A scalar function over a table of tensors: each of the `rows` has one tensor for each of the first arguments.
 
-    The tensors of one row have the same shape; rows may have different shapes.  The first columns are the results:
-    each element is read, then overwritten, so they change in place.  The operands are the other columns, one column
-    after another, and at the end a float64 vector with the remaining arguments, which every call reads.  Memory that
-    is written must not be in two tensors of the table.
+    The tensors of one row have the same shape; rows may have different shapes.  The first columns are the results: each
+    element is read, then overwritten, so they change in place.  The operands are the other columns, one column after
+    another, and finally a float64 vector with the remaining arguments, which every call reads.  Memory that is written
+    must not be in two tensors of the table.
     """
 
     scalar: ScalarFn
@@ -116,12 +120,12 @@ class Many(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Copy(Request):
-    """out = a, cast: float to int saturates with nan to 0, int to int wraps, anything to bool is `!= 0`."""
+    """out = a, cast: float to int saturates and maps nan to 0, int to int wraps, anything to bool is `!= 0`."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Join(Request):
-    """out = the operands one after another along dim, cast."""
+    """out = the operands in sequence along `dim`, cast to the dtype of out."""
 
     dim: int
 
@@ -131,7 +135,7 @@ class Join(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Reduce(Request):
-    """Reduce operands of one shape over dims in `compute`; `out` has this shape with length 1 in each of the dims."""
+    """Reduce operands of one shape over `dims` in `compute`; `out` has this shape with length 1 in each of the dims."""
 
     reducer: Reducer
     compute: np.dtype[Any]
@@ -140,7 +144,7 @@ class Reduce(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ReduceTuple(Request):
-    """`Reduce` with several accumulators or several results, which have one shape."""
+    """A `Reduce` with several accumulators or several results, which have one shape."""
 
     reducer: Reducer
     compute: np.dtype[Any]
@@ -162,8 +166,10 @@ class LogSum(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ArgReduce(Request):
-    """out (int64, length 1 in `dim`) = the index along `dim` of the best element: better(best, x) is false for every
-    later element x."""
+    """out (int64, length 1 in `dim`) = the index along `dim` of the best element.
+
+    The best element is the one for which better(best, x) is false for every later element x.
+    """
 
     better: ScalarFn
     dim: int
@@ -171,7 +177,7 @@ class ArgReduce(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Scan(Request):
-    """out[i] = the reduction of out[i - 1] and operands[i]... along `dim` in `compute`, from the identity on.
+    """out[i] = the reduction of out[i - 1] and operands[i]... along `dim` in `compute`, starting from the identity.
 
     With one operand and a function that joins partial results, long rows may be reduced in blocks first.
     """
@@ -191,9 +197,10 @@ class ArgScan(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Sort(Request):
-    """out (int64) = positions along `dim` that sort the elements: stable, nan the greatest, -0.0 equal to 0.0.
+    """out (int64) = positions along `dim` that sort the elements; the sort is stable.
 
-    If out is shorter along `dim`, it receives the first of these positions.
+    nan is greater than every number, and -0.0 equals 0.0. If out is shorter along `dim`, it receives the first of these
+    positions.
     """
 
     dim: int
@@ -202,7 +209,7 @@ class Sort(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Extreme(Request):
-    """`ArgReduce` with two results: the elements that were found, and their positions."""
+    """An `ArgReduce` with two results: the best elements and their positions."""
 
     better: ScalarFn
     dim: int
@@ -210,7 +217,7 @@ class Extreme(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RunningExtreme(Request):
-    """`ArgScan` with two results: the elements that were found, and their positions."""
+    """An `ArgScan` with two results: the best elements so far and their positions."""
 
     better: ScalarFn
     dim: int
@@ -218,7 +225,7 @@ class RunningExtreme(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Ordered(Request):
-    """`Sort` with two results: the sorted elements, and their positions."""
+    """A `Sort` with two results: the sorted elements and their positions."""
 
     dim: int
     descending: bool
@@ -229,10 +236,10 @@ class Ordered(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Product(Request):
-    """out[..., m, n] = alpha * a[..., m, k] @ b[..., k, n] + beta * c; batch dims and c have been expanded to out's.
+    """out[..., m, n] = alpha * a[..., m, k] @ b[..., k, n] + beta * c; batch dims and c are already expanded to out's.
 
-    Operands: a, b, and c unless beta is 0.  out and c may share one buffer with the same layout; then the product is
-    added to c in place.
+    The operands are a, b, and c unless beta is 0. out and c may share one buffer with the same layout; then the product
+    is added to c in place.
     """
 
     alpha: float = 1
@@ -241,12 +248,15 @@ class Product(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Convolve(Request):
-    """y * x * w is a term where position of x = position of y * stride - padding + tap * dilation; beyond x are zeros.
+    """Sums of terms y * x * w, where position of x = position of y * stride - padding + tap * dilation.
 
-    Dims are (N, channels, 1 to 3 spatial dims); those of the weight are (output channels, image channels / groups,
-    taps).  part "output" has the operands x, w and a bias with one element per channel: bias + the sum of x * w over
-    the taps and the channels of the group.  part "input" has the operands y and w: the sum over output channels and
-    taps.  part "weight" has the operands y and x: the sum over the batch and all positions.
+    Outside its positions, x is 0. Dims are (N, channels, 1 to 3 spatial dims); those of the weight are (output
+    channels, image channels / groups, taps).
+
+    part "output": the operands are x, w and a bias with one element per channel.  The result is the bias + the sum of x
+        * w over the taps and the channels of the group.
+    part "input": the operands are y and w. The result is the sum over output channels and taps.
+    part "weight": the operands are y and x. The result is the sum over the batch and all positions.
     """
 
     part: str
@@ -258,49 +268,66 @@ class Convolve(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Cholesky(Request):
-    """Two results of batches of square matrices: upper triangles u with u.T @ u = a, dense; only the upper triangle of
-    a is read.  The second has a value per row (int64, dense): 0 where its pivot is positive, otherwise 1."""
+    """Two results for batches of square matrices a: upper triangles u with u.T @ u = a, and the state of each row.
+
+    Both are dense.  Only the upper triangle of a is read.  The second result (int64) has one value per row: 0 if its
+    pivot is positive, otherwise 1.
+    """
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LU(Request):
-    """Three results of batches of matrices (m, n), dense: L below the diagonal, where it is 1, and U from the diagonal
-    on; for each of the min(m, n) steps k, the row that was exchanged with row k; and for each row of L @ U the matching
-    row of a (both int64).  A pivot is the first of the largest absolute values of its column.
+    """Three results for batches of matrices (m, n), all dense: the factors L and U, row exchanges, and row positions.
 
-    A column whose pivot is 0 is left as it is, so U has a 0 on its diagonal, and the other results are not affected.
+    The first contains L below its diagonal of ones, and U on and above the diagonal.  The second (int64) has, for each
+    of the min(m, n) steps k, the row that was exchanged with row k. The third (int64) has, for each row of L @ U, the
+    matching row of a. A pivot is the first of the largest absolute values of its column.  A column whose pivot is 0 is
+    left unchanged, so U has a 0 on its diagonal, and the other results are not affected.
     """
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class QR(Request):
-    """Two results of batches of matrices (m, n), dense: q (m, p) with orthonormal columns, and r (p, n), upper
-    triangular, with q @ r = a; p is m or min(m, n).  By Householder reflections: the diagonal of r may be negative."""
+    """Two dense results for batches of matrices (m, n): q (m, p) with orthonormal columns, and r (p, n) with q @ r = a.
+
+    r is upper triangular; p is m or min(m, n).  Householder reflections compute them, so the diagonal of r may be
+    negative.
+    """
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Eigh(Request):
-    """Two results of batches of symmetric matrices, of which the upper triangle is read, dense: eigenvalues (n),
-    rising, and orthonormal eigenvectors as columns (n, n).  Eigenvalues that are not found are nan."""
+    """Two dense results for batches of symmetric matrices: eigenvalues (n) and eigenvectors (n, n).
+
+    The eigenvalues are ascending, and the eigenvectors are orthonormal columns.  Only the upper triangle of a matrix is
+    read.  Eigenvalues that do not converge are nan.
+    """
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SVD(Request):
-    """Three results of batches of matrices (m, n), dense: u (m, p), s (k) and vh (q, n), k = min(m, n), with
-    orthonormal columns of u and rows of vh, s falling, and u[:, :k] * s @ vh[:k] = a.  p is m or k, q is n or k.
-    Singular values that are not found are nan."""
+    """Three dense results for batches of matrices a (m, n): u (m, p), s (k) and vh (q, n).
+
+    u[:, :k] * s @ vh[:k] = a, k = min(m, n), p is m or k, and q is n or k. The columns of u and the rows of vh are
+    orthonormal, and s is descending.  Singular values that do not converge are nan.
+    """
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TurnRows(Request):
-    """Three results of batches of matrices (k, n), k <= n, dense: an orthogonal j (k, k), rows y = j @ a (k, n), each
-    orthogonal to the others, and their lengths (k), falling.  Lengths that are not found are nan."""
+    """Three dense results for batches of matrices a (k, n), k <= n: an orthogonal j (k, k), y = j @ a, and lengths.
+
+    The rows of y (k, n) are orthogonal to each other.  The third result contains their lengths (k), in descending
+    order.  Lengths that do not converge are nan.
+    """
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SolveTriangular(Request):
-    """out (dense) with a @ out = b; operands: triangular matrices a, of which the other triangle is not read, and b;
-    batch dims are those of out.  unit: the diagonal of a is 1 and not read."""
+    """out (dense) with a @ out = b; the operands are triangular matrices a and b, and the batch dims are those of out.
+
+    The other triangle of a is not read. unit: the diagonal of a counts as 1 and is not read.
+    """
 
     upper: bool
     unit: bool
@@ -313,9 +340,9 @@ class SolveTriangular(Request):
 class Gather(Request):
     """out[i, j, k] = a[i, index[i, j, k], k] for dim 1; operands: a, index.  Negative indices count from the end.
 
-    A launch of this record and the next five returns True if an index was out of range.  Then the result is undefined,
-    but no memory outside the operands was read or written, even if another thread writes to the index at the same
-    time.
+    A launch of this record and of the next five returns True if an index was out of range.  Then the result is
+    undefined, but no memory outside the operands was read or written, even if another thread writes to the index at the
+    same time.
     """
 
     checks = True
@@ -332,8 +359,10 @@ class ScatterAdd(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ScatterJoin(Request):
-    """`ScatterAdd` with a function other than the sum: out[i, index[i, j, k], k] = join(this element, src[i, j, k]), in
-    index order if the order matters; a, src and out have one dtype."""
+    """A `ScatterAdd` with a function instead of the sum, in index order if the order matters.
+
+    For dim 1, out[i, index[i, j, k], k] = join(this element, src[i, j, k]). a, src and out have one dtype.
+    """
 
     checks = True
     dim: int
@@ -359,7 +388,9 @@ class SelectAdd(Request):
 @dataclass(frozen=True, eq=False, repr=False)
 class SelectPut(Request):
     """out[i, index[j], k] = src[i, j, k] for dim 1, in index order: if an index repeats, its last slice remains.
-    Operands: index, and src with the dtype of out.  The other elements of out do not change."""
+
+    The operands are index, and src with the dtype of out.  The other elements of out do not change.
+    """
 
     checks = True
     dim: int
@@ -367,7 +398,7 @@ class SelectPut(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PutBack(Request):
-    """out (contiguous) = 0, then the operand is added into it through the layout `view`, overlaps summed.
+    """out (contiguous) = 0, then the operand is added into it through the layout `view`; overlaps are summed.
 
     The offset of `view` counts from the beginning of out's buffer.
     """
@@ -382,7 +413,8 @@ class PutBack(Request):
 class MapRows(Request):
     """Compute each element of out from the elements of its row along `dim`, in the compute dtype of out.
 
-    Operands have out's shape (strides of 0 where they repeat); `value` is the parameter of the finishing functions.
+    The operands have out's shape, with stride 0 in dims where they repeat.  `value` is the parameter of the finishing
+    functions.
     """
 
     fn: RowFn
@@ -392,8 +424,11 @@ class MapRows(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SumColumns(Request):
-    """The rows that fn computes along the last dim, if it computes any, and one line per term of fn; all are dense.
-    Each line is a separate result, whose elements are sums over all rows.  The sum of no rows is 0."""
+    """The rows that `fn` computes along the last dim, if it computes any, and one line of sums per term of `fn`.
+
+    Each line is a separate result, whose elements are sums over all rows.  The sum of no rows is 0. All results are
+    dense.
+    """
 
     fn: RowFn
     value: float
@@ -401,10 +436,11 @@ class SumColumns(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Pick(Request):
-    """For each row (last dim), minus fn's result at the element with the index target; 0 where target is `ignore`.
+    """For each row (last dim), the negative of fn's result at the element with the index target.
 
-    Operands: x, target.  reduction: "none" for one value per row, the "sum" of all rows, or the "mean" of the rows
-    that are not ignored.  The launch fails if a target is neither `ignore` nor a position in its row.
+    The operands are x and target.  The value is 0 if target is `ignore`. reduction: "none" for one value per row, the
+    "sum" of all rows, or the "mean" of the rows that are not ignored.  The launch fails if a target is neither `ignore`
+    nor a position in its row.
     """
 
     checks = True
@@ -415,11 +451,11 @@ class Pick(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PickBack(Request):
-    """In each row, dy * (fn's result, minus 1 at the element with the index target); for a mean, divided by the number
-    of rows that are not ignored.
+    """In each row, dy * (fn's result, minus 1 at the element with the index target).
 
-    Operands: dy, x, target.  dy is the gradient of the result of `Pick`: one value per row, or one for all rows.  Rows
-    whose target is `ignore` receive 0.
+    For a mean, this is divided by the number of rows that are not ignored.  The operands are dy, x and target. dy is
+    the gradient of the result of `Pick`: one value per row, or one for all rows.  Rows whose target is `ignore` receive
+    0.
     """
 
     checks = True
@@ -431,8 +467,10 @@ class PickBack(Request):
 @dataclass(frozen=True, eq=False, repr=False)
 class NormalizeGroups(Request):
     """out = (x - mean of its group) / sqrt(variance of its group + eps) * weight of its channel + bias of its channel.
-    Operands: x (images, channels, ...), weight and bias (channels,).  The channels of an image form `groups` groups of
-    equal size.  out is dense."""
+
+    The operands are x (images, channels, ...), weight and bias (channels,).  The channels of an image form `groups`
+    groups of equal size. out is dense.
+    """
 
     groups: int
     eps: float
@@ -440,7 +478,7 @@ class NormalizeGroups(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GroupGradients(Request):
-    """Three results, dense: the gradients of the operands of `NormalizeGroups`.  Operands: x, incoming g, weight."""
+    """Three dense results: the gradients of the operands of `NormalizeGroups`.  Operands: x, the incoming g, weight."""
 
     groups: int
     eps: float
@@ -448,8 +486,10 @@ class GroupGradients(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PairDistances(Request):
-    """out (dense) = the reduction by `reducer` of the difference of each two rows i < j of a matrix x (n, m), in the
-    order (0, 1), (0, 2), ..., (n - 2, n - 1); terms in `compute`, sums in float64."""
+    """out (dense) = `reducer`'s reduction of x[i] - x[j] for each pair of rows i < j of a matrix x (n, m).
+
+    The order of the pairs is (0, 1), (0, 2), ..., (n - 2, n - 1).  Terms are computed in `compute`, sums in float64.
+    """
 
     reducer: Reducer
     compute: np.dtype[Any]
@@ -457,9 +497,11 @@ class PairDistances(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PairGradients(Request):
-    """out[i, k] (dense) = the sum over all rows j of factor(g, y) * direction(x[i, k] - x[j, k]), terms in `compute`,
-    sums in float64; g and y are those of the pair of i and j.  Operands: g and y, one per pair, and x (n, m).
-    direction is odd."""
+    """out[i, k] (dense) = the sum over all rows j of factor(g, y) * direction(x[i, k] - x[j, k]).
+
+    g and y are the values of the pair of i and j. The operands are g and y, one value per pair, and x (n, m).  Terms
+    are computed in `compute`, sums in float64. direction is an odd function.
+    """
 
     factor: ScalarFn
     direction: ScalarFn
@@ -473,11 +515,12 @@ class PairGradients(Request):
 class MaxPool(Request):
     """Windows begin at position of out * stride - padding; their elements outside the image are left out.
 
-    part "values": of x, the largest element of each window: nan if it has a nan, the dtype's lowest value if it is
-    empty.  part "places": of x, two results: the same, and the row-major position in the plane of the first largest
-    element (int64).
-    part "pick": of h and x, the element of h at the position of the first largest element of x.
-    part "back": of g and x: 0, then each element of g is added at that position.
+    part "values": operand x; the largest element of each window: nan if the window has a nan, the dtype's lowest value
+        if it is empty.
+    part "positions": operand x; two results: the same, and the row-major position in the plane of the first largest
+        element (int64).
+    part "pick": operands h and x; the element of h at the position of the first largest element of x.
+    part "back": operands g and x; 0, then each element of g is added at that position.
     """
 
     part: str
@@ -491,8 +534,9 @@ class MaxPool(Request):
 class AvgPool(Request):
     """Windows as in `MaxPool`.
 
-    part "values": of x, the sum of each window over `divisor`, or over its size, with its padding if `pad_counts`.
-    part "back": of g: 0, then each element of g, divided in the same way, is added to all elements of its window.
+    part "values": operand x; the sum of each window divided by `divisor`, or by its size, which includes the padding if
+        `pad_counts`.
+    part "back": operand g; 0, then each element of g, divided in the same way, is added to all elements of its window.
     """
 
     part: str
@@ -507,9 +551,9 @@ class AvgPool(Request):
 class Resample(Request):
     """out[i, o, j] = the sum over k of weight[k, o] * a[i, index[k, o], j] for dim 1; index -1 marks an unused term.
 
-    Operands: a, and two tables of (terms, outputs), index (int64) and weight, which has the dtype of a and out, float32
-    or float64.
-    back: 0, then out[i, index[k, o], j] += weight[k, o] * a[i, o, j]: the adjoint.
+    The operands are a and two tables of (terms, outputs): index (int64) and weight, which has the dtype of a and out,
+    float32 or float64.
+    back: the adjoint: 0, then out[i, index[k, o], j] += weight[k, o] * a[i, o, j].
     """
 
     dim: int
@@ -518,12 +562,14 @@ class Resample(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SampleGrid(Request):
-    """out[n, c, h, w] (dense) = image c of a (N, C, H, W) at grid[n, h, w], which is (x, y): the sum of the four pixels
-    around (column, row) = (locate(x, W, corners, beyond), locate(y, H, corners, beyond)), each times its weight, the
-    product of 1 - its distance along each dim.  near: the pixel nearest to it, rounded to even.  Pixels outside the
-    image are 0; a weight of nan makes the result nan.  All have the dtype of out, float32 or float64.
+    """out[n, c, h, w] (dense) = image c of a (N, C, H, W), sampled at grid[n, h, w] = (x, y).
 
-    back: the adjoint: of g (N, C, h, w) in place of a, out (N, C, H, W) = 0, to which each term is added.
+    The sample is the sum of the four pixels around (column, row) = (locate(x, W, corners, beyond), locate(y, H,
+    corners, beyond)).  Each pixel is multiplied by its weight, the product of 1 - its distance along each dim.  Pixels
+    outside the image are 0; a weight of nan makes the result nan.  All tensors have the dtype of out, float32 or
+    float64.
+    near: take the nearest pixel instead; halfway cases are rounded to even.
+    back: the adjoint: with g (N, C, h, w) instead of a, out (N, C, H, W) = 0, to which each term is added.
     """
 
     locate: ScalarFn
@@ -535,7 +581,7 @@ class SampleGrid(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GridGradients(Request):
-    """out (dense) = the gradient of the grid of a `SampleGrid` without near, for the incoming g.  Operands: g, a, grid.
+    """out (dense) = the gradient of the grid of a `SampleGrid` without near, for the incoming g. Operands: g, a, grid.
 
     derivative(g, position, size, corners, beyond): g times the derivative of locate.
     """
@@ -561,11 +607,11 @@ class Arange(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Random(Request):
-    """Philox4x32-10 numbers; operands: a key and a counter (int64, the bits of uint64 values), and three limits.
+    """Philox4x32-10 random numbers; operands: a key and a counter (int64, the bits of uint64 values), and three limits.
 
     kind: "uniform" in [low, high), "normal" with a mean and a standard deviation, or "integer" in [low, high).  The
-    limits are those of `kernels.philox.limits`, in the dtype of `kernels.philox.limit_dtype`.  Element i (row-major)
-    uses block counter + i // 4 (i // 2 for 64-bit values) on every device.
+        limits are those of `kernels.philox.limits`, in the dtype of `kernels.philox.limit_dtype`.  On every device,
+        element i (row-major) uses block counter + i // 4 (i // 2 for 64-bit values).
     """
 
     kind: str
@@ -573,15 +619,20 @@ class Random(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Tally(Request):
-    """Count the true elements of a mask in `parts` equal, row-major parts: out (int64, `1 + parts` elements) = the
-    count before each part, and at the end the count of all."""
+    """Count the true elements of a mask in `parts` equal, row-major parts.
+
+    out (int64, `1 + parts` elements) = the count of true elements before each part, and finally the count of all.
+    """
 
     parts: int
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Locate(Request):
-    """Row-major positions (int64) of the true elements of a mask; operands: the mask, and the result of `Tally`."""
+    """The row-major positions (int64) of the true elements of a mask.
+
+    Operands: the mask, and the result of `Tally`.
+    """
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -1,9 +1,9 @@
 """Roles of the parameters of an op: a dim, a shape, a count, a number.
 
 A declaration states the role in an annotation, `def cumsum(backend, out, x, *, dim: Dim)`.  The role makes a value
-canonical before the rules of the op receive it, and describes it in signatures and docs.  It also tells transforms how
-a batch dim in front changes the value: a `Dim` moves by one, a `Scalar` does not change.  Parameters without a role are
-taken as they come.
+canonical before the rules of the op receive it, and describes it in signatures and docs.  It also specifies how a
+leading batch dim changes the value: a `Dim` increases by one, a `Scalar` does not change.  Parameters without a role
+are passed on unchanged.
 """
 
 from __future__ import annotations
@@ -23,11 +23,14 @@ Shift = Callable[[Any, tuple[int, ...], int], Any]
 class Role:
     """One kind of parameter.
 
-    name: as docs call it.  doc: what a value may be.  type: the annotation that an editor shows.
-    several: a call may pass it as several arguments instead of one sequence, and it is the last parameter.
-    read(value, op, parameter, operands): the canonical value, or an error that names op and parameter.
-    shift(value, shape, size): the value that means the same for a batch of `size` operands of `shape`, the batch dim in
-    front; None: a batch does not change it.
+    name: the name of the role in docs.
+    doc: the values that are accepted.
+    type: the annotation that an editor shows.
+    several: a call may pass the value as several arguments instead of one sequence; this must be the last parameter.
+    read(value, op, parameter, operands): returns the canonical value, or raises an error that names the op and the
+        parameter.
+    shift(value, shape, size): returns the value with the same meaning for a batch of `size` operands of `shape`, with
+        the batch dim in front.  None: a batch does not change the value.
     """
 
     __slots__ = ("doc", "name", "read", "several", "shift", "type")
@@ -78,7 +81,7 @@ def _int(value: Any, op: str, name: str, operands: Sequence[Any]) -> int:
 
 def _ints(value: Any, op: str, name: str, operands: Sequence[Any]) -> tuple[int, ...]:
     values = value if isinstance(value, (tuple, list)) else (value,)
-    if {*map(type, values)} == INTS:  # usual
+    if {*map(type, values)} == INTS:  # the usual case
         return tuple(values)
     return tuple(_int(each, op, name, operands) for each in values)
 
@@ -113,7 +116,7 @@ def _any(value: Any, op: str, name: str, operands: Sequence[Any]) -> Any:
     return value
 
 
-# A negative dim counts from the end, so a batch in front does not change it; every other dim moves by one.
+# A negative dim counts from the end, so a leading batch dim does not change it; every other dim increases by one.
 
 
 def _shift_dim(value: int, shape: tuple[int, ...], size: int) -> int:
@@ -131,12 +134,12 @@ def _shift_dims(value: Any, shape: tuple[int, ...], size: int) -> tuple[int, ...
 
 
 def _shift_folded(value: Any, shape: tuple[int, ...], size: int) -> tuple[int, ...]:
-    # A scalar counts as a row of one element: reducing it changes nothing.
+    # A scalar counts as a row of one element, so a reduction does not change it.
     return _shift_dims(value, shape, size) if shape else ()
 
 
 def _shift_swapped(value: int, shape: tuple[int, ...], size: int) -> int:
-    # A scalar has one dim, and so has each sample of a batch of scalars.
+    # A scalar counts as having one dim, and so does each sample of a batch of scalars.
     return _shift_dim(value, shape, size) if shape else 0
 
 
@@ -148,12 +151,14 @@ def _shift_shape(value: Any, shape: tuple[int, ...], size: int) -> tuple[int, ..
     return (size, *as_shape((value,)))
 
 
-WHOLE = (None, None, None)  # the part of an index that selects all of a dim
+WHOLE = (None, None, None)  # the part of an index that selects all entries of a dim
 
 
 class Entries(tuple[Any, ...]):
-    """A basic index in full: plain ints, (start, stop, step) of plain ints and None, and None for a new dim.  No entry
-    equals another value with another meaning, so an index is its own key."""
+    """A basic index in full: plain ints, (start, stop, step) of plain ints and None, and None for a new dim.
+
+    No entry equals a value with another meaning, so an index can be used as a key.
+    """
 
     __slots__ = ()
 
@@ -165,7 +170,7 @@ def _shift_index(value: tuple[Any, ...], shape: tuple[int, ...], size: int) -> E
 Dim = Annotated[
     int, Role("Dim", "a dim of the first operand; negative ones count from the end", "int", _dim, _shift_dim)
 ]
-# For functions that accept more than a dim, while their op receives a dim.
+# For functions that accept more than a dim, while their op receives a single dim.
 DimOrDims = Annotated[
     Any, Role("Dim", "a dim, several that count as one, or None", "int | Sequence[int] | None", _dim, _shift_dim)
 ]
@@ -188,7 +193,7 @@ Flag = Annotated[bool, Role("Flag", "True or False", "bool", _flag)]
 Choice = Annotated[str, Role("Choice", "one of a few words", "str", _any)]
 Target = Annotated[Any, Role("Target", "the device of the result", "Any", _any)]
 
-# The public function reads this parameter; the op does not.
+# The public function reads this parameter; the op does not receive it.
 Cast = Annotated[Any, Role("Cast", "a dtype to which the operand is converted first", "Any", _any)]
 Format = Annotated[Any, Role("Format", "the order in which elements lie", "Any", _any)]
 Front = Annotated[Any, Role("Front", "an argument that the function reads, and not the op", "Any", _any)]

@@ -1,9 +1,9 @@
 """Computations along one row: a few totals of the row, then each element from its row's totals.
 
 softmax, layer_norm and their derivatives have this form; the gradients of parameters are sums down the columns.  A
-`RowFn` holds the scalar functions as an elementwise op holds one; each takes the values that its arguments name.
-`RowFn.passes` is the program of a row, a list of loops, which the templates of each processor lower.
-`backends/reference/rows.py` defines the results, and `declare/rows.py` declares the ops.
+`RowFn` stores scalar functions, as an elementwise op stores one.  Each function receives the values that its argument
+names refer to.  `RowFn.passes` returns the program of a row, a list of loops, which the templates of each processor
+implement.  `backends/reference/rows.py` defines the results, and `declare/rows.py` declares the ops.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ from minigrad.core.op import ScalarFn
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """One number of a row.
+    """One value per row that is computed from all of its elements.
 
-    join: "sum" or "max" of `term`, which takes the row's elements by the operands' names, and the totals before it.
-    finish: computes the total from the joined terms, the length of the row and the op's parameter, in this order, if
-    it has arguments for them.  None: the joined terms are the total.
+    join: "sum" or "max" of `term`.  The arguments of `term` are the row's elements, by the operands' names, and the
+        totals before this one.
+    finish: computes the total from the joined terms, the length of the row and the op's parameter, in this order, as
+        far as it has arguments for them.  None: the joined terms are the total.
     """
 
     name: str
@@ -31,13 +32,13 @@ class Total:
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """One loop over a row: it evaluates scalar functions of each element.
+    """One loop over a row, which evaluates scalar functions of each element.
 
-    kind: the use of the values.  "sum" and "max" join them to totals, "result" stores them, "columns" adds them up down
-    the columns.
+    kind: the use of the values. "sum" and "max" join them to totals, "result" stores them, "columns" adds them up down
+        the columns.
     operands: the indices of the operands that the functions name.
     totals: the indices of the totals that the loop computes.
-    keeps: the values of the last function stay for the result.
+    keeps: the values of the last function are stored for the result.
     """
 
     kind: str
@@ -49,13 +50,14 @@ class Pass:
 
 @dataclass(frozen=True, slots=True)
 class RowFn:
-    """result: one element of the output, from the row's elements, by the operands' names, and all totals by theirs.
-    None: no rows are made.
+    """The scalar functions of a computation along rows.
 
-    reuse: the same from `kept`, which is the last total's term of that element, and all totals; for expensive terms,
-    so that a kernel may store them.
-    terms: the functions that are summed down the columns, at most two, of the arguments of `result`; each sum is a line
-    of its own.
+    result: computes one element of the output from the row's elements, by the operands' names, and all totals by their
+        names.  None: no rows are computed.
+    reuse: computes the same element from `kept`, which is the last total's term of that element, and all totals.  It
+        exists for expensive terms, so that a kernel may store them.
+    terms: at most two functions that are summed down the columns; they have the arguments of `result`, and each sum is
+        a separate line.
     """
 
     name: str
@@ -67,14 +69,15 @@ class RowFn:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names that functions of an element may read, in the order in which loops pass them."""
+        """The names that the functions of an element may read, in the order in which loops pass the values."""
         return (*self.operands, *[total.name for total in self.totals])
 
     def passes(self, together: int = 1, keeps: bool = False) -> list[Pass]:
         """Return the loops over a row in order: for the totals, for the result, for the sums down the columns.
 
-        together: the largest number of sums that one loop computes; no term of them names another of them.
-        keeps: whether the result is made of stored terms, if `reuse` is there.
+        together: the maximum number of sums that one loop computes; no term of such a sum reads another sum of the same
+            loop.
+        keeps: whether the result is computed from stored terms, if `reuse` exists.
         """
         again = self.reuse if keeps and self.result is not None else None
         groups: list[list[int]] = []
@@ -98,7 +101,7 @@ class RowFn:
         return Pass(kind, tuple(scalars), operands, tuple(totals))
 
     def only(self, name: str, result: bool, terms: bool) -> RowFn:
-        """Return the same under another name with the result, the terms, or both, and the totals for them."""
+        """Return a copy under another name with the result, the terms, or both, and with the totals that they need."""
         made = replace(self, result=self.result if result else None, terms=self.terms if terms else ())
         asked = {a for scalar in (made.result, *made.terms) if scalar is not None for a in scalar.args}
         for total in reversed(self.totals):

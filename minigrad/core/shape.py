@@ -1,7 +1,7 @@
-"""Is this shape, or this dim, possible?
+"""Shapes and dims: parsing, counting, broadcasting and the inference of sizes.
 
-Small functions on tuples of sizes: parsing, counting, naming dims from the end, broadcasting, filling a hole. Every
-message has the op's name, so that the wrong call is easy to find. `layout` defines the meaning of a shape in memory.
+These are small functions on tuples of sizes.  Every message has the op's name, so that the wrong call is easy to find.
+`layout` defines the meaning of a shape in memory.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ INTS = {int}
 
 
 class Size(tuple[int, ...]):
-    """The shape of a tensor: a tuple with PyTorch's `numel`.  It equals, and prints as, a plain tuple."""
+    """The shape of a tensor: a tuple with PyTorch's method `numel`.  It equals a plain tuple and prints like one."""
 
     __slots__ = ()
 
@@ -49,7 +49,7 @@ def contiguous_strides(shape: Shape) -> Shape:
 
 
 def as_int(value: Any, what: str, op: str) -> int:
-    """Return `value` as an int.  Raises ArgumentError for a value that is not an int, and for True and False."""
+    """Return `value` as an int.  Raise ArgumentError for a value that is not an int, and for True and False."""
     try:
         if not isinstance(value, bool):
             return operator.index(value)
@@ -59,7 +59,7 @@ def as_int(value: Any, what: str, op: str) -> int:
 
 
 def normalize_dim(dim: int, ndim: int, op: str, owner: Any = None) -> int:
-    """Return `dim` counted from the front; negative ones count from the end.
+    """Return `dim` counted from the front; a negative `dim` counts from the end.
 
     owner: the owner of the dims, for the message: a shape, or a tensor, which is then named with its dtype.
 
@@ -83,7 +83,7 @@ def _named(owner: Any, ndim: int) -> str:
 
 
 def normalize_dims(dims: int | Iterable[int] | None, ndim: int, op: str, owner: Any = None) -> Shape:
-    """Return the dims counted from the front, sorted; None means all of them.  `owner` as in `normalize_dim`.
+    """Return the dims counted from the front, sorted; None means all dims.  `owner` is used as in `normalize_dim`.
 
     Raises:
         IndexOutOfRange: there is no such dim.
@@ -105,7 +105,7 @@ def normalize_dims(dims: int | Iterable[int] | None, ndim: int, op: str, owner: 
 
 
 def broadcast_shapes(op: str, *shapes: Shape) -> Shape:
-    """Return the shape that all of them broadcast to: aligned from the right, sizes equal or 1.
+    """Return the shape that all shapes broadcast to: aligned from the right, sizes are equal or 1.
 
     Raises:
         ShapeError: two sizes differ and neither is 1.
@@ -128,7 +128,8 @@ def _broadcast_two(op: str, lhs: Shape, rhs: Shape, shapes: tuple[Shape, ...]) -
     sizes = []
     for dim, (a, b) in enumerate(zip(left, right)):
         if a != b and a != 1 and b != 1:
-            listed = " and ".join(str(shape) for shape in shapes if shape)  # the shape () fits every shape
+            # The shape () is left out, because it fits every shape.
+            listed = " and ".join(str(shape) for shape in shapes if shape)
             raise ShapeError(
                 f"{op}: shapes {listed} do not broadcast: dim {dim} is {a} against {b}, "
                 f"and only equal sizes or 1 stretch",
@@ -139,7 +140,7 @@ def _broadcast_two(op: str, lhs: Shape, rhs: Shape, shapes: tuple[Shape, ...]) -
 
 
 def as_shape(args: Any, op: str = "shape", *, hole: bool = False) -> tuple[Any, ...]:
-    """Return a shape from an int, a tuple, a list, or the varargs of a method, which may hold one tuple.
+    """Return a shape from an int, a tuple, a list, or the varargs of a method, which may contain one tuple.
 
     With `hole`, one size may be left open as -1 or as `()`; `infer_hole` fills it.
 
@@ -155,7 +156,7 @@ def as_shape(args: Any, op: str = "shape", *, hole: bool = False) -> tuple[Any, 
         args = (args,)
     elif len(args) == 1 and isinstance(args[0], (tuple, list)):
         args = args[0]
-    if {*map(type, args)} == INTS and min(args) >= 0:  # usual
+    if {*map(type, args)} == INTS and min(args) >= 0:  # the usual case
         return tuple(args)
     sizes = tuple(-1 if hole and isinstance(size, tuple) and not size else as_int(size, "a size", op) for size in args)
     lowest = -1 if hole else 0
@@ -166,10 +167,12 @@ def as_shape(args: Any, op: str = "shape", *, hole: bool = False) -> tuple[Any, 
 
 
 def infer_hole(shape: tuple[Any, ...], numel: int, op: str = "reshape", source: Shape | None = None) -> Shape:
-    """Return `shape` with its open size (-1 or `()`) filled so that it has `numel` elements; checked if there is none.
+    """Return `shape` with its open size (-1 or `()`) replaced so that the shape has `numel` elements.
+
+    A shape without an open size must already have `numel` elements.
 
     Raises:
-        ShapeError: no size fits, or two are open.
+        ShapeError: no size fits, or two sizes are open.
 
     Example:
         >>> infer_hole((2, -1), 6)
@@ -190,7 +193,9 @@ def infer_hole(shape: tuple[Any, ...], numel: int, op: str = "reshape", source: 
 
 
 def pooled_size(n: int, window: int, stride: int, padding: int, dilation: int, ceil_mode: bool) -> int:
-    """Return how many windows fit along a dim; with `ceil_mode` also one that begins inside and ends outside.
+    """Return how many windows fit along a dim.
+
+    With `ceil_mode`, a last window that begins inside the padded dim and ends outside also counts.
 
     Example:
         >>> pooled_size(5, 2, 2, 0, 1, False), pooled_size(5, 2, 2, 0, 1, True)
@@ -202,7 +207,7 @@ def pooled_size(n: int, window: int, stride: int, padding: int, dilation: int, c
 
 
 def window_counts(outputs: int, n: int, window: int, stride: int, padding: int, pad_counts: bool) -> list[int]:
-    """Return how many positions each window along a dim covers; those of the padding among them if `pad_counts`."""
+    """Return how many positions each window along a dim covers; positions of the padding count if `pad_counts`."""
     counts = []
     for o in range(outputs):
         start = o * stride - padding

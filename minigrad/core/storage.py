@@ -1,8 +1,8 @@
-"""Who holds this memory, and has it changed?
+"""Storages: memory with a dtype and a device, and a count of the writes to it.
 
-A `Storage` is a flat buffer with a dtype and a device; tensors and views share one. Its version counts writes, so that
-backward can detect a saved value that has changed. When the last user goes, it returns the buffer to its allocator at
-once, by reference counting alone.
+A `Storage` is a flat buffer with a dtype and a device; a tensor and its views share one storage.  Its version counts
+writes, so that backward can detect a saved value that has changed.  When the last reference to a storage disappears,
+the buffer returns to its allocator immediately, by reference counting alone.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ SEATED = 1  # a true value that is not True
 class Storage(Block):
     """A buffer, its dtype and device, the count of writes to it, and the allocator that gets it back.
 
-    tracked: whether a gradient may flow through a tensor on it.  Never reset, so detached tensors are checked too.
-    SEATED: only through a placeholder of a transform.
+    tracked: whether a gradient may flow through a tensor on this storage.  It is never reset, so detached tensors are
+        checked too.  The value SEATED means: only through a placeholder of a transform.
 
-    The buffer may be larger than the requested number of elements.  No tensor may show the extra elements, since they
-    are memory of tensors that are gone.  `numel` does not count them.
+    The buffer may be larger than the requested number of elements.  No tensor may show the extra elements, because they
+    are memory of tensors that were freed.  `numel` does not count them.
     """
 
     __slots__ = ("__weakref__", "device", "dtype", "tracked", "version")
@@ -56,7 +56,7 @@ class Storage(Block):
         self.tracked: int = False
 
     def __call__(self) -> Storage:
-        """Return itself: PyTorch's `x.storage()` is a method, and `x.storage` here an attribute."""
+        """Return the storage itself: `x.storage()` is a method in PyTorch, and `x.storage` is an attribute here."""
         return self
 
     def tolist(self) -> list[Any]:
@@ -72,7 +72,7 @@ class Storage(Block):
 
     @staticmethod
     def of(*numbers: bool | int | float, dtype: DTypeLike | None = None) -> Storage:
-        """Return a new storage on the CPU that holds exactly these numbers.
+        """Return a new storage on the CPU that contains exactly these numbers.
 
         Example:
             >>> Storage.of(1, 2, 3, dtype="f32")[2]
@@ -90,7 +90,9 @@ class Storage(Block):
 
     @staticmethod
     def from_buffer(data: Any, dtype: DTypeLike, device: Device = CPU) -> Storage:
-        """Return a storage over the memory of another object (a bytearray, an array, a memory map); writes go through.
+        """Return a storage over the memory of another object: a bytearray, an array or a memory map.
+
+        Writes change the memory of that object.
 
         Raises:
             StorageError: the memory is read-only or does not hold an integer number of elements.
@@ -108,9 +110,9 @@ class Storage(Block):
 
     @staticmethod
     def from_file(path: str | os.PathLike[str], dtype: DTypeLike, numel: int | None = None, *, shared: bool) -> Storage:
-        """Return a storage over a mapped file: its first `numel` elements, or all of them.
+        """Return a storage over a mapped file: its first `numel` elements, or all elements.
 
-        With `shared`, writes go to the file; without, they stay in this process.
+        With `shared`, writes go to the file.  Without `shared`, they stay in this process.
 
         Raises:
             StorageError: the file is empty, too short, or does not hold an integer number of elements.
@@ -131,7 +133,7 @@ class Storage(Block):
 
     @property
     def numel(self) -> int:
-        """Return the number of elements that it was made for; the memory behind them belongs to no tensor."""
+        """The number of elements that were requested; the memory behind them belongs to no tensor."""
         key = self.key
         return key.numel if isinstance(key, Key) else int(self.buffer.size)
 
@@ -149,7 +151,7 @@ class Storage(Block):
         raise DeviceError(f"a buffer on {self.device} has no address", device=self.device)
 
     def use_count(self) -> int:
-        """Return how many variables, tensors and containers hold this storage."""
+        """Return how many variables, tensors and containers refer to this storage."""
         return getrefcount(self) - _CALL_REFERENCES
 
     def bump(self) -> None:
@@ -161,7 +163,10 @@ class Storage(Block):
         return self.numel
 
     def __getitem__(self, index: int) -> bool | int | float:
-        """Return one element as a Python number, its index checked; slow, for inspection."""
+        """Return one element as a Python number.
+
+        The index is checked.  This is slow and meant for inspection.
+        """
         if not isinstance(self.buffer, np.ndarray):
             raise DeviceError(f"a storage on {self.device} is not read element by element; copy it to the cpu first")
         size = self.numel
@@ -188,12 +193,12 @@ def _common_dtype(numbers: tuple[bool | int | float, ...]) -> DType:
 
 _CALL_REFERENCES = 0
 _held_once = Storage(np.empty(0, np.bool_), bool_, CPU)
-# A call of a method adds references; their number depends on the Python version.
+# A method call adds references; their number depends on the Python version.
 _CALL_REFERENCES = _held_once.use_count() - 1
 del _held_once
 
 
 class ConstantStorage(Storage):
-    """Storage that many results may share, such as that of the number 2.0 in `x * 2.0`; no op may write into it."""
+    """A storage that many results may share, such as that of the number 2.0 in `x * 2.0`; no op may write into it."""
 
     __slots__ = ()

@@ -1,8 +1,8 @@
-"""What do these numbers mean in memory?
+"""Arithmetic on sizes and strides: the meaning of these numbers in memory.
 
-Pure functions on sizes and strides, without a `Layout` around them: is it one run, can it be viewed in another shape,
-which dims are really one, do two indices share an element. `layout` is made of them, and kernels' plans use `merge`.
-Strides are in elements and may be zero or negative.
+These are pure functions without a `Layout` around the numbers. They answer four questions: do the elements form one
+run, can they be viewed in another shape, which dims can be merged, and do two indices share an element. `layout` is
+built from them, and the plans of kernels use `merge`. Strides are in elements and may be zero or negative.
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ def is_run(shape: Ints, strides: Ints) -> bool:
 
 
 def extent(shape: Ints, strides: Ints, offset: int) -> tuple[int, int]:
-    """Return the lowest element offset in use, and one past the highest."""
+    """Return the lowest element offset in use, and one past the highest.
+
+    Both are `offset` if there are no elements.
+    """
     if 0 in shape:
         return offset, offset
     steps = [(size - 1) * stride for size, stride in zip(shape, strides)]
@@ -32,14 +35,15 @@ def extent(shape: Ints, strides: Ints, offset: int) -> tuple[int, int]:
 
 
 def may_overlap(shape: Ints, strides: Ints) -> bool:
-    """Return whether two indices may share an element. False is certain, True is not: (2, 2) with strides (2, 2) and
-    (3, 2) with strides (2, 3) both return True, and only the first overlaps.
+    """Return whether two indices may share an element. False is certain, True is not.
+
+    Sizes (2, 2) with strides (2, 2) and sizes (3, 2) with strides (2, 3) both return True, but only the first overlaps.
     """
     if 0 in shape:
         return False
     reach = 0
     for stride, size in sorted((abs(stride), size) for size, stride in zip(shape, strides) if size > 1):
-        # If the step of a dim is longer than the range of all finer dims, it never reaches their elements again.
+        # If the stride of a dim is longer than the range of all finer dims, the dim never reaches their elements again.
         if stride <= reach:
             return True
         reach += (size - 1) * stride
@@ -47,7 +51,7 @@ def may_overlap(shape: Ints, strides: Ints) -> bool:
 
 
 def merge_dims(shape: Ints, strides: Sequence[Ints]) -> tuple[Ints, tuple[Ints, ...]]:
-    """Drop dims of size 1 from sizes and strides, and join neighbours that every operand traverses as one dim."""
+    """Remove dims of size 1, and merge neighbouring dims that every operand traverses as one dim."""
     if 0 in shape:
         return (0,), tuple((0,) for _ in strides)
     dims: list[int] = []
@@ -67,7 +71,10 @@ def merge_dims(shape: Ints, strides: Sequence[Ints]) -> tuple[Ints, tuple[Ints, 
 
 
 def reshaped_strides(shape: Ints, strides: Ints, target: Ints) -> Ints | None:
-    """Strides that show the same elements in `target`, or None where no strides do. Both have the same count, not 0."""
+    """Return strides that show the same elements in `target`, or None if no strides do.
+
+    Both shapes have the same number of elements, which is not 0.
+    """
     dims, (steps,) = merge_dims(shape, [strides])
     # Each merged dim is one evenly spaced run; the target may cut a run into pieces but not join two runs.
     result = [0] * len(target)
@@ -82,7 +89,7 @@ def reshaped_strides(shape: Ints, strides: Ints, target: Ints) -> Ints | None:
             step *= piece
             left //= piece
             position -= 1
-    # The remaining dims have size 1 and take the stride that a row-major neighbour would give them.
+    # The remaining dims have size 1. They get the strides of a row-major layout.
     for dim in range(len(target) - 1, -1, -1):
         if target[dim] == 1:
             result[dim] = result[dim + 1] * target[dim + 1] if dim + 1 < len(target) else 1

@@ -1,6 +1,6 @@
 """Windows that slide over spatial dims: one static parameter of pooling and convolution.
 
-A window that begins at position `o` of its result reads `o * stride - padding + tap * dilation` along each dim.
+Along each dim, the window at position `o` of the result reads the input at `o * stride - padding + tap * dilation`.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ Ints = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Window:
-    """The windows of one call, with one int for each spatial dim.
+    """The windows of one call, with one int per spatial dim.
 
-    size: spatial size of the result.  taps: size of a window; of a convolution () since the weight has it.
-    groups: parts of the channels that a convolution treats apart.
-    pad_counts, divisor: of a mean, whether the padding counts, and the number to divide the sum by instead.
+    size: spatial size of the result.
+    taps: size of a window; () for a convolution, since the weight has this size.
+    groups: number of parts of the channels that a convolution treats separately.
+    pad_counts, divisor: for a mean, whether the padding counts, and a number to divide the sum by instead of the count.
     """
 
     size: Ints
@@ -30,5 +31,5 @@ class Window:
     divisor: int | None = None
 
     def to(self, size: Sequence[int], groups: int | None = None) -> Window:
-        """Return the same windows with a result of another size, or with another number of groups."""
+        """Return the same windows with another size of the result, or with another number of groups."""
         return replace(self, size=tuple(size), groups=self.groups if groups is None else groups)

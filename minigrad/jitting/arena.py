@@ -1,4 +1,4 @@
-"""The memory of a program for people: which temporary lies where in the arena, from which launch to which."""
+"""The memory of a program as text: the position of each temporary in the arena, and the launches that use it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def temporaries_of(tape: Tape) -> list[Temporary]:
 
 
 def picture(tape: Tape) -> str:
-    """Return the arena of a program as text: one line per temporary, with the launches that use it as a bar."""
+    """Return the arena of a program as text: one line per temporary, with its launches as a bar."""
     temporaries, launches = temporaries_of(tape), len(tape.items)
     total = sum(temporary.nbytes for temporary in temporaries)
     head = (
@@ -49,7 +49,7 @@ def picture(tape: Tape) -> str:
 
 
 def line_of(temporary: Temporary, launches: int) -> str:
-    """Return the line of one temporary."""
+    """Return the line of the report for one temporary."""
     scale = min(1.0, WIDTH / max(1, launches))
     first, last = int(temporary.first * scale), int(temporary.last * scale)
     bar = f"{' ' * first}{'#' * (last - first + 1)}".ljust(int(launches * scale))
@@ -57,5 +57,5 @@ def line_of(temporary: Temporary, launches: int) -> str:
 
 
 def report_of(tapes: Sequence[tuple[str, Tape]]) -> str:
-    """Return the pictures of some programs, each below the kind of its arguments."""
+    """Return the pictures of some programs, each under the kind of its arguments."""
     return "\n\n".join([f"{kind}: {picture(tape)}" for kind, tape in tapes])

@@ -1,8 +1,8 @@
-"""The arrays of a program as text: their names, their shapes, and subscripts that reach what a launch sees.
+"""The arrays of a program as text: their names, their shapes, and the subscripts that launches read and write.
 
-A slot of a program is a piece of memory.  In the text it is an array with the shape of the tensor that owns it, and
-the view of a launch is a subscript of this array: `w[j, i]` for a transposed one, `b[j]` for one that is broadcast.
-Other views, such as a reshaped one, are arrays of their own on the same memory.
+A slot of a program is a piece of memory.  In the text it is an array with the shape of the tensor that owns it, and the
+view of a launch is a subscript of this array: `w[j, i]` for a transposed view, `b[j]` for a broadcast view.  Other
+views, such as a reshaped one, are separate arrays on the same memory.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ RESERVED = {*keyword.kwlist, "np", "math", "launch", "host", "view", "run", "tot
 
 
 class Array(NamedTuple):
-    """An array of the text: its name, its shape, and the strides of the memory that it stands for."""
+    """An array of the text: its name, its shape, and the strides of the memory that it represents."""
 
     name: str
     shape: tuple[int, ...]
@@ -33,26 +33,26 @@ class Array(NamedTuple):
 
 
 def identifier(way: str) -> str:
-    """Return a way to a tensor, such as "model.layers[0].weight", as a name."""
+    """Return the path to a tensor, for example "model.layers[0].weight", as a name."""
     name = re.sub(r"\W+", "_", re.sub(r"\._(modules|parameters|buffers)\b", "", way)).strip("_")
     return f"_{name}" if not name or name[0].isdecimal() else name
 
 
 def covering(layouts: Iterable[Layout], memory: Memory) -> Layout | None:
-    """Return the first layout that shows each element of some memory once, in order."""
+    """Return the first layout that shows each element of a memory once, in order."""
     return next((x for x in layouts if x.is_contiguous and not x.offset and x.numel == memory.numel), None)
 
 
 def without_ones(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Return a shape without its dims of length 1; a single element is one of a vector."""
+    """Return a shape without its dims of size 1; a single element becomes a vector of one element."""
     return tuple([n for n in shape if n != 1]) or (1,)
 
 
 class Arrays:
     """The arrays of a text, by slot.
 
-    views: for each view that is not a subscript its name, and the line that makes it.  flat: the slots of tensors that
-    are shown as one row, since no array of their shape has all of their memory.
+    views: for each view that is not a subscript, its name and the line that makes it.
+    flat: the slots of tensors that are shown as one row, since no array of their shape contains all of their memory.
     """
 
     def __init__(self) -> None:
@@ -62,7 +62,7 @@ class Arrays:
         self.taken: set[str] = {*RESERVED, *LETTERS}
 
     def name(self, wish: str) -> str:
-        """Return a name that nothing else has."""
+        """Return a name that is not used yet."""
         name, k = wish, 1
         while name in self.taken or re.fullmatch(r"v\d+", name):
             k += 1
@@ -71,7 +71,7 @@ class Arrays:
         return name
 
     def add(self, slot: int, wish: str, layout: Layout | None, memory: Memory) -> Array:
-        """Name the array of a slot.  layout: None for memory that is shown as one row."""
+        """Name the array of a slot. layout: None for memory that is shown as one row."""
         if layout is None:
             self.flat.add(slot)
         shape, strides = (layout.shape, layout.strides) if layout is not None else ((memory.numel,), (1,))
@@ -79,7 +79,7 @@ class Arrays:
         return array
 
     def at(self, slot: int, layout: Layout, index: Sequence[str]) -> str:
-        """Return the element of a view at some indices, one per dim."""
+        """Return the element of a view at some indices, one index per dim."""
         array = self.arrays[slot]
         factors = fitted(array, layout)
         if factors is None:
@@ -105,7 +105,10 @@ class Arrays:
 
 
 def indexed(offset: int, factor: int, index: str | None, whole: bool) -> str:
-    """Return an index of one dim.  whole: the index runs along all of it, so one below 0 counts from its end."""
+    """Return the index of one dim.
+
+    whole: the index covers the dim completely, so a negative index counts from its end.
+    """
     if index is None:
         return str(offset)
     if not index.isidentifier() and not whole:
@@ -117,8 +120,10 @@ def indexed(offset: int, factor: int, index: str | None, whole: bool) -> str:
 
 
 def fitted(array: Array, layout: Layout) -> list[tuple[int, int, int | None]] | None:
-    """Return for each dim of an array the index at which a view begins, its step and the dim of the view that moves it;
-    None where no subscript describes the view."""
+    """Return the subscript of an array that describes a view; None if no subscript describes it.
+
+    The result has, for each dim of the array, the first index, the step, and the dim of the view that moves the index.
+    """
     if not prod(layout.shape):
         return [(0, 1, None)] * len(array.shape)
     dims = sorted([d for d, n in enumerate(array.shape) if n > 1], key=lambda d: -array.strides[d])

@@ -1,8 +1,9 @@
 """Chains: elementwise loops next to a launch on rows, a reduction or a matrix product become a part of this launch.
 
-`fusion.py` has joined elementwise launches to loops.  A loop that makes one temporary, which rows or a reduction read
-once, is given to that launch as a function of its operand (`Chained`), so the temporary is never stored.  A loop that
-is the only reader of a matrix product is given to the product as a function of its result (`Followed`).
+`fusion.py` has joined elementwise launches to loops.  If a loop computes one temporary that a launch on rows or a
+reduction reads once, that launch receives the loop as a function of its operand (`Chained`), so the temporary is never
+stored.  If a loop is the only reader of a matrix product, the product receives the loop as a function of its result
+(`Followed`).
 """
 
 from __future__ import annotations
@@ -20,22 +21,24 @@ from minigrad.jitting.program import Item, Memory, sole_part, written_by
 from minigrad.kernels.store import NotCompiled, Text
 
 READERS = (MapRows, Reduce)
-LEAST = 1 << 14  # bytes of a temporary from which it is worth a kernel of its own
-LARGE = 1 << 20  # bytes of the result of a product from which it leaves the first caches before the loop reads it
-DEEP = 256  # longest inner dim of a product that does not take far longer than such a loop
+LEAST = 1 << 14  # a temporary of at least so many bytes is worth a separate kernel
+LARGE = 1 << 20  # from so many bytes on, the result of a product leaves the first caches before the loop reads it
+DEEP = 256  # with an inner dim up to this size, a product does not take far longer than such a loop
 
 
 def slots_of(item: Item, part: Part) -> list[int]:
-    """Return the slots of a program in the order of a request, which need not be that of the launch: `addmm` takes the
-    added matrix first."""
+    """Return the slots of a program in the order of a request.
+
+    The launch may have another order: `addmm` takes the added matrix first.
+    """
     return [item.slots[slot] for slot in part.slots]
 
 
 class Chaining:
     """The launches of one segment of a program, with their chains.  Loops need no kernels here.
 
-    lasting: returns whether a slot is read after the segment.  missing: receives the texts of kernels that are not
-    compiled, where compiling is off.
+    lasting: returns whether a slot is read after the segment.
+    missing: receives the texts of kernels that are not compiled, if compilation is off.
     """
 
     def __init__(
@@ -54,7 +57,7 @@ class Chaining:
 
     @property
     def result(self) -> list[Item]:
-        """The launches that are left."""
+        """The launches that remain."""
         return [item for item in self.items if item is not None]
 
     def chain(self, k: int) -> None:
@@ -83,7 +86,7 @@ class Chaining:
         return self.items[k].launch.parts[0].specs[-1].dtype  # type: ignore[union-attr]
 
     def maker(self, k: int, slot: int, spec: Spec, results: set[int]) -> int | None:
-        """Return the loop that makes an operand, if nobody else reads it and it is worth a kernel."""
+        """Return the loop that computes an operand, if it has no other reader and is worth a kernel."""
         position = self.source(k, slot, spec, Elementwise, results)
         if position is None or spec.layout.numel * spec.dtype.itemsize < LEAST:
             return None
@@ -93,8 +96,11 @@ class Chaining:
         return position if part.request.compute == spec.dtype.storage and len(part.slots) > 1 else None
 
     def source(self, k: int, slot: int, spec: Spec, kind: type[Request], results: set[int]) -> int | None:
-        """Return the launch of a kind that makes an operand as it is, in the dtype of the registers, if nobody else
-        reads it and the launch may run as late as its reader, which writes `results`."""
+        """Return the launch of a kind that computes an operand, or None.
+
+        The operand must be stored as it is, in the dtype of the registers, and have no other reader.  The launch must
+        be able to run as late as its reader, which writes `results`.
+        """
         users = self.users[slot]
         if len(users) != 2 or users[1] != k or self.lasting(slot):
             return None
@@ -114,7 +120,7 @@ class Chaining:
         return users[0]
 
     def follow(self, k: int) -> None:
-        """Join a loop with the matrix product of which it is the only reader, if there is one."""
+        """Join a loop with a matrix product that only this loop reads, if there is one."""
         item = self.items[k]
         part = None if item is None else sole_part(item)
         if item is None or part is None or not isinstance(part.request, Elementwise):
@@ -138,7 +144,7 @@ class Chaining:
                 return
 
     def join(self, k: int, item: Item, part: Part, makers: dict[int, int]) -> None:
-        """Replace a launch and the loops in front of it by one launch."""
+        """Replace a launch and the loops before it by one launch."""
         count = len(part.slots) - part.results
         scalars: list[Any] = []
         reads: list[tuple[int, ...]] = []

@@ -1,9 +1,9 @@
 """Elementwise launches as parts of one scalar function: how a unit is read, and how units are composed.
 
 A *unit* is a launch that computes each element of its results from the elements at the same position of its operands.
-The scalar functions of several units, one line each, are a scalar function again, so any device can run it: a value
-that a later line reads stays in a register.  Its bits are those that memory would hold, since only values whose dtype
-is the one of the registers, and booleans, are passed on in this way.
+The scalar functions of several units, one line each, form a scalar function again, so any device can run it: a value
+that a later line reads stays in a register.  Its bits are the same as in memory, since only booleans and values whose
+dtype is that of the registers are passed on in this way.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from minigrad.core.requests import Copy, Elementwise, ElementwiseTuple, Fill
 from minigrad.jitting.program import Item, Memory, sole_part
 from minigrad.kernels.scalar import projected
 
-ARRAYS = 12  # of a loop: more of them are more than the streams that a processor fetches ahead
-NAME = 48  # characters of a composed function's name, which is a part of its kernel's
-_interned: dict[Any, ScalarFn] = {}  # equal functions are one object, so that they are one kernel
+ARRAYS = 12  # maximum number of arrays in a loop; a processor cannot prefetch more streams
+NAME = 48  # maximum length of a composed function's name, which is a part of its kernel's name
+_interned: dict[Any, ScalarFn] = {}  # equal functions are one object, so that they share one kernel
 INTERNED_LIMIT = 1024
 
 
@@ -41,7 +41,11 @@ class View(NamedTuple):
 
 
 class Unit(NamedTuple):
-    """An elementwise launch.  scalars: one per result.  compute: the dtype of the registers."""
+    """An elementwise launch.
+
+    scalars: one scalar function per result.
+    compute: the dtype of the registers.
+    """
 
     scalars: tuple[ScalarFn, ...]
     compute: np.dtype[Any]
@@ -59,7 +63,7 @@ class Unit(NamedTuple):
         return self.compute == other.compute and self.shape == other.shape and self.device == other.device
 
     def in_register(self, view: View) -> bool:
-        """Return whether a register holds the value of a result exactly as memory would."""
+        """Return whether a register stores the value of a result exactly as memory would."""
         dtype = view.dtype
         return dtype.kind == "bool" or (dtype.compute == self.compute and dtype.storage == self.compute)
 
@@ -94,8 +98,11 @@ def body_of(part: Part) -> tuple[tuple[ScalarFn, ...], np.dtype[Any]] | None:
 
 
 def runs_along(outs: Sequence[Layout], layouts: Sequence[Layout]) -> bool:
-    """Return whether one loop over neighbouring elements serves all: results are dense in the inner dim, all others
-    dense or broadcast.  Otherwise a separate loop for each unit, which may go tile by tile, is better."""
+    """Return whether one loop over neighbouring elements is suitable for all views.
+
+    In the inner dim, results must be dense, and all other views dense or broadcast.  Otherwise a separate loop per
+    unit, which may run tile by tile, is better.
+    """
     _, strides, _ = walk([*outs, *layouts])
     inner = [s[-1] if s else 1 for s in strides]
     return all(s == 1 for s in inner[: len(outs)]) and all(s in (0, 1) for s in inner)
@@ -104,8 +111,9 @@ def runs_along(outs: Sequence[Layout], layouts: Sequence[Layout]) -> bool:
 class Composer:
     """The lines of a composed function, and the memory that they read.
 
-    operands: the memory that is read, in the order of the arguments.  values: the expression of each view that has been
-    read or written.  literals: constants may be written as numbers; otherwise they are operands, too.
+    operands: the memory that is read, in the order of the arguments.
+    values: the expression of each view that has been read or written.
+    literals: constants may be written as numbers; otherwise they are operands as well.
     """
 
     def __init__(self, memory: dict[int, Memory], units: Sequence[Unit], literals: bool = True) -> None:
@@ -124,7 +132,7 @@ class Composer:
         written: dict[View, ast.expr] = {}
         for scalar, view in zip(unit.scalars, unit.outs):
             value: ast.expr = ast.Call(ast.Name(self.named(scalar)), arguments, [])
-            if view.dtype.kind == "bool":  # memory would hold 0 or 1 for any number
+            if view.dtype.kind == "bool":  # memory would store 0 or 1 for any number
                 value = ast.IfExp(value, ast.Constant(True), ast.Constant(False))
             written[view] = ast.Name(f"t{len(self.lines)}")
             self.lines.append(ast.Assign([written[view]], value, lineno=1))
@@ -132,7 +140,7 @@ class Composer:
         self.values |= written
 
     def read(self, view: View, compute: np.dtype[Any]) -> ast.expr:
-        """Return the expression of a value: a line's, a constant or a new argument."""
+        """Return the expression of a value: a line's name, a constant or a new argument."""
         value = self.values.get(view)
         if value is None:
             value = literal(self.memory[view.slot], view, compute) if self.literals else None
@@ -150,7 +158,7 @@ class Composer:
         return name
 
     def function(self, results: Sequence[View]) -> ScalarFn:
-        """Return the function of the operands that returns some values."""
+        """Return the function of the operands that returns these values."""
         values = [self.values[view] for view in results]
         names = tuple([f"x{k}" for k in range(len(self.operands))])
         arguments = ast.arguments([], [ast.arg(name) for name in names], None, [], [], None, [])
@@ -168,9 +176,9 @@ class Composer:
 
 
 def literal(memory: Memory, view: View, compute: np.dtype[Any]) -> ast.expr | None:
-    """Return a number that a program reads again and again as a literal; None for anything else.
+    """Return a constant that a program reads repeatedly as a literal, otherwise None.
 
-    Signed zeros, infinities and nan stay in memory: not every dtype can write them.
+    Signed zeros, infinities and nan stay in memory: not every dtype has literals for them.
     """
     if memory.kind != "constant" or view.dtype.storage != compute or any(view.layout.strides):
         return None

@@ -1,8 +1,8 @@
 """A recorded function whose results have a graph: two programs, and one node between them.
 
-The function and a backward pass from its results are recorded in one go.  The launches before the backward pass are the
-forward program, the others the backward program.  Temporaries that both use are memory that the node keeps.  Gradients
-of gradients are those of the function itself, which runs again for them.
+The function and a backward pass from its results are recorded together.  The launches before the backward pass are the
+forward program, the others the backward program.  Temporaries that both use are memory that the node keeps.  Second
+derivatives are computed by the function itself, which runs again for them.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Bridge(Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor | None) -> Any:
-        """Run the backward program; if gradients need a graph, the function itself and its backward pass."""
+        """Run the backward program; if gradients need a graph, run the function itself and its backward pass."""
         entry = ctx.entry
         tensors = [x if saved is None else saved for x, saved in zip(ctx.tensors, ctx.saved_tensors)]
         gs = [gradients[k] for k in entry.differentiable]
@@ -62,7 +62,7 @@ class Bridge(Function):
 
 
 def bridge_of(function: Any) -> type[Bridge]:
-    """Return the class of a function's nodes, which has the name of the function and tells where it is defined."""
+    """Return the class of a function's nodes, which has the name of the function and refers to its definition."""
 
     def forward(ctx: Any, entry: DifferentiableEntry, floats: tuple[float, ...], *tensors: Tensor) -> Any:
         return Bridge.forward(ctx, entry, floats, *tensors)
@@ -74,9 +74,9 @@ def bridge_of(function: Any) -> type[Bridge]:
 
 
 class Backward(Lines):
-    """A backward program of an entry: that of a recorded pass.
+    """A backward program of an entry, made from a recorded pass.
 
-    pull: runs it; written at its first use.
+    pull: the function that runs it, which is written at its first use.
     """
 
     pull: Callable[..., Any] | None = None
@@ -88,7 +88,7 @@ class Backward(Lines):
         self.exchange = Exchange(program, self.stays) if fuse else None
 
     def stays(self, slot: int) -> bool:
-        """Return whether a slot is memory that exists outside of the program."""
+        """Return whether a slot is memory that exists outside the program."""
         kept = slot in self.entry.kept_slots or slot in {g.slot for g in self.recorded.pulled}
         return kept or self.program.memory[slot].kind != "temporary"
 
@@ -142,9 +142,11 @@ class DifferentiableEntry(Entry):
     """A program whose results have a graph.
 
     begin: runs the forward program; returns the tensors that it made, the storages that the backward program needs, and
-    all leaves of the result.  differentiable: which of the tensors have a gradient.  backward: the backward programs,
-    by the results that they start from: each, and all.  bridge: the class of the nodes of its calls.
-    others: the tensors outside that a gradient flows to, or that the backward program reads.
+    all leaves of the result.
+    differentiable: the indices of the tensors that have a gradient.
+    backward: the backward programs, by the results that they start from: one per result, and one for all.
+    bridge: the class of the nodes of its calls.
+    others: the outside tensors that a gradient flows to, or that the backward program reads.
     """
 
     begin: Callable[..., Any]
@@ -178,7 +180,7 @@ class DifferentiableEntry(Entry):
         }
 
     def argument_of(self, x: Tensor) -> int | None:
-        """Return which argument a tensor is."""
+        """Return the index of a tensor among the arguments, or None."""
         return next((k for k, each in enumerate(self.recording.arguments) if each is x), None)
 
     def is_read(self, x: Tensor) -> bool:
@@ -187,7 +189,7 @@ class DifferentiableEntry(Entry):
         return twin is not None and twin.buffer.number in self.read_back
 
     def holders_back(self) -> list[Tensor]:
-        """Return the tensors outside whose memory the backward program reads."""
+        """Return the outside tensors whose memory the backward program reads."""
         holders = []
         for slot, (holder, part) in self.recording.holders.items():
             if slot in self.read_back:
@@ -238,7 +240,7 @@ class DifferentiableEntry(Entry):
     def back(
         self, tensors: Sequence[Tensor], kept: list[Any], numbers: list[Any], gs: list[Tensor | None]
     ) -> list[Any]:
-        """Return the gradients of arguments and of other tensors, from those of the results that were used."""
+        """Return the gradients of arguments and other tensors, given the gradients of the results that were used."""
         used = tuple([k for k, g in enumerate(gs) if g is not None])
         gradients: dict[int, Any] = {}
         for each in [self.backward[used]] if used in self.backward else [self.backward[k,] for k in used]:
@@ -247,7 +249,7 @@ class DifferentiableEntry(Entry):
         return [gradients.get(id(x)) for x in (*self.recording.arguments, *self.others)]
 
     def again(self, tensors: Sequence[Tensor], floats: Sequence[float], gs: list[Tensor | None]) -> list[Any]:
-        """Return the gradients with a graph: by the function itself, which runs once more."""
+        """Return the gradients with a graph, by running the function itself once more."""
         made = self.recording
         if self.first.taken or made.versions:
             raise GradientError(
@@ -280,6 +282,6 @@ def part_of(program: Program, items: Sequence[Item | HostCall]) -> Program:
 
 
 def dense_copy(g: Tensor, made: Made) -> Tensor:
-    """Return a gradient as the backward program reads it."""
+    """Return a gradient in the dtype and layout that the backward program reads."""
     result = g.detach().to(made.dtype).contiguous()
     return result if result.layout is made.layout else result.clone()

@@ -13,20 +13,20 @@ from minigrad.ops import random
 
 
 class Draws:
-    """The generators of a recording: each replaces one, and counts the blocks that a call draws."""
+    """The streams of a recording: each replaces a generator, and counts the blocks that a call draws."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
         self.streams: dict[int, Stream] = {}
 
     def stream(self, generator: Any, source: Any) -> Any:
-        """Return the generator to draw from."""
+        """Return the stream that replaces a generator."""
         if id(generator) not in self.streams:
             self.streams[id(generator)] = Stream(generator, source, self.program)
         return self.streams[id(generator)]
 
     def check(self) -> None:
-        """Raise if a stream was started again."""
+        """Raise RecordingError if a generator was seeded or its state was set."""
         for stream in self.streams.values():
             if (
                 stream.seeded
@@ -42,8 +42,9 @@ class Draws:
 class Stream(random.Generator):
     """A generator whose numbers are drawn when a program runs.
 
-    seeded: whether its seed was set.  offset: counted from the beginning of a call.  counted: whether a call draws the
-    blocks from the generator.
+    seeded: whether its seed was set.
+    offset: counted from the beginning of a call.
+    counted: whether a call draws the blocks from the generator.
     """
 
     def __init__(self, generator: Any, source: Any, program: Program, counted: bool = True) -> None:
@@ -55,7 +56,7 @@ class Stream(random.Generator):
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name == "seed" and hasattr(self, "seeded"):
-            self.seeded = True  # also with the seed that it has, since a program would go on instead
+            self.seeded = True  # also for an equal seed, since a program would continue instead of starting again
         super().__setattr__(name, value)
 
     def at(self, seed: int, offset: int) -> Stream:

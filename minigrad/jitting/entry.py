@@ -1,6 +1,6 @@
 """A recorded function as eager callers see it: guards, memory, results, gradients and counts of writes.
 
-`Entry` writes the call of one program out as a Python function, as call plans do: a loop over arguments, storages and
+`Entry` writes the call of one program as a Python function, as call plans do: a loop over arguments, storages and
 results would cost more than the kernels of a small step.
 """
 
@@ -23,24 +23,27 @@ from minigrad.jitting.tape import Tape
 from minigrad.jitting.writing import BOUND, Lines, indented
 from minigrad.runtime.tensor import Tensor
 
-STREAM = "uint64"  # how the state of a generator is read
+STREAM = "uint64"  # the dtype in which the state of a generator is read
 
 
 class Unrepeatable(Exception):
-    """A program does not fit this call, so the function itself has to run: arithmetic on its floats raises, or its
-    tensors share memory without sharing a storage."""
+    """A program does not fit this call, so the function itself has to run.
+
+    Either the arithmetic on its floats raises an error, or its tensors share memory without sharing a storage.
+    """
 
 
 class Entry(Lines):
     """A program of a function, and the function that runs it on tensors.
 
     call: takes the tensor arguments and returns the function's result.
-    matches: takes all arguments, and returns whether they are of the kind that was recorded; for `count` arguments, of
-    which `call` takes those that are `picked`; count is -1 where arguments are nested.
-    symbolic: floats among the arguments are read by each call, instead of being those of the recording.
-    exchange: for the fused form of the program, until it is there; None without fusion.
-    fits: takes the tensors, and returns whether layouts and gradients are as they were; `Recording.outside` compares
-    the rest.
+    matches: takes all arguments, and returns whether they are of the recorded kind.
+    count: the number of arguments that `matches` takes, or -1 if arguments are nested.
+    picked: the indices of the arguments that `call` takes.
+    symbolic: floats among the arguments are read by each call, instead of being constants of the recording.
+    exchange: the exchange for the fused form of the program, until this form is ready; None without fusion.
+    fits: takes the tensors, and returns whether layouts and gradients are unchanged; `Recording.outside` compares
+    everything else.
     """
 
     call: Callable[..., Any]
@@ -82,7 +85,7 @@ class Entry(Lines):
             self.whole = self.picked == [*range(len(args))]
 
     def fuse(self) -> None:
-        """Take the fused form of the program, if its kernels are there."""
+        """Switch to the fused form of the program, if its kernels are compiled."""
         fusion = self.exchange and self.exchange.fused()
         if fusion:
             self.exchange = None
@@ -94,7 +97,7 @@ class Entry(Lines):
         return slot in self.names or self.program.memory[slot].kind != "temporary"
 
     def leaving(self) -> list[int]:
-        """Return the slots that the caller keeps, in results and gradients: new memory in each call."""
+        """Return the slots that the caller keeps, in results and gradients; each call allocates new memory for them."""
         made = self.recording
         seen = [leaf[0] for leaf in made.results if isinstance(leaf, Made)]
         calls = [item for item in self.program.items if isinstance(item, HostCall)]
@@ -123,8 +126,11 @@ class Entry(Lines):
         self.call = self.define("call", [*[f"x{k}" for k in range(count)], *self.numbers()], lines)
 
     def memory_test(self) -> Iterator[str]:
-        """Write the test that memory of others, such as NumPy's, is not shared by two storages, if this would matter:
-        fused loops write it, and the order of their accesses is that of one storage each."""
+        """Write the test that no two storages share memory that another library owns, such as NumPy's.
+
+        The test is written only if sharing would matter: if fused loops write the memory, since the order of their
+        accesses assumes separate storages.
+        """
         items = [item for item in self.tape.items if isinstance(item, Item)]
         written = {slot for item in items for part in (item.fused or (item,)) for slot in written_by(part)}
         if not any(item.fused for item in items) or written.isdisjoint(self.provided):
@@ -158,7 +164,7 @@ class Entry(Lines):
             )
 
     def draws(self) -> Iterator[str]:
-        """Write the lines that write the states of generators, and let these go on."""
+        """Write the lines that store the states of generators and advance them."""
         generators = {generator: f"generator{k}" for k, generator in enumerate(self.program.taken)}
         for generator, name in generators.items():
             self.bound[name] = generator
@@ -190,8 +196,10 @@ class Entry(Lines):
             yield f"return build(iter([{', '.join(names)}]))"
 
     def leaves_of_a_call(self) -> tuple[list[str], list[str], list[str]]:
-        """Return the lines that make the tensors among the results, their names, each once, and the names of all
-        leaves."""
+        """Return the lines that make the tensors among the results, their names, and the names of all leaves.
+
+        Each tensor is named once, even if it is several leaves.
+        """
         lines, made, names = list[str](), dict[int, str](), list[str]()
         for k, leaf in enumerate(self.recording.results):
             name = f"y{k}"
@@ -214,7 +222,7 @@ class Entry(Lines):
         return self.size()
 
     def unfused(self) -> Iterator[str]:
-        """Yield a line for each reason why launches share no loop, once the fused form is there."""
+        """Yield a line for each reason why launches share no loop, once the fused form exists."""
         if self.exchange is None:
             yield from not_fused(self.program, self.stays, self.tape.items)
 

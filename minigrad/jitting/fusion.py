@@ -1,9 +1,9 @@
 """Fusion: from the launches of a program to fewer launches that compute the same bits.
 
-Units (`composing.py`) that share memory and a shape become one loop, an ordinary `Elementwise` or `ElementwiseTuple`
-whose scalar function nobody wrote, so every device can run it.  A result that only the loop itself reads is not stored.
-Launches whose results nobody reads are left out.  The rest stays as it was recorded, in an order in which every launch
-finds the values that it found before.
+Units (`composing.py`) that share memory and a shape become one loop.  It is an ordinary `Elementwise` or
+`ElementwiseTuple` with a generated scalar function, so every device can run it.  A result that only the loop itself
+reads is not stored.  Launches whose results are never read are left out.  All other launches stay as they were
+recorded, in an order in which every launch finds the values that it found before.
 """
 
 from __future__ import annotations
@@ -21,16 +21,18 @@ from minigrad.jitting.composing import ARRAYS, Composer, Unit, View, runs_along,
 from minigrad.jitting.program import HostCall, Item, Memory, Program, written_by
 from minigrad.kernels.store import NotCompiled, Text
 
-NUMBERS = ("constant", "symbol")  # kinds of memory that no loop saves by sharing it
+NUMBERS = ("constant", "symbol")  # kinds of memory that a loop does not save by sharing it
 NEAR = 64  # groups, counted back from the newest, that a unit may join
 
 
 class Group:
-    """Launches that become one: units that share a loop, or a launch that stays.
+    """Launches that become one: units that share a loop, or a single other launch.
 
-    bit: of the group in a set of groups.  before: the set of all groups that must run before.
+    bit: the bit of the group in a set of groups.
+    before: the set of all groups that must run before it.
     reads, written: by slot, the layouts and dtypes through which the units read it, and through which they write it.
-    layouts: those of all views.  arrays: the views for which the loop needs memory.
+    layouts: the layouts of all views.
+    arrays: the views for which the loop needs memory.
     """
 
     def __init__(self, order: int) -> None:
@@ -40,11 +42,11 @@ class Group:
         self.before = 0
         self.reads: dict[int, set[Any]] = {}
         self.written: dict[int, Any] = {}
-        self.layouts: dict[Layout, None] = {}  # in an order that is the same in each process
+        self.layouts: dict[Layout, None] = {}  # a dict, whose order is the same in each process
         self.arrays: set[View] = set()
 
     def add(self, item: Item, unit: Unit | None, memory: dict[int, Memory]) -> None:
-        """Add a launch, which `refusal` has accepted if there are others."""
+        """Add a launch; `refusal` must have accepted it if the group has others."""
         self.items.append(item)
         if unit is None:
             return
@@ -56,7 +58,7 @@ class Group:
         self.layouts |= dict.fromkeys(view.layout for view in (*unit.outs, *unit.operands))
 
     def refusal(self, unit: Unit, memory: dict[int, Memory]) -> str | None:
-        """Return why a unit cannot share the loop, or saves no memory traffic there; None if it can, and does."""
+        """Return why a unit cannot share the loop, or would save no memory traffic there; None if it can share it."""
         if not self.units or not self.units[0].like(unit):
             return "operations that share memory with it have another shape, dtype or device"
         used = [view.slot for view in (*unit.outs, *unit.operands) if memory[view.slot].kind not in NUMBERS]
@@ -77,7 +79,7 @@ class Group:
         return None if along else "no loop runs along neighbours in the memory of all operands"
 
     def conflicts(self, unit: Unit) -> bool:
-        """Return whether a line would write elements that another reads or writes through another layout or dtype."""
+        """Return whether a line would write elements that another line accesses through another layout or dtype."""
         outs = {view.slot: view[1:] for view in unit.outs}
         for slot, seen in outs.items():
             if self.written.get(slot, seen) != seen or not self.reads.get(slot, set()) <= {seen}:
@@ -91,7 +93,7 @@ class Group:
 
 
 class Order:
-    """Which groups must come before a launch: those that wrote what it reads, or read or wrote what it writes."""
+    """The groups that must come before a launch: those that wrote its inputs, or read or wrote its outputs."""
 
     def __init__(self) -> None:
         self.writer: dict[int, int] = {}
@@ -99,8 +101,11 @@ class Order:
         self.checks = 0
 
     def before(self, read: Iterable[int], written: Iterable[int], lasting: bool) -> int:
-        """Return the groups before a launch.  lasting: it writes memory that the caller sees, so the checks of indices
-        come before it, as in eager mode."""
+        """Return the groups that must come before a launch.
+
+        lasting: the launch writes memory that the caller sees, so the checks of indices come before it, as in eager
+        mode.
+        """
         result = self.checks if lasting else 0
         for slot in read:
             result |= self.writer.get(slot, 0)
@@ -109,7 +114,7 @@ class Order:
         return result
 
     def note(self, group: Group, read: Iterable[int], written: Iterable[int], checks: bool) -> None:
-        """Add a launch of a group."""
+        """Record a launch of a group."""
         for slot in written:
             self.writer[slot], self.readers[slot] = group.bit, 0
         for slot in read:
@@ -130,7 +135,7 @@ class Fusion:
     """The items of a program after fusion.
 
     stays: returns whether a slot is memory of the caller.
-    missing: the texts of kernels that are not compiled, where compiling is off; `items` are incomplete then.
+    missing: the texts of kernels that are not compiled, if compilation is off; `items` are incomplete then.
     """
 
     def __init__(self, program: Program, stays: Callable[[int], bool]) -> None:
@@ -156,7 +161,7 @@ class Fusion:
         return [self.prepared(item) for item in Chaining(result, self.memory, lasts, self.missing).result]
 
     def emitted(self, group: Group) -> list[Item]:
-        """Return the launches of a group, and note what they read; called for the last group first."""
+        """Return the launches of a group, and record what they read; this is called for the last group first."""
         written = {slot for item in group.items for slot in written_by(item)}
         wanted = any(self.stays(slot) or slot in self.live for slot in written)
         if not wanted and not any(map(may_fail, group.items)):
@@ -166,7 +171,7 @@ class Fusion:
         return items
 
     def prepared(self, item: Item) -> Item:
-        """Return a launch with its kernels, which a loop that became a part of another launch does not need."""
+        """Return a launch with its kernels.  A loop that became a part of another launch needs no kernels."""
         if item.launch.steps or not item.fused:
             return item
         (part,) = item.launch.parts
@@ -181,7 +186,8 @@ class Fusion:
     def loop(self, group: Group) -> Item:
         """Return the units of a group as one launch, without its kernels."""
         composer = Composer(self.memory, group.units)
-        if not composer.operands:  # a loop of literals alone would read nothing, and not every device runs one
+        # A loop of literals alone would read nothing, and not every device can run such a loop.
+        if not composer.operands:
             composer = Composer(self.memory, group.units, literals=False)
         outs = dict.fromkeys(view for unit in group.units for view in unit.outs)
         results = [view for view in outs if self.stays(view.slot) or view.slot in self.live]
@@ -199,7 +205,7 @@ class Fusion:
 
 
 def grouped(segment: Sequence[Any], memory: dict[int, Memory], stays: Callable[[int], bool]) -> list[Group]:
-    """Return the groups of some launches.  stays: see `Fusion`."""
+    """Return the groups of some launches. stays: see `Fusion`."""
     groups: list[Group] = []
     order = Order()
     for item in segment:
@@ -224,7 +230,10 @@ def grouped(segment: Sequence[Any], memory: dict[int, Memory], stays: Callable[[
 
 
 def group_for(groups: list[Group], unit: Unit, needed: list[Group], memory: dict[int, Memory]) -> Group | None:
-    """Return the newest group that a unit can join: no group that the unit needs has to wait for its loop."""
+    """Return the newest group that a unit can join.
+
+    No group that the unit needs may have to wait for the loop of that group.
+    """
     for group in reversed(groups[-NEAR:]):
         if group.refusal(unit, memory) is None and not any(each.before & group.bit for each in needed):
             return group
@@ -250,7 +259,7 @@ def segments(items: Sequence[Item | HostCall]) -> Iterator[list[Item | HostCall]
 
 
 def in_order(groups: Sequence[Group]) -> list[Group]:
-    """Return groups so that each comes after those that must run before it, otherwise as they were recorded."""
+    """Return groups so that each comes after those that must run before it, otherwise in their recorded order."""
     waiting, result, done = list(groups), [], 0
     while waiting:
         ready = next(group for group in waiting if not group.before & ~done)

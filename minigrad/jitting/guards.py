@@ -1,6 +1,7 @@
 """Guards: the functions that compare a call with the recording whose program would run.
 
-`Outside` compares the variables and containers that the function reads; these compare arguments and tensors.
+`Outside` compares the variables and containers that the function reads; the functions here compare arguments and
+tensors.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from minigrad.runtime.var import Var
 
 
 def write_fits(program: Lines, numbers: list[str]) -> Callable[..., bool]:
-    """Return the function that compares what `Outside` does not: layouts and gradients of tensors outside."""
+    """Return the function that compares what `Outside` does not compare: layouts and gradients of outside tensors."""
     bound, made = program.bound, program.recording
     tests: list[str] = []
     bound["outside"] = set(made.storages) - made.own
@@ -65,7 +66,7 @@ def write_matches(program: Lines, args: tuple[Any, ...]) -> Callable[..., bool]:
 
 
 def tests_of(program: Lines, moved: Moved, name: str) -> Iterator[str]:
-    """Yield what must hold of one tensor, and of its gradient if it is a Var."""
+    """Yield the conditions on one tensor, and on its gradient if it is a Var."""
     x = moved.x
     shown = program.holder(x, name)
     if shown == name:

@@ -1,4 +1,4 @@
-"""Launches that move elements, by index or by position, as Python loops, as `loops.py` prints the others."""
+"""Launches that move elements, by index or by position, as Python loops; `loops.py` prints other launches."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def gather(w: Writer, request: Any, outs: list[View], operands: list[View]) -> N
 
 @prints(PutBack)
 def put_back(w: Writer, request: PutBack, outs: list[View], operands: list[View]) -> None:
-    """Write a loop of zeros, and one that adds each element through the view."""
+    """Write a loop of zeros, and a loop that adds each element through the view."""
     (out,), (g,) = outs, operands
     compute = out.dtype.storage
     index = letters(out.layout.shape)

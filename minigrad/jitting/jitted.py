@@ -1,4 +1,4 @@
-"""`jit`: the functions that users call, and which program fits a call."""
+"""`jit`: the functions that users call, and the choice of the program for a call."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.tracers import stack
 
 NO_PROGRAM = "no program yet: the second call with arguments of a kind is recorded"
-MANY = 8  # programs of one function, after which a warning names the argument that changes
-LIMIT = 64  # programs that are kept; past it the older half goes
+MANY = 8  # number of programs of one function after which a warning names the argument that changes
+LIMIT = 64  # maximum number of programs that are kept; at this number the older half is dropped
 PATIENCE = 0.1  # seconds for which a recording waits for threads that run functions eagerly
 _lock = threading.RLock()  # programs are recorded and run one at a time: their tables of addresses are shared
-_eager: dict[int, int] = {}  # how many functions each thread runs eagerly
+_eager: dict[int, int] = {}  # number of functions that each thread runs eagerly
 
 
 def _after_fork_in_child() -> None:
     global _lock
-    _lock = threading.RLock()  # the old one may be held by a thread that does not exist here
+    _lock = threading.RLock()  # the old lock may be held by a thread that does not exist in this process
     for thread in _eager.keys() - {threading.get_ident()}:
         del _eager[thread]
 
@@ -51,7 +51,7 @@ if hasattr(os, "register_at_fork"):
 class Jitted:
     """A function whose calls run as recorded programs.
 
-    The first call with arguments of a kind runs eagerly, the second is recorded, and all later ones run the program.
+    The first call with arguments of a kind runs eagerly, the second is recorded, and all later calls run the program.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class Jitted:
 
     def __init__(self, function: Callable[..., Any], fuse: bool = True, verify: int = 0) -> None:
         self.fuse, self.verify = fuse, verify
-        self.calls = 0  # of programs, while they are verified
+        self.calls = 0  # number of program runs, if they are verified
         functools.update_wrapper(self, function, updated=())
         self.__name__ = name_of(function)
         self.function = function
@@ -90,7 +90,7 @@ class Jitted:
         self.warned = False
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the function: as a program where one fits, otherwise eagerly."""
+        """Run the function: as a program if one fits, otherwise eagerly."""
         if recording.program is not None:
             return self.function(*args, **kwargs)
         if stack.transforms or not plainly_called():
@@ -113,7 +113,7 @@ class Jitted:
             return self.eagerly(args, kwargs)
 
     def eagerly(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Run the function itself, but not while another thread records one: the two may use the same tensors."""
+        """Run the function itself, but not while another thread records a function: both may use the same tensors."""
         me = threading.get_ident()
         with _lock:
             _eager[me] = _eager.get(me, 0) + 1
@@ -155,7 +155,8 @@ class Jitted:
                     except Exception:
                         if not floats:
                             raise
-                        self.by_value.add(key)  # it reads the value of a float: each value is a kind of its own
+                        # The function reads the value of a float, so each value is a separate kind.
+                        self.by_value.add(key)
                         return self.look_up(args, kwargs)
                     if entries:
                         causes = [*entries[-1].outside.changed(), "a layout, a gradient or a hook of a tensor outside"]
@@ -176,7 +177,7 @@ class Jitted:
         return verified(entry, self.function, picked, args, kwargs)
 
     def first(self, key: Any) -> None:
-        """Note the first call with arguments of a kind."""
+        """Record the first call with arguments of a kind."""
         if len(self.programs) >= LIMIT:
             for old in list(self.programs)[: LIMIT // 2]:
                 del self.programs[old]
@@ -192,7 +193,7 @@ class Jitted:
             )
 
     def __get__(self, owner: Any, kind: Any = None) -> Any:
-        """Return the function for an object whose method it is, with programs of its own."""
+        """Return the function for an object whose method it is; it has its own programs."""
         if owner is None:
             return self
         held = self.methods.get(id(owner))
@@ -216,15 +217,15 @@ class Jitted:
         Returns
         -------
         str
-            For each program a line with its arguments, its kernels and its memory, and a line for each reason why some
-            launches share no loop. Then a line for each program that was recorded because no earlier one of its kind
-            fitted any more, with the cause.
+            For each program, a line with its arguments, its kernels and its memory, and a line for each reason why some
+            launches share no loop.  Then a line for each program that was recorded because no earlier program of its
+            kind fitted any more, with the cause.
         """
         lines = [f"{kind}: {entry.report()}" for kind, entry in self.kinds()]
         return "\n".join([*lines, *[f"recorded again after a change of {each}" for each in self.again]]) or NO_PROGRAM
 
     def memory(self) -> str:
-        """Return where each temporary lies in the memory that a call takes.
+        """Return the position of each temporary in the memory that a call takes.
 
         Returns
         -------
@@ -241,13 +242,13 @@ class Jitted:
         Returns
         -------
         str
-            Module with a function `run` of NumPy arrays. It computes the same numbers as the program, up to the order
-            of sums. The lines of the function are comments above their loops.
+            Module with a function `run` of NumPy arrays.  It computes the same numbers as the program, up to the order
+            of sums.  The lines of the function are comments above their loops.
 
         Notes
         -----
         Convolutions, random numbers, 16-bit floats and other requests without loops are calls of `launch`; steps of
-        optimizers are calls of `host`. Then `run` takes `launch=step.launch` and `host=step.host`. A module without
+        optimizers are calls of `host`.  Then `run` takes `launch=step.launch` and `host=step.host`.  A module without
         such calls does not import minigrad.
         """
         from minigrad.jitting.source import Source
@@ -260,7 +261,7 @@ class Jitted:
         Returns
         -------
         Graph
-            Picture of `mg.viz.program`, which saves to a file: `step.graph().save("step.html")`.
+            Picture of `mg.viz.program`, which can be saved to a file: `step.graph().save("step.html")`.
         """
         from minigrad.viz.program import program
 
@@ -288,7 +289,7 @@ class Jitted:
         k : int
             Position of the step in the program that ran last.
         *arrays : ndarray
-            Gradients, and the memory of the tensors outside, which the step writes.
+            Gradients, and the memory of the outside tensors, which the step writes.
 
         Notes
         -----
@@ -310,7 +311,7 @@ class Jitted:
 
 
 def sole_caller() -> bool:
-    """Wait until no other thread runs a function eagerly; return False if one still does after a while."""
+    """Wait until no other thread runs a function eagerly; return False if one still does after PATIENCE seconds."""
     me, end = threading.get_ident(), time.monotonic() + PATIENCE
     while any(thread != me for thread in list(_eager)):
         if time.monotonic() > end:
@@ -335,23 +336,24 @@ def plainly_called() -> bool:
 
 
 def jit(function: Callable[..., Any] | None = None, *, fuse: bool = True, verify: int = 0) -> Any:
-    """Record a function once, and run it from then on as a list of launches, without Python between them.
+    """Record a function once, and then run it as a list of launches without Python between them.
 
-    The first call with arguments of a kind runs eagerly, the second is recorded, later ones run the program.  Arguments
-    are of one kind if shapes, strides, dtypes and devices of tensors and the values of all others except floats are
-    equal.  Each result has the bits of eager mode.
+    The first call with arguments of a kind runs eagerly, the second is recorded, and later calls run the program.
+    Arguments are of one kind if two conditions hold: tensors have equal shapes, strides, dtypes and devices, and all
+    other arguments except floats have equal values.  Each result has the bits of eager mode.
 
     Parameters
     ----------
     function : callable, optional
-        A function, a method or a module; `@mg.jit` decorates one.  It may compute gradients, write tensors in place,
-        draw random numbers, and call steps of optimizers and schedules.  Without it, a decorator is returned.
+        A function, a method or a module; `@mg.jit` decorates a function.  It may compute gradients, write tensors in
+        place, draw random numbers, and call steps of optimizers and schedules.  Without `function`, a decorator is
+        returned.
     fuse : bool, default True
-        Whether elementwise launches that share memory become one loop.  Their kernels are compiled by a helper process
-        while the first calls run without them.
+        Whether elementwise launches that share memory become one loop.  A helper process compiles their kernels while
+        the first calls run without them.
     verify : int, default 0
-        If positive, the first run of a program and every nth after it also run the function eagerly, from the same
-        state, and compare all bits: of results, of tensors that it can reach, and of gradients.
+        If positive, the first run of a program and every nth run after it also run the function eagerly, from the same
+        state, and compare all bits: of results, of tensors that the function can reach, and of gradients.
 
     Returns
     -------
@@ -363,19 +365,19 @@ def jit(function: Callable[..., Any] | None = None, *, fuse: bool = True, verify
     ArgumentError
         If `function` cannot be called, `verify` is negative, or an argument is a NumPy array.
     RecordingError
-        At the second call, if a program could not repeat what the function does: it reads the value of a tensor,
-        changes a number or a list, uses a tensor that cannot be found, or returns a view of one that has a graph.
+        At the second call, if a program could not repeat the function: it reads the value of a tensor, changes a number
+        or a list, uses a tensor that cannot be found, or returns a view of a tensor that has a graph.
 
     Notes
     -----
     A tensor that is not an argument is found through the variables, attributes and containers that the function names.
-    If another tensor or number is there later, the function is recorded again; values that were written count at once.
-    Other effects, such as `print`, happen while recording only, and values from elsewhere, such as elements of
-    NumPy arrays or a clock, are read then.  In a transform, in another jitted function, in
-    autocast or debug mode, the function itself runs.
+    If such a name refers to another tensor or number at a later call, the function is recorded again.  Values that are
+    written into the same tensors are used immediately.  Other effects, such as `print`, happen only while recording,
+    and values from elsewhere, such as elements of NumPy arrays or a clock, are read only then.  In a transform, in
+    another jitted function, and in autocast or debug mode, the function itself runs.
 
-    Gradient: in the function, or from outside; then each call records one node.  Second derivatives run the function
-    once more, and raise GradientError if it draws random numbers or writes into tensors.
+    Gradient: gradients are computed in the function, or from outside; then each call records one node.  Second
+    derivatives run the function once more, and raise GradientError if it draws random numbers or writes into tensors.
 
     Examples
     --------

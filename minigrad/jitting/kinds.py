@@ -14,7 +14,7 @@ from minigrad.runtime.var import Var
 
 
 def name_of(function: Any) -> str:
-    """Return the name of a function in texts; of a module or another object, that of its class."""
+    """Return the name of a function in texts; for a module or another object, the name of its class."""
     return str(getattr(function, "__name__", type(function).__name__))
 
 
@@ -22,7 +22,6 @@ def key_of(leaves: list[Any], tree: str, modes: tuple[Any, ...], symbolic: bool)
     """Return the kind of some arguments: how they are nested, the layouts and dtypes of tensors, and other values.
 
     symbolic: the values of floats do not count.
-
     The offset of a tensor counts only as far as loads depend on it, unless it shares memory with another argument.
     """
     parts: list[Any] = [tree, *modes]
@@ -41,7 +40,7 @@ def key_of(leaves: list[Any], tree: str, modes: tuple[Any, ...], symbolic: bool)
         elif symbolic and type(x) is float:
             parts.append(float)
         elif isinstance(x, PLAIN):
-            parts.append((type(x), str(x) if isinstance(x, float) else x))  # 0.0 and -0.0 are two
+            parts.append((type(x), str(x) if isinstance(x, float) else x))  # 0.0 and -0.0 are different kinds
         elif isinstance(x, (np.ndarray, np.generic)):
             raise ArgumentError(
                 f"jit: expected tensors, numbers and objects as arguments, got {describe(x)}, whose values a program "

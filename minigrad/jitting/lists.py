@@ -1,9 +1,9 @@
-"""Lists: the launches of a device with a queue of its own, bound to the memory of a call.
+"""Lists: the launches of a device with its own queue, bound to the memory of a call.
 
-While a list runs nothing allocates and the host reads nothing.  Index checks are flags in the memory of the device.
-The flags of a list are neighbours, so that one copy brings them to the host when the list has ended.  A list ends
-before a launch that writes memory of the caller if an earlier launch of it checks indices: as in eager mode, a wrong
-index leaves this memory unchanged.
+While a list runs, nothing is allocated and the host reads nothing.  Index checks are flags in the memory of the device.
+The flags of a list are neighbours, so that one copy transfers them to the host when the list has ended.  A list ends
+before a launch that writes memory of the caller if an earlier launch of the list checks indices: as in eager mode, a
+wrong index leaves this memory unchanged.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from minigrad.errors import KernelError
 from minigrad.jitting.placing import TapeMemory, device_of
 from minigrad.jitting.program import HostCall, Item, written_by
 
-APART = 16  # bytes from one flag to the next: the size of the largest, the bounds of an index
+APART = 16  # bytes from one flag to the next: the size of the largest flag, the bounds of an index
 
 
 class Check(NamedTuple):
@@ -34,8 +34,9 @@ class Check(NamedTuple):
 class TapeLists(TapeMemory):
     """The launches of a program, some of which can be lists.
 
-    items: the launches and host calls.  launches: for each the steps of the launch on slots of the program.
-    checks: the flags of a launch, by the number of its item.
+    items: the launches and host calls.
+    launches: for each item, the steps of the launch on slots of the program.
+    checks: the flags of a launch, by the index of its item.
     """
 
     items: Sequence[Item | HostCall]
@@ -57,9 +58,10 @@ class TapeLists(TapeMemory):
         return result
 
     def adjoin(self, runs: Sequence[Sequence[int]]) -> dict[int, list[int]]:
-        """Make the flags of each list neighbours; return the slots that are read after an item, by its number.
+        """Make the flags of each list neighbours; return the slots that are read after an item, by its index.
 
-        The flags are read after the last launch of their list, and so is an index that turns out to be wrong.
+        The flags are read after the last launch of their list.  The index tensors are read then too, if one turns out
+        to be wrong.
         """
         read: dict[int, list[int]] = {}
         for run in runs:
@@ -73,7 +75,7 @@ class TapeLists(TapeMemory):
         return read
 
     def error(self, item: Item, buffers: Sequence[Any]) -> Exception:
-        """Return the error for an index of a launch that is out of range."""
+        """Return the error for a launch whose index is out of range."""
         limits = item.launch.limits
         if limits is None:
             return IndexError(f"{item.line}: jit: an index was out of range in {item.launch!r}")
@@ -83,7 +85,8 @@ class TapeLists(TapeMemory):
 class LaunchList:
     """Some launches of a device, in their order.
 
-    run: launches them, on the buffers of a call.  checks: the flags that the host reads afterwards.
+    run: runs them on the buffers of a call.
+    checks: the flags that the host reads afterwards.
     """
 
     def __init__(self, program: TapeLists, numbers: Sequence[int]) -> None:
@@ -97,10 +100,10 @@ class LaunchList:
         self.checks = [check for k in numbers for check in program.checks[k]]
 
     def __call__(self, buffers: Sequence[Any]) -> None:
-        """Run the launches.  Raises the error of eager mode for an index that is out of range."""
+        """Run the launches.  Raise the error of eager mode for an index that is out of range."""
         try:
             self.run(buffers)
-        except KernelError:  # the simulator reports what a wrong index leads to
+        except KernelError:  # the simulator reports the consequence of a wrong index
             self.check(buffers)
             raise
         self.check(buffers)
@@ -119,7 +122,7 @@ class LaunchList:
 
 
 def can_be_listed(item: Item) -> bool:
-    """Return whether a launch only adds work to a queue, and its flags still have their values when it has ended."""
+    """Return whether a launch only adds work to a queue, and its flags keep their values until it has ended."""
     launch = item.launch
     if launch.always_fails or not all(step.kernel.enqueued for step in launch.steps):
         return False

@@ -1,8 +1,8 @@
 """Launches as Python loops, one element at a time: how `Jitted.source` prints each request.
 
-Each request has one function, found by the name of its class.  A request that has none is printed as a call of
-`launch` (`source.py`).  Reductions and products are in `sumloops.py`, rows in
-`rowloops.py`, and moves of elements in `indexloops.py`.
+Each request has one printing function, found by the name of its class.  A request without one is printed as a call of
+`launch` (`source.py`).  Reductions and products are in `sumloops.py`, rows in `rowloops.py`, and moves of elements in
+`indexloops.py`.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from minigrad.jitting.program import Item, Memory
 from minigrad.jitting.spelling import Body, Names, Speller, Value, literal, type_of, variable
 from minigrad.runtime.recording import cell_of
 
-WIDTH = 100  # characters of a line to which values that are used once are joined
+WIDTH = 100  # maximum length of a line when values that are used once are joined into it
 printers: dict[type, Callable[..., None]] = {}
 
 
 def prints(*kinds: type) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Return a decorator for the function that prints some requests, from the views of outs and operands."""
+    """Return a decorator for the function that prints some requests, given the views of outs and operands."""
 
     def register(function: Callable[..., None]) -> Callable[..., None]:
         printers.update(dict.fromkeys(kinds, function))
@@ -41,7 +41,7 @@ def prints(*kinds: type) -> Callable[[Callable[..., None]], Callable[..., None]]
 
 
 class Computed(NamedTuple):
-    """An operand that no memory holds: each element is `scalar` of those of `parts`."""
+    """An operand that is not in memory: each element is `scalar` of those of `parts`."""
 
     layout: Layout
     dtype: DType
@@ -50,7 +50,11 @@ class Computed(NamedTuple):
 
 
 class Writer:
-    """The lines of the function `run`.  memory: of all slots.  symbols: the names of those that are numbers."""
+    """The lines of the function `run`.
+
+    memory: the description of all slots.
+    symbols: the names of the slots that are numbers.
+    """
 
     def __init__(self, arrays: Arrays, memory: dict[int, Memory], symbols: dict[int, str]) -> None:
         self.arrays, self.memory, self.symbols = arrays, memory, symbols
@@ -63,7 +67,7 @@ class Writer:
         self.lines.append("    " * self.depth + text)
 
     def comment(self, line: str) -> None:
-        """Write the user's line, if it is another one than before."""
+        """Write the user's line, if it differs from the previous one."""
         if line != self.shown:
             self.write(f"# {line}")
             self.shown = line
@@ -85,7 +89,7 @@ class Writer:
     # ---- elements
 
     def at(self, view: View, index: Sequence[str]) -> str:
-        """Return an element of a view.  index: one per dim of the result, of which the view may have fewer."""
+        """Return an element of a view. index: one per dim of the result; the view may have fewer dims."""
         return self.arrays.at(view.slot, view.layout, index)
 
     def load(self, view: View | Computed, index: Sequence[str], compute: np.dtype[Any]) -> Value:
@@ -114,7 +118,7 @@ class Writer:
 
 
 def letters(shape: Sequence[int], first: int = 0) -> list[str]:
-    """Return an index per dim: a letter, or "0" where the length is 1."""
+    """Return an index per dim: a letter, or "0" if the size is 1."""
     names = iter(LETTERS[first:])
     return ["0" if n == 1 else next(names) for n in shape]
 
@@ -129,7 +133,7 @@ def moved(view: View, layout: Layout) -> View:
 
 @prints(Elementwise, ElementwiseTuple)
 def elementwise(w: Writer, request: Any, outs: list[View], operands: list[View]) -> None:
-    """Write a loop over the elements; those of a fused group have a line per operation."""
+    """Write a loop over the elements; a fused group has a line per operation."""
     compute, shape = request.compute, outs[0].layout.shape
     index = letters(shape)
     with w.over(shape, index):
@@ -153,7 +157,10 @@ def reads(w: Writer, text: Any, view: View) -> bool:
 
 
 def separated(w: Writer, outs: list[View], values: list[Value]) -> list[Value]:
-    """Return values that can be stored one after another: one that reads memory of an earlier result has a name."""
+    """Return values that can be stored one after another.
+
+    A value that reads memory of an earlier result gets a name first.
+    """
     result: list[Value] = []
     for k, value in enumerate(values):
         if any(reads(w, value, view) for view in outs[:k]):
@@ -164,7 +171,7 @@ def separated(w: Writer, outs: list[View], values: list[Value]) -> list[Value]:
 
 
 def renamed(scalar: ScalarFn) -> ScalarFn:
-    """Return a function that fusion composed with values named v0, v1 ..., since arrays are named t0, t1 ..."""
+    """Return a function from fusion with values named v0, v1 ..., since arrays are named t0, t1 ..."""
     lines = [node.targets[0].id for node in scalar.node.body if isinstance(node, ast.Assign)]  # type: ignore[attr-defined]
     tree = ast.parse(ast.unparse(scalar.node)).body[0]
     node = Names({name: ast.Name(f"v{name[1:]}") for name in lines}).visit(tree)
@@ -176,9 +183,9 @@ def renamed(scalar: ScalarFn) -> ScalarFn:
 def statements(
     w: Writer, scalar: ScalarFn, loads: list[Value], outs: list[View], index: list[str], compute: np.dtype[Any]
 ) -> None:
-    """Write the lines of a function that fusion composed, with the user's lines, and store its results.
+    """Write the lines of a function from fusion, with the user's lines, and store its results.
 
-    A result is stored where it is computed, unless a later line reads the value before it.
+    A result is stored where it is computed, unless a later line reads the previous value.
     """
     body = Body(w.speller, renamed(scalar), loads, compute)
     results = body.results()
@@ -225,7 +232,7 @@ def shown(line: str) -> str:
 
     named, _, number = line.rpartition(":")
     file = named
-    if named.startswith("In["):  # a cell of a notebook, whose text linecache stores under another name
+    if named.startswith("In["):  # a cell of a notebook; linecache stores its text under another name
         file = next((each for each in list(linecache.cache) if cell_of(each) == named), named)
     text = linecache.getline(file, int(number)).strip() if number.isdecimal() else ""
     short = f"{Path(named).name}:{number}"

@@ -25,8 +25,9 @@ class Made(NamedTuple):
 class Pass(NamedTuple):
     """A recorded backward pass.
 
-    which: of the results that have a graph, those that it starts from.  targets: the tensors whose gradients it
-    computes, pulled.
+    which: the indices of the results that it starts from, among those with a graph.
+    targets: the tensors whose gradients it computes.
+    pulled: these gradients.
     """
 
     which: tuple[int, ...]
@@ -36,9 +37,10 @@ class Pass(NamedTuple):
 
 
 class Moved:
-    """A tensor that is on a twin for the length of a recording, and how it was before.
+    """A tensor that is on a twin during a recording, and its earlier state.
 
-    grad: the gradient of a Var before, now: the one that stands for it.
+    grad: the earlier gradient of a Var.
+    now: the gradient that replaces it during the recording.
     """
 
     __slots__ = ("base", "device", "grad", "layout", "now", "op", "storage", "x")
@@ -56,7 +58,7 @@ class Moved:
         self.now: Tensor | None = None
 
     def back(self) -> None:
-        """Let the tensor be as it was before."""
+        """Restore the earlier state of the tensor."""
         x: Any = self.x
         x.storage, x.device, x.layout, x.op, x.base = self.storage, self.device, self.layout, self.op, self.base
         if isinstance(x, Var):
@@ -64,15 +66,18 @@ class Moved:
 
 
 def fixed_offset(layout: Layout, dtype: DType, device: Device) -> int:
-    """Return the part of an argument's offset that its program depends on: the elements before the first one, which a
-    tensor with negative strides has; on a device that reads several elements at once also the elements between a
-    multiple of its alignment and the lowest one."""
+    """Return the part of an argument's offset that its program depends on.
+
+    This part includes the elements before the first one, which a tensor with negative strides has.  On a device that
+    reads several elements together, it also includes the elements between a multiple of its alignment and the lowest
+    element.
+    """
     lowest, _ = layout.span()
     return layout.offset - lowest + lowest % max(1, backend_of(device).alignment // dtype.itemsize)
 
 
 def stand_in(leaf: Var, program: Program) -> Any:
-    """Return the op of a tensor with a graph while it is recorded: of a copy that no call makes."""
+    """Return the op of a tensor with a graph while it is recorded: that of a copy that no call makes."""
     count = len(program.items)
     with enable_grad():
         op = leaf.clone().op
@@ -89,7 +94,7 @@ def ends_of(x: Tensor, moved: dict[int, Moved]) -> list[Tensor]:
 
 
 def contents_of(container: Any) -> list[Any]:
-    """Return what a list or dict holds."""
+    """Return the objects in a list or dict."""
     return [*container, *container.values()] if isinstance(container, dict) else list(container)
 
 

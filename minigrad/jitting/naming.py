@@ -1,4 +1,4 @@
-"""The memory of a program by name: which arrays the text of `source.py` has, as parameters and as temporaries."""
+"""The memory of a program by name: the arrays that are parameters of the text of `source.py`, and its temporaries."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from minigrad.backends.launch import Constant
 from minigrad.backends.registry import backend_of
 from minigrad.core.layout import Layout
 from minigrad.func.trees import flatten
-from minigrad.jitting import indexloops, rowloops, sumloops  # noqa: F401  their printers are registered
+from minigrad.jitting import indexloops, rowloops, sumloops  # noqa: F401  this import registers their printers
 from minigrad.jitting.arrays import Array, Arrays, covering, identifier, without_ones
 from minigrad.jitting.composing import View
 from minigrad.jitting.loops import printers
@@ -19,16 +19,17 @@ from minigrad.jitting.program import HostCall, Item, Memory
 from minigrad.jitting.spelling import type_of
 from minigrad.runtime.tensor import Tensor
 
-SHOWN = 32  # elements of a constant that is written into the text; larger ones are parameters
-TOGETHER = 6  # arrays that one line allocates
+SHOWN = 32  # maximum size of a constant that is written into the text; larger constants are parameters
+TOGETHER = 6  # maximum number of arrays that one line allocates
 
 
 class Naming:
     """The arrays of an entry's program.
 
-    items: the parts of each launch, None for one that is not printed as loops.  used: the layouts of each slot that the
-    text needs.  parameters: of `run`, each with the slot of its memory; floats have None.  top: the lines before the
-    first loop.
+    items: the parts of each launch, or None for a launch that is not printed as loops.
+    used: the layouts of each slot that the text needs.
+    parameters: the parameters of `run`, each with the slot of its memory; floats have None.
+    top: the lines before the first loop.
     """
 
     def __init__(self, entry: Any) -> None:
@@ -133,7 +134,7 @@ class Naming:
         return array
 
     def name_outside(self) -> None:
-        """Name the memory of the tensors that were found outside, each after the shortest way to it."""
+        """Name the memory of the outside tensors, each after the shortest path to it."""
         made = self.recording
         ways = sorted(made.outside.tensors, key=lambda way: (way.count("["), len(way), way))
         for slot, (holder, part) in made.holders.items():
@@ -163,11 +164,11 @@ class Naming:
                 self.results[array.name] = array
 
     def real(self, slot: int) -> Any:
-        """Return the storage that a slot outside stands for."""
+        """Return the outside storage that a slot represents."""
         return next((real for real, twin in self.recording.storages.items() if twin.buffer.number == slot), None)
 
     def name_constants(self) -> None:
-        """Write small constants into the text, and make the others parameters."""
+        """Write small constants into the text, and make larger constants parameters."""
         for slot, layouts in self.used.items():
             memory = self.memory[slot]
             if memory.kind != "constant" or memory.numel == 1 and memory.dtype.storage == memory.dtype.numpy:
@@ -183,7 +184,7 @@ class Naming:
             self.top.append(f"{array.name} = np.array({text}, {type_of(memory.dtype.storage)}){shape}")
 
     def name_temporaries(self) -> None:
-        """Name the memory that lives as long as a call, and allocate it."""
+        """Name the memory that lives as long as a call, and allocate it in the text."""
         count, alike = 0, dict[str, list[str]]()
         for slot, layouts in self.used.items():
             memory = self.memory[slot]
@@ -203,7 +204,10 @@ class Naming:
                 self.top.append(f"{', '.join(some)} = {right}")
 
     def name_symbols(self) -> dict[int, str]:
-        """Compute the numbers that each call reads, each name and dtype once; return their names in the text."""
+        """Write the lines that compute the numbers that each call reads; return their names in the text.
+
+        Each name is computed once per dtype.
+        """
         names: dict[tuple[str, Any], str] = {}
         result = {}
         used = [(text, slot) for text, slot in self.entry.program.symbols if slot in self.used]
@@ -219,7 +223,7 @@ class Naming:
         return result
 
     def arithmetic(self, used: set[str]) -> list[str]:
-        """Write the lines of Python's arithmetic on floats that lead to some numbers, and return them as recorded."""
+        """Write the lines of Python arithmetic on floats that lead to some numbers, and return them as recorded."""
         needed, lines = set(used), list[str]()
         for line in reversed(self.entry.program.arithmetic):
             left, _, right = line.partition(" = ")

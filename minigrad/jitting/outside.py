@@ -1,8 +1,8 @@
 """Find the tensors and numbers that a function reads besides its arguments: closures, globals, attributes, modules.
 
-`Outside` walks from a function to every tensor that its code can reach by name, and keeps every object on the way.
-A later call compares: as long as the same objects are found, a program that was recorded fits.  Values that are written
-into the tensors do not matter, since a program reads their memory at each call.
+`Outside` traverses from a function to every tensor that its code can reach by name, and stores every object on the
+path.  A later call compares these objects: while the same objects are found, a recorded program fits.  Values that are
+written into the tensors do not matter, since a program reads their memory at each call.
 """
 
 from __future__ import annotations
@@ -25,22 +25,24 @@ from minigrad.runtime.changes import changes
 from minigrad.runtime.tensor import Tensor
 
 PLAIN = (bool, int, float, complex, str, bytes, type(None))
-DEPTH = 8  # containers and attributes between the function and a tensor
+DEPTH = 8  # maximum number of containers and attributes between the function and a tensor
 ITERABLE = (list, tuple, set, frozenset, deque)
 MISSING = object()
 ITEM, ATTRIBUTE = "[{!r}]".format, ".{}".format
 OWN = (
     str(Path(__file__).parents[1]),
     "<minigrad",
-)  # where the code of this package is, and how generated code is named
+)  # the folder of this package, and the start of the name of generated code
 
 
 class Part:
-    """Something that was walked through.
+    """A container or object on the path to a tensor.
 
-    way: to it.  read: returns the objects that it holds now, a dict's keys before its values.  held: those of before.
-    suffix: returns how one is written after the way, from its key or position.  container: the list, dict, set or deque
-    that holds them, where there is one.
+    way: the path to it.
+    read: returns the objects that it contains now, the keys of a dict before its values.
+    held: the objects that it contained before.
+    suffix: returns the text of one step of the path, from its key or position.
+    container: the list, dict, set or deque that contains them, or None.
     """
 
     __slots__ = ("container", "held", "read", "suffix", "way")
@@ -51,7 +53,7 @@ class Part:
         self.way, self.read, self.held, self.suffix, self.container = way, read, read(), suffix, container
 
     def restore(self) -> None:
-        """Put back what the container held."""
+        """Restore the earlier contents of the container."""
         box, held = self.container, self.held
         if box is not None:
             box.clear()
@@ -61,7 +63,7 @@ class Part:
                 box.update(self.by_key(held) if isinstance(box, dict) else held)
 
     def change(self) -> str | None:
-        """Return what holds something else now, with the values of numbers; None if nothing does."""
+        """Return the path that refers to a different object now, with the values of numbers, or None."""
         held, now = self.by_key(self.held), self.by_key(self.read())
         for key, before in held.items():
             after = now.get(key, before)
@@ -78,7 +80,7 @@ class Part:
         return {x: x for x in held} if isinstance(self.container, set) else dict(enumerate(held))
 
     def unchanged(self) -> bool:
-        """Return whether it holds the same objects, or equal numbers."""
+        """Return whether the part still contains the same objects, or equal numbers."""
         now = self.read()
         if len(now) != len(self.held):
             return False
@@ -104,12 +106,15 @@ def difference(name: str, before: Any, after: Any) -> str:
 
 
 class Outside:
-    """The tensors that a function reaches, each with the way to it, and the objects that must stay for this.
+    """The tensors that a function reaches, each with the path to it, and the objects on these paths.
 
-    tensors: by the way, such as "model.weight".  cells, names: variables of closures and of modules, with their values.
-    parts: other containers and objects.  modules: those of networks; `changes` counts what is done to their members.
-    options: those of optimizers, which may be changed between calls, but not by the function.
-    same_objects: returns whether the variables and parts hold the same objects.  function: where the walk began.
+    tensors: by the path, such as "model.weight".
+    cells, names: variables of closures and of modules, with their values.
+    parts: other containers and objects.
+    modules: the neural network modules; `changes` counts changes of their members.
+    options: the options of optimizers, which may be changed between calls, but not by the function.
+    same_objects: returns whether the variables and parts refer to the same objects.
+    function: the start of the traversal.
     """
 
     same_objects: Callable[[], bool]
@@ -128,10 +133,10 @@ class Outside:
             self.visit(each, f"argument {k}", 0)
         self.count, self.hooks = changes.count, changes.hooks
 
-    # ---- the walk
+    # ---- the traversal
 
     def visit(self, x: Any, way: str, depth: int) -> None:
-        """Walk on from an object."""
+        """Continue the traversal from an object."""
         if isinstance(x, Tensor):
             self.tensors.setdefault(way, x)
             base = x.base
@@ -143,12 +148,12 @@ class Outside:
             and id(x) not in self.seen
         ):
             self.seen.add(id(x))
-            prefix = "" if isinstance(x, FunctionType) else way  # a variable is named as the code names it
+            prefix = "" if isinstance(x, FunctionType) else way  # a variable has the name that the code uses
             for name, value in self.children(x, way):
                 self.visit(value, prefix + name, depth if isinstance(x, Module) else depth + 1)
 
     def children(self, x: Any, way: str) -> Iterator[tuple[str, Any]]:
-        """Yield what an object holds, and note what has to stay."""
+        """Yield the objects that x refers to, and store the parts that must stay the same."""
         if isinstance(x, ITERABLE):
             yield from self.items(x, way)
         elif isinstance(x, dict):
@@ -195,7 +200,7 @@ class Outside:
                 yield from [(f".{name}", getattr(x, name, None)) for name in slots]
 
     def variables(self, x: FunctionType, way: str) -> Iterator[tuple[str, Any]]:
-        """Yield the variables that a function reads, of those around it and of its module, and its defaults."""
+        """Yield the variables that a function reads from enclosing functions and its module, and its defaults."""
         if x.__code__.co_filename.startswith(OWN):
             return
         for name, cell in zip(x.__code__.co_freevars, x.__closure__ or ()):
@@ -214,7 +219,7 @@ class Outside:
             yield "", x.__wrapped__
 
     def members(self, x: Module, way: str) -> Iterator[tuple[str, Any]]:
-        """Yield the attributes of a module and its methods; one count says whether any module has changed."""
+        """Yield the attributes of a module and its methods; one counter records whether any module has changed."""
         self.modules.append(members_of(x, way))
         for name, value in vars(x).items():
             if isinstance(value, (Tensor, Module)) or not name.startswith("_"):
@@ -229,7 +234,7 @@ class Outside:
     # ---- the comparison
 
     def changed(self) -> list[str]:
-        """Return the names of the objects that are different now, numbers with their values."""
+        """Return the names of the objects that are different now, with the values of numbers."""
         names = [
             difference(name, value, scope.get(name, MISSING))
             for scope, name, value in self.names
@@ -240,7 +245,7 @@ class Outside:
         return names
 
     def check(self) -> None:
-        """Raise if the function itself has changed an object: a program would not change it again."""
+        """Raise RecordingError if the function itself has changed an object: a program would not change it again."""
         self.hooks = changes.hooks
         changed = self.changed()
         if changed:
@@ -251,7 +256,7 @@ class Outside:
             )
 
     def restore(self) -> None:
-        """Put back all objects that a recording without success has replaced."""
+        """Restore all objects that a failed recording has replaced."""
         for part in [*self.parts, *self.modules, *self.options]:
             if part.change():
                 part.restore()
@@ -262,7 +267,7 @@ class Outside:
                 cell.cell_contents = value
 
     def unchanged(self) -> bool:
-        """Return whether the same objects are found as then, and no hook has come or gone."""
+        """Return whether the same objects are found as before, and no hook was registered or removed."""
         if self.hooks != changes.hooks or not self.same_objects():
             return False
         if self.count != changes.count:
@@ -300,7 +305,7 @@ class Outside:
 def members_of(x: Any, way: str) -> Part:
     """Return the attributes of an object as a part."""
     values = vars(x)
-    if not isinstance(values, dict):  # of a class
+    if not isinstance(values, dict):  # a class
         return Part(way, lambda: list(vars(x).values()), [*map(ATTRIBUTE, values)].__getitem__)
     return Part(way, lambda: [*values, *values.values()], ATTRIBUTE, values)
 
@@ -311,12 +316,12 @@ def options_of(way: str, group: dict[str, Any]) -> Part:
 
 
 def attributes_of(x: Any, names: Sequence[str]) -> list[Any]:
-    """Return some attributes of an object, None for those that it does not have."""
+    """Return some attributes of an object, with None for each missing attribute."""
     return [getattr(x, name, None) for name in names]
 
 
 def content(cell: Any) -> Any:
-    """Return the value of a variable of an enclosing function, which may have none."""
+    """Return the value of an enclosing function's variable, or MISSING."""
     try:
         return cell.cell_contents
     except ValueError:
@@ -324,7 +329,7 @@ def content(cell: Any) -> Any:
 
 
 def names_of(code: CodeType) -> set[str]:
-    """Return the names that code reads, and the functions that are defined in it."""
+    """Return the names that code reads, including functions that are defined in it."""
     names = set(code.co_names)
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
@@ -333,7 +338,10 @@ def names_of(code: CodeType) -> set[str]:
 
 
 def of_user(kind: type) -> bool:
-    """Return whether a class is neither Python's nor a library's whose objects hold no tensors of the user."""
+    """Return whether a class may have objects that refer to tensors of the user.
+
+    This excludes classes of Python and of libraries.
+    """
     return kind.__module__.partition(".")[0] not in {
         "builtins",
         "minigrad",

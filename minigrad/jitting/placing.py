@@ -1,8 +1,8 @@
-"""The memory of a program: where each slot is in the buffers of a call.
+"""The memory of a program: the position of each slot in the buffers of a call.
 
-Besides the memory of its arguments a call has blocks: on each device one for temporaries, the arena, and on a device
-other than the CPU one for the numbers that each call writes, such as the state of a generator.  Two temporaries share
-bytes of the arena where none of their launches overlap.
+In addition to the memory of its arguments, a call has blocks.  On each device, one block, the arena, is for
+temporaries.  On a device other than the CPU, another block is for the numbers that each call writes, such as the state
+of a generator.  Two temporaries share bytes of the arena if none of their launches overlap.
 """
 
 from __future__ import annotations
@@ -20,12 +20,14 @@ from minigrad.core.device import CPU, Device
 from minigrad.core.dtype import DType
 from minigrad.jitting.program import Item, Memory, Program
 
-ALIGN = 64  # bytes, of a temporary in the arena
+ALIGN = 64  # alignment in bytes of a temporary in the arena
 
 
 class Block(NamedTuple):
-    """Memory that a call takes besides that of its arguments.  values: what it copies there before the first launch;
-    None for an arena."""
+    """Memory that a call takes in addition to the memory of its arguments.
+
+    values: the bytes that are copied there before the first launch; None for an arena.
+    """
 
     device: Device
     nbytes: int
@@ -40,13 +42,13 @@ class Scratches:
         self.constants: dict[int, Any] = {}
 
     def new(self, numel: int, dtype: DType, device: Device) -> int:
-        """Return a new number."""
+        """Return a new slot number for a temporary."""
         number = -1 - len(self.memory) - len(self.constants)
         self.memory[number] = Memory(numel, dtype, "temporary", None, device)
         return number
 
     def slots(self, launch: Launch, device: Device) -> list[int]:
-        """Return new numbers for the temporaries of a launch."""
+        """Return new slot numbers for the temporaries of a launch."""
         result = []
         for memory in launch.temporaries:
             if isinstance(memory, Constant):
@@ -59,12 +61,14 @@ class Scratches:
 
 
 class TapeMemory:
-    """Where the slots of a program are.
+    """The positions of the slots of a program.
 
-    arguments: the slots whose memory the call provides.  blocks: the memory that follows it in the buffers of a call.
-    drawn: the numbers that each call writes, by slot.  shift: for each argument an array with the bytes after the
-    beginning of its buffer at which its slot begins.  offsets: of the temporaries in the arena of their device.
-    inside: the temporaries that are a part of another one, and the bytes after its beginning.
+    arguments: the slots whose memory the call provides.
+    blocks: the memory that follows it in the buffers of a call.
+    drawn: the numbers that each call writes, by slot.
+    shift: for each argument, an array with the byte offset in its buffer at which its slot begins.
+    offsets: the offsets of the temporaries in the arena of their device.
+    inside: the temporaries that are a part of another one, with their byte offset in it.
     """
 
     def __init__(self, program: Program, arguments: Sequence[int]) -> None:
@@ -74,7 +78,8 @@ class TapeMemory:
         self.scratches = Scratches()
         self.blocks: list[Block] = []
         self.drawn: dict[int, Any] = {}
-        self.after: dict[int, tuple[int, NDArray[np.int64]]] = {}  # the position of a block, the bytes before a slot
+        # The position of a block, and the byte offset of the slot in it.
+        self.after: dict[int, tuple[int, NDArray[np.int64]]] = {}
         self.offsets: dict[int, int] = {}
         self.inside: dict[int, tuple[int, int]] = {}
         self.constants: dict[int, Any] = {}  # memory on devices other than the CPU
@@ -95,7 +100,7 @@ class TapeMemory:
         self.blocks.append(Block(device, values.nbytes, values))
 
     def arrange_temporaries(self, uses: Sequence[Sequence[int]]) -> None:
-        """Place the temporaries in the arenas.  uses: those that each launch uses."""
+        """Place the temporaries in the arenas. uses: the slots that each launch uses."""
         for device in dict.fromkeys([self.memory(slot).device for slots in uses for slot in slots]):
             here = [[slot for slot in slots if self.memory(slot).device is device] for slots in uses]
             offsets, nbytes = arena_of(here, self.size)
@@ -107,7 +112,7 @@ class TapeMemory:
 
     @property
     def arena(self) -> int:
-        """The bytes of all arenas."""
+        """The number of bytes of all arenas."""
         return sum(block.nbytes for block in self.blocks if block.values is None)
 
     def devices(self) -> list[Device]:
@@ -119,24 +124,26 @@ class TapeMemory:
         return self.scratches.memory[slot] if slot < 0 else self.program.memory[slot]
 
     def in_arena(self, slot: int) -> bool:
-        """Return whether a slot is memory for the time of a call."""
+        """Return whether a slot is memory for the duration of a call."""
         if slot < 0:
             return slot in self.scratches.memory
         return slot not in self.positions and self.program.memory[slot].kind == "temporary"
 
     def size(self, slot: int) -> int:
-        """Return the bytes that a slot takes in the arena."""
+        """Return the number of bytes that a slot takes in the arena."""
         return -(-self.memory(slot).nbytes // ALIGN) * ALIGN
 
     def row_location(self, slot: int) -> Any:
-        """Return where a row of the CPU finds a slot: the position of a buffer and the array with the bytes after its
-        beginning, or an array."""
+        """Return the location of a slot for a row of the CPU.
+
+        It is the position of a buffer and the array with the byte offset in it, or an array.
+        """
         if slot in self.positions:
             return self.positions[slot], self.shift[self.positions[slot]]
         return self.after[slot] if slot in self.after else self.unchanging(slot)
 
     def location(self, slot: int) -> Any:
-        """Return where a launch that is not a row finds a slot: a location in the buffers, or a buffer."""
+        """Return the location of a slot for a launch that is not a row: a location in the buffers, or a buffer."""
         if slot in self.positions:
             position, dtype = self.positions[slot], self.memory(slot).dtype
             moves = self.program.memory[slot].kind == "argument"
@@ -148,7 +155,7 @@ class TapeMemory:
         return Location(slot, position, int(after[0]), memory.numel, memory.dtype)
 
     def unchanging(self, slot: int) -> Any:
-        """Return a buffer that is the same in every call, such as that of a constant."""
+        """Return a buffer that is the same in every call, such as the buffer of a constant."""
         if slot < 0:
             return self.scratches.constants[slot]
         memory = self.program.memory[slot]
@@ -159,7 +166,7 @@ class TapeMemory:
         return self.constants[slot]
 
     def array(self, slot: int, buffers: Sequence[Any]) -> Any:
-        """Return the memory of a slot in a call, as a launch takes it."""
+        """Return the memory of a slot in a call, in the form that a launch takes."""
         location = self.location(slot)
         if not isinstance(location, Location):
             return location
@@ -168,15 +175,15 @@ class TapeMemory:
 
 
 def device_of(item: Item, program: Program) -> Device:
-    """Return the device of a launch: that of its last result."""
+    """Return the device of a launch, which is the device of its last result."""
     return program.memory[item.slots[-1]].device if item.slots else CPU
 
 
 def arena_of(uses: Sequence[Sequence[int]], size: Callable[[int], int]) -> tuple[dict[int, int], int]:
-    """Place temporaries in one piece of memory: (where each begins, bytes of all).
+    """Place temporaries in one piece of memory; return their offsets and its size.
 
-    uses: the temporaries that each launch uses, in the order of the launches.  The largest is placed first, each at the
-    lowest position that is free from its first to its last launch.
+    uses: the temporaries that each launch uses, in the order of the launches.  The largest is placed first.  Each is
+    placed at the lowest offset that is free from its first to its last launch.
     """
     life: dict[int, tuple[int, int]] = {}
     for k, slots in enumerate(uses):

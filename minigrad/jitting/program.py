@@ -1,11 +1,11 @@
-"""A recorded program: launches on memory that does not exist yet, and the backend that writes them down.
+"""A recorded program: launches on memory that does not exist yet, and the backend that records them.
 
-While a function is recorded, its tensors live on a *twin* of their device: a `Device` of the same name and another
-identity.  Call plans are stored by device, so those of the twin are its own, and eager calls pay nothing.  The backend
-of the twin lets the real backend prepare each launch, and records it instead of running it.
+While a function is recorded, its tensors are on a *twin* of their device: a `Device` of the same name and another
+identity.  Call plans are stored by device, so the twin has separate plans, and eager calls have no additional cost.
+The backend of the twin lets the real backend prepare each launch, and records it instead of running it.
 
-The buffer of a storage on the twin is a `Slot`: a number.  Nothing else is known of it, so code that reads a value
-raises `RecordingError`.
+The buffer of a storage on the twin is a `Slot`: a number.  It has no values, so code that reads a value raises
+`RecordingError`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ numbers = itertools.count()
 class Slot:
     """The buffer of a storage on a twin.
 
-    number: unique in the process.  device: the real one.  value: of a constant its elements.
+    number: unique in the process.
+    device: the real device.
+    value: the elements of a constant, otherwise None.
     """
 
     __slots__ = ("device", "dtype", "nbytes", "number", "size", "value")
@@ -50,8 +52,10 @@ class Slot:
 class Memory(NamedTuple):
     """The description of a slot.
 
-    kind: "temporary" (allocated while the function ran), "argument", "outside" (of the function), "constant" or
-    "drawn" (the state of a generator).  value: the elements of a constant.  device: the real one.
+    kind: "temporary" (allocated while the function ran), "argument", "outside" (of the function), "constant", "symbol"
+    (a number that each call reads) or "drawn" (the state of a generator).
+    value: the elements of a constant.
+    device: the real device.
     """
 
     numel: int
@@ -66,7 +70,7 @@ class Memory(NamedTuple):
 
 
 class Item(NamedTuple):
-    """One launch, the numbers of its slots and the user's line.  fused: the launches that it replaces."""
+    """One launch, the numbers of its slots and the user's line. fused: the launches that it replaces."""
 
     launch: Launch
     slots: tuple[int, ...]
@@ -75,7 +79,7 @@ class Item(NamedTuple):
 
 
 def written_by(item: Item) -> set[int]:
-    """Return the slots that a launch writes; all of its slots where the record does not tell."""
+    """Return the slots that a launch writes; all of its slots if the record does not specify them."""
     launch = item.launch
     if not launch.parts:
         return set(item.slots)
@@ -84,7 +88,7 @@ def written_by(item: Item) -> set[int]:
 
 
 def sole_part(item: Item) -> Part | None:
-    """Return the request of a launch that serves one on its own buffers and cannot fail, otherwise None."""
+    """Return the request of a launch that has only one, on its own buffers, and cannot fail; otherwise None."""
     launch = item.launch
     if len(launch.parts) != 1 or launch.limits is not None or launch.flags or launch.always_fails:
         return None
@@ -95,7 +99,7 @@ def sole_part(item: Item) -> Part | None:
 class HostCall(NamedTuple):
     """A function that each call runs between two launches: a step of an optimizer or of a schedule.
 
-    gradients: those that it may read, as `Recording.gradients` returns them.
+    gradients: the gradients that it may read, as `Recording.gradients` returns them.
     """
 
     function: Callable[[], Any]
@@ -106,10 +110,12 @@ class HostCall(NamedTuple):
 class Program:
     """A list of launches and host calls in the order in which they ran.
 
-    memory: what is known of each slot, by its number.  arithmetic: that of symbols, one line each.  symbols: the name
-    of a number and its slot.  refused: the first error that was raised, even if the function has caught it.
-    draws: the generators that were used, each with the number of the slot of its state and the blocks drawn before.
-    taken: for each generator how many blocks a call draws.
+    memory: the description of each slot, by its number.
+    arithmetic: the arithmetic on symbols, one line per operation.
+    symbols: pairs of the name of a number and its slot.
+    refused: the first error that was raised, even if the function has caught it.
+    draws: the generators that were used, each with the slot number of its state and the number of blocks drawn before.
+    taken: for each generator, the number of blocks that a call draws.
     """
 
     def __init__(self) -> None:
@@ -128,12 +134,12 @@ class Program:
         return slot
 
     def add(self, launch: Launch, buffers: tuple[Any, ...]) -> bool:
-        """Record a launch on some slots.  Returns False: no index is known to be out of range."""
+        """Record a launch on some slots.  Return False: no index is known to be out of range."""
         self.items.append(Item(launch, tuple([self.number(slot) for slot in buffers]), user_line() or ""))
         return False
 
     def number(self, slot: Any) -> int:
-        """Return the number of a slot of this program.  Raises RecordingError for any other buffer."""
+        """Return the number of a slot of this program.  Raise RecordingError for any other buffer."""
         if slot.__class__ is not Slot:
             raise refusal("a tensor of another device was written while recording")
         if slot.number not in self.memory:
@@ -150,7 +156,7 @@ class _Recording(threading.local):
     program: Program | None = None
 
 
-recording = _Recording()  # of this thread
+recording = _Recording()  # the recording of this thread
 
 
 def refusal(words: str) -> RecordingError:
@@ -162,19 +168,19 @@ def refusal(words: str) -> RecordingError:
 
 
 def inner_function(function: Any) -> Any:
-    """Return the function that a call runs: of a module `forward`, of a partial `func`, of an object `__call__`."""
+    """Return the function that a call runs: `forward` of a module, `func` of a partial, `__call__` of an object."""
     candidates = (function, *[getattr(function, name, None) for name in ("forward", "func", "__call__")])
     return next((each for each in candidates if hasattr(each, "__code__")), function)
 
 
 def defined_at(function: Any) -> str:
-    """Return where a function is defined, as the start of a message."""
+    """Return the line where a function is defined, as the start of a message."""
     definition = definition_of(inner_function(function))
     return definition and f"{definition}: "
 
 
 def current() -> Program:
-    """Return the program that this thread records.  Raises RecordingError if there is none."""
+    """Return the program that this thread records.  Raise RecordingError if there is none."""
     program = recording.program
     if program is None:
         raise RecordingError(
@@ -185,7 +191,10 @@ def current() -> Program:
 
 
 class NoAllocator:
-    """Stands for the allocator of slots: the engine adds gradients in place where a storage has an allocator."""
+    """A replacement for the allocator of slots.
+
+    The engine adds gradients in place if a storage has an allocator.
+    """
 
     def free(self, buffer: Any) -> None:
         """Do nothing."""
@@ -195,7 +204,11 @@ NO_ALLOCATOR: Any = NoAllocator()
 
 
 class RecordingBackend(Backend):
-    """The backend of a twin.  real: the backend whose launches are recorded.  device: of which it is the twin."""
+    """The backend of a twin.
+
+    real: the backend whose launches are recorded.
+    device: the device that the twin represents.
+    """
 
     def __init__(self, real: Backend, device: Device) -> None:
         self.real, self.device = real, device
@@ -212,7 +225,8 @@ class RecordingBackend(Backend):
         constant = self.constant(values, dtype, device)
         storage = self.allocate(values.size, dtype, device)
         layout = Layout.contiguous((values.size,))
-        launch = self.real.prepare(Copy(), Spec(layout, dtype), Spec(layout, dtype))  # two Specs: two pieces of memory
+        # Two Spec objects mean two separate pieces of memory.
+        launch = self.real.prepare(Copy(), Spec(layout, dtype), Spec(layout, dtype))
         current().add(launch, (constant.buffer, storage.buffer))
         return storage
 
@@ -256,13 +270,13 @@ _twins: dict[Device, tuple[Device, RecordingBackend]] = {}
 
 
 def real_of(device: Device) -> Device:
-    """Return the device that a twin stands for; any other is itself."""
+    """Return the device that a twin represents; return any other device unchanged."""
     backend = registry.backend_of(device)
     return backend.device if isinstance(backend, RecordingBackend) else device
 
 
 def twin_of(device: Device) -> Device:
-    """Return the twin of a device, which records for the backend that serves the device now."""
+    """Return the twin of a device, which records for the current backend of the device."""
     real = registry.backend_of(device)
     twin, backend = _twins.get(device, (None, None))
     if twin is None or backend is None or backend.real is not real:

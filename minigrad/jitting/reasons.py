@@ -18,7 +18,7 @@ NO_FOLLOWER = f"no elementwise loop alone reads a result of {LARGE} bytes or mor
 NO_NEIGHBOUR = "no other elementwise operation that runs before or after it shares memory with it"
 BETWEEN = "another launch has to run between it and the elementwise operations that share memory with it"
 
-# Requests whose scalar function is not what they compute.
+# Titles of requests that are not named after their scalar function.
 TITLES = {
     "Product": "matrix product", "Pick": "loss at the targets", "PickBack": "gradient of the loss", "Copy": "copy",
     "Fill": "fill", "Convolve": "convolution", "PutBack": "gradient of a view", "Bounds": "index check",
@@ -33,7 +33,7 @@ def names_of(item: Item) -> list[str]:
 
 
 def title_of(request: Any) -> str:
-    """Return the name of a request as people call its computation."""
+    """Return the usual name of the computation of a request."""
     function = getattr(request, "scalar", None) or getattr(request, "fn", None) or getattr(request, "reducer", None)
     name = getattr(function, "name", None) or getattr(getattr(function, "scalar", None), "name", None)
     kind = type(request).__name__
@@ -41,9 +41,10 @@ def title_of(request: Any) -> str:
 
 
 def not_fused(program: Program, stays: Callable[[int], bool], items: Sequence[Item | HostCall]) -> Iterator[str]:
-    """Yield a line for each reason, with the launches that stay alone for it.
+    """Yield a line for each reason, with the launches that it keeps separate.
 
-    stays: see `Fusion`.  items: those of its result.
+    stays: see `Fusion`.
+    items: the items of its result.
     """
     parts = {id(part) for item in items if isinstance(item, Item) for part in item.fused}
     launches: dict[str, Counter[str]] = {}
@@ -61,7 +62,7 @@ def not_fused(program: Program, stays: Callable[[int], bool], items: Sequence[It
 
 
 def reason_of(group: Group, groups: list[Group], memory: dict[int, Memory]) -> str:
-    """Return why a group has one launch."""
+    """Return why a group has only one launch."""
     if not group.units:
         requests = group.items[0].launch.requests
         if any(isinstance(request, READERS) for request in requests):
@@ -76,6 +77,6 @@ def reason_of(group: Group, groups: list[Group], memory: dict[int, Memory]) -> s
 
 
 def share_memory(unit: Unit, group: Group) -> bool:
-    """Return whether a unit reads or writes memory that a group reads or writes."""
+    """Return whether a unit and a group use common memory."""
     slots = {view.slot for view in (*unit.outs, *unit.operands)}
     return not slots.isdisjoint(group.reads) or not slots.isdisjoint(group.written)

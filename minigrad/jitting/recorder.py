@@ -44,12 +44,13 @@ from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.tracers import Tracer
 from minigrad.runtime.var import Var
 
-ATOMIC = 1000.0  # seconds for which this thread keeps the GIL, unless it waits
+ATOMIC = 1000.0  # switch interval in seconds: this thread keeps the GIL so long, unless it waits
 
 
 class Watch(Observer):
-    """Raises an error for ops on tensors that were not found: they would run only once, while recording.
+    """An observer that raises an error for ops on tensors that were not found.
 
+    Such ops would run only once, while recording.
     passed: whether a backward pass has run.
     """
 
@@ -73,7 +74,7 @@ class Watch(Observer):
 
 
 def expect_recorded(label: str, x: Tensor) -> None:
-    """Raise for a tensor that is not a part of the recording."""
+    """Raise RecordingError for a tensor that is not a part of the recording."""
     storage = getattr(x, "storage", None)
     if isinstance(storage, Storage) and storage.buffer.__class__ is not Slot:
         raise unreachable(label, describe(x))
@@ -90,13 +91,18 @@ def unreachable(label: str, what: str) -> RecordingError:
 class Recording:
     """A program with the data about memory that a call needs.
 
-    arguments: the tensors among the arguments.  argument_slots: for each argument its slot, and whether its offset may
-    differ between calls, since no other tensor shares the memory.  own: the storages of arguments that no outside
-    tensor shares.  outside: the search for outside tensors.  moved: the tensors that were moved, by id.
-    storages: the twin of each real storage.  holders: for each slot of outside memory, a tensor that has the memory,
-    and "grad" if it is the memory of its gradient.  tree, leaves, results: the nesting of the results, their objects,
-    and the tensors that each call creates.  final: the Vars whose gradient changes.  versions: how often the launches
-    write existing memory, by slot.
+    arguments: the tensors among the arguments.
+    argument_slots: for each argument its slot, and whether its offset may differ between calls, since no other tensor
+    shares the memory.
+    own: the storages of arguments that no outside tensor shares.
+    outside: the search for outside tensors.
+    moved: the tensors that were moved, by id.
+    storages: the twin of each real storage.
+    holders: for each slot of outside memory, a tensor that has the memory, and "grad" if it is the memory of its
+    gradient.
+    tree, leaves, results: the nesting of the results, their objects, and the tensors that each call creates.
+    final: the Vars whose gradient changes.
+    versions: how often the launches write existing memory, by slot.
     """
 
     def __init__(
@@ -117,7 +123,8 @@ class Recording:
         self.holders: dict[int, tuple[Tensor, str]] = {}  # for outside memory, by slot: a tensor, and "" or "grad"
         self.argument_slots: list[tuple[int, bool]] = []
         self.own: set[Storage] = set()
-        self.originals: dict[int, tuple[Tensor, Var]] = {}  # by the id of a leaf: the argument that it replaces
+        # By the id of a replacement: the tensor that it replaces, and its leaf.
+        self.originals: dict[int, tuple[Tensor, Var]] = {}
         self.inner: list[tuple[Tensor, Any]] = []  # the tensors of the recording that have a graph outside, with the op
         self.moved: dict[int, Moved] = {}
         draws = Draws(self.program)
@@ -178,7 +185,7 @@ class Recording:
         return tree.build(iter(leaves))
 
     def check_arguments(self, containers: list[tuple[Any, Any]]) -> None:
-        """Raise if the function has changed a container among the arguments."""
+        """Raise RecordingError if the function has changed a container argument."""
         for container, before in containers:
             now = contents_of(container)
             if len(now) != len(before) or not all(map(is_, now, before)):
@@ -188,7 +195,10 @@ class Recording:
                 )
 
     def check_graphs(self) -> None:
-        """Raise if a backward pass in the function would continue in the graph of an argument or an outside tensor."""
+        """Raise RecordingError if a backward pass in the function would continue outside the recording.
+
+        This would be in the graph of an argument or of an outside tensor.
+        """
         if any(x.op is not op for x, op in self.inner):
             raise RecordingError(
                 "jit: the function writes into an argument or an outside tensor that has a graph, but a program cannot "
@@ -207,8 +217,9 @@ class Recording:
     def differentiate(self) -> None:
         """Record backward passes to Vars and arguments: one from each result that has a graph, and one from all.
 
-        split: the index of their first item.  targets: the tensors whose gradients they compute.  seeds: the incoming
-        gradients of the results that have a graph.
+        split: the index of their first item.
+        targets: the tensors whose gradients they compute.
+        seeds: the incoming gradients of the results that have a graph.
         """
         unique = {id(x): x for x in self.leaves if isinstance(x, Tensor)}
         inner = {id(x) for x, _ in self.inner}
@@ -227,7 +238,8 @@ class Recording:
             slot = self.program.new(x.numel(), x.dtype, "argument", real_of(x.device))
             seeds.append(Tensor(Storage(slot, x.dtype, x.device, NO_ALLOCATOR), Layout.contiguous(x.shape)))
         self.seeds = [Made(g.storage.buffer.number, g.layout, g.dtype) for g in seeds]
-        # One pass from all of them would begin with zeros at a result that a caller does not use, and 0 * inf is nan.
+        # A single pass from all results would begin with zeros at a result that a caller does not use, and 0 * inf is
+        # nan.
         everything = tuple(range(len(graph)))
         hooks = dict(leaf_hooks)
         leaf_hooks.clear()  # they run later, in the backward pass that reaches the node of the call
@@ -276,7 +288,7 @@ class Recording:
                 self.counted[x.storage] = self.counted.get(x.storage, 0) + 1
         self.program.items.append(HostCall(function, user_line() or "", self.gradients()))
 
-    # ---- before
+    # ---- before the call
 
     def move(self) -> None:
         """Move the arguments and the outside tensors to twins."""
@@ -320,7 +332,7 @@ class Recording:
             g = moved.grad
             x._grad = moved.now = Tensor(self.twin_of(g.storage, x, "outside", "grad"), g.layout)
 
-    # ---- after
+    # ---- after the call
 
     def gradients(self) -> tuple[tuple[Var, Any], ...]:
         """Return the Vars whose gradient has changed, each with the slot, layout and dtype of the gradient, or None."""

@@ -1,4 +1,4 @@
-"""Single launches and host calls of a program on NumPy arrays: those that `Jitted.source` does not print as loops.
+"""Single launches and host calls of a program on NumPy arrays, if `Jitted.source` does not print them as loops.
 
 The arrays are copied into memory with the strides that the launch expects, and back afterwards.
 """
@@ -48,7 +48,7 @@ def launch(entry: Any, k: int, arrays: Sequence[Any]) -> None:
 
 
 def seen(source: Source, slot: int, buffer: Any) -> Any:
-    """Return memory as the text shows it."""
+    """Return memory with the shape and strides of its array in the text."""
     array = source.arrays.arrays.get(slot)
     if array is None:  # a number that each call reads
         return buffer.reshape(())
@@ -57,7 +57,7 @@ def seen(source: Source, slot: int, buffer: Any) -> Any:
 
 
 def drawn(entry: Any, slot: int, k: int) -> Any:
-    """Return the state of a generator for one launch; after the last launch that draws, the generator goes on."""
+    """Return the state of a generator for one launch; the last launch that draws advances the generator."""
     generator, first = next((g, first) for g, at, first in entry.program.draws if at == slot)
     stream = generator.in_use()
     state = np.array([stream.seed, (stream.offset + first) % 2**64], np.uint64).view(np.int64)
@@ -69,7 +69,10 @@ def drawn(entry: Any, slot: int, k: int) -> Any:
 
 
 def host(entry: Any, k: int, arrays: Sequence[Any]) -> None:
-    """Run a host call on the tensors themselves: their memory is that of the arrays before, and the arrays' after."""
+    """Run a host call on the tensors themselves.
+
+    The arrays are copied into the tensors before the call, and the tensors into the arrays after it.
+    """
     call = entry.tape.items[k]
     if not isinstance(call, HostCall):
         raise ArgumentError(f"host: expected the number of a host call, got {k}, which is a launch; call launch({k})")

@@ -1,4 +1,4 @@
-"""Launches on rows as Python loops: softmax, normalisation and cross-entropy, as `loops.py` prints the others."""
+"""Launches on rows as Python loops: softmax, normalisation and cross-entropy; `loops.py` prints other launches."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from minigrad.jitting.spelling import Value, literal, type_of, variable
 class Row:
     """The totals of a row in a text.
 
-    index: that of an element.  inner: the loop along the row, as `Writer.over` takes it.  names: of the totals.
+    index: the index of an element.
+    names: the names of the totals in the text.
     """
 
     def __init__(
@@ -44,7 +45,7 @@ class Row:
         return self.w.over([self.length], [self.index[self.dim]])
 
     def write_totals(self, value: float = 0.0) -> None:
-        """Write the lines that compute the totals.  value: the parameter of the finishing functions."""
+        """Write the lines that compute the totals. value: the parameter of the finishing functions."""
         w, compute = self.w, self.compute
         for total in self.fn.totals:
             name = self.names[total.name]

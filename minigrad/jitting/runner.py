@@ -1,8 +1,9 @@
 """The runner: one compiled function that runs the kernels of any program.
 
-Every kernel is `kernel(first, last, table)` (`kernels/calling.py`), so a row of a program is three words: the code, its
-table of addresses, and whether threads share its tasks.  A call passes the arrays of its arguments; a patch says in
-which table the address of which array goes, and how many bytes after its beginning.  Nothing is compiled for a program.
+Every kernel is `kernel(first, last, table)` (`kernels/calling.py`), so a row of a program consists of three words: the
+code, its table of addresses, and whether threads share its tasks.  A call passes the arrays of its arguments.  A patch
+specifies the array, the byte offset after its beginning, and the table entry that receives this address.  Nothing is
+compiled for an individual program.
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ import numpy as np
 
 from minigrad.kernels.calling import METH_FASTCALL, Method, linked, maker, team
 
-NO_MEMORY = -1  # what the runner returns where a kernel had no memory for its work
+NO_MEMORY = -1  # the runner returns this if a kernel had no memory for its work
 
-# TYPE_AT and DATA_AT are offsets in an array object.  The head of a program: its rows, where they are, the patches,
-# where they are, where the flag is, the code of the team (0: one thread), whether the GIL is held.
+# TYPE_AT and DATA_AT are offsets in an array object.  The head of a program contains the number of rows and their
+# address, the number of patches and their address, the address of the flag, the code of the team (0: one thread), and
+# whether the GIL is held.
 RUNNER = """
 @ARRAY = external global i8
 @TYPE_ERROR = external global i8
@@ -164,7 +166,7 @@ tell:
 
 @cache
 def runner() -> Method:
-    """Return the compiled runner as CPython describes a function; made once per process."""
+    """Return the compiled runner in CPython's description of a function; it is made once per process."""
     addresses = linked("runner", RUNNER, ["run_program"])
     return Method(b"run_program", addresses["run_program"], METH_FASTCALL, b"")
 
@@ -172,8 +174,11 @@ def runner() -> Method:
 class Row(NamedTuple):
     """A kernel of a program.
 
-    address: of its code.  kind: as `kernels.calling.function` has it.  numbers: their array.  buffers: for each buffer
-    the position of an array in the call and the array of one number with the bytes after its beginning, or an array.
+    address: the address of its code.
+    kind: see `kernels.calling.function`.
+    numbers: the array of its scalar arguments.
+    buffers: for each buffer, an array, or a pair: the position of an array in the call, and an array that contains the
+    byte offset.
     """
 
     address: int
@@ -185,8 +190,9 @@ class Row(NamedTuple):
 class Table:
     """The rows of a program in memory, and the functions that run them.
 
-    call: takes the arrays of a call.  Returns 0, the number of a row, from 1, whose kernel has found an index that is
-    out of range, or NO_MEMORY.  serial: the same on one thread.
+    call: takes the arrays of a call.  It returns 0, or the number of a row, from 1, whose kernel has found an index
+    that is out of range, or NO_MEMORY.
+    serial: the same on one thread.
     """
 
     def __init__(self, rows: Sequence[Row]) -> None:

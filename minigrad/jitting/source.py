@@ -1,4 +1,4 @@
-"""A program as a module of plain loops, for people: `Jitted.source`.
+"""A program as a readable module of plain loops: `Jitted.source`.
 
 `Naming` names the memory of a program; `Source` prints each launch by `loops.py`, `sumloops.py`, `rowloops.py` and
 `indexloops.py`, and writes the module around them.  `replay.py` runs the launches and host calls that are not loops.
@@ -19,7 +19,7 @@ from minigrad.jitting.naming import Naming
 from minigrad.jitting.program import HostCall, Item
 from minigrad.jitting.reasons import names_of
 
-LONGEST = 118  # characters of a line
+LONGEST = 118  # maximum length of a line
 VIEW = '''def view(array, shape, strides, offset=0):
     """Return the memory of an array with another shape; strides and offset count elements."""
     start = array.reshape(-1)[offset:]
@@ -29,7 +29,8 @@ VIEW = '''def view(array, shape, strides, offset=0):
 class Source(Naming):
     """The text of an entry's program.
 
-    text: the module.  counts: the launches that are printed as loops, and the others.
+    text: the module.
+    counts: the number of launches that are printed as loops, and the number of other launches.
     """
 
     def __init__(self, entry: Any) -> None:
@@ -68,7 +69,7 @@ class Source(Naming):
         return self.memory[slot].kind not in ("drawn", "constant")
 
     def passed(self, call: HostCall) -> list[int]:
-        """Return the slots whose arrays a host call reads and writes: gradients, then Vars and all memory outside."""
+        """Return the slots whose arrays a host call reads and writes: gradients, then Vars and all outside memory."""
         gradients = [made.slot for _, made in call.gradients if made is not None]
         owners = {x.storage for x, _ in call.gradients}
         outside = [slot for slot in self.arrays.arrays
@@ -130,24 +131,27 @@ class Source(Naming):
 
 
 def lines_of(item: Item | HostCall) -> list[str]:
-    """Return the user's lines above a launch: the first of a loop, which shows the others between its own lines; all
-    lines of a launch that computes its operands, or a function of its result."""
+    """Return the user's lines above a launch.
+
+    For a loop this is the first line; the loop shows the other lines between its own.  For a launch that computes its
+    operands, or a function of its result, these are all lines.
+    """
     chained = isinstance(item, Item) and any(isinstance(each, (Chained, Followed)) for each in item.launch.requests)
     return [part.line for part in item.fused] if chained and isinstance(item, Item) else [item.line]
 
 
 def remaining(count: int) -> str:
-    """Return a number of loops and calls with its verb."""
+    """Return the number of loops and calls that remain, as part of a sentence."""
     return f"{count} remains" if count == 1 else f"{count} remain"
 
 
 def fitted(text: str) -> str:
-    """Return lines of Python with those that are too long broken: inside brackets, or inside new ones."""
+    """Return Python lines, with long lines broken: inside existing brackets, or inside new ones."""
     return "\n".join([part for line in text.splitlines() for part in broken(line)])
 
 
 def broken(line: str) -> list[str]:
-    """Return a line as several, if it is too long: after an operator or a comma, but not in a subscript."""
+    """Return a line as several lines if it is too long: after an operator or a comma, but not in a subscript."""
     if len(line) <= LONGEST or "#" in line:
         return [line]
     indent = " " * (len(line) - len(line.lstrip()))

@@ -1,8 +1,8 @@
-"""Scalar functions as the text of a program that a person reads: Python and NumPy without the names of a kernel.
+"""Scalar functions as readable text: Python and NumPy without the names of a kernel.
 
-`kernels/rendering.py` writes every number in the compute dtype, since a compiler needs it.  NumPy takes a bare number
-next to a scalar as one of its dtype, so here only the others are converted.  A helper of one short line is inserted
-where it is called; every other function is defined once at the top of the program.
+`kernels/rendering.py` writes every number in the compute dtype, since a compiler needs it.  NumPy converts a bare
+number next to a scalar to the scalar's dtype, so here only the other numbers are converted.  A helper of one short line
+is inserted where it is called; every other function is defined once at the top of the program.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from minigrad.core.op import ScalarFn
 from minigrad.kernels.rendering import BITWISE, MASK64, QUESTIONS, ROUNDING, call
 from minigrad.kernels.scalar import strip_docstring
 
-LINE = 72  # characters of a helper that is inserted where it is called
+LINE = 72  # maximum length of a helper that is inserted where it is called
 OF_NUMPY = {name: f"np.{function.__name__}" for name, function in
             (*scalars.ROUNDED.items(), *scalars.DIRECT.items(), *scalars.WHOLE.items())
             if name not in ("erf", "erfc", "pow")}  # fmt: skip
@@ -56,7 +56,7 @@ def type_of(dtype: np.dtype[Any]) -> str:
 
 
 def literal(value: Any, compute: np.dtype[Any]) -> Value:
-    """Return a number of a program as one of the compute dtype."""
+    """Return a number of a program as a literal of the compute dtype."""
     if isinstance(value, bool):
         return Value(ast.Constant(value), "condition")
     if compute.kind in "iu":
@@ -66,7 +66,7 @@ def literal(value: Any, compute: np.dtype[Any]) -> Value:
         elif not int(dtype.lowest) <= value <= int(dtype.highest):
             value = int(np.uint64(value & MASK64).astype(compute))
     elif compute.kind == "f" and isinstance(value, float):
-        value = float(str(compute.type(value)))  # the shortest text that is the same number of this dtype
+        value = float(str(compute.type(value)))  # the shortest text of this number in this dtype
         if not np.isfinite(value):
             return Value(ast.parse(f"np.{value}".replace("np.-", "-np."), mode="eval").body, "literal")
     sign = value < 0 or (value == 0 and str(value)[0] == "-")
@@ -75,7 +75,7 @@ def literal(value: Any, compute: np.dtype[Any]) -> Value:
 
 
 class Speller:
-    """The functions of one program.  texts: their definitions, by name."""
+    """The functions of one program. texts: their definitions, by name."""
 
     def __init__(self) -> None:
         self.texts: dict[str, str] = {}
@@ -83,7 +83,7 @@ class Speller:
         self.condensed: dict[ScalarFn, ScalarFn] = {}
 
     def define(self, name: str, text: str) -> str:
-        """Return the name of a function with this text, in which its name is written as {name}."""
+        """Return the name of a function with this text, in which {name} is the placeholder for its name."""
         wish = name
         while self.texts.setdefault(wish, text.replace("{name}", wish)) != text.replace("{name}", wish):
             wish += "_"
@@ -116,7 +116,7 @@ class Speller:
         return self.known[key]
 
     def provided(self, name: str) -> str:
-        """Return the name of a function of the reference device, whose text is printed."""
+        """Return the name of a function of the reference device, whose source is printed."""
         function = getattr(scalars, name)
         return self.define(name, inspect.getsource(function).strip())
 
@@ -150,7 +150,7 @@ def is_read(node: ast.expr) -> bool:
 
 
 class Names(ast.NodeTransformer):
-    """Replaces names by expressions."""
+    """Transformer that replaces names by expressions."""
 
     def __init__(self, by_name: dict[str, ast.expr]) -> None:
         self.by_name = by_name
@@ -183,12 +183,12 @@ def condensed(scalar: ScalarFn) -> ScalarFn:
 
 
 def moves(node: ast.expr, assigned: Sequence[str]) -> bool:
-    """Return whether an expression reads a name that is assigned twice, so it must be evaluated where it is."""
+    """Return whether an expression reads a name that is assigned twice, so it cannot be moved."""
     return any(isinstance(each, ast.Name) and assigned.count(each.id) > 1 for each in ast.walk(node))
 
 
 class Body:
-    """The body of a scalar function with values as its arguments.  lines: its statements."""
+    """The body of a scalar function with values as its arguments. lines: its statements."""
 
     def __init__(self, speller: Speller, scalar: ScalarFn, values: Sequence[Value], compute: np.dtype[Any]) -> None:
         self.speller, self.scalar, self.compute = speller, scalar, compute
@@ -196,7 +196,7 @@ class Body:
         self.lines: list[tuple[str, Value]] = []
 
     def results(self) -> list[Value]:
-        """Return the results."""
+        """Return the results of the function, and fill `lines`."""
         *before, last = strip_docstring(self.scalar.node.body)
         for statement in before:
             assert isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)
@@ -210,7 +210,7 @@ class Body:
         return [self.value(part) for part in (last.value.elts if isinstance(last.value, ast.Tuple) else [last.value])]
 
     def value(self, node: ast.expr) -> Value:
-        """Return an expression of the body."""
+        """Return an expression of the body as a value."""
         match node:
             case ast.Constant(value=value):
                 return literal(value, self.compute)

@@ -1,4 +1,4 @@
-"""Reductions, running reductions and matrix products as Python loops, as `loops.py` prints the others."""
+"""Reductions, running reductions and matrix products as Python loops; `loops.py` prints other launches."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from minigrad.jitting.spelling import Value, literal, type_of, variable
 
 @prints(Reduce, ReduceTuple)
 def reduce(w: Writer, request: Any, outs: list[View], operands: list[View]) -> None:
-    """Write a loop over the kept dims, and in it one over the others."""
+    """Write a loop over the kept dims, and inside it a loop over the reduced dims."""
     reducer, compute, dims = request.reducer, request.compute, request.dims
     shape = operands[0].layout.shape
     index = letters(shape)
@@ -39,7 +39,7 @@ def reduce(w: Writer, request: Any, outs: list[View], operands: list[View]) -> N
 
 
 def first(identity: str, compute: np.dtype[Any]) -> str:
-    """Return an accumulator before the first element."""
+    """Return the text of the initial value of an accumulator."""
     value = first_accumulator(identity, compute)
     value = value.item() if isinstance(value, np.generic) else value
     whole = isinstance(value, float) and value.is_integer()
@@ -47,7 +47,10 @@ def first(identity: str, compute: np.dtype[Any]) -> str:
 
 
 def added(w: Writer, reducer: Any, operands: list[View], index: list[str], compute: np.dtype[Any]) -> list[Value]:
-    """Return an element of each operand; one that is only added needs no conversion to a dtype that has its value."""
+    """Return an element of each operand.
+
+    An element that is only added needs no conversion if the accumulator's dtype can represent its value.
+    """
     plain = reducer.adds and compute.kind != "b"
     kinds = [view.dtype.storage for view in operands]
     return [w.load(view, index, kind if plain and np.can_cast(kind, compute) else compute)
@@ -55,7 +58,7 @@ def added(w: Writer, reducer: Any, operands: list[View], index: list[str], compu
 
 
 def accumulate(w: Writer, reducer: Any, names: list[str], loads: list[Value], compute: np.dtype[Any]) -> None:
-    """Write the line that takes one more element into the accumulators."""
+    """Write the line that adds one more element to the accumulators."""
     if reducer.adds and compute.kind != "b":
         w.write(f"{names[0]} += {loads[0]}")
         return
@@ -100,7 +103,7 @@ def product(
     w: Writer, request: Product, outs: list[View], operands: list[View],
     after: Callable[[str, list[str]], str] | None = None,
 ) -> None:  # fmt: skip
-    """Write a loop over the rows and columns, and in it one over the terms.
+    """Write a loop over the rows and columns, and inside it a loop over the terms.
 
     after: returns the text of the value to store, from the text of a result and its indices.
     """

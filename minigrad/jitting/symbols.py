@@ -1,7 +1,8 @@
 """Floats among the arguments of a recorded function: symbols, whose values each call reads.
 
-A symbol takes part in Python's arithmetic, which each call repeats on its own numbers, and meets tensors as a weak
-number does.  Anything that would need its value raises, and then the function is recorded for this value alone.
+A symbol takes part in Python arithmetic, which each call repeats with its own numbers.  Next to tensors it behaves like
+a weak number.  Any operation that would need its value raises an error, and then the function is recorded for this
+value only.
 """
 
 from __future__ import annotations
@@ -24,9 +25,10 @@ VALUE = ("float", "int", "bool", "index", "complex", "round", "trunc", "floor", 
 
 
 class Symbol(WeakNumber):
-    """A float argument, or the result of Python's arithmetic on some.  text: the name of the number in a call.
+    """A float argument, or the result of Python arithmetic on float arguments. text: the name of the number in a call.
 
-    Its `__class__` is float, as that of the number that the function receives otherwise: a branch goes the same way.
+    Its `__class__` is float, like that of the number that the function receives in eager mode, so that branches on the
+    class have the same outcome.
     """
 
     __slots__ = ("program", "text")
@@ -84,7 +86,7 @@ def repr_of(number: float) -> str:
 
 
 def refuse(self: Symbol, *others: Any) -> Any:
-    """Raise for an operation that needs the value."""
+    """Raise RecordingError for an operation that needs the value."""
     raise refusal(
         "the value of a float argument was requested while the function is recorded, and each call has its own"
     )

@@ -1,6 +1,6 @@
 """The tape: the launches of a program bound to memory, and the host calls between them.
 
-Kernels of the CPU become rows of a table (`runner.py`), and launches of a device with a queue of its own become a list
+Kernels of the CPU become rows of a table (`runner.py`), and launches of a device with its own queue become a list
 (`lists.py`).  A launch that Python runs, such as one of the reference device, and a host call end a table or a list;
 the next launch begins another one.
 """
@@ -23,9 +23,10 @@ Run = Callable[[Sequence[Any]], None]  # a step of a tape, on the buffers of a c
 
 
 class Tape(TapeLists):
-    """The steps of a call, on a list of buffers: `arguments`, and then those of `blocks`.
+    """The steps of a call, on a list of buffers: `arguments`, followed by the buffers of `blocks`.
 
-    items: the launches and host calls, by default those that were recorded.  steps: functions of the buffers.
+    items: the launches and host calls; the default is the recorded ones.
+    steps: functions of the buffers.
     """
 
     def __init__(
@@ -38,12 +39,12 @@ class Tape(TapeLists):
         runs = [run for kind, run in self.groups() for run in (self.lists_of(run) if kind == "list" else [run])]
         self.read = self.adjoin(runs)
         self.arrange_temporaries(self.uses())
-        self.tables: list[Table] = []  # what their functions read belongs to them
+        self.tables: list[Table] = []  # they own the memory that their functions read
         self.lists: list[LaunchList] = []
         self.steps: list[Any] = [step for run in runs for step in self.bound(run)]
 
     def flat(self, k: int, item: Item | HostCall) -> list[Step]:
-        """Return the steps of a launch on the slots of the program; those of one that Python runs name no scratch."""
+        """Return the steps of a launch on the slots of the program; a launch that Python runs names no temporaries."""
         if isinstance(item, HostCall):
             return []
         launch, slots = item.launch, item.slots
@@ -58,7 +59,7 @@ class Tape(TapeLists):
         return result
 
     def uses(self) -> list[list[int]]:
-        """Return for each item the slots in the arena that it uses, or after which they are read."""
+        """Return, for each item, the slots in the arena that it uses, or that are read after it."""
         read = [[slot for step in steps for slot in step.slots] for steps in self.launches]
         for k, slots in self.read.items():
             read[k] += slots
@@ -76,7 +77,7 @@ class Tape(TapeLists):
         return "list" if device is not CPU and can_be_listed(item) else "python"
 
     def groups(self) -> list[tuple[str, list[int]]]:
-        """Return runs of items, by number, that one function could run, each with its kind."""
+        """Return runs of items, by index, that one function could run, each with its kind."""
 
         def key(k: int) -> tuple[str, Any]:
             item: Any = self.items[k]
@@ -142,7 +143,7 @@ def is_empty(item: Item) -> bool:
 
 
 def python_runs(item: Item) -> bool:
-    """Return whether a launch is more than kernels that the runner can call."""
+    """Return whether a launch contains more than kernels that the runner can call."""
     launch = item.launch
     return launch.always_fails or bool(launch.flags) or not all(
         getattr(step.kernel, "address", 0) and hasattr(step.kernel, "kind") for step in launch.steps

@@ -1,6 +1,6 @@
-"""Verification: a call runs the function eagerly first, puts everything back, runs the program, and compares bits.
+"""Verification: a call runs the function eagerly, restores the state, runs the program, and compares bits.
 
-A snapshot holds the memory that the function can reach: that of arguments, of tensors outside and their gradients, of
+A snapshot stores the memory that the function can reach: that of arguments, of outside tensors and their gradients, of
 the optimizers and schedules that it steps, and the positions of generators.
 """
 
@@ -19,14 +19,16 @@ from minigrad.jitting.program import HostCall, defined_at
 from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.var import Var
 
-DEPTH = 5  # containers between an optimizer and a tensor of its state
+DEPTH = 5  # maximum number of containers between an optimizer and a tensor of its state
 
 
 class Snapshot:
     """The state that a call starts from.
 
-    memory: storages with their elements.  containers: dicts and lists, each with a copy.  gradients: Vars with their
-    gradients.  streams: generators with seed and offset.
+    memory: storages with their elements.
+    containers: dicts and lists, each with a copy.
+    gradients: the gradients of `variables`.
+    streams: generators with seed and offset.
     """
 
     def __init__(self, entry: Entry, tensors: Sequence[Tensor]) -> None:
@@ -45,7 +47,7 @@ class Snapshot:
         self.streams = [(stream := generator.in_use(), stream.seed, stream.offset) for generator in entry.program.taken]
 
     def visit(self, x: Any, depth: int) -> None:
-        """Store a tensor, or a container with all that it holds."""
+        """Store a tensor, or a container with all its contents."""
         if isinstance(x, Tensor):
             if x.storage not in self.memory:
                 self.memory[x.storage] = np.array(elements_of(x.storage))
@@ -61,7 +63,7 @@ class Snapshot:
             self.visit(vars(x), depth + 1)
 
     def restore(self) -> None:
-        """Put everything back."""
+        """Restore the stored state."""
         for storage, elements in self.memory.items():
             store_elements(storage, elements)
         for container, before in self.containers:
@@ -73,7 +75,7 @@ class Snapshot:
             stream.seed, stream.offset = seed, offset
 
     def values(self) -> Iterator[tuple[str, bytes]]:
-        """Yield what may have changed, by name."""
+        """Yield the values that may have changed, by name."""
         for storage in self.memory:
             yield f"a tensor of {storage.numel} elements of {storage.dtype}", bits(elements_of(storage))
         for x in self.variables:
@@ -86,7 +88,7 @@ def bits(array: Any) -> bytes:
 
 
 def leaves_of(result: Any) -> list[tuple[str, bytes]]:
-    """Return the tensors of a result, by name."""
+    """Return the tensors of a result as bytes, by name."""
     tensors = [x for x in flatten(result)[0] if isinstance(x, Tensor)]
     return [(f"result {k}, {describe(x)},", bits(x.detach().numpy())) for k, x in enumerate(tensors)]
 

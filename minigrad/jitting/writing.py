@@ -1,6 +1,7 @@
 """The lines of a function that runs a program: its memory, its steps, and the tensors that it makes.
 
-`Lines` is the base of an entry, whose program is the function, and of each backward program of a result with a graph.
+`Lines` is the base class of an entry, whose program is the function, and of each backward program of a result with a
+graph.
 """
 
 from __future__ import annotations
@@ -21,15 +22,16 @@ from minigrad.runtime.graph import ids
 from minigrad.runtime.tensor import Tensor
 from minigrad.runtime.var import Var
 
-BOUND: dict[str, Any] = {"new": Tensor.__new__, "Tensor": Tensor, "ids": ids}  # what all functions name
+BOUND: dict[str, Any] = {"new": Tensor.__new__, "Tensor": Tensor, "ids": ids}  # the objects that all functions name
 
 
 class Lines:
     """The parts that a function needs to run its program.
 
-    names: of the storage of each slot that a call provides.  fresh: the slots of memory that a call allocates and its
-    caller keeps.  bound: the objects that the lines name.  exchange: for the fused form of the program, until it is
-    there; None without fusion.
+    names: the name of the storage of each slot that a call provides.
+    fresh: the slots of memory that a call allocates and its caller keeps.
+    bound: the objects that the lines name.
+    exchange: the exchange for the fused form of the program, until this form is ready; None without fusion.
     """
 
     recording: Recording
@@ -41,7 +43,7 @@ class Lines:
     exchange: Exchange | None
 
     def holder(self, x: Tensor, name: str) -> str:
-        """Return the name of a tensor in the call: an argument's, or `name`, which is bound to it."""
+        """Return the name of a tensor in the call: the name of an argument, or `name`, which is bound to the tensor."""
         for k, each in enumerate(self.recording.arguments):
             if each is x:
                 return f"x{k}"
@@ -111,7 +113,7 @@ class Lines:
         yield f"{name}.layout = {name}_layout; {name}.dtype = {name}_dtype; {name}.device = {name}.storage.device"
         yield f"{name}.op = {name}.base = None"
         own = [k for k, (each, sole) in enumerate(self.recording.argument_slots) if sole and each == slot]
-        if own:  # a view of an argument that begins anywhere in its memory
+        if own:  # a view of an argument that may begin anywhere in its memory
             self.bound["moved"] = moved
             offset = after(f"x{own[0]}.layout.offset", self.fixed_offset(own[0]))
             yield f"if {offset}: {name}.layout = moved({name}_layout, {offset})"

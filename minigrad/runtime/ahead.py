@@ -1,12 +1,13 @@
-"""Compile ahead: a helper process on another core compiles the kernels that come next.
+"""Ahead-of-time compilation: a helper process on another core compiles the kernels that are needed next.
 
-The first compile of a process starts the helper.  From then on this process sends each new plan to it: the op, its
+The first compilation of a process starts the helper.  From then on this process sends each new plan to it: the op, its
 parameters, the layouts and dtypes of its operands, and whether they are tracked.  The helper (`cli/ahead.py`) makes the
-same call and its backward pass without running a kernel.  So it puts the kernels that this process needs next into the
-kernel cache, the backward kernels first.  If one of the two is compiling a kernel, the other waits for it or skips it.
+same call and its backward pass without running a kernel.  In this way it stores the kernels that this process needs
+next in the kernel cache, the backward kernels first.  If one of the two processes is compiling a kernel, the other
+waits for this kernel or skips it.
 
-Nothing depends on the helper: this process compiles each kernel that the helper missed or got wrong.  The helper ends
-with this process, and when it has been idle for a while.
+No result depends on the helper: this process compiles each kernel that the helper missed or got wrong.  The helper ends
+with this process, or when it has been idle for a while.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from minigrad.runtime.observers import Observer, attach, detach
 from minigrad.runtime.recording import mode
 
 ROOT = Path(__file__).parent.parent.parent
-LONGEST = 4096  # largest message in bytes that a pipe accepts completely or not at all: 512 in POSIX, 4096 in Linux
+LONGEST = 4096  # largest message in bytes that a pipe writes atomically: 512 in POSIX, 4096 in Linux
 LENGTH = struct.Struct("=I")
 _helper: Any = None
 _announced: list[str] = []
@@ -38,24 +39,24 @@ _starting = threading.Lock()
 
 
 def tell(op: Op, operands: tuple[Any, ...], params: dict[str, Any]) -> bool:
-    """Send a call whose plan is about to be made to the helper; return False where there is none."""
+    """Send the helper a call whose plan is about to be made; return False if there is no helper."""
     helper = _helper
     if helper is None:
         return False
-    import pickle  # imported here, because a start with a warm cache sends nothing
+    import pickle  # imported here, because a process with a warm cache sends nothing
 
     tracked = tuple(mode.enabled and (x.op is not None or x.is_variable) for x in operands)
     specs = [(x.shape, x.strides, x.offset, x.dtype.name, str(x.device)) for x in operands]
     try:
         message = pickle.dumps((op.name, specs, tracked, params))
-    except Exception:  # raised for a parameter that cannot be pickled
+    except Exception:  # a parameter that cannot be pickled
         return True
     send(helper, message)
     return True
 
 
 class Planned(Observer):
-    """Sends each plan that is about to be made to the helper."""
+    """Observer that sends each plan that is about to be made to the helper."""
 
     def planning(self, op: Op, operands: tuple[Any, ...], params: dict[str, Any]) -> None:
         tell(op, operands, params)
@@ -65,7 +66,7 @@ _planned = Planned()
 
 
 def send(helper: Any, message: bytes) -> None:
-    """Send a message, unless it is too long or the helper is busy enough."""
+    """Send a message, unless it is too long or the pipe to the helper is full."""
     if helper is None or len(message) + LENGTH.size > LONGEST:
         return
     try:
@@ -77,10 +78,14 @@ def send(helper: Any, message: bytes) -> None:
 
 
 def compile_texts(texts: Sequence[Text]) -> bool:
-    """Let the helper compile kernels whose texts are in the kernel cache; return False where there is no helper."""
+    """Let the helper compile kernels whose texts are in the kernel cache.
+
+    Return False if there is no helper.
+    """
     import pickle
 
-    for _ in range(2):  # a helper that ended since it was last used is noticed when it gets a message
+    # A helper that has ended since its last use is noticed only when a message is sent.
+    for _ in range(2):
         start()
         if _helper is None:
             return False
@@ -92,13 +97,15 @@ def compile_texts(texts: Sequence[Text]) -> bool:
 
 
 def announce(program: str) -> None:
-    """Announce the next work of this process, "module:function" of this package: a helper, if one starts, does the same
-    beforehand."""
+    """Announce the next work of this process, as "module:function" of this package.
+
+    A helper does the same work in advance, if one is started.
+    """
     _announced.append(program)
 
 
 def start() -> None:
-    """Start the helper, unless there is one or it could not help."""
+    """Start the helper, unless it runs already or could not help."""
     global _helper
     if _helper is not None or not settings.compile_ahead or not useful():
         return
@@ -112,7 +119,7 @@ def start() -> None:
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths)), "MINIGRAD_COMPILE_AHEAD": "0",
                        "MINIGRAD_CACHE_DIR": str(settings.cache_dir)}  # fmt: skip
         with suppress(OSError):
-            # A separate session, so that Ctrl-C reaches only this process.
+            # The helper gets a separate session, so that Ctrl-C reaches only this process.
             helper = subprocess.Popen(
                 [sys.executable, "-P", "-m", "minigrad.cli.ahead", str(settings.parallel_threshold)],
                 stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment, bufsize=0,
@@ -127,7 +134,7 @@ def start() -> None:
 
 
 def useful() -> bool:
-    """Return whether another process could compile for this one: a core is free, and they share a cache."""
+    """Return whether another process could compile for this one: a core is free, and they share a kernel cache."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if cores < 2 or not sys.executable or store.fcntl is None or store.without_compiler():
         return False
@@ -139,7 +146,7 @@ def useful() -> bool:
 
 
 def dismiss() -> None:
-    """Release the helper, which ends once no process can send it a message."""
+    """Release the helper; it ends when no process can send it a message."""
     global _helper
     helper, _helper = _helper, None
     if helper is None:
@@ -152,7 +159,7 @@ def dismiss() -> None:
 
 
 def _after_fork_in_child() -> None:
-    # The pipe belongs to the parent.  The helper runs until every process has closed it.
+    # The pipe belongs to the parent process.  The helper runs until every process has closed the pipe.
     global _helper, _starting
     helper, _helper, _starting = _helper, None, threading.Lock()
     if helper is not None:

@@ -1,14 +1,15 @@
-"""The count of changes that code which was specialised to a structure of modules must detect."""
+"""Counts of changes that code must detect if it was specialised to a structure of modules."""
 
 from __future__ import annotations
 
 
 class Changes:
-    """count: how often an attribute, a hook or the mode of any module has changed, or a Var was frozen or thawed.
+    """Counters of changes.
 
-    A compiled step compares one number: as long as it is the same, no module has changed since.  Values that are
-    written into parameters and buffers do not count.
-    hooks: how often a hook of anything was registered or removed.
+    count: how often an attribute, a hook or the mode of any module has changed, or a Var was frozen or thawed.  A
+    compiled step compares this number: while it is the same, no module has changed.  Values that are written into
+    parameters and buffers do not count.
+    hooks: how often a hook of any object was registered or removed.
     """
 
     count = 0

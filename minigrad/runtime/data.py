@@ -1,4 +1,4 @@
-"""Numbers, nested lists and arrays as storage: what `mg.tensor` and `mg.Var` copy."""
+"""Conversion of numbers, nested lists and arrays to storages, which `mg.tensor` and `mg.Var` copy from."""
 
 from __future__ import annotations
 
@@ -17,12 +17,14 @@ from minigrad.runtime.tensor import Tensor, describe
 
 
 def store(data: Any, dtype: Any = None, device: Any = None, name: str = "tensor") -> tuple[Storage, Layout]:
-    """Copy a number, a nested list or tuple, an array or a tensor into fresh storage.
+    """Copy a number, a nested list or tuple, an array or a tensor into a new storage.
 
-    DTypes: Python floats become the default float, ints int64, bools bool; arrays keep theirs.
+    Dtypes: Python floats become the default float dtype, ints int64, bools bool; arrays and tensors keep their dtype.
     name: the function that was called, for messages.
-    Raises ShapeError for a ragged list (the message names both lengths), DTypeError for a value that is not a number,
-    for a masked array, or for Python ints that an integer dtype cannot store (arrays and tensors are cast, and wrap).
+
+    Raises ShapeError for a ragged list (the message names both lengths).  Raises DTypeError for a value that is not a
+    number, for a masked array, or for Python ints that an integer dtype cannot store.  Elements of arrays and tensors
+    are cast, and wrap.
     """
     where = default_device() if device is None else as_device(device)
     if isinstance(data, Tensor):
@@ -34,7 +36,7 @@ def store(data: Any, dtype: Any = None, device: Any = None, name: str = "tensor"
         values, source = np.asarray(data), as_dtype(data.dtype)
     else:
         if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
-            data = list(data)  # also converts a range or a deque
+            data = list(data)  # this also converts a range or a deque
         shape = nested_shape(data)
         values, source = host_numbers(data, shape, None if dtype is None else as_dtype(dtype))
         if dtype is not None and source.is_int and values.size:
@@ -46,7 +48,7 @@ def store(data: Any, dtype: Any = None, device: Any = None, name: str = "tensor"
 
 
 def refuse_masked(name: str, data: Any) -> None:
-    """Raise DTypeError for a masked array: a tensor has no mask, and the masked elements would count."""
+    """Raise DTypeError for a masked array: a tensor has no mask, so the masked elements would count."""
     if isinstance(data, np.ma.MaskedArray):
         raise DTypeError(
             f"{name}: a masked array would lose its mask; pass array.data, or array.filled(value), and mask with "
@@ -56,7 +58,7 @@ def refuse_masked(name: str, data: Any) -> None:
 
 
 def nested_shape(data: Any) -> tuple[int, ...]:
-    """Return the shape of nested lists.  Raises ShapeError where two rows differ in length."""
+    """Return the shape of nested lists.  Raise ShapeError if two rows differ in length."""
     if not isinstance(data, (list, tuple)):
         refuse_masked("tensor", data)
         return data.shape if isinstance(data, np.ndarray) else ()
@@ -73,7 +75,10 @@ def nested_shape(data: Any) -> tuple[int, ...]:
 
 
 def host_numbers(data: Any, shape: tuple[int, ...], wanted: DType | None = None) -> tuple[Any, DType]:
-    """Return nested Python numbers (or 0-d tensors) as an array, and the dtype: ints are uint64 if that is `wanted`."""
+    """Return nested Python numbers (or 0-d tensors) as an array, and their dtype.
+
+    Ints become uint64 if `wanted` is uint64, otherwise int64.
+    """
     leaves = [data]
     for _ in shape:
         leaves = [leaf for item in leaves for leaf in item]
@@ -98,6 +103,6 @@ def host_numbers(data: Any, shape: tuple[int, ...], wanted: DType | None = None)
 
 
 def host_array(x: Tensor) -> Any:
-    """Return the elements as a NumPy array in the logical dtype, which shares the memory of host devices."""
+    """Return the elements as a NumPy array in the logical dtype; for a host device, it shares their memory."""
     values: Any = backend_of(x.device).array(x.storage, x.layout)
     return values

@@ -1,10 +1,12 @@
-"""From a call to a kernel: look up the plan, allocate, launch, record.
+"""The path from a call to a kernel: look up the plan, allocate, launch, record.
 
 The first call with such operands makes a plan: `planning` runs the op's dtype and shape rules, and the backend prepares
-a launch.  Every check but that of index values precedes the allocation.  Later calls find the plan (`plans.py`): one
-look-up, one allocation, one launch, and one record if an operand is tracked: it is a Var or has a record of its own.
+a launch.  All checks except that of index values precede the allocation.  Later calls find the plan (`plans.py`): one
+look-up, one allocation, one launch, and one record if an operand is tracked, which means that it is a Var or has a
+record of its own.
+
 `apply` is the general path for any op.  `fast_path` generates a function for one op from the source of `run_single` and
-`record` (`fast_paths.py`, `unrolling.py`).  docs/decisions/007 lists the cost of each part of a call.
+`record` (`fast_paths.py`, `unrolling.py`). docs/decisions/007 lists the cost of each part of a call.
 """
 
 from __future__ import annotations
@@ -37,10 +39,10 @@ new_tensor, new_node = Tensor.__new__, BackpropOp.__new__
 
 
 def apply(op: Op, operands: tuple[Any, ...], params: dict[str, Any] = NO_PARAMS, out: Any = None) -> Any:
-    """Run one op.  Operands are tensors, Python numbers or NumPy arrays, params the op's static arguments.
+    """Run one op on tensors, Python numbers or NumPy arrays.  params: the static arguments of the op.
 
-    Returns a tensor, or for an op of several results a named tuple of them.  Raises the errors of the op's rules; then
-    nothing has been allocated or changed.  A kernel checks index values (docs/decisions/011).
+    Return a tensor, or for an op with several results a named tuple of tensors.  The errors of the op's rules are
+    raised before anything is allocated or changed.  A kernel checks index values (docs/decisions/011).
     """
     began = None
     for x in operands:
@@ -62,7 +64,7 @@ def apply(op: Op, operands: tuple[Any, ...], params: dict[str, Any] = NO_PARAMS,
 
 
 def run(op: Op, plan: CallPlan, operands: tuple[Tensor, ...]) -> Any:
-    """Run a call whose plan is known: allocate, launch, record."""
+    """Run a call whose plan exists: allocate, launch, record."""
     if op.result is not None:
         return run_several(op, plan, operands)
     if plan.launch is None:
@@ -73,7 +75,7 @@ def run(op: Op, plan: CallPlan, operands: tuple[Tensor, ...]) -> Any:
 
 
 def run_single(op: Op, plan: CallPlan, operands: tuple[Tensor, ...]) -> Tensor:
-    """`run` for one result.  `unrolling.py` makes the end of each fast path from these lines."""
+    """Run a call with one result.  `unrolling.py` makes the end of each fast path from these lines."""
     storage = plan.make()
     kernel = plan.kernel
     if kernel is None:
@@ -83,7 +85,8 @@ def run_single(op: Op, plan: CallPlan, operands: tuple[Tensor, ...]) -> Tensor:
     node = None
     if any(x.storage.tracked for x in operands) and mode.enabled:
         node = record(op, plan, operands, (storage,))
-    y: Tensor = new_tensor(Tensor)  # field by field: a call of __init__ costs as much as all assignments
+    # Each attribute is set separately, because a call of __init__ costs as much as all assignments.
+    y: Tensor = new_tensor(Tensor)
     y.id = next(ids)
     y.storage = storage
     y.layout = plan.layout
@@ -95,7 +98,7 @@ def run_single(op: Op, plan: CallPlan, operands: tuple[Tensor, ...]) -> Tensor:
 
 
 def run_view(op: Op, plan: CallPlan, x: Tensor) -> Tensor:
-    """Make a view whose plan is known.  An unrecorded view of a tracked tensor is sealed: no gradient reaches it."""
+    """Make a view whose plan exists.  An unrecorded view of a tracked tensor is sealed: no gradient reaches it."""
     storage, base = x.storage, x.base
     node, whole = None, x if base is None else base
     if storage.tracked:
@@ -103,7 +106,7 @@ def run_view(op: Op, plan: CallPlan, x: Tensor) -> Tensor:
             node = record(op, plan, (x,), (storage,))
         elif x.op is not None or x.is_variable or x.requires_grad:
             whole = NO_GRAD
-    y: Tensor = new_tensor(Tensor)  # field by field, as in `run_single`
+    y: Tensor = new_tensor(Tensor)  # each attribute is set separately, as in `run_single`
     y.id = next(ids)
     y.storage = storage
     y.layout = plan.layout
@@ -115,7 +118,7 @@ def run_view(op: Op, plan: CallPlan, x: Tensor) -> Tensor:
 
 
 def run_several(op: Op, plan: CallPlan, operands: tuple[Tensor, ...]) -> Any:
-    """Run an op with several results; those that are not floats carry no gradient."""
+    """Run an op with several results.  Results that are not floats carry no gradient."""
     storages = tuple([make() for make in plan.makes])
     plan.run(*[x.storage.buffer for x in operands], *[s.buffer for s in storages])
     node = None
@@ -126,7 +129,7 @@ def run_several(op: Op, plan: CallPlan, operands: tuple[Tensor, ...]) -> Any:
 
 
 def record(op: Op, plan: CallPlan, operands: tuple[Tensor, ...], storages: tuple[Storage, ...]) -> BackpropOp | None:
-    """Return the BackpropOp of a call; None where no result is a float, for then nothing carries a gradient."""
+    """Return the BackpropOp of a call, or None if no result is a float, because then no result carries a gradient."""
     if not plan.tracks:
         return None
     mask = 0
@@ -136,7 +139,7 @@ def record(op: Op, plan: CallPlan, operands: tuple[Tensor, ...], storages: tuple
         if parent is None:
             if x.is_variable:
                 parent = x
-            elif x.storage.tracked:  # x is a view from before a recorded write, or it is detached
+            elif x.storage.tracked:  # x is a view that was made before a recorded write, or it is detached
                 parent = current(x)
         elif x.storage.version:  # the memory was written after x was computed, so x may have another node
             parent = current(x)
@@ -165,7 +168,7 @@ def record(op: Op, plan: CallPlan, operands: tuple[Tensor, ...], storages: tuple
         node.saved, node.versions = (saved,), (saved.storage.version,)
     elif which == tuple(range(len(operands))):
         node.saved, node.versions = operands, tuple([x.storage.version for x in operands])
-    else:  # a result is saved without its op: a saved output that refers to its BackpropOp would be a cycle
+    else:  # only the storage of a result is saved: a saved output that refers to its BackpropOp would be a cycle
         node.saved = tuple([operands[k] if k >= 0 else Tensor(storages[-1 - k], plan.outs[-1 - k].layout)
                             for k in which])  # fmt: skip
         node.versions = tuple([each.storage.version for each in node.saved])
@@ -176,12 +179,12 @@ def record(op: Op, plan: CallPlan, operands: tuple[Tensor, ...], storages: tuple
     return node
 
 
-# Versions of `run` for one operand and for two.
+# Versions of `run` for one operand and for two operands.
 run_one = fast_paths.written_later(run_single, 1, globals())
 run_two = fast_paths.written_later(run_single, 2, globals())
 
 
 def fast_path(op: Op, *front: Any) -> Callable[..., Any]:
-    """Return the public function of an elementwise op, its steps written out for its number of operands."""
+    """Return the public function of an elementwise op, with its steps written out for its number of operands."""
     names = {**globals(), "NUMBERS": NUMBERS, "plan_for": plan_for, "weak_number": weak_number}
     return fast_paths.fast_path(op, names, *front)

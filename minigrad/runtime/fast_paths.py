@@ -1,7 +1,8 @@
-"""The public functions of elementwise ops: what `dispatch.apply` does, written for a number of operands.
+"""The public functions of elementwise ops: the steps of `dispatch.apply`, written out for a number of operands.
 
-`CALL` looks up the plan, and ends with the lines of `dispatch.run_single`, which `unrolling.py` writes out; it also
-writes `dispatch.record` for each number of operands.  The names in these lines are those of `dispatch.py`.
+`CALL` looks up the plan, and ends with the lines of `dispatch.run_single`, which `unrolling.py` writes out.
+`unrolling.py` also writes out `dispatch.record` for each number of operands.  The names in these lines are those of
+`dispatch.py`.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import Any
 from minigrad.runtime.first_call import at_first_call
 from minigrad.runtime.unrolling import unrolled
 
-# The function of an op.  {run} stands for the lines of `dispatch.run_single`, {xs} and {keys} for all operands and
+# The function of an op. {run} stands for the lines of `dispatch.run_single`, {xs} and {keys} stand for all operands and
 # their keys.
 CALL = """\
 def call({parameters}):
@@ -35,11 +36,12 @@ def call({parameters}):
 {run}
 """
 
-# The same for an op with several results.
+# The same function for an op with several results.
 CALL_SEVERAL = CALL.replace("{run}", "    return run_several(op, plan, ({xs},))")
 
-# Operands that are not plain tensors take the general path, except numbers next to tensors, because literals are
-# common.  Three and more operands are fastest if the first one is a tensor, and all tensors have its dtype.
+# Operands that are not plain tensors take the general path.  Numbers next to tensors are an exception, because literals
+# are common.  With three or more operands, a call is fastest if the first operand is a tensor and all tensors have its
+# dtype.
 READ = """\
 if not ({plain}):
         return apply(op, ({xs},), NO_PARAMS, out)"""
@@ -64,7 +66,7 @@ KNOWN = "({x}.__class__ in PLAIN or {x}.__class__ in NUMBERS)"
 FITS = "({x}.dtype is {first}.dtype if {x}.__class__ in PLAIN else {x}.__class__ in NUMBERS)"
 AS_TENSOR = "{x} = {x} if {x}.__class__ in PLAIN else weak_number(op, {x}, {first}.dtype, {first})"
 NOTHING: Mapping[str, Any] = {}
-HIDDEN = "_mg_"  # the prefix of names for default values
+HIDDEN = "_mg_"  # the prefix of the names that store default values
 BY_NUMBER = f"""\
 {HIDDEN}found = {HIDDEN}by_number({{xs}}, {{out}})
         if {HIDDEN}found is not None:
@@ -80,12 +82,12 @@ _written: dict[tuple[str, int], Callable[..., Any]] = {}
 
 
 def parameter_names(op: Any) -> tuple[str, ...]:
-    """Return the operands' names in the public signature: those of the declaration, but `input` of a single one."""
+    """Return the operands' names in the public signature: the declared names, but `input` for a single operand."""
     return ("input",) if len(op.operands) == 1 else tuple(op.operands)
 
 
 def written_out(function: Callable[..., Any], count: int, names: dict[str, Any]) -> Callable[..., Any]:
-    """Return the function of `dispatch.py` for so many operands and one result; it takes them one by one."""
+    """Return a function of `dispatch.py`, written out for `count` operands as separate arguments and for one result."""
     key = function.__name__, count
     if key not in _written:
         groups = {"operands": tuple(f"x{k}" for k in range(count)), "storages": ("storage",)}
@@ -99,7 +101,7 @@ def written_out(function: Callable[..., Any], count: int, names: dict[str, Any])
 
 
 def written_later(function: Callable[..., Any], count: int, names: dict[str, Any]) -> Any:
-    """Return a function that `written_out` makes at its first call; at import it would take some milliseconds."""
+    """Return a function that `written_out` makes at its first call, because it would add milliseconds to the import."""
     own: dict[str, Any] = {}
 
     def write() -> Callable[..., Any]:
@@ -111,7 +113,7 @@ def written_later(function: Callable[..., Any], count: int, names: dict[str, Any
 
 
 def code_of(text: str, title: str) -> CodeType:
-    """Compiled source that tracebacks and debuggers show, under a name that no other source has."""
+    """Compile a source under a unique file name, so that tracebacks and debuggers can show its lines."""
     path, count = f"<minigrad {title}>", 1
     while path in linecache.cache:
         count += 1
@@ -122,7 +124,10 @@ def code_of(text: str, title: str) -> CodeType:
 
 @cache
 def call_template(run: Callable[..., Any], count: int) -> str:
-    """CALL with its last lines for so many operands, which are {0}, {1}, ... there."""
+    """Return CALL with its last lines for `count` operands.
+
+    The operands are named {0}, {1}, ... in the template.
+    """
     names = tuple(f"operand_{k}" for k in range(count))
     text = ast.unparse(unrolled(run, {"operands": names}, ("record",)).body)  # type: ignore[arg-type]
     lines = textwrap.indent(re.sub(r"\boperand_(\d+)\b", r"{\1}", text), "    ")
@@ -131,12 +136,12 @@ def call_template(run: Callable[..., Any], count: int) -> str:
 
 @cache
 def own_names(template: str) -> frozenset[str]:
-    """Return the names of a template's own, with those of the lines that read operands."""
+    """Return the names that a template and the lines that read operands define themselves."""
     return frozenset(OWN.findall("\n".join([template, READ, READ_TWO, READ_MORE, KNOWN, FITS, AS_TENSOR])))
 
 
 def others(template: str, names: tuple[str, ...]) -> dict[str, str]:
-    """Return new names for those of a template that operands have, each unlike every name there is."""
+    """Return new names for those names of a template that are also names of operands; each new name is unique."""
     own = {*own_names(template), *names}
     renamed = {}
     for name in names:
@@ -149,7 +154,10 @@ def others(template: str, names: tuple[str, ...]) -> dict[str, str]:
 
 
 def apart(template: str, names: tuple[str, ...], new: Mapping[str, str]) -> str:
-    """Return a template whose own names differ from the operands'; an operand called `out` replaces `out=`."""
+    """Return a template whose own names differ from those of the operands.
+
+    An operand called `out` replaces the parameter `out=`.
+    """
     if "out" in names:
         template = template.replace(OUT, "").replace("NO_PARAMS, out)", "NO_PARAMS)")
     return OWN.sub(lambda match: new.get(match[0], match[0]), template)
@@ -158,8 +166,10 @@ def apart(template: str, names: tuple[str, ...], new: Mapping[str, str]) -> str:
 def write(template: str, names: tuple[str, ...], parameters: str, front: str, numbers: bool, by_number: bool) -> str:
     """Return the source of a template for operands of these names.
 
-    parameters: of the function, as they are spelled.  front: its first lines.
-    numbers: an operand may be a Python number.  by_number: the op has a function for a second operand of this kind.
+    parameters: the parameters of the function, as source text.
+    front: its first lines.
+    numbers: an operand may be a Python number.
+    by_number: the op has a function for a call whose second operand is a number.
     """
     xs, new = ", ".join(names), others(template, names)
     plain = " and ".join(f"{x}.__class__ in {new.get('PLAIN', 'PLAIN')}" for x in names)
@@ -180,12 +190,12 @@ def write(template: str, names: tuple[str, ...], parameters: str, front: str, nu
 
 @cache
 def compiled(template: str, operands: tuple[str, ...], *form: Any) -> CodeType:
-    """Return the code that defines the function that a template makes for some operands."""
+    """Return the code that defines the function of a template for some operands."""
     return code_of(write(template, operands, *form), f"call({', '.join(operands)})")
 
 
 def build(template: str, operands: tuple[str, ...], names: dict[str, Any], *form: Any) -> Callable[..., Any]:
-    """Return the function that a template makes for some operands, in a module's names.  form: as `write` takes it."""
+    """Return the function of a template for some operands, with the names of a module.  `form` is passed to `write`."""
     there = vars(builtins) | names
     new = others(template, operands)
     names |= {other: there[name] for name, other in new.items() if name in there}
@@ -200,11 +210,12 @@ def fast_path(
 ) -> Callable[..., Any]:  # fmt: skip
     """Return the public function of an elementwise op; `names` are those of `dispatch.py`.
 
-    defaults: of operands, by name.  front: parameters that follow the operands, such as "*, alpha=1"; a call that gives
-    one another value is answered by `otherwise`, which takes the operands, these parameters and `out`.
-    sole: answers a call of the first operand and nothing else; the other operands have the default None then.
-    by_number: takes both operands of a call whose second one is not a plain tensor, and `out`; it may return the
-    result.
+    defaults: the default values of operands, by name.
+    front: parameters that follow the operands, such as "*, alpha=1".  If a call passes another value for one of them,
+    `otherwise` computes the result; its arguments are the operands, these parameters and `out`.
+    sole: computes a call with only the first operand; the other operands have the default None then.
+    by_number: receives both operands of a call whose second operand is not a plain tensor, and `out`.  It returns the
+    result, or None to continue.
     """
     operands = parameter_names(op)
     parameters, lines, more = with_front(operands, defaults, front)
@@ -225,7 +236,7 @@ def fast_path(
 
 
 def with_front(operands: tuple[str, ...], defaults: Mapping[str, Any], front: str) -> tuple[str, str, dict[str, Any]]:
-    """Return the parameters of a call with defaults and further parameters, its first lines, and the values of both."""
+    """Return the parameters of a call as source text, its first lines, and the default values by name."""
     values = {f"{HIDDEN}{name}": value for name, value in defaults.items()}
     spelled = [f"{x}={HIDDEN}{x}" if x in defaults else x for x in operands]
     extra = list(inspect.signature(eval(f"lambda {front}: None")).parameters.values()) if front else []

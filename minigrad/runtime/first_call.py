@@ -1,4 +1,4 @@
-"""Functions whose text is written and compiled at their first call: a program uses few of those that a module has."""
+"""Functions whose text is written and compiled at their first call: a program uses few of a module's functions."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ WRITE = "_mg_write"  # the name of the variable with the function that generates
 
 
 def at_first_call(name: str, names: dict[str, Any], write: Callable[[], Any]) -> Any:
-    """Return a function in the module of some names, which `write` replaces at its first call.
+    """Return a function in the module with these names, which `write` replaces at its first call.
 
-    From its second call on it is the written function: same code, same defaults, no other frame.  Two threads may
-    write it at once; both write the same.
+    From the second call on, its code and its defaults are those of the written function, without an additional frame.
+    Two threads may write it at the same time; both write the same function.
     """
     function = FunctionType(_first_call.__code__, names, name)
 

@@ -1,9 +1,9 @@
 """The recorded graph: one BackpropOp for each op whose result may require a gradient.
 
-A BackpropOp refers to its parents and to the values that its derivative rules name.  Nothing refers back, so a graph is
-freed with the last tensor that refers to it, by reference counting alone.  A parent is another BackpropOp, a Var (a
-leaf), or None (a constant).  If the parent op has several results, it is an `Output`: a node and an index.  Ids rise
-with creation, so descending ids are a topological order.
+A BackpropOp refers to its parents and to the values that its derivative rules name.  No node refers to its children, so
+reference counting alone frees a graph with the last tensor that refers to it.  A parent is another BackpropOp, a Var (a
+leaf), or None (a constant).  If the parent op has several results, the parent is an `Output`: a node and an index.  Ids
+increase with creation, so descending ids are a reverse topological order.
 """
 
 from __future__ import annotations
@@ -15,20 +15,24 @@ from minigrad.core.op import Op
 from minigrad.runtime.hooks import AFTER, BEFORE, Hook, HookHandle, add_hook
 
 ids = itertools.count(1)
-FEW = 6  # largest number of elements of an operand or a result whose storage a node keeps for pictures
+FEW = 6  # maximum number of elements of an operand or a result whose storage a node keeps for pictures
 
 
 class BackpropOp:
     """A recorded call: a node of the graph.
 
-    op: the declaration; parents: one entry per operand; mask: which operands are tracked, as bits;
-    saved: the values that the rules of the tracked operands name (None once they are freed);
-    versions: the version of each saved value's storage when it was saved;
-    plan: the call plan with the operands' shapes and dtypes; params: the static arguments;
-    source: the user's line, under `mg.debug()`;
+    op: the declaration.
+    parents: one entry per operand.
+    mask: which operands are tracked, as bits.
+    saved: the values that the rules of the tracked operands name, or None once they are freed.
+    versions: the version of each saved value's storage when it was saved.
+    plan: the call plan with the operands' shapes and dtypes.
+    params: the static arguments.
+    source: the user's line, under `mg.debug()`.
     read: the storages of operands of at most FEW elements, for pictures; None for a view, and for a larger call.
-    ids: None for an op of one result, whose gradient has the key `id`; otherwise an id per result, the first is `id`.
-    hooks: None, or the hooks of each result that has some, by its index, and the node's own.
+    ids: None for an op with one result, whose gradient has the key `id`; otherwise one id per result, of which the
+    first is `id`.
+    hooks: None, or the hooks of the results by index, together with the hooks of the node itself.
     """
 
     __slots__ = (
@@ -57,20 +61,25 @@ class BackpropOp:
         return tuple(self.plan.layout.shape)
 
     def pull(self, gradients: Any, wanted: set[int] | None, create: bool) -> list[tuple[Any, Any]]:
-        """Return (parent, partial gradient) of each operand, from the gradients of the results.
+        """Return (parent, partial gradient) for each operand, given the gradients of the results.
 
-        `autodiff/pulling.py` assigns it: it runs derivative rules, which this layer does not contain.
+        `autodiff/pulling.py` assigns this method: it runs derivative rules, which this layer does not contain.
         """
         raise NotImplementedError
 
     def register_hook(self, hook: Hook) -> HookHandle:
-        """Call `hook(gradients of the operands, gradients of the results)` after the rules of this node, two tuples;
-        the value that it returns, if any, replaces the first one.  `Tensor.register_hook` is for one result."""
+        """Call `hook(gradients of the operands, gradients of the results)` after the rules of this node.
+
+        Both arguments are tuples.  If the hook returns a value, it replaces the first tuple.  `Tensor.register_hook`
+        registers a hook for one result.
+        """
         return add_hook(self, AFTER, hook)
 
     def register_prehook(self, hook: Hook) -> HookHandle:
-        """Call `hook(gradients of the results)`, a tuple, before the rules of this node; the value that it returns, if
-        any, replaces them."""
+        """Call `hook(gradients of the results)`, with a tuple, before the rules of this node.
+
+        If the hook returns a value, it replaces the tuple.
+        """
         return add_hook(self, BEFORE, hook)
 
     def __repr__(self) -> str:
@@ -78,9 +87,9 @@ class BackpropOp:
 
 
 class Output:
-    """One result of a node that has several: the `op` of its tensor, and the target of its gradient.
+    """One result of a node with several results: the `op` of its tensor, and the target of its gradient.
 
-    Every other attribute is read from the node.
+    All other attributes are read from the node.
     """
 
     __slots__ = ("id", "index", "node")
@@ -91,7 +100,7 @@ class Output:
 
     @property
     def name(self) -> str:
-        """The op and the result: "sort.values"."""
+        """The name of the op and of the result, for example "sort.values"."""
         return f"{self.node.op.label}.{self.node.op.outputs[self.index]}"
 
     @property

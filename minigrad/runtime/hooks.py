@@ -1,8 +1,8 @@
-"""Hooks: functions that receive a gradient when it is complete, and may replace it.  This module stores them.
+"""Storage of hooks: functions that receive a complete gradient and may replace it.
 
-A hook of a tensor is registered with the node and result index that the tensor has then, or with the leaf.  A node has
-hooks of its own, before and after its rules.  `retain_grad` belongs to the tensor itself.  `autodiff/hooks.py` runs all
-of them.  A graph without hooks pays for reading one flag.
+A hook of a tensor is registered with the node and result index that the tensor has at that time, or with the leaf.  A
+node has hooks of its own, which run before and after its rules.  `retain_grad` belongs to the tensor itself.
+`autodiff/hooks.py` runs all hooks.  For a graph without hooks, the only cost is reading one flag.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _numbers = itertools.count()
 
 
 class Walks:
-    """hooked: whether some node has had hooks."""
+    """State of all backward passes. hooked: whether a node has had hooks of its own."""
 
     hooked = False
 
@@ -50,7 +50,7 @@ class HookHandle:
 
 
 class Retained:
-    """The gradient of a value in between, which is kept with the tensor."""
+    """The gradient of an intermediate value, which is stored with the tensor."""
 
     __slots__ = ("grad", "tensor")
 
@@ -60,7 +60,7 @@ class Retained:
 
 
 def add_hook(node: Any, k: int | str, hook: Hook) -> HookHandle:
-    """Register a hook for the k-th result of a node, or one of the node's own, BEFORE or AFTER its rules."""
+    """Register a hook for result `k` of a node, or for the node itself if `k` is BEFORE or AFTER (its rules)."""
     check_hook("register_prehook" if k == BEFORE else "register_hook", node, hook)
     if node.hooks is None:
         node.hooks = {}
@@ -70,7 +70,7 @@ def add_hook(node: Any, k: int | str, hook: Hook) -> HookHandle:
 
 
 def add_leaf_hook(table: dict[int, dict[int, Hook]], name: str, leaf: Any, hook: Hook) -> HookHandle:
-    """Register a hook of a leaf in one of the tables, where it stays while the leaf lives."""
+    """Register a hook of a leaf in a table, where it stays while the leaf lives."""
     check_hook(name, leaf, hook)
     if leaf.id not in table:
         table[leaf.id] = {}
@@ -79,7 +79,7 @@ def add_leaf_hook(table: dict[int, dict[int, Hook]], name: str, leaf: Any, hook:
 
 
 def retain(tensor: Any) -> Retained:
-    """Return the gradient record of a tensor, and make one if there is none."""
+    """Return the record of a tensor's gradient; create it if there is none."""
     if tensor.id not in retained:
         retained[tensor.id] = Retained(tensor)
         weakref.finalize(tensor, retained.pop, tensor.id, None)

@@ -1,6 +1,6 @@
-"""Functions of Python that a recorded program calls again: steps of optimizers and of schedules.
+"""Python functions that a recorded program calls again: steps of optimizers and of schedules.
 
-They read and write numbers, such as a learning rate or a count of steps, which launches do not contain.
+They read and write Python numbers, such as a learning rate or a count of steps, which launches do not contain.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from minigrad.errors import RecordingError
 
 
 class _Host(threading.local):
-    """defer: in a thread that records, receives a function and the tensors that it writes; otherwise None."""
+    """defer: in a thread that records, a function that receives a step and the tensors it writes; otherwise None."""
 
     defer: Callable[[Callable[[], Any], Iterable[Any]], None] | None = None
 
@@ -23,7 +23,7 @@ host = _Host()
 
 
 def hosted(step: Callable[..., Any], written: Callable[[Any], Iterable[Any]] = lambda owner: ()) -> Callable[..., Any]:
-    """Return a method that a recorded program calls again, instead of recording what it does.
+    """Return a method that a recorded program calls again, instead of recording its ops.
 
     written: returns the tensors that the method writes.
     """

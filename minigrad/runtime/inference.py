@@ -1,8 +1,8 @@
 """`inference_mode`: nothing is recorded, and results can never enter a graph.
 
-Results made in such a block have storages of a special class, without a version that a record could save.
-An observer assigns the class: while a block is open anywhere, it receives every allocation and checks whether its
-thread is in a block.  Outside such blocks there is no check.
+Results made in such a block have storages of a special class, without a version that a record could save.  An observer
+assigns the class: while a block is open in any thread, the observer receives every allocation and checks whether its
+own thread is in a block.  Outside such blocks there is no check.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _depth: ContextVar[int] = ContextVar("depth", default=0)
 
 
 _blocks = _Blocks()
-_version: Any = vars(Storage)["version"]  # the slot
+_version: Any = vars(Storage)["version"]  # the slot of the base class
 
 
 class InferenceStorage(Storage):
@@ -37,7 +37,10 @@ class InferenceStorage(Storage):
 
     @property
     def version(self) -> int:
-        """The count of writes.  Raises GradientError for a record, or for a write that a record might miss."""
+        """The count of writes.
+
+        Reading it raises GradientError for a record, or for a write that a record might miss.
+        """
         if mode.enabled and not _blocks.depth:
             raise GradientError(
                 "inference_mode: a tensor that was computed under mg.inference_mode() is used by an op that is "
@@ -54,7 +57,7 @@ class InferenceStorage(Storage):
 
 
 class Marking(Observer):
-    """Gives storages that are allocated in a block their class."""
+    """Observer that assigns the class InferenceStorage to storages that are allocated in a block."""
 
     def allocated(self, storage: Storage) -> None:
         if _blocks.depth:
@@ -68,8 +71,8 @@ class inference_mode:
     """Record nothing in this block, or in the decorated function, and exclude its results from every graph.
 
     This is stricter than `no_grad`: a result that was computed here cannot be saved by an op that is recorded later,
-    nor be written to where ops are recorded; both raise GradientError.  clone() returns a tensor without the mark.
-    Views of tensors from outside are not new results.  mode=False opens a block that changes nothing.
+    nor be written to where ops are recorded; both raise GradientError.  `clone()` returns a tensor without this
+    restriction.  Views of tensors from outside are not new results.  `mode=False` opens a block that changes nothing.
 
     Example:
         >>> import minigrad as mg

@@ -1,7 +1,7 @@
 """Running an op into existing memory: `out=`, the in-place forms, item assignment.
 
 The plan specifies the result, and the launch is prepared for the layout that is written to.  `writing.py` checks
-whether the write is allowed, and `rebasing.py` records it where a tensor is tracked.
+whether the write is allowed, and `rebasing.py` records it if a tensor is tracked.
 """
 
 from __future__ import annotations
@@ -33,14 +33,15 @@ from minigrad.runtime.writing import check_recordable, check_writable, overlap
 
 INTO_LIMIT = 1024
 WRITES = {"clone": "copy_", "cast": "copy_", "fill": "fill_"}  # the public names of ops that write their operand
-# Smallest number of elements for which a separate kernel is compiled if an operand is also the result.
+# If an operand is also the result, a separate kernel is compiled only from this number of elements on.
 VECTORS_PAY = 2048
 
 
 def write_result(op: Op, plan: CallPlan, operands: tuple[Tensor, ...], out: Any, run: Callable[..., Any]) -> Any:
-    """Run an op into `out`: at once if its kernel may write into any layout, otherwise by a copy of its result.
+    """Run an op into `out`: directly if its kernel may write into any layout, otherwise by a copy of its result.
 
-    An op that writes operands is run between the checks of these writes and their count; out may be None then.
+    An op that writes into its operands runs after the checks of these writes and before they are counted; `out` may be
+    None then.
     """
     if op.kind == "elementwise":
         return (
@@ -60,7 +61,7 @@ def write(op: Op, operands: tuple[Tensor, ...], params: dict[str, Any], out: Ten
 
 
 def run_into(op: Op, plan: CallPlan, operands: tuple[Any, ...], out: Tensor) -> Tensor:
-    """Run an op into `out` (the `out=` and `name_` forms, and `write`): checks, launch, version, record.
+    """Run an op into `out` (the `out=` and `name_` forms, and `write`): check, launch, count the write, record.
 
     An operand that shares memory with `out` in another layout is copied first.
     """
@@ -98,10 +99,10 @@ def run_into(op: Op, plan: CallPlan, operands: tuple[Any, ...], out: Tensor) -> 
 
 
 def run_into_several(op: Op, plan: CallPlan, operands: tuple[Any, ...], out: Any, run: Callable[..., Any]) -> Any:
-    """Run an elementwise op into a tuple of tensors, by one launch where nothing is recorded.
+    """Run an elementwise op into a tuple of tensors, with one launch if nothing is recorded.
 
-    So one step of an optimizer overwrites the parameter and its state.  An operand that overlaps a result, and is not
-    this result, is copied first.
+    In this way one step of an optimizer overwrites the parameter and its state.  An operand that overlaps a result
+    without being identical to it is copied first.
     """
     outs = expect_tuple(op.label, plan.outs, out)
     for spec, y in zip(plan.outs, outs):
@@ -128,7 +129,7 @@ def run_into_several(op: Op, plan: CallPlan, operands: tuple[Any, ...], out: Any
 
 
 def is_same(x: Tensor, out: Tensor) -> bool:
-    """Return whether an operand is the memory of a result, element by element."""
+    """Return whether an operand and a result are the same elements of memory."""
     return x.storage is out.storage and x.layout is out.layout
 
 
@@ -138,7 +139,7 @@ def overlaps(x: Tensor, out: Tensor) -> bool:
 
 
 def run_beside(op: Op, plan: CallPlan, operands: tuple[Any, ...], out: Any, run: Any) -> Any:
-    """Run an op whose kernel needs its own result memory, apart from its operands, and copy its result."""
+    """Run an op whose kernel needs result memory separate from its operands, and copy its result into `out`."""
     positions = out if op.result is not None and isinstance(out, (tuple, list)) else (out,)
     if len(positions) == len(plan.outs):
         for spec, position in zip(plan.outs, positions):
@@ -148,9 +149,9 @@ def run_beside(op: Op, plan: CallPlan, operands: tuple[Any, ...], out: Any, run:
 
 
 def read_before(operands: tuple[Any, ...], written: Sequence[Any]) -> tuple[Any, ...]:
-    """Return the operands; where a gradient is recorded, those in memory that is to be written are copied.
+    """Return the operands; if a gradient is recorded, operands in memory that will be written are copied.
 
-    A rule may read their old values, also of an untracked operand next to a tracked one.
+    A rule may read their old values, also the values of an untracked operand next to a tracked operand.
     """
     tensors = [x for x in operands if isinstance(x, Tensor)]
     if not mode.enabled or not any(x.storage.tracked for x in tensors):
@@ -160,9 +161,9 @@ def read_before(operands: tuple[Any, ...], written: Sequence[Any]) -> tuple[Any,
 
 
 def copy_result(label: str, result: Any, out: Any) -> Any:
-    """Write the result of an op into `out`, of several results each into one of a tuple, and record the writes.
+    """Write the result of an op into `out`, or several results into a tuple, and record the writes.
 
-    Every check comes before anything is written.
+    All checks precede the first write.
     """
     if not isinstance(result, tuple):
         expect_position(label, result, out)
@@ -177,7 +178,7 @@ def copy_result(label: str, result: Any, out: Any) -> Any:
 
 
 def expect_tuple(label: str, results: Sequence[Any], out: Any) -> tuple[Any, ...]:
-    """Return `out` of several results as a tuple.  Raises ArgumentError unless it is one with an entry for each."""
+    """Return the `out` of several results as a tuple.  Raise ArgumentError unless it has one entry per result."""
     if not isinstance(out, (tuple, list)) or len(out) != len(results):
         raise ArgumentError(f"{label}: out must be a tuple of {len(results)} tensors, got {describe(out)}", op=label)
     return tuple(out)
@@ -196,7 +197,7 @@ def expect_separate(label: str, out: Sequence[Tensor]) -> None:
 
 
 def expect_position(label: str, result: Tensor, out: Any) -> None:
-    """Raise unless a result fits `out`, and may be written there."""
+    """Raise an error unless a result fits `out` and may be written there."""
     if not isinstance(result, Tensor):
         raise DeclarationError(f"{label}: its definition returned {describe(result)}, unsuitable for out=", op=label)
     expect_result(label, result, out, result.device)
@@ -230,7 +231,7 @@ def expect_result(label: str, result: Any, out: Any, device: Any) -> None:
 
 
 def plan_into(op: Op, plan: CallPlan, out: Tensor, same: int) -> Callable[..., Any]:
-    """Return the function of a launch of `plan` that writes into existing memory; the last few are cached.
+    """Return the function of a launch of `plan` that writes into existing memory; the latest functions are cached.
 
     same: a bit mask of the operands that are `out` itself.
     Raises ShapeError, DTypeError or DeviceError if the result does not fit `out`.
@@ -252,7 +253,10 @@ def plan_into(op: Op, plan: CallPlan, out: Tensor, same: int) -> Callable[..., A
 def plan_into_several(
     op: Op, plan: CallPlan, outs: Sequence[Tensor], same: tuple[int | None, ...]
 ) -> Callable[..., Any]:
-    """Run `plan_into` for results that fit.  same: for each operand, the index of the result that it is, or None."""
+    """Return the launch function for several results, which are known to fit.
+
+    same: for each operand, the index of the result that is the same memory, or None.
+    """
     targets = tuple([Spec(y.layout, y.dtype) for y in outs])
     expanded = [
         Spec(s.layout.expand(plan.layout.shape), s.dtype) if k is None else targets[k]
@@ -264,7 +268,7 @@ def plan_into_several(
 
 
 def keep_into(plan: CallPlan, key: tuple[Any, ...], launch: Launch) -> Callable[..., Any]:
-    """Return the function of a launch that writes into existing memory, cached with its plan."""
+    """Return the function of a launch that writes into existing memory, and cache it with its plan."""
     if len(plan.writes) >= INTO_LIMIT:
         plan.writes.clear()
         plan.into.clear()
@@ -277,12 +281,15 @@ def keep_into(plan: CallPlan, key: tuple[Any, ...], launch: Launch) -> Callable[
 
 
 def written(op: Op, operands: tuple[Any, ...]) -> list[Tensor]:
-    """Return the operands that an op with a kernel writes."""
+    """Return the operands that the kernel of an op writes."""
     return [x for name, x in zip(op.operands, operands) if name in op.writes]
 
 
 def begin_writes(op: Op, operands: tuple[Any, ...]) -> None:
-    """Raise unless a kernel may write into its operands: no gradient flows through them, and they are apart."""
+    """Raise an error unless a kernel may write into its operands.
+
+    No gradient may flow through these operands, and they must not share memory.
+    """
     if repeating():
         raise GradientError(
             f"{op.label}: writes into {', '.join(op.writes)}, and a checkpoint that runs again would write twice; call "
@@ -303,7 +310,7 @@ def begin_writes(op: Op, operands: tuple[Any, ...]) -> None:
 
 
 def expect_apart(label: str, x: Tensor, others: Sequence[Tensor]) -> None:
-    """Raise StorageError if an operand that is written shares memory with others."""
+    """Raise StorageError if an operand that is written shares memory with another."""
     for other in others:
         if not isinstance(other, Tracer) and other.storage is x.storage and overlap(other.layout, x.layout):
             raise StorageError(
@@ -313,15 +320,16 @@ def expect_apart(label: str, x: Tensor, others: Sequence[Tensor]) -> None:
 
 
 def end_writes(op: Op, operands: tuple[Any, ...]) -> None:
-    """Count the writes of a kernel into its operands, so that later reads of saved values detect them."""
+    """Count the writes of a kernel into its operands, so that later reads of saved values detect these writes."""
     for x in written(op, operands):
         x.storage.version += 1
 
 
 def write_operands(op: Op, operands: dict[str, Tensor], values: dict[str, Tensor]) -> None:
-    """Write new values into some of the operands of a composed op, which its declaration lists in `writes`; unrecorded.
+    """Write new values into some operands of a composed op, without recording.
 
-    Every check comes before anything is written.  A checkpoint's second run writes nothing: the first one has.
+    Its declaration lists these operands in `writes`.  All checks precede the first write.  The second run of a
+    checkpoint writes nothing, because the first run has done so.
     """
     if repeating():
         return

@@ -1,9 +1,9 @@
-"""The journal of `mg.debug()`: which results were computed from which tensors, also where no gradient can follow.
+"""The journal of `mg.debug()`: the tensors that each result was computed from, even if no gradient can follow.
 
-The graph stores the recorded ops only, and only backwards.  It does not contain the reason why a gradient did not
+The graph stores only the recorded ops, and only backwards.  It does not contain the reason why a gradient did not
 arrive: a detach(), a block of no_grad, an op with integer results.  While debug is on, an observer receives every call
 and writes it into the journal.  An entry lives as long as its result, or a result computed from it, so the journal of a
-step is freed with the step.  The calls of a backward pass are not written down.
+step is freed with the step.  The calls of a backward pass are not entered.
 """
 
 from __future__ import annotations
@@ -27,17 +27,23 @@ from minigrad.runtime.recording import mode, user_line
 from minigrad.runtime.tensor import Tensor
 
 ENGINE = "minigrad.autodiff.engine"
-HANDING = ("minigrad.runtime.journal", "minigrad.api.python", "minigrad.api.interop")  # modules that return numbers
+# Modules that return numbers to Python.
+HANDING = ("minigrad.runtime.journal", "minigrad.api.python", "minigrad.api.interop")
 
 
 class Entry:
-    """One tensor that was seen: the op that made it, and its operands.
+    """A tensor that debug mode has seen: the op that made it, and its operands.
 
-    op: the name of the op, "detach", or "" for a tensor from before.  differentiable: whether the op has a rule for
-    each operand.  enabled: whether calls were recorded then.  tracked: whether a gradient can reach it.
-    parents: entries of the operands.  children: entries of the results computed from it, while these live.
-    finite: whether it has no nan and no inf.  number: its only element, or None.  source: the user's line.
-    left: how and where Python took its numbers, or those of a result computed from it, which cuts the graph.
+    op: the name of the op, "detach", or "" for a tensor that was made before debug mode saw it.
+    differentiable: whether the op has a rule for each operand.
+    enabled: whether calls were recorded at that time.
+    tracked: whether a gradient can reach the tensor.
+    parents: entries of the operands.
+    children: entries of the results computed from it, while these live.
+    finite: whether it has no nan and no inf.
+    number: the value of a 0-d tensor, otherwise None.
+    source: the user's line.
+    left: how and where Python read its elements as numbers, or those of a result computed from it; this cuts the graph.
     """
 
     __slots__ = (
@@ -72,7 +78,7 @@ def entry_of(x: Tensor) -> Entry | None:
 
 
 def entry_of_node(node: BackpropOp) -> Entry | None:
-    """Return the entry of the result of a recorded op; of several results, that of the last."""
+    """Return the entry of the result of a recorded op; for several results, that of the last one."""
     reference = _made.get(node)
     return None if reference is None else reference()
 
@@ -85,12 +91,12 @@ def keep(x: Tensor, entry: Entry) -> Entry:
 
 
 def known(x: Tensor) -> Entry:
-    """Return the entry of a tensor, and make one for a tensor from before if there is none."""
+    """Return the entry of a tensor; create an entry without parents if there is none."""
     return entry_of(x) or keep(x, Entry(x, "", (), None))
 
 
 def note(op: Any, operands: tuple[Tensor, ...], result: Any, took: float) -> None:
-    """Write down a call and its duration."""
+    """Enter a call and its duration in the journal."""
     if inside(ENGINE):
         return
     source, parents = user_line(), tuple([known(x) for x in operands])
@@ -104,15 +110,16 @@ def note(op: Any, operands: tuple[Tensor, ...], result: Any, took: float) -> Non
 
 
 def note_detached(x: Tensor, y: Tensor) -> None:
-    """Write down that y is x without history."""
+    """Enter in the journal that y is x without history."""
     if (x.op is not None or x.is_variable) and not asked_by().startswith("minigrad."):
         keep(y, Entry(y, "detach", (known(x),), user_line()))
 
 
 def note_left(x: Tensor, how: str) -> None:
-    """Write down, under debug, that the user took the elements of x as numbers.
+    """Enter in the journal that the user read the elements of x as numbers.
 
-    The entries of all tensors that x was computed from receive it: x itself is often gone after the line.
+    This is done only under debug.  The fact is stored in the entries of all tensors that x was computed from: x itself
+    is often freed after the line.
     """
     if not (settings.debugging and settings.debug) or next(
         name for name in callers() if name not in HANDING
@@ -136,19 +143,19 @@ def callers() -> Iterator[str]:
 
 
 def inside(module: str) -> bool:
-    """Return whether a function of a module is on the call stack, from the user's line on."""
+    """Return whether a function of a module is on the call stack between the user's line and this one."""
     return module in takewhile(lambda name: name.startswith("minigrad."), callers())
 
 
 def asked_by() -> str:
-    """Return the nearest module on the call stack outside this layer: the user's, or one of this package."""
+    """Return the nearest module on the call stack outside this layer: the user's, or another module of this package."""
     return next((name for name in callers() if not name.startswith("minigrad.runtime.")), "")
 
 
 class Debugging(Observer):
-    """The observer of debug mode: calls for the journal, lines and saved memory of nodes, and writes to that memory.
+    """The observer of debug mode: it enters calls, stores lines and saved memory of nodes, and checks writes.
 
-    It is attached while any thread or task debugs, and checks whether this one does.
+    It is attached while any thread or task debugs, and checks whether the current one does.
     """
 
     attached = False
@@ -172,7 +179,7 @@ _debugging = Debugging()
 
 
 def follow() -> None:
-    """Attach the observer while debug is on in any thread."""
+    """Attach the observer while debug is on in any thread, and detach it otherwise."""
     if settings.debugging != _debugging.attached:
         _debugging.attached = settings.debugging
         (attach if settings.debugging else detach)(_debugging)

@@ -1,4 +1,4 @@
-"""Compare a value with a tensor in shape, dtype and device: a value for `.grad`, or the result of a hook."""
+"""Comparison of a value with a tensor in shape, dtype and device: a value for `.grad`, or the result of a hook."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from minigrad.runtime.tensor import Tensor, describe
 
 
 def unlike(value: Any, like: Tensor) -> tuple[type[MinigradError], str] | None:
-    """Return the error for a value whose shape, dtype or device is not `like`'s, and a description; None if it fits."""
+    """Return the error class for a value that differs from `like` in shape, dtype or device, and a description.
+
+    The result is None if the value fits.
+    """
     if not isinstance(value, Tensor):
         return GradientError, describe(value)
     if value.shape != like.shape:

@@ -1,8 +1,8 @@
 """One launch over a table of tensors that are written in place: the plan of a `Many`, its checks and its call.
 
-`rows_of` groups tensors that one launch can serve: of one device and of the same dtypes, column by column, and without
-memory that two of them write.  A `ManyPlan` serves tensors that lie as those that it was made for; it writes, counts
-the writes, and records nothing.
+`rows_of` groups tensors that one launch can process: they are on one device and have the same dtypes, column by column,
+and no two of them write the same memory.  A `ManyPlan` can be used for tensors with the same layouts as those that it
+was made for.  It writes, counts the writes, and records nothing.
 """
 
 from __future__ import annotations
@@ -29,13 +29,14 @@ from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.writing import check_writable, overlap
 
 Row = tuple[Tensor, ...]
-epoch = [0]  # how often plans were discarded; an older plan is made again
+epoch = [0]  # how often plans were discarded; a plan of an earlier epoch is made again
 
 
 class ManyPlan:
-    """A launch over rows of tensors, which begin with those that are written.
+    """A launch over rows of tensors; the first tensors of a row are written.
 
-    written: how many tensors of a row are written.  current: whether nothing has changed that it was made from.
+    written: the number of tensors per row that are written.
+    constants: the values of the remaining arguments of the scalar function.
     """
 
     __slots__ = ("backend", "call", "constants", "device", "epoch", "hosted", "kernel", "label", "launch", "numbers",
@@ -65,15 +66,15 @@ class ManyPlan:
 
     @property
     def current(self) -> bool:
-        """Whether nothing has changed that the plan was made from."""
+        """Whether the settings that the plan depends on are unchanged."""
         return self.epoch == epoch[0]
 
     def run(
         self, constants: Sequence[float], read: Sequence[Storage], written: Sequence[Storage], memory: Sequence[Any]
     ) -> None:
-        """Launch on the storages of the columns that are read and of those that are written, column by column.
+        """Launch on the storages of the columns that are read and that are written, column by column.
 
-        memory: the buffers of those that are written.
+        memory: the buffers of the columns that are written.
         """
         if observed.writing:
             for storage in written:
@@ -90,7 +91,7 @@ class ManyPlan:
             storage.version += 1
 
     def numbers_in_memory(self, constants: Sequence[float]) -> Any:
-        """Return the buffer of the constants, on the device of the tensors."""
+        """Return the buffer of the constants, with these values, on the tensors' device."""
         self.constants[:] = constants
         if not self.hosted:
             self.storage = self.backend.constant(self.constants, float64, self.device)
@@ -98,7 +99,7 @@ class ManyPlan:
 
 
 def check_row(label: str, row: Row, written: int) -> None:
-    """Raise unless the tensors of a row have one shape and device, and those that are written may be."""
+    """Raise an error unless the tensors of a row have one shape and device, and the first `written` may be written."""
     for k, x in enumerate(row):
         if x.layout.shape != row[0].layout.shape:
             raise ShapeError(
@@ -123,12 +124,15 @@ def check_row(label: str, row: Row, written: int) -> None:
 
 
 def compute_of(dtypes: Iterable[DType]) -> np.dtype[Any]:
-    """Return the dtype in which the elements of a row are computed: float32 for 16 bits, otherwise the widest."""
+    """Return the dtype for computing the elements of a row: float32 for 16-bit floats, otherwise the widest dtype."""
     return max([dtype.compute for dtype in dtypes], key=lambda compute: (compute.kind == "f", compute.itemsize))
 
 
 def apart(row: Row, written: int) -> Row:
-    """Return a row whose tensors that are only read do not lie across memory that is written: such are copied."""
+    """Return a row in which tensors that are only read do not overlap written memory in another layout.
+
+    Such tensors are copied.
+    """
     result = list(row)
     for k in range(written, len(row)):
         x = row[k]
@@ -143,8 +147,11 @@ def apart(row: Row, written: int) -> Row:
 
 
 def rows_of(rows: Sequence[Row], written: int) -> list[list[int]]:
-    """Group the numbers of rows: those of a group have the same dtypes and device, and no memory that one of them
-    writes is in another.  Rows that share such memory come in different groups, in their order."""
+    """Group the indices of rows that one launch can process.
+
+    The rows of a group have the same dtypes and device, and none of them writes memory that another one uses.  Rows
+    that share such memory are in different groups, in their order.
+    """
     groups: dict[Any, list[int]] = {}
     if all_apart(rows, written):
         for k, row in enumerate(rows):
@@ -165,14 +172,14 @@ def rows_of(rows: Sequence[Row], written: int) -> list[list[int]]:
 
 
 def all_apart(rows: Sequence[Row], written: int) -> bool:
-    """Return whether each storage that is written is of one tensor of the rows only."""
+    """Return whether each written storage belongs to only one tensor of the rows."""
     storages = [x.storage for row in rows for x in row[:written]]
     changed = set(storages)
     return len(changed) == len(storages) and changed.isdisjoint([x.storage for row in rows for x in row[written:]])
 
 
 def collide(a: Row, b: Row, written: int) -> bool:
-    """Return whether one row writes memory that is in the other."""
+    """Return whether one row writes memory that the other row uses."""
     return any(
         x.storage is y.storage and (j < written or k < written) and overlap(x.layout, y.layout)
         for j, x in enumerate(a)
@@ -181,7 +188,7 @@ def collide(a: Row, b: Row, written: int) -> bool:
 
 
 def forget() -> None:
-    """Let every plan be made again: the settings that it was made from have changed."""
+    """Discard all plans, because a setting that they depend on has changed."""
     epoch[0] += 1
 
 

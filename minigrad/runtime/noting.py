@@ -1,9 +1,9 @@
-"""Observers of records: savers of values, scopes, and the watch on saved values under `mg.debug()`.
+"""Observers of records: savers of values, scopes, and the check of saved values under `mg.debug()`.
 
-A record calls `noted` when `settings.noting` is set because an observer needs it; otherwise it only reads that flag.
-Savers are on a stack, one for each thread or task; the innermost owns the saved values.  Under `mg.debug()` a table
-maps each storage to the nodes that have saved it, so that a write can name them before it happens.  Without the table
-backward detects a stale value by its version, and the line of the write is unknown.
+A record calls `noted` only if the flag `settings.noting` is set, because an observer needs it.  Savers are on a stack,
+one stack per thread or task; the innermost saver owns the saved values.  Under `mg.debug()` a table maps each storage
+to the nodes that have saved it, so that the error of a write can name them before the write happens.  Without the
+table, backward detects a stale value by its version, and the line of the write is unknown.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ class Saver(Protocol):
     """An object that decides how the saved values of a node are stored."""
 
     def keep(self, node: BackpropOp, operands: Sequence[Tensor]) -> None:
-        """Process a node that has just been recorded; it may replace its `saved` values."""
+        """Process a node that was just recorded; this may replace its `saved` values."""
 
 
 class _Savers:
-    """stack: the savers of this thread or task, which is never changed in place."""
+    """stack: the savers of this thread or task; the tuple is replaced, never changed."""
 
     stack: Any = property(lambda self: _stack.get(), lambda self, stack: _stack.set(stack))  # type: ignore[arg-type]
 
@@ -39,7 +39,7 @@ _stack: ContextVar[tuple[Saver, ...]] = ContextVar("savers", default=())
 
 
 class _Name(str):
-    """The name of one block, which is distinguished from equal names of others by identity."""
+    """The name of one block; it is distinguished from equal names of other blocks by identity."""
 
     __slots__ = ()
 
@@ -54,7 +54,7 @@ _names: ContextVar[tuple[str, ...]] = ContextVar("scopes", default=())
 
 
 class Anomaly:
-    """Whether each gradient is checked in this process, and whether for nan."""
+    """Whether each gradient is checked in this process, and whether also for nan."""
 
     on = False
     check_nan = True
@@ -69,7 +69,7 @@ _holders: weakref.WeakKeyDictionary[Storage, weakref.WeakSet[BackpropOp]] = weak
 
 
 class Saving(Observer):
-    """Passes the records of a thread to the innermost of its savers."""
+    """Observer that passes the records of a thread to the innermost of its savers."""
 
     def recorded(self, node: BackpropOp, operands: Sequence[Tensor]) -> None:
         if savers.stack:
@@ -78,7 +78,7 @@ class Saving(Observer):
 
 
 class Scoping(Observer):
-    """Stores the scopes in which a node was recorded."""
+    """Observer that stores the scopes in which a node was recorded."""
 
     def recorded(self, node: BackpropOp, operands: Sequence[Tensor]) -> None:
         if scopes.names:
@@ -89,7 +89,7 @@ _saving, _scoping = Saving(), Scoping()
 
 
 def noted(node: BackpropOp, operands: Sequence[Tensor]) -> str | None:
-    """Show a complete node to the observers; return the user's line if one of them needs it."""
+    """Pass a complete node to the observers; return the user's line if one of them needs it."""
     line = None
     for tell in observed.recorded:
         line = tell(node, operands) or line
@@ -103,13 +103,13 @@ def hold(node: BackpropOp) -> None:
 
 
 def repeating() -> bool:
-    """Return whether this thread runs a function again for the values that a checkpoint has dropped."""
+    """Return whether this thread runs a function again to restore values that a checkpoint has dropped."""
     return any(getattr(each, "repeats", False) for each in savers.stack)
 
 
 @contextmanager
 def saving(saver: Saver | None) -> Iterator[None]:
-    """Open a block in which this thread's savers are `saver` on top of those that are there; None: none at all."""
+    """Open a block in which `saver` is on top of this thread's savers; with None there are no savers in the block."""
     before = savers.stack
     savers.stack = () if saver is None else (*before, saver)
     attach(_saving)
@@ -123,9 +123,10 @@ def saving(saver: Saver | None) -> Iterator[None]:
 
 @contextmanager
 def scope(name: str) -> Iterator[None]:
-    """Open a block whose ops in this thread are drawn together under a name: see `viz.graph`.  Blocks may be nested.
+    """Open a block whose ops in this thread are drawn together under a name.
 
-    If the name has a number, such as "layer 1", consecutive blocks of the same ops are drawn once.
+    `viz.graph` draws them.  Blocks may be nested.  If the name has a number, such as "layer 1", consecutive blocks of
+    the same ops are drawn once.
     """
     here = _Name(name)
     scopes.names = (*scopes.names, here)
@@ -139,7 +140,7 @@ def scope(name: str) -> Iterator[None]:
 
 
 def check_unsaved(name: str, storage: Storage) -> None:
-    """Raise StorageError if a write would make stale a value that a node, alive and not freed, has saved."""
+    """Raise StorageError if a write would change a value that a node has saved; freed nodes do not count."""
     for node in sorted(_holders.get(storage, ()), key=lambda node: node.id):
         for value, version in zip(node.saved or (), node.versions):
             if value.storage is storage and version == storage.version:

@@ -1,8 +1,8 @@
 """Observers: the only mechanism to watch calls, for debug mode, savers of values, inference mode and recorders.
 
 An `Observer` overrides the events that it needs, and `attach` adds it to the list.  A call does not read the list.
-Instead, `CallPlan.instrument` gives each plan functions that report allocations and launches while an observer needs
-them, and the fast path accepts no tensor while an observer watches calls.  Observers are attached for the whole
+Instead, `CallPlan.instrument` stores functions in each plan that report allocations and launches while an observer
+needs them, and the fast path accepts no tensor while an observer watches calls.  Observers are attached for the whole
 process; an observer for one thread checks the current thread itself.
 """
 
@@ -26,7 +26,7 @@ EVENTS = ("calling", "planning", "allocated", "launching", "called", "recorded",
 
 
 class Observer:
-    """Base class of observers.  Each method is an event; one that is not overridden costs nothing.
+    """Base class of observers.  Each method is an event; a method that is not overridden costs nothing.
 
     events: the methods that a class overrides.
     """
@@ -37,7 +37,7 @@ class Observer:
         cls.events = tuple([event for event in EVENTS if getattr(cls, event) is not getattr(Observer, event)])
 
     def calling(self, op: Op, operands: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Observe the begin of a call.  Return its operands, or others that take their positions."""
+        """Observe that a call begins.  Return its operands, or other operands that replace them."""
         return operands
 
     def planning(self, op: Op, operands: tuple[Any, ...], params: dict[str, Any]) -> None:
@@ -56,7 +56,7 @@ class Observer:
         """Observe that a call has been recorded.  Return the user's line if the node should keep it."""
 
     def writing(self, name: str, storage: Storage) -> None:
-        """Observe that an op is about to write into memory that exists."""
+        """Observe that an op is about to write into existing memory."""
 
     def pulling(self, node: Any) -> Any:
         """Observe that a backward pass visits a node next.  Return the node, or an object that replaces it."""
@@ -64,7 +64,7 @@ class Observer:
 
 
 class Observed:
-    """For each event the methods that receive it; () where there are none."""
+    """For each event, the methods that receive it; () if there are none."""
 
     calling: tuple[Callable[..., Any], ...]
     planning: tuple[Callable[..., Any], ...]
@@ -74,20 +74,23 @@ class Observed:
     recorded: tuple[Callable[..., Any], ...]
     writing: tuple[Callable[..., Any], ...]
     pulling: tuple[Callable[..., Any], ...]
-    __slots__ = EVENTS  # with slots, because calls read some of these attributes
+    __slots__ = EVENTS  # slots are fast, and calls read some of these attributes
 
     def __init__(self) -> None:
         for event in EVENTS:
             setattr(self, event, ())
 
     def begin(self, op: Any, operands: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Return the operands of a call after every observer of calls has replaced some."""
+        """Return the operands of a call after the observers of calls.
+
+        Each of these observers may replace operands.
+        """
         for change in self.calling:
             operands = change(op, operands)
         return operands
 
     def call(self, op: Any, operands: tuple[Tensor, ...], result: Any, began: float) -> None:
-        """Report a call that began at some time."""
+        """Report a call that began at the time `began`."""
         seconds = perf_counter() - began
         for tell in self.called:
             tell(op, operands, result, seconds)
@@ -98,7 +101,7 @@ class Observed:
             tell(name, storage)
 
     def follow(self, plan: Any) -> None:
-        """Give a plan functions that report its allocations and launches, or its own where no observer needs them."""
+        """Store reporting functions in a plan, or the plain functions if no observer needs reports."""
         plan.into = {key: self.runner(plan, launch) for key, launch in tuple(plan.writes.items())}
         if plan.launch is not None:
             plan.makes = tuple([self.maker(make) for make in plan.allocators])
@@ -107,7 +110,7 @@ class Observed:
             plan.kernel = None if self.launching else plan.backend.fast(plan.launch)[0]
 
     def maker(self, make: Callable[[], Storage]) -> Callable[[], Storage]:
-        """Return a function that allocates and reports it; `make` itself where no observer needs the report."""
+        """Return a function that allocates and reports this, or `make` itself if no observer needs the report."""
         tells = self.allocated
         if not tells:
             return make
@@ -121,7 +124,7 @@ class Observed:
         return made
 
     def runner(self, plan: Any, launch: Launch) -> Callable[..., Any]:
-        """Return a function that reports a launch and runs it; the launch's own where no observer needs the report."""
+        """Return a function that reports a launch and runs it, or the plain one if no observer needs the report."""
         tells, function = self.launching, plan.backend.function(launch)
         if not tells:
             return function
@@ -142,7 +145,10 @@ _changing = threading.RLock()
 
 
 def attach(observer: Observer) -> None:
-    """Attach an observer to all later calls.  It may be attached several times, and is called once per event."""
+    """Attach an observer to all later calls.
+
+    If it is attached several times, it is still called once per event.
+    """
     with _changing:
         _attached[observer] = _attached.get(observer, 0) + 1
         if _attached[observer] == 1:
@@ -150,7 +156,7 @@ def attach(observer: Observer) -> None:
 
 
 def detach(observer: Observer) -> None:
-    """Undo one `attach`, if there is one."""
+    """Undo one `attach`; without an earlier `attach` nothing happens."""
     with _changing:
         count = _attached.get(observer, 0)
         if count > 1:
@@ -161,7 +167,7 @@ def detach(observer: Observer) -> None:
 
 
 def refresh() -> None:
-    """Update the methods of each event, and with them the plans, the fast path and records."""
+    """Update the methods of each event, and then the plans, the fast path and the flag for records."""
     before, plain = (observed.allocated, observed.launching), not (observed.called or observed.calling)
     for event in EVENTS:
         methods = [getattr(each, event) for each in _attached if event in each.events]

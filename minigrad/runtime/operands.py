@@ -1,7 +1,8 @@
 """The arguments of a call as tensors and keys: numbers become tensors, parameters become parts of a plan's key.
 
-A number takes the dtype of the tensors next to it.  A parameter is part of the key of a plan.  Keys must distinguish
-all values that the rules of an op may distinguish: 1, 1.0 and True, 0.0 and -0.0, which `==` does not.
+A number adapts to the dtype of the tensors next to it.  A parameter is part of the key of a plan.  Keys must
+distinguish all values that the rules of an op may distinguish, such as 1, 1.0 and True, or 0.0 and -0.0. `==` does not
+distinguish them.
 """
 
 from __future__ import annotations
@@ -37,12 +38,12 @@ _weak: dict[Any, Tensor] = {}
 
 
 class WeakNumber:
-    """Base of numbers whose value is not known yet; next to tensors they are what a Python float is."""
+    """Base class of numbers whose value is not known yet; next to tensors they behave like a Python float."""
 
     __slots__ = ()
 
     def beside(self, dtype: DType, like: Tensor) -> Tensor:
-        """Return the number as a 0-d tensor next to tensors of a dtype, one of which is `like`."""
+        """Return the number as a 0-d tensor next to tensors of a dtype; `like` is one of these tensors."""
         raise NotImplementedError
 
 
@@ -50,7 +51,7 @@ class WeakNumber:
 
 
 def number(value: float, dtype: DType, device: Device) -> Tensor:
-    """Return a Python number as a 0-d tensor of `dtype`; the common ones are cached, since literals occur again."""
+    """Return a Python number as a 0-d tensor of `dtype`.  Such tensors are cached, since literals occur again."""
     key = (type(value), value, math.copysign(1.0, value) if value == 0 else 1.0, dtype, device)
     result = _numbers.get(key)
     if result is None:
@@ -65,7 +66,7 @@ def number(value: float, dtype: DType, device: Device) -> Tensor:
 
 
 def as_operands(op: Op, operands: tuple[Any, ...]) -> tuple[Tensor, ...]:
-    """Convert Python numbers among the operands to weak 0-d tensors.  Raises DTypeError for other objects."""
+    """Convert Python numbers among the operands to weak 0-d tensors.  Raise DTypeError for other objects."""
     for x in operands:
         if not isinstance(x, Tensor):
             break
@@ -108,8 +109,8 @@ def no_tensor(op: Op, x: Any, operands: Sequence[Any]) -> DTypeError:
 
 
 def weak_number(op: Op, x: Any, dtype: DType, like: Tensor) -> Tensor:
-    """Return a number next to tensors of `dtype`: it adapts to them, an array does not."""
-    kind = type(x)  # a WeakNumber may say that its class is float
+    """Return a number as a tensor next to tensors of `dtype`, to which it adapts; an array does not adapt."""
+    kind = type(x)  # `type` is used because the __class__ of a WeakNumber may be float
     if kind not in NUMBERS:
         return fitted_number(op, x, dtype, like)
     # 0.0 and -0.0 are equal as keys, so zeros have keys of their own; 1, 1.0 and True are distinguished by their types.
@@ -124,7 +125,7 @@ def weak_number(op: Op, x: Any, dtype: DType, like: Tensor) -> Tensor:
 
 
 def fitted_number(op: Op, x: Any, dtype: DType, like: Tensor) -> Tensor:
-    """Run `weak_number` without the cache.  A NumPy array becomes a tensor of its own dtype."""
+    """Compute `weak_number` without the cache.  A NumPy array becomes a tensor of its own dtype."""
     if isinstance(x, WeakNumber):
         return x.beside(dtype, like)
     refuse_masked(op.label, x)
@@ -148,9 +149,10 @@ def fitted_number(op: Op, x: Any, dtype: DType, like: Tensor) -> Tensor:
 
 
 def keyed(value: Any) -> Any:
-    """Return a parameter as a part of a key: values of two types differ, so do the two zeros, and nan equals itself.
+    """Return a parameter as a part of a key.
 
-    Raises TypeError for a value that cannot be hashed.
+    Values of two types have different keys, and so do 0.0 and -0.0; the key of nan equals itself.  Raises TypeError for
+    a value that cannot be hashed.
     """
     kind = value.__class__
     if kind is int or value is None or kind is str or kind in INTERNED:
@@ -176,7 +178,8 @@ def keyed(value: Any) -> Any:
 def canonical(op: Op, operands: tuple[Tensor, ...], params: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parameters of a call in the form that the op's rules read: each is converted by its role.
 
-    Raises the error of a role for a value that it cannot take, and ArgumentError for a list where no role copies it.
+    Raises the error of a role for a value that it cannot convert, and ArgumentError for an unhashable value, such as a
+    list, that no role converts.
     """
     result = dict(params)
     for name, role in op.roles.items():
@@ -188,14 +191,16 @@ def canonical(op: Op, operands: tuple[Tensor, ...], params: Mapping[str, Any]) -
 
 
 def unhashable(params: Mapping[str, Any]) -> str:
-    """Return the parameters that could change under a plan that was made for them, by name: lists, arrays, and their
-    containers."""
+    """Describe the parameters that could change under a plan made for them: lists, arrays and their containers."""
     wrong = [name for name, value in params.items() if value.__class__ is not int and not is_hashable(value)]
     return ", ".join([f"{name} is {describe(params[name])}" for name in wrong]) if wrong else ""
 
 
 def is_hashable(value: Any) -> bool:
-    """Return whether `hash` accepts it; a tuple of lists has the method, and raises."""
+    """Return whether `hash` accepts a value.
+
+    A tuple of lists has the method but raises an error.
+    """
     try:
         hash(value)
     except TypeError:
@@ -204,11 +209,11 @@ def is_hashable(value: Any) -> bool:
 
 
 def forget_numbers() -> None:
-    """Drop the numbers that were fitted to dtypes, and those in memory of a backend that may be replaced."""
+    """Clear the caches of numbers as tensors, because their backend may be replaced."""
     _weak.clear()
     _numbers.clear()
 
 
 def are_plain(*values: Any) -> bool:
-    """Return whether all values that are not None are tensors outside transforms."""
+    """Return whether all values except None are tensors outside transforms."""
     return CONCRETE.issuperset([type(x) for x in values if x is not None])

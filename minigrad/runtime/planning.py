@@ -1,7 +1,7 @@
-"""The preparation of a call, made once: every check, then the backend's launch.
+"""The preparation of a call, made once: all checks, then the backend's launch.
 
-`make_plan` runs an op's rules for dtype and shape on the operands' specs and asks the backend to prepare.  `dispatch`
-caches the resulting `CallPlan` and uses it for every later call with the same layouts, dtypes and devices.
+`make_plan` runs an op's rules for dtype and shape on the operands' specs and requests a launch from the backend.
+`dispatch` caches the resulting `CallPlan` and uses it for every later call with the same layouts, dtypes and devices.
 """
 
 from __future__ import annotations
@@ -22,18 +22,21 @@ from minigrad.runtime.tensor import Tensor, describe
 
 
 class CallPlan:
-    """All that a repeated call needs: the launch, the result's layout and dtype, the operands' specs.
+    """All data that a repeated call needs: the launch, the result's layout and dtype, the operands' specs.
 
-    launch: the record of the run, with its requests; None for a view, whose result shares the operand's storage.
-    outs: layout and dtype of each result; layout, dtype, numel and make are those of the first.
+    launch: the prepared launch, with its requests; None for a view, whose result shares the operand's storage.
+    outs: layout and dtype of each result; layout, dtype, numel and make are those of the first result.
     run: the launch as a function of the buffers of the operands and results, or None.
     kernel, numbers: the function of the launch's only kernel and its last argument, for the fast path, or None.
     params: the static arguments that the plan was made for.
-    make: allocates the result's storage, or None for a view; makes: those of all results.
+    make: allocates the storage of the first result, or None for a view.
+    makes: the allocating functions of all results.
     allocators: the same functions without observers.
-    tracks: whether a result can carry a gradient: it is a float.
-    few: whether nodes keep the storages of their operands, which have few elements.
-    writes: launches that write through other layouts, for out= and the in-place forms; into: their functions.
+    source: the device of the operands; `device` is the device of the results.
+    tracks: whether a result can carry a gradient, which is true if it is a float.
+    few: whether nodes keep the storages of their operands, because these have few elements.
+    writes: launches that write through other layouts, for out= and the in-place forms.
+    into: the functions of the launches in `writes`.
     """
 
     __slots__ = (
@@ -61,11 +64,11 @@ class CallPlan:
         self.writes: dict[Any, Launch] = {}
 
     def instrument(self, observed: Observed) -> None:
-        """Let observers see the allocations and launches of the plan; without observers it runs as it was made."""
+        """Let observers see the allocations and launches of the plan, or restore its plain functions without them."""
         observed.follow(self)
 
     def fact(self, name: str, op: Op, position: int) -> Any:
-        """Return a static fact that a derivative rule requires by name: in_shape, in_dtype, a_shape, y_shape ..."""
+        """Return a static fact that a derivative rule requires by name, for example in_shape, in_dtype or y_shape."""
         if name == "position":
             return position
         if name == "in_shapes":
@@ -81,7 +84,7 @@ class CallPlan:
 
 
 def make_plan(op: Op, operands: tuple[Tensor, ...], params: dict[str, Any], fresh: bool = True) -> CallPlan:
-    """Run the op's rules and prepare its launch.  Order of the checks: device, then dtype, then shape.
+    """Run the op's rules and prepare its launch.  The order of the checks is device, dtype, shape.
 
     fresh: False leaves the launch out, for a plan that only writes into existing memory.
     """
@@ -101,7 +104,7 @@ def make_plan(op: Op, operands: tuple[Tensor, ...], params: dict[str, Any], fres
 
 
 def plan_elementwise(op: Op, backend: Backend, device: Device, specs: tuple[Spec, ...], params: Any) -> CallPlan:
-    """Plan an elementwise op: shapes broadcast, operands are expanded, the results are fresh and contiguous."""
+    """Plan an elementwise op: shapes broadcast, operands are expanded, and the results are new and contiguous."""
     compute, dtypes = loop_dtypes(op, dtypes_of(op, specs, params))
     try:
         shape = broadcast_shapes(op.label, *[s.shape for s in specs])
@@ -114,7 +117,7 @@ def plan_elementwise(op: Op, backend: Backend, device: Device, specs: tuple[Spec
 
 
 def plan_view(op: Op, backend: Backend, device: Device, specs: tuple[Spec, ...], params: Any) -> CallPlan:
-    """Plan a view: another layout over the operand's storage; nothing is launched."""
+    """Plan a view, another layout over the operand's storage; nothing is launched."""
     try:
         layout = op.prepare(specs[0].layout, **params)  # type: ignore[misc]
     except MinigradError as error:
@@ -123,7 +126,7 @@ def plan_view(op: Op, backend: Backend, device: Device, specs: tuple[Spec, ...],
 
 
 def plan_kernel(op: Op, backend: Backend, device: Device, specs: tuple[Spec, ...], params: Any) -> CallPlan:
-    """Plan an op with a kernel: its rules return dtype and shape, one per result each; its body returns the launch."""
+    """Plan an op with a kernel: its rules return a dtype and a shape per result, and its body returns the launch."""
     dtypes = dtypes_of(op, specs, params)
     shapes = op.shape_rule(op, *specs, **params)  # type: ignore[misc]
     outs = result_specs(op, dtypes, shapes)

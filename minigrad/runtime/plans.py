@@ -1,7 +1,7 @@
-"""The plans of calls, stored with each op: found by a key, made by `planning` the first time, bounded in number.
+"""The plans of calls, cached with each op: found by a key, made by `planning` the first time, limited in number.
 
-A call is looked up by its operands' layouts, dtypes and devices, which are one object for equal values, and by its
-parameters as they were written.  If a setting that plans depend on changes (`config.py`), all plans are dropped.
+The key of a call consists of its operands' layouts, dtypes and devices, which are one object for equal values, and of
+its parameters as they were written.  If a setting that plans depend on changes (`config.py`), all plans are dropped.
 """
 
 from __future__ import annotations
@@ -17,14 +17,16 @@ from minigrad.runtime.tensor import Tensor
 
 NO_PARAMS: dict[str, Any] = {}
 INTO = object()  # ends the key of a plan that only writes into existing memory
-MANY = 8  # smallest number of operands for a key with one common dtype and device
+MANY = 8  # keys of more operands than this contain one common dtype and device
 planned: set[Op] = set()  # the ops that have plans
 
 
 def plan_of(op: Op, operands: tuple[Tensor, ...], params: dict[str, Any] = NO_PARAMS, fresh: bool = True) -> CallPlan:
-    """Return the plan of a call, from the cache by its parameters as they were written, or a new one.
+    """Return the plan of a call, either from the cache or a new plan.
 
-    fresh: whether the result has new memory; False for `write`, which prepares for each layout that it writes to.
+    The cache is searched with the parameters as they were written.
+    fresh: whether the result has new memory; False for `write`, which prepares a launch for each layout that it writes
+    to.
     """
     if len(operands) == 1:
         x = operands[0]
@@ -37,7 +39,7 @@ def plan_of(op: Op, operands: tuple[Tensor, ...], params: dict[str, Any] = NO_PA
     if params:
         try:
             key = (*key, *[v if v.__class__ is int else keyed(v) for v in params.values()])
-        except TypeError:  # raised for example for an array, which a role converts to a tuple
+        except TypeError:  # an array, for example, which a role converts to a tuple
             params = canonical(op, operands, params)
             key = (*key, *map(keyed, params.values()))
     if not fresh:
@@ -46,7 +48,7 @@ def plan_of(op: Op, operands: tuple[Tensor, ...], params: dict[str, Any] = NO_PA
 
 
 def of_one_kind(operands: tuple[Tensor, ...]) -> bool:
-    """Return whether all have one dtype and device."""
+    """Return whether all operands have one dtype and device."""
     dtype, device = operands[0].dtype, operands[0].device
     for x in operands:  # noqa: SIM110  a generator costs twice as much, a set of pairs three times
         if x.dtype is not dtype or x.device is not device:
@@ -57,7 +59,10 @@ def of_one_kind(operands: tuple[Tensor, ...]) -> bool:
 def plan_for(
     op: Op, operands: tuple[Any, ...], params: dict[str, Any], key: tuple[Any, ...], fresh: bool = True
 ) -> CallPlan:
-    """Return a new plan and cache it; past the limit the older half goes, so ten thousand shapes do not grow memory."""
+    """Make a plan and cache it.
+
+    At the limit, the older half of the plans is dropped, so that ten thousand shapes do not fill the memory.
+    """
     if params:
         params = canonical(op, operands, params)
     watchers = observed.planning
@@ -65,7 +70,8 @@ def plan_for(
         tell(op, operands, params)
     plan = make_plan(op, operands, params, fresh)
     for tell in observed.planning:
-        if tell not in watchers:  # the first compilation attaches the helper, perhaps inside `make_plan`
+        # The first compilation attaches the helper, perhaps inside `make_plan`.
+        if tell not in watchers:
             tell(op, operands, params)
     if len(op.plans) >= settings.plan_limit:
         for old in list(op.plans)[: settings.plan_limit // 2]:
@@ -78,14 +84,14 @@ def plan_for(
 
 
 def instrument_plans() -> None:
-    """Update all plans for a change of the observers."""
+    """Update all plans after a change of the observers."""
     for op in tuple(planned):
         for plan in tuple(op.plans.values()):
             plan.instrument(observed)
 
 
 def forget_plans() -> None:
-    """Drop every plan, because a setting that they depend on has changed."""
+    """Drop all plans, because a setting that they depend on has changed."""
     forget_numbers()
     while planned:
         planned.pop().plans.clear()

@@ -1,7 +1,7 @@
-"""The results of an op's own functions, checked once per plan: dtypes, shapes, a layout, a launch.
+"""Checks of the results of an op's own functions, once per plan: dtypes, shapes, a layout, a launch.
 
-Any user may write a declaration.  A result that breaks its contract raises here, with the op and the function named;
-later it would be an AttributeError of the engine, or memory that was never written.
+Any user may write a declaration.  A result that breaks its contract raises an error here, which names the op and the
+function.  Without these checks there would be an AttributeError in the engine, or memory that was never written.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ from minigrad.errors import DeclarationError, DTypeError, MinigradError
 
 
 def dtypes_of(op: Op, specs: tuple[Spec, ...], params: Any) -> Any:
-    """Return the result of the op's dtype rule.  Raises DTypeError, with op and operands, for incompatible dtypes."""
+    """Return the result of the op's dtype rule.
+
+    Raises DTypeError, with the op and the operands, for incompatible dtypes.
+    """
     try:
         return op.dtype_rule(op, specs, **params)  # type: ignore[misc]
     except DTypeError as error:
@@ -32,7 +35,7 @@ def dtypes_of(op: Op, specs: tuple[Spec, ...], params: Any) -> Any:
 
 
 def result_specs(op: Op, dtypes: Any, shapes: Any) -> list[Spec]:
-    """Return a contiguous Spec for each dtype and shape that the op's rules return.  Raises DeclarationError."""
+    """Return a contiguous Spec for each dtype and shape that the op's rules return, or raise DeclarationError."""
     if op.result is None:
         dtypes, shapes = (dtypes,), (shapes,)
     for what, promised in (("dtype", dtypes), ("shape", shapes)):
@@ -45,9 +48,9 @@ def result_specs(op: Op, dtypes: Any, shapes: Any) -> list[Spec]:
 
 
 def loop_dtypes(op: Op, promised: Any) -> tuple[np.dtype[Any], tuple[DType, ...]]:
-    """Return the dtype in which an elementwise op computes, and those of its results.
+    """Return the dtype in which an elementwise op computes, and its result dtypes.
 
-    Raises DeclarationError for anything else.
+    Raises DeclarationError if the dtype rule has returned anything else.
     """
     count = len(op.outputs)
     if isinstance(promised, tuple) and len(promised) == 2 and isinstance(promised[0], np.dtype):
@@ -59,15 +62,17 @@ def loop_dtypes(op: Op, promised: Any) -> tuple[np.dtype[Any], tuple[DType, ...]
 
 
 def sizes(op: Op, shape: Any) -> tuple[int, ...]:
-    """Return the shape that an op's rule returned.  Raises DeclarationError if it is not a shape."""
+    """Return the shape that an op's rule returned.  Raise DeclarationError if it is not a shape."""
     if not isinstance(shape, tuple) or not all(type(n) is int and n >= 0 for n in shape):
         raise broken(op, "its shape rule", shape, "a tuple of ints, 0 or more")
     return shape
 
 
 def launchable(op: Op, launch: Any, arguments: int) -> Launch:
-    """Return the launch that an op's body returned, for so many buffers.  Raises DeclarationError if it cannot be
-    called."""
+    """Return the launch that an op's body returned, for a number of buffers.
+
+    Raises DeclarationError if the launch is not callable.
+    """
     if not callable(launch):
         raise broken(op, "its body", launch, "a launch, such as `return backend.prepare(request, out, x)`")
     return as_launch(launch, arguments, op.name)
@@ -86,9 +91,10 @@ def elementwise_launch(
 
 
 def within(op: Op, body: Callable[..., Any]) -> Callable[..., Layout]:
-    """Return a view's body with a check of its layout.  Raises DeclarationError if it shows elements outside x.
+    """Return a view's body with a check of its layout.
 
-    Elements outside x may be in memory without an owner: a plan serves storages of every size.
+    The check raises DeclarationError if the layout shows elements outside x. Such elements may be in memory without an
+    owner: a plan is used for storages of every size.
     """
 
     def layout(x: Layout, **params: Any) -> Layout:
@@ -110,7 +116,7 @@ def broken(op: Op, what: str, promised: Any, expected: str) -> DeclarationError:
 
 
 def with_dtypes(error: MinigradError, specs: Sequence[Spec]) -> MinigradError:
-    """Return an error of `core`, which contains shapes only, with the operands in full: `float32(2, 3)`."""
+    """Return an error of `core`, which contains only shapes, with the operands in full: `float32(2, 3)`."""
     text = str(error)
     if len(specs) > 1:
         listed = [s for s in specs if s.shape]

@@ -1,12 +1,12 @@
-"""The node of a tensor's memory after any number of writes in place.
+"""The node of a tensor's memory after any number of in-place writes.
 
-A tensor that is not a view owns its memory; it is the `base` of its views.  A recorded write into it or through a view
-is three ordinary nodes: the op on the old values; `put`, the whole with the written part replaced; and a view of `put`.
-The base gets its new node at once.  A view gets its new node at its next use, when its node does not lead to the
-base's.  Since all nodes are ordinary, every order of derivative follows.
+A tensor that is not a view owns its memory; it is the `base` of its views.  A recorded write into the base or through a
+view consists of three ordinary nodes: the op on the old values; `put`, the whole with the written part replaced; and a
+view of `put`.  The base gets its new node immediately.  A view gets its new node at its next use, if its node does not
+lead to the base's.  Since all nodes are ordinary, derivatives of every order follow.
 
-A write that is not recorded, under `no_grad` or through `detach()`, is detected by the version of the memory.  A
-tensor that is used afterwards gets a WRITE as its node, which no gradient passes.  docs/decisions/026 has the reasons.
+A write that is not recorded, under `no_grad` or through `detach()`, is detected by the version of the memory.  A tensor
+that is used afterwards gets a WRITE as its node, through which no gradient passes. docs/decisions/026 has the reasons.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from minigrad.runtime.planning import make_plan
 from minigrad.runtime.plans import plan_of
 from minigrad.runtime.tensor import Tensor, describe
 
-# The node between a computed value and the same memory after a write.  It has no rule, so no gradient passes it.  It is
-# a view, because it has the same memory.
+# The node between a computed value and the same memory after a write.  It has no rule, so no gradient passes through
+# it.  Its kind is "view", because it has the same memory.
 WRITE = Op("write", "view", ("x",), {}, f"{__file__}:1")
 WRITE.doc = "A write in place that was not recorded."
 WRITE.saves = WRITE.picks = ((), ())
@@ -32,7 +32,7 @@ WRITE.prepare = lambda layout: layout
 
 
 class Sealed:
-    """The base of memory that may be written under `no_grad` only, since its writes could not be recorded."""
+    """The base of memory that may be written under `no_grad` only, because its writes could not be recorded."""
 
     op = None
     is_variable = False
@@ -50,7 +50,7 @@ INPUT = Sealed("is an input of a transform, or a view of one; write into a copy 
 
 
 class Ops:
-    """The ops that records of writes consist of; `ops/shape/put.py` declares them and registers them here."""
+    """The ops that the records of writes consist of; `ops/shape/put.py` declares and registers them."""
 
     put: Op
     look: Op
@@ -58,8 +58,10 @@ class Ops:
 
 
 def root_of(node: Any) -> Any:
-    """Return the node that made the memory of a chain of views, or the write that changed it; None where that is
-    a Var's."""
+    """Return the node that made the memory of a chain of views, or the write that changed it.
+
+    The result is None if the memory belongs to a Var.
+    """
     while node.op.kind == "view" and node.op is not WRITE:
         node = node.parents[0]
         if node.__class__ is not BackpropOp and node.__class__ is not Output and not isinstance(node, BackpropOp):
@@ -68,7 +70,7 @@ def root_of(node: Any) -> Any:
 
 
 def made_at(root: Any) -> int:
-    """Return the version of a root's memory when its result was made: 0 for fresh memory, later for a write."""
+    """Return the version of a root's memory when its result was made: 0 for new memory, a later version for a write."""
     op = root.op
     if op is WRITE or (op is Ops.put and root.versions):
         return int(root.versions[0])
@@ -78,15 +80,15 @@ def made_at(root: Any) -> int:
 
 
 def kept_by(node: Any) -> tuple[int, ...]:
-    """Return which values a node saved, by index, as in `Op.saves`; () for a node without any."""
+    """Return the indices of the values that a node saved, as in `Op.saves`; () if it saved none."""
     saves: tuple[tuple[int, ...], ...] = node.op.saves
     return saves[node.mask] if node.versions and node.mask < len(saves) else ()
 
 
 def current(x: Tensor) -> Any:
-    """Return the target of a gradient of x, given its memory as it is now: a node, the Var itself, or None.
+    """Return the target of a gradient of x for the current state of its memory: a node, the Var itself, or None.
 
-    Ops that used x before a write keep the old node, and its gradient.  Views of a Var show it as it is now.
+    Ops that used x before a write keep the old node and its gradient.  Views of a Var show its current values.
     """
     if x.is_variable:
         return x
@@ -111,13 +113,15 @@ def current(x: Tensor) -> Any:
 
 
 def ground_of(base: Tensor, whole: Any) -> Any:
-    """Return the node whose gradient is as dense as `extent`: the base's own, or the one that it is a view of."""
+    """Return the node whose gradient has the shape `extent`: the base's own node, or the one that it is a view of."""
     return whole if base.layout.is_contiguous else root_of(whole)
 
 
 def extent(base: Tensor) -> tuple[int, tuple[int, ...]]:
-    """Return the offset of a base's memory and the shape of its gradient: the base's own shape, or, for a layout
-    with gaps or in another order, that of the memory it spans."""
+    """Return the offset of a base's memory and the shape of its gradient.
+
+    The shape is the base's own, or, for a layout with gaps or in another order, that of the memory it spans.
+    """
     layout = base.layout
     if layout.is_contiguous:
         return layout.offset, layout.shape
@@ -126,7 +130,7 @@ def extent(base: Tensor) -> tuple[int, tuple[int, ...]]:
 
 
 def position_of(x: Tensor, base: Tensor) -> tuple[Tensor, dict[str, Any]]:
-    """Return the memory of a base as one dense tensor, and the parameters of x as a view of it."""
+    """Return the memory of a base as one dense tensor, and the parameters of x as a view of that tensor."""
     low, shape = extent(base)
     whole = Tensor(x.storage, Layout.contiguous(shape))
     return whole, {"size": x.shape, "stride": x.strides, "storage_offset": x.offset - low}
@@ -152,14 +156,14 @@ def spare(root: Any) -> None:
 
 
 class Recorder:
-    """Records a write: it saves the values that the record needs before the write, and adds the nodes afterwards."""
+    """The record of a write.  It saves the values that it needs before the write, and adds the nodes afterwards."""
 
     __slots__ = ("base", "mask", "old", "op", "operands", "out", "parents", "plan", "tracks")
 
     def __init__(self, op: Op, plan: Any, operands: tuple[Tensor, ...], out: Tensor) -> None:
         self.op, self.plan, self.out = op, plan, out
         self.base: Any = out if out.base is None else out.base
-        # A write that covers the whole base cuts it off from its earlier values.
+        # A write that covers the whole base cuts the base off from its earlier values.
         whole = current(self.base)
         if whole is not None:
             spare(root_of(whole))
@@ -168,7 +172,7 @@ class Recorder:
         self.tracks = whole is not None or (self.mask != 0 and plan.tracks)
 
     def keep(self, operands: tuple[Tensor, ...]) -> None:
-        """Store the edges of the operands, and copies of those in the written memory that a rule will read."""
+        """Store the edges of the operands, and copies of operands in the written memory that a rule will read."""
         parents = [current(x) for x in operands]
         self.mask = sum(1 << k for k, parent in enumerate(parents) if parent is not None)
         values = list(operands)
@@ -189,18 +193,22 @@ class Recorder:
         rebase(self.out, self.base, self.old, node)
 
     def node(self) -> BackpropOp:
-        """Return the node of the op, on the values from before the write."""
+        """Return the node of the op on the values from before the write."""
         op, out = self.op, self.out
         which = op.saves[0 if op.variadic else self.mask]
         result = Tensor(out.storage, out.layout)
-        if savers.stack and min(which, default=0) < 0:  # `spare` could not replace a value that a saver took
+        # `spare` could not replace a value that a saver stores.
+        if savers.stack and min(which, default=0) < 0:
             result = Ops.clone.public(result)  # type: ignore[misc]
         saved = tuple([self.operands[k] if k >= 0 else result for k in which])
         return BackpropOp(op, self.plan, self.plan.params, self.parents, 0 if op.variadic else self.mask, saved)
 
 
 def rebase(out: Tensor, base: Tensor, old: Any, node: Any) -> None:
-    """Set the node of a base: `old` with the result of `node` at the position of `out`; None for a constant."""
+    """Set the node of a base to `old` with the result of `node` at the position of `out`.
+
+    `node` is None if the written value is a constant.
+    """
     whole, position = position_of(out, base)
     plan = plan_of(Ops.put, (whole, out), position, fresh=False)
     put = BackpropOp(Ops.put, plan, plan.params, (old, node), (old is not None) + 2 * (node is not None), ())
@@ -212,6 +220,9 @@ def rebase(out: Tensor, base: Tensor, old: Any, node: Any) -> None:
 
 
 def check_dense(name: str, base: Tensor) -> None:
-    """Raise for a tracked tensor that owns memory with gaps: its gradient has no element for the memory in between."""
+    """Raise StorageError for a tracked tensor that owns memory with gaps.
+
+    The gradient of such a tensor has no element for the memory in the gaps.
+    """
     if base.op is not None and not base.layout.is_contiguous and tuple(root_of(base.op).shape) != extent(base)[1]:
         raise StorageError(f"{name}: cannot write into {describe(base)} with strides {base.strides}; clone() it first")

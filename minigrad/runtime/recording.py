@@ -1,4 +1,4 @@
-"""Whether calls are recorded: a switch for each thread or task, and the user's line for `mg.debug()`."""
+"""Whether calls are recorded: a switch per thread or task, and the user's line for `mg.debug()`."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _enabled: ContextVar[Any] = ContextVar("recording")
 
 
 class _Mode:
-    """enabled: whether calls are recorded in this thread or task; without a switch, the default, which is true.
+    """enabled: whether calls are recorded in this thread or task; true by default.
 
-    `ContextVar.get` is the getter itself, so reading costs less than a thread-local attribute; the default that it is
-    given is the object, which is true.
+    The getter is `ContextVar.get` itself, so reading costs less than a thread-local attribute.  Its default value is
+    the object `self`, which is true.
     """
 
     enabled: Any = property(_enabled.get, lambda self, value: _enabled.set(value))  # type: ignore[arg-type]
@@ -30,10 +30,13 @@ mode = _Mode()
 
 
 class Switched:
-    """One block that has switched recording.  before: the setting that it restores; below: the enclosing block.
+    """One block that has switched recording.
 
-    Blocks of generators and tasks end in any order: one that is not the innermost passes the setting that it would
-    restore to the next one.
+    before: the setting that it restores.
+    below: the enclosing block.
+
+    Blocks of generators and tasks end in any order: a block that is not the innermost passes the setting that it would
+    restore to the next inner block.
     """
 
     __slots__ = ("before", "below")
@@ -44,7 +47,7 @@ class Switched:
         _enabled.set(enabled)
 
     def end(self, name: str) -> None:
-        """Switch back.  Raises GradientError in another thread or task than that of the beginning."""
+        """Switch back.  Raise GradientError if the block began in another thread or task."""
         block = _innermost.get()
         if block is self:
             _innermost.set(self.below)
@@ -58,7 +61,7 @@ class Switched:
 
 
 def end_one(begun: list[Switched], name: str) -> None:
-    """End the newest of some blocks that began in this thread or task; threads may share the object that opens them."""
+    """End the newest of some blocks that began in this thread or task; threads may share the opening object."""
     block = _innermost.get()
     newest = begun[-1]
     if newest is not block:
@@ -75,7 +78,7 @@ _innermost: ContextVar[Switched | None] = ContextVar("innermost", default=None)
 
 
 class _GradMode:
-    """Switches recording for a `with` block, or for each call of a decorated function."""
+    """A switch of recording for a `with` block, or for each call of a decorated function."""
 
     def __init__(self, enabled: bool) -> None:
         self.enabled = enabled
@@ -105,27 +108,30 @@ def decorated(function: F, block: Callable[[], Any]) -> F:
 
 
 def no_grad() -> _GradMode:
-    """Record nothing in this block (or in the decorated function)."""
+    """Record nothing in this block, or in the decorated function."""
     return _GradMode(False)
 
 
 def enable_grad() -> _GradMode:
-    """Record again inside a `no_grad` block."""
+    """Record ops again inside a `no_grad` block."""
     return _GradMode(True)
 
 
 def set_grad_enabled(enabled: bool) -> _GradMode:
-    """Record or do not record, by a flag: `enable_grad()` or `no_grad()`."""
+    """Record ops or not, by a flag: the same as `enable_grad()` or `no_grad()`."""
     return _GradMode(bool(enabled))
 
 
 def is_grad_enabled() -> bool:
-    """Return whether ops are recorded now, in this thread or task."""
+    """Return whether ops are currently recorded in this thread or task."""
     return bool(mode.enabled)
 
 
 def user_line() -> str | None:
-    """Return "file:line" of the nearest frame outside this package: the user's call; "In[4]:line" in a notebook."""
+    """Return "file:line" of the nearest frame outside this package, which is the user's call.
+
+    In a notebook it is "In[4]:line".  The result is None if there is no such frame.
+    """
     frame = sys._getframe(1)
     while frame is not None:
         if not frame.f_globals.get("__name__", "").startswith("minigrad."):
@@ -135,7 +141,7 @@ def user_line() -> str | None:
 
 
 def cell_of(file: str) -> str:
-    """Return the number of a notebook's cell, as IPython's own tracebacks name it; any other file as it is."""
+    """Return the number of a notebook's cell as in IPython's own tracebacks; return other file names unchanged."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None and hasattr(ipython, "get_ipython") else None
     name_of = getattr(getattr(shell, "compile", None), "format_code_name", None)
@@ -144,6 +150,6 @@ def cell_of(file: str) -> str:
 
 
 def definition_of(function: Any) -> str:
-    """Return "file:line" of a function's definition, "In[4]:line" in a notebook; "" for one without Python code."""
+    """Return "file:line" of a function's definition, "In[4]:line" in a notebook; "" if it has no Python code."""
     code = getattr(inspect.unwrap(function), "__code__", None)
     return "" if code is None else f"{cell_of(code.co_filename)}:{code.co_firstlineno}"

@@ -1,8 +1,8 @@
 """Tensor: a storage seen through a layout, with the op that made it.
 
-It contains no mathematics: `api/methods.py` attaches the ops, so this file needs none of the layers above it.  Views
-share their storage and write through.  A backward pass reads `op` (the BackpropOp, None for constants) and
-`is_variable` (a class attribute: True for `Var`).
+This file contains no mathematics: `api/methods.py` attaches the ops, so it needs none of the layers above it.  Views
+share their storage, and writes through a view change the base.  A backward pass reads `op` (the BackpropOp, None for
+constants) and `is_variable` (a class attribute: True for `Var`).
 """
 
 from __future__ import annotations
@@ -32,18 +32,20 @@ old_constructor: list[Any] = []
 class Tensor(Attached):
     """An n-dimensional array of one dtype on one device.
 
-    storage, layout: where the elements are; dtype, device: the storage's own.
-    op: the BackpropOp that recorded how it was made, or None.
+    storage, layout: where the elements are.
+    dtype, device: the dtype and device of the storage.
+    op: the BackpropOp that recorded how the tensor was made, or None.
     id: unique in the process, increasing.
-    base: for a view, the tensor that owns its memory, which is not a view itself; otherwise None.  See `rebasing.py`.
+    base: for a view, the tensor that owns its memory and is not a view itself; otherwise None.  See `rebasing.py`.
     """
 
-    # `_grad` and `name` are used by a Var.  Because they are here, a tensor can become a Var, and a Var a tensor.
+    # A Var uses `_grad` and `name`.  They are slots of this class, so that a tensor can become a Var, and a Var a
+    # tensor.
     __slots__ = ("__weakref__", "_grad", "base", "device", "dtype", "id", "layout", "name", "op", "storage")
     is_variable = False
 
     def __init__(self, storage: Any = None, layout: Any = None, op: Any = None, *lengths: Any) -> None:
-        """Create a tensor of a storage and a layout; users pass, as in PyTorch, lengths or data: `mg.Tensor(2, 3)`."""
+        """Create a tensor of a storage and a layout.  Users pass lengths or data as in PyTorch: `mg.Tensor(2, 3)`."""
         if layout is None:
             layout, storage = old_constructor[0](() if storage is None else (storage,))
         try:
@@ -60,16 +62,16 @@ class Tensor(Attached):
         if op is not None and not storage.tracked:
             storage.tracked = True
 
-    # ---- what it is ----
+    # ---- properties ----
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Lengths of the dims; `()` for a scalar."""
+        """Sizes of the dims; `()` for a scalar."""
         return self.layout.shape
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """Steps of the dims, in elements; 0 where broadcast, negative where flipped."""
+        """Strides of the dims, in elements; 0 where broadcast, negative where flipped."""
         return self.layout.strides
 
     @property
@@ -84,14 +86,17 @@ class Tensor(Attached):
 
     @property
     def requires_grad(self) -> bool:
-        """Whether gradients flow through it: a Var, or made from one while recording."""
+        """Whether gradients flow through the tensor.
+
+        This is true for a Var, and for a tensor that was computed from a Var while recording was on.
+        """
         if self.op is not None or self.is_variable:
             return True
         return self.base is not None and self.base.op is not None  # the base was written after this view was made
 
     @property
     def is_leaf(self) -> bool:
-        """Whether no recorded op made it."""
+        """Whether the tensor was not made by a recorded op."""
         return self.is_variable or not self.requires_grad
 
     def numel(self) -> int:
@@ -99,15 +104,15 @@ class Tensor(Attached):
         return self.layout.numel
 
     def is_contiguous(self) -> bool:
-        """Return whether its elements lie row-major without gaps."""
+        """Return whether the elements are in row-major order without gaps."""
         return self.layout.is_contiguous
 
     def data_ptr(self) -> int:
-        """Address of the first element."""
+        """Return the address of the first element."""
         return self.storage.data_ptr() + self.layout.offset * self.dtype.itemsize
 
     def detach(self) -> Tensor:
-        """Return the same values in the same storage, without history."""
+        """Return a tensor with the same storage, without history."""
         y = Tensor(self.storage, self.layout)
         if settings.debugging and settings.debug:
             from minigrad.runtime.journal import note_detached
@@ -119,7 +124,8 @@ class Tensor(Attached):
         return id(self)
 
 
-# The classes that the fast paths accept: none while an observer watches calls.  Values of transforms have others.
+# The classes that the fast paths accept; none while an observer watches calls.  Values of transforms have other
+# classes.
 PLAIN: set[type] = {Tensor}
 
 
@@ -135,7 +141,7 @@ def describe(x: Any) -> str:
 
 
 def expect_tensors(name: str, *values: Any) -> None:
-    """Raise DTypeError unless all values are tensors: for functions that read `ndim` before they call an op."""
+    """Raise DTypeError unless all values are tensors; for functions that read `ndim` before they call an op."""
     for x in values:
         if not isinstance(x, Tensor):
             advice = "call it and pass its result" if callable(x) else "wrap data in mg.tensor(...)"

@@ -1,11 +1,12 @@
-"""Values that carry a transform: forward mode, batching, tracing and others.
+"""Values that carry a transform: forward mode, batching, tracing and more.
 
 A `Tracer` looks like a Tensor to users and has no storage.  The fast paths accept plain tensors only, so a call with a
-tracer takes the general path, and `dispatch.apply` hands it to the innermost `Transform` among the operands.  A
-transform computes an op on its values, mostly by calling ops on the values inside them; plain calls pay nothing for it.
+tracer takes the general path, and `dispatch.apply` passes it to the innermost `Transform` among the operands.  A
+transform computes an op on its values, mostly by calling ops on the values inside them.  Calls without tracers have no
+additional cost.
 
-The transforms that run are on a stack, one for each thread.  An op reads the innermost transform from its operands.
-The stack serves calls without operands, such as random numbers.  It also serves reverse mode, which is a transform only
+The running transforms are on a stack, one stack per thread.  An op reads the innermost transform from its operands.
+The stack is needed for calls without operands, such as random numbers, and for reverse mode, which is a transform only
 inside other transforms.
 """
 
@@ -30,7 +31,7 @@ _depths = itertools.count(1)
 
 
 class _Stack(threading.local):
-    """transforms: those that run in this thread, the deepest last."""
+    """transforms: the transforms that run in this thread, the deepest last."""
 
     def __init__(self) -> None:
         self.transforms: list[Transform] = []
@@ -41,7 +42,7 @@ stack = _Stack()
 
 @contextmanager
 def among_transforms(transforms: list[Transform]) -> Iterator[None]:
-    """Open a block in which these transforms run in this thread: those of a run that is repeated inside others."""
+    """Open a block in which exactly these transforms run in this thread, to repeat a run inside them."""
     before, stack.transforms = stack.transforms, list(transforms)
     try:
         yield
@@ -52,18 +53,19 @@ def among_transforms(transforms: list[Transform]) -> Iterator[None]:
 class Transform(ABC):
     """One running transform, in a `with` block.
 
-    depth: larger for transforms that were entered later; the deepest handles a call first.
-
-    alive: False once the transform has ended; a value that outlives it raises where it is used.
-    differentiates: whether its values carry a derivative with them.
-    inside: the attribute of its values that has the inner value, None for a transform that does not show it.
+    depth: larger for transforms that were entered later; the deepest transform handles a call first.
+    alive: False once the transform has ended; using a value that outlives it raises an error.
+    differentiates: whether its values carry a derivative.
+    inside: the name of the attribute of its values that contains the inner value; None for a transform that does not
+    show it.
     """
 
     inside: str | None = None
     differentiates = True
 
     def __init__(self, depth: int | None = None) -> None:
-        # One count for all threads: a transform that a thread enters inside another one has a greater depth.
+        # There is one count for all threads: a transform that a thread enters inside another transform has a greater
+        # depth.
         self.depth = next(_depths) if depth is None else depth
         self.alive = True
 
@@ -86,11 +88,11 @@ class Transform(ABC):
         """Return a value of this transform without history, and without the derivatives that the transform carries."""
 
     def derives(self, x: Any, recorded: bool) -> bool:
-        """Return whether results computed from a value of this transform may be differentiated: see `derives`."""
+        """Return whether results computed from a value of this transform may be differentiated."""
         return True
 
     def elements(self, x: Any) -> Tensor | None:
-        """Return a tensor with the elements of a value of this transform; None where they are many at once."""
+        """Return a tensor with the elements of a value of this transform, or None if the value is a batch of values."""
         return None
 
     def drawn_shape(self, name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -98,12 +100,12 @@ class Transform(ABC):
         return shape
 
     def drawn(self, x: Tensor) -> Tensor:
-        """Return random numbers of such a shape as a value of this transform."""
+        """Return random numbers of the shape `drawn_shape` as a value of this transform."""
         return x
 
 
 class Tracer(Tensor):
-    """A value of a transform.  layout, dtype and device are those that an op sees; there is no memory behind them."""
+    """A value of a transform.  An op sees its layout, dtype and device; there is no memory behind it."""
 
     __slots__ = ("transform",)
 
@@ -120,7 +122,7 @@ class Tracer(Tensor):
         )
 
     def backward(self, *args: Any, **kwargs: Any) -> Any:
-        """Raise: it would leave gradients behind, which transforms do not."""
+        """Raise GradientError: `backward` would store `.grad`, and transforms do not."""
         raise GradientError(
             f"backward: {describe(self)} belongs to a transform, and transforms leave no .grad behind; compute the "
             f"derivative inside it with mg.func.grad or mg.func.vjp",
@@ -128,12 +130,12 @@ class Tracer(Tensor):
         )
 
     def detach(self) -> Tensor:
-        """Return the same values without history, as the transform defines it."""
+        """Return the same values without history, as the transform defines this."""
         return self.transform.detached(self)
 
 
 def derives(x: Tensor, recorded: bool = True) -> bool:
-    """Return whether results computed from x may be differentiated; recorded: whether plain calls are recorded."""
+    """Return whether results computed from x may be differentiated; `recorded` is whether plain calls are recorded."""
     return x.transform.derives(x, recorded) if isinstance(x, Tracer) else recorded and x.requires_grad
 
 
@@ -148,7 +150,10 @@ def derivatives_on(x: Any) -> set[Transform]:
 
 
 def with_elements(x: Tensor) -> Tensor:
-    """Return a tensor with the elements of x; x itself, whose storage raises, for a value that is many at once."""
+    """Return a tensor with the elements of x.
+
+    If x is a batch of values, the result is x itself, whose storage raises an error.
+    """
     y = x
     while isinstance(y, Tracer):
         elements = y.transform.elements(y)
@@ -159,7 +164,7 @@ def with_elements(x: Tensor) -> Tensor:
 
 
 def transform_of(op: Op, operands: tuple[Tensor, ...]) -> Transform | None:
-    """Return the deepest transform among the operands, or None.  Raises GradientError if a transform has ended."""
+    """Return the deepest transform among the operands, or None.  Raise GradientError if a transform has ended."""
     result: Transform | None = None
     for x in operands:
         if isinstance(x, Tracer):
@@ -180,7 +185,7 @@ def transform_of(op: Op, operands: tuple[Tensor, ...]) -> Transform | None:
 def through(
     transform: Transform, op: Op, operands: tuple[Tensor, ...], params: dict[str, Any], out: Tensor | None
 ) -> Any:
-    """Call an op with a tracer among its operands, by the transform of the tracer."""
+    """Call an op with a tracer among its operands, by the transform of that tracer."""
     if out is not None:
         raise no_way_out(op)
     if op.writes:

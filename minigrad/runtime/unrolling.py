@@ -1,13 +1,13 @@
-"""Functions over a tuple of operands, rewritten for operands one by one.
+"""Rewrite functions of a tuple of operands as functions of separate operands.
 
 A loop over one or two operands costs as much as the rest of a small call.  So the steps of a call are written once, in
-`dispatch.py`, with loops; `unrolled` makes from their source the functions for one operand, two, three, ...
+`dispatch.py`, with loops.  From this source, `unrolled` makes the functions for one operand, two, three, ...
 
     for k, x in enumerate(operands): ...    the lines for each; a name that only they assign becomes one for each
     [f(x) for x in operands]                f(a), f(b): joined by `or` in `any`, one by one in `tuple` and behind `*`
     names.append(e) in such a loop          where `tuple(names)` follows: (e of a, e of b)
     len(operands), tuple(range(...))        constants
-    operands[k]                             of one or two: b if k else a
+    operands[k]                             for one or two operands: b if k else a
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ Names = Sequence[str]
 def unrolled(
     function: Callable[..., Any], groups: Mapping[str, Names], callees: Collection[str] = ()
 ) -> ast.FunctionDef:
-    """Return the definition of a function with some parameters, which are tuples, as names one by one.
+    """Return the definition of a function in which some parameters, which are tuples, are replaced by separate names.
 
-    groups: the names of each such parameter.  callees: functions that are called with the names one by one, too.
+    groups: the names for each such parameter.
+    callees: functions that also receive the names as separate arguments.
     """
     definition = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
     assert isinstance(definition, ast.FunctionDef)
@@ -42,9 +43,10 @@ def unrolled(
 
 
 class Unrolling(ast.NodeTransformer):
-    """One rewriting.
+    """The rewriting of one function.
 
-    own: the names that only one line, a loop for instance, assigns.  grown: the elements of lists that loops append to.
+    own: the names that only one statement, for instance a loop, assigns.
+    grown: the elements of lists that loops append to.
     """
 
     def __init__(self, groups: Mapping[str, Names], callees: Collection[str], definition: ast.FunctionDef) -> None:
@@ -60,7 +62,7 @@ class Unrolling(ast.NodeTransformer):
         }
 
     def statements(self, line: ast.stmt) -> list[ast.stmt]:
-        """Return the lines that a line becomes."""
+        """Return the statements that replace a statement."""
         result = self.visit(line)
         return result if isinstance(result, list) else [] if result is None else [result]
 
@@ -69,13 +71,13 @@ class Unrolling(ast.NodeTransformer):
         return self.groups.get(node.id) if isinstance(node, ast.Name) else None
 
     def visit_Assign(self, line: ast.Assign) -> ast.stmt | None:
-        """Remove an assignment whose list a loop fills."""
+        """Remove an assignment of a list that a loop fills."""
         if isinstance(line.targets[0], ast.Name) and line.targets[0].id in self.grown:
             return None
         return self.generic_visit(line)  # type: ignore[return-value]
 
     def visit_AnnAssign(self, line: ast.AnnAssign) -> ast.stmt | None:
-        """Likewise, and annotations are left out."""
+        """Process the assignment as `visit_Assign` does, without its annotation."""
         assert line.value is not None
         return self.visit_Assign(ast.Assign([line.target], line.value))
 
@@ -100,7 +102,7 @@ class Unrolling(ast.NodeTransformer):
         return lines
 
     def visit_Expr(self, line: ast.Expr) -> Any:
-        """Note an append to a list that is grown."""
+        """Store the element that is appended to a list in `grown`."""
         call = line.value
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "append":
             grown = call.func.value
@@ -110,7 +112,10 @@ class Unrolling(ast.NodeTransformer):
         return self.generic_visit(line)
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
-        """Of one name this name; of two the one that an index which is not negative chooses."""
+        """Replace an index into a group of one or two names; the index must not be negative.
+
+        For one name the result is this name, for two names it is a conditional expression.
+        """
         names = self.members(node.value)
         if names is None or len(names) > 2 or isinstance(node.slice, ast.Slice):
             return self.generic_visit(node)  # type: ignore[return-value]
@@ -118,7 +123,7 @@ class Unrolling(ast.NodeTransformer):
         return first if len(names) == 1 else ast.IfExp(self.visit(node.slice), last, first)
 
     def visit_ListComp(self, node: ast.ListComp | ast.GeneratorExp) -> ast.expr:
-        """One element for each name."""
+        """Return a list with one element for each name."""
         (clause,) = node.generators
         names = self.members(clause.iter)
         if names is None:
@@ -129,7 +134,10 @@ class Unrolling(ast.NodeTransformer):
     visit_GeneratorExp = visit_ListComp
 
     def visit_Call(self, call: ast.Call) -> ast.expr:
-        """Pass lists of known elements one by one, and evaluate some functions of them."""
+        """Pass the elements of known lists as separate arguments.
+
+        `len`, `any` and `tuple` of such lists are evaluated.
+        """
         if calls(call, "len") and (names := self.members(call.args[0])) is not None:
             return ast.Constant(len(names))
         if calls(call, "tuple") and isinstance(call.args[0], ast.Name) and call.args[0].id in self.grown:
@@ -151,7 +159,7 @@ class Unrolling(ast.NodeTransformer):
 
 
 class Replacing(ast.NodeTransformer):
-    """Names as other expressions."""
+    """Transformer that replaces names by other expressions."""
 
     def __init__(self, values: dict[str, ast.expr]) -> None:
         self.values = values
@@ -162,7 +170,7 @@ class Replacing(ast.NodeTransformer):
 
 
 def replaced(node: Any, values: dict[str, ast.expr]) -> Any:
-    """Return a copy of a node with names as other expressions."""
+    """Return a copy of a node in which names are replaced by other expressions."""
     return Replacing(values).visit(copy.deepcopy(node))
 
 
@@ -172,7 +180,7 @@ def calls(call: ast.Call, name: str) -> bool:
 
 
 def stores(line: ast.stmt) -> Iterator[str]:
-    """Yield the names that a line assigns."""
+    """Yield the names that a statement assigns."""
     for node in ast.walk(line):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             yield node.id

@@ -1,8 +1,8 @@
 """Var: the tensor that a user may set and that gradients flow to.
 
-A Var is a leaf of every graph: it has no BackpropOp, `backward` ends in it, and its `.grad` collects.  `set` writes
-new values into its storage and increases the version, so that a graph which saved the old values raises an error
-instead of using the new ones.
+A Var is a leaf of every graph: it has no BackpropOp, `backward` ends there, and its `.grad` accumulates the gradients.
+`set` writes new values into its storage and increases the version, so that a graph which saved the old values raises an
+error instead of using the new values.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from minigrad.runtime.tensor import PLAIN, Tensor, describe
 class Var(Tensor):
     """A leaf that requires a gradient.
 
-    grad: None until a backward reaches it, then the sum over all backward passes; set it to None to start again.
+    grad: None until a backward pass reaches the Var, then the sum over all backward passes; set it to None to start
+    again.
     name: its name in pictures and messages.
     """
 
@@ -35,8 +36,8 @@ class Var(Tensor):
     def __init__(self, data: Any, dtype: Any = None, device: Any = None, name: str | None = None) -> None:
         """Create a leaf with a copy of `data`: a number, nested lists, an array or a tensor.
 
-        DTypes: as `mg.tensor`; ints without a dtype become the default float.  Raises DTypeError for another dtype
-        than a float.
+        Dtypes are determined as by `mg.tensor`, except that Python ints without `dtype` become the default float dtype.
+        Raises DTypeError for a dtype that is not a float.
         """
         if dtype is None and not isinstance(data, (Tensor, np.ndarray, np.generic)):
             dtype = default_float()
@@ -54,7 +55,7 @@ class Var(Tensor):
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
-        """Set None, or a gradient for this Var: raises unless shape, dtype and device are its own."""
+        """Set None, or a gradient for this Var; its shape, dtype and device must be the same as the Var's."""
         if value is not None:
             self._check_gradient(value)
         self._grad = value
@@ -72,14 +73,14 @@ class Var(Tensor):
 
     @classmethod
     def of(cls, x: Tensor) -> Var:
-        """Return a Var on the storage of x, which nothing else may use.  Raises DTypeError unless it has floats."""
+        """Return a Var on the storage of x, which no other tensor may use.  Raise DTypeError unless x has floats."""
         twin = cls.placeholder(x)
         x.storage.tracked = True
         return twin
 
     @classmethod
     def placeholder(cls, x: Tensor) -> Var:
-        """Return a Var that replaces x for a while, on its memory, which stays that of a plain tensor."""
+        """Return a Var on the memory of x that temporarily replaces x; this memory stays that of a plain tensor."""
         twin = cls.__new__(cls)
         Tensor.__init__(twin, x.storage, x.layout)
         cls.check_dtype(x.dtype)
@@ -96,7 +97,7 @@ class Var(Tensor):
             )
 
     def as_tensor(self) -> Tensor:
-        """Return the value as a plain tensor that shares the storage: no gradient flows through it."""
+        """Return the value as a plain tensor that shares the storage; no gradient flows through it."""
         return self.detach()
 
 

@@ -1,6 +1,6 @@
 """Checks before a write: every in-place form, `out=` and item assignment.
 
-A write may not change memory that other results share, nor a leaf that a graph has used.  Versions guard the values
+A write may not change memory that other results share, nor a leaf that a graph has used.  Versions protect the values
 that a recorded op saved: see `autodiff/checks.py`.  `rebasing.py` records a write that is allowed.
 """
 
@@ -18,7 +18,7 @@ from minigrad.runtime.tracers import Tracer
 
 
 def check_writable(name: str, out: Tensor, operands: tuple[Tensor, ...] = ()) -> None:
-    """Raise unless `out` is memory that a write may change, here and now."""
+    """Raise an error unless `out` is memory that a write may change at this point."""
     tracked: int = False
     for x in (out, *operands):
         if x.__class__ not in PLAIN and isinstance(x, Tracer):
@@ -30,7 +30,8 @@ def check_writable(name: str, out: Tensor, operands: tuple[Tensor, ...] = ()) ->
         tracked = tracked or x.storage.tracked
     if tracked and mode.enabled:
         check_recordable(name, out, operands)
-    out.storage.version  # noqa: B018  raises for a result of inference_mode that must not be written here
+    # Reading the version raises an error for a result of inference_mode that must not be written here.
+    out.storage.version  # noqa: B018
     if isinstance(out.storage, ConstantStorage):
         raise StorageError(
             f"{name}: {describe(out)} is a number of the program that other results share; clone() it first", op=name
@@ -44,7 +45,7 @@ def check_writable(name: str, out: Tensor, operands: tuple[Tensor, ...] = ()) ->
 
 
 def check_recordable(name: str, out: Tensor, operands: tuple[Tensor, ...]) -> None:
-    """Raise if recording is on and a gradient would have to pass a write that cannot be recorded."""
+    """Raise GradientError if recording is on and a gradient would have to pass a write that cannot be recorded."""
     base = out if out.base is None else out.base
     if out.is_variable:
         raise GradientError(f"{name}: cannot write into a Var, {describe(out)}; do it under mg.no_grad()", op=name)
@@ -66,7 +67,10 @@ def check_recordable(name: str, out: Tensor, operands: tuple[Tensor, ...]) -> No
 
 
 def overlap(a: Layout, b: Layout) -> bool:
-    """Return whether two layouts of one storage share an element.  Exact for small cases, otherwise by their spans."""
+    """Return whether two layouts of one storage share an element.
+
+    The test is exact for small cases, otherwise it uses spans.
+    """
     if not a.numel or not b.numel or a.span()[0] >= b.span()[1] or b.span()[0] >= a.span()[1]:
         return False
     base = np.empty(max(a.span()[1], b.span()[1]), np.uint8)

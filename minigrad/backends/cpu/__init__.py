@@ -1,7 +1,7 @@
 """The CPU backend: Numba loops over host memory, one module per kernel family.
 
-The loops themselves are in `kernels/cpu`, one file per family as here.  A family decides how the work is divided, which
-kernel runs and which numbers it reads; kernel and numbers are bound to a launch.
+The loops themselves are in `kernels/cpu`, one file per family as here.  A family determines how the work is divided,
+which kernel runs and which scalar arguments it receives; the kernel and these arguments are bound to a launch.
 """
 
 from __future__ import annotations
@@ -32,4 +32,4 @@ class CpuBackend(
     Chained, Conv, Elementwise, Factors, Filling, Groups, Indexing, Joining, ManyTensors, Masks, Matmul, Pairs, Pool,
     Reduction, Resampling, Rotations, Rows, Sampling, Scan, Sorting,
 ):  # fmt: skip
-    """The functions that `Backend` requires, on the host's threads."""
+    """The functions that `Backend` requires, on the threads of the host."""

@@ -1,7 +1,7 @@
-"""Elementwise functions in front of rows and reductions on the CPU: one launch, which stores no value in between.
+"""Elementwise functions before rows and reductions on the CPU, in one launch that stores no intermediate value.
 
-Rows read a computed operand from a scratch row, and reductions from a workspace of one piece; both are as they would
-read memory, so the bits are those of two launches.  Where the loops are others than these, the request is lowered.
+Rows read a computed operand from a scratch row, and reductions from a workspace of one piece.  Both are read like
+memory, so the result has the bits of two launches.  For other loops the request is lowered.
 """
 
 from __future__ import annotations
@@ -37,14 +37,15 @@ from minigrad.kernels.specialize import load_text, write_kernel
 from minigrad.kernels.store import load
 
 Ints = tuple[int, ...]
-LONGEST = 1 << 16  # elements of the longest row that is computed into a workspace
-NAME = 64  # characters of a kernel's name
+LONGEST = 1 << 16  # maximum number of elements of a row that is computed into a workspace
+NAME = 64  # maximum number of characters of a kernel's name
 
 
 class Source(NamedTuple):
     """The arrays of a kernel that computes operands of a request.
 
     order: the positions of the arrays among the operands: first one for each operand of the inner request.
+    chains: the functions that compute operands.
     """
 
     order: list[int]
@@ -52,7 +53,7 @@ class Source(NamedTuple):
 
     @property
     def cost(self) -> int:
-        """About how many additions the functions are worth."""
+        """The approximate cost of the functions, in additions."""
         return sum(chain.scalar.cost for chain in self.chains)
 
     def named(self, name: str) -> str:
@@ -71,7 +72,7 @@ def source_of(scalars: Sequence[ScalarFn | None], reads: Sequence[Ints]) -> Sour
 
 
 class Chained(Family):
-    """The preparers of requests whose operands are computed first."""
+    """The methods that prepare requests whose operands are computed first."""
 
     @serves(requests.Chained)
     def chained(
@@ -89,7 +90,7 @@ class Chained(Family):
     def chained_rows(
         self, out: Spec, operands: tuple[Spec, ...], source: Source, request: requests.MapRows
     ) -> Launch | None:
-        """Return the launch of rows along the memory of the result, otherwise None."""
+        """Return the launch for rows along the memory of the result, otherwise None."""
         fn, dim = request.fn, request.dim
         if out.layout.numel == 0 or (out.layout.strides[dim] != 1 and out.shape[dim] > 1):
             return None
@@ -112,7 +113,7 @@ class Chained(Family):
     def chained_reduction(
         self, out: Spec, operands: tuple[Spec, ...], source: Source, request: requests.Reduce, element: DType
     ) -> Launch | None:
-        """Return the launch of a reduction of whole rows of neighbours, otherwise None."""
+        """Return the launch for a reduction of whole rows of neighbours, otherwise None."""
         dims, reducer, compute = request.dims, request.reducer, request.compute
         arrays = [operands[k] for k in source.order]
         shape, (chain,) = arrays[0].shape, source.chains
@@ -144,7 +145,10 @@ class Chained(Family):
 def numbers_of(
     plan: ReductionPlan, out: Spec, arrays: Sequence[Spec], dims: Ints, along: Sequence[int], count: int
 ) -> list[int]:
-    """Return the numbers of a kernel of `kernels/cpu/chained.py`.  along: the step of each array along a row."""
+    """Return the scalar arguments of a kernel of `kernels/cpu/chained.py`.
+
+    along: the stride of each array along a row.
+    """
     if plan.kind == "run":
         numbers = {name: plan.values[name] for name in ("n", "piece", "pieces", "to", "one")}
         return chained.RUN.pack(*[(x.layout.offset, step) for x, step in zip(arrays, along)], count=count, **numbers)
@@ -164,7 +168,7 @@ def write_chained(
     reducer: Reducer, compute: np.dtype[Any], dtypes: tuple[DType, ...], element: DType, out: DType, kind: str,
     form: str, name: str, chain: Chain, steps: str,
 ) -> Any:  # fmt: skip
-    """Write, compile and import one reduction of computed elements.  steps: of the arrays along a row."""
+    """Write, compile and import one reduction of computed elements. steps: the strides of the arrays along a row."""
     template, fields = (chained.run_whole, chained.RUN) if kind == "run" else (chained.rows_whole, chained.ROWS)
     macros, constants, helpers = words_of(reducer, compute, form, fields)
     macros["LOAD_0"] = expression_macro(load_text(element, compute)[0])

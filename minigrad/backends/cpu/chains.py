@@ -1,4 +1,4 @@
-"""Elementwise functions around another loop: the words of a kernel that computes an operand or changes its result.
+"""Elementwise functions around another loop: parts of a kernel that compute an operand or change its result.
 
 `chained.py` prepares the launches; the loops are in `kernels/cpu/rows.py` and `kernels/cpu/chained.py`.
 """
@@ -21,7 +21,9 @@ from minigrad.kernels.pasting import Expand, scalar_macro
 class Chain(NamedTuple):
     """A function that computes one operand of a kernel from some of its arrays.
 
-    operand: its position.  scalar: the function.  reads: the positions of the arrays that it reads.
+    operand: the position of this operand.
+    scalar: the function.
+    reads: the positions of the arrays that it reads.
     """
 
     operand: int
@@ -29,7 +31,7 @@ class Chain(NamedTuple):
     reads: tuple[int, ...]
 
     def macro(self, compute: np.dtype[np.generic]) -> Expand:
-        """Return the function as a macro of an element of each array of the kernel."""
+        """Return the function as a macro of one element per array of the kernel."""
         plain = scalar_macro(self.scalar, compute)
 
         def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
@@ -39,14 +41,15 @@ class Chain(NamedTuple):
 
 
 def elements_of(steps: str) -> dict[str, str]:
-    """Return the words of the arrays along a row of n; steps: as `step_words` returns them."""
+    """Return the texts that index arrays along a row of n elements. steps: the result of `step_words`."""
     return row_views(steps, "u", "n")
 
 
 class After(NamedTuple):
-    """A function of the result of a kernel and of more operands, which are like the result or the same in each row.
+    """A function of the result of a kernel and of more operands.
 
-    steps: of these operands along a row, as `step_words` returns them.
+    Each of these operands has the layout of the result or is the same in each row.
+    steps: the strides of these operands along a row, as `step_words` returns them.
     """
 
     chain: Chain
@@ -59,14 +62,14 @@ class After(NamedTuple):
         return tuple([x.dtype for x in self.operands])
 
     def groups(self, cols: int) -> list[tuple[int, int]]:
-        """Return for each operand its offset and its step from row to row; cols: of the result."""
+        """Return for each operand its offset and its stride from row to row. cols: the columns of the result."""
         return [(x.layout.offset, cols if x.layout.is_contiguous else 0) for x in self.operands]
 
 
 def after_of(scalar: ScalarFn, position: int, others: Sequence[Value], out: Value) -> After | None:
-    """Return the function after a kernel: `scalar`, of which argument `position` is the result of the kernel.
+    """Return the function after a kernel: `scalar`, whose argument `position` is the result of the kernel.
 
-    others: the other arguments.  None if one of them has another layout than the result.
+    others: the other arguments.  The result is None if one of them has a different layout from the result.
     """
     reads = (*range(1, position + 1), 0, *range(position + 1, len(others) + 1))
     operands = [*others] or [out]  # a kernel has at least one

@@ -1,8 +1,8 @@
-"""Convolution on the CPU: where the taps of a kernel lie in a block of the image, and the numbers that the loops read.
+"""Convolution on the CPU: the positions of a kernel's taps in a block of the image, and the scalar arguments of loops.
 
 The loops are in `kernels/cpu/conv.py`, on the register tile of `kernels/cpu/tile.py`.  A gradient of the image is a
-convolution for each phase of the stride: the outputs that are one stride apart see the same taps.  Everything is made
-3-d by dims of size 1 in front.  Halves are cast as for a matrix product.
+convolution for each phase of the stride: outputs that are one stride apart have the same taps.  All shapes are made 3-d
+by leading dims of size 1. float16 and bfloat16 are cast as for a matrix product.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from minigrad.kernels.store import load
 
 BLOCK = 3 << 17  # bytes of an image that a task copies; they fit the second-level cache, next to the weights
 TASKS = 16  # number of blocks of the work; the shape determines their bounds
-FEW = 2  # output channels of a group for which a tile would be nearly empty
-COPY = conv.block_of, conv.gather  # what all loops over images call
+FEW = 2  # number of output channels of a group for which a tile would be nearly empty
+COPY = conv.block_of, conv.gather  # the functions that all loops over images call
 
 
 class Field:
-    """One dim: outputs, stride, image size, taps; and how a block of outputs sees the image."""
+    """One spatial dim: outputs, stride, image size, taps, and the part of the image that a block of outputs reads."""
 
     def __init__(self, outputs: int, stride: int, image: int, taps: Taps) -> None:
         self.outputs, self.stride, self.image, self.taps = outputs, stride, image, taps
@@ -53,12 +53,12 @@ class Field:
         return -(-self.outputs // self.block)
 
     def positions(self) -> list[tuple[int, int]]:
-        """(phase, slot) of each tap in a block's copy of the image."""
+        """Return (phase, slot) of each tap in a block's copy of the image."""
         return [(self.phases.index((e - self.low) % self.stride), (e - self.low) // self.stride) for e, _ in self.taps]
 
 
 class Conv(Winograd):
-    """The preparer of convolution."""
+    """The method that prepares convolutions."""
 
     @serves(requests.Convolve)
     def convolve(
@@ -121,7 +121,7 @@ class Conv(Winograd):
     def _correlate_few(
         self, steps: Steps, out: Value, x: Value, w: Value, bias: Value | None, fields: list[Field], kind: str
     ) -> None:
-        """Add the step that computes outputs of which a group has few channels."""
+        """Add the step that computes outputs if a group has few output channels."""
         groups, m, c = w.shape[:3]
         numbers = numbers_of(
             fields, out.shape[0], groups, (m, c), x.layout, out.layout, w.layout, share=1, **biased(bias, m)
@@ -152,8 +152,10 @@ class Conv(Winograd):
     def _product_of_points(
         self, steps: Steps, out: Value, x: Value, w: Value, bias: Value | None, taps: list[Taps], stride: Ints
     ) -> bool:
-        """A convolution that sees one point at a time is a matrix product.  False where it sees more, or the points do
-        not lie in a row."""
+        """Compute a convolution of single points as a matrix product, or return False.
+
+        The result is False if an output reads more than one point, or if the points are not evenly spaced in memory.
+        """
         sees_more = max(stride) > 1 or any(t != [(0, 0)] for t in taps) or out.shape[2:] != x.shape[2:]
         if sees_more or w.shape[0] > 1 or not out.layout.is_contiguous:
             return False
@@ -197,7 +199,7 @@ class Conv(Winograd):
 
 
 def in_registers(steps: Steps) -> tuple[Value, ...]:
-    """The result and the operands in the dtype that registers have; an operand of another is cast."""
+    """Return the result and the operands in the dtype of registers; operands of other dtypes are cast."""
     (out,) = steps.outs
     dtype = as_dtype(out.dtype.compute)
     values = [out if out.dtype is dtype else steps.work(out.shape, dtype)]
@@ -205,17 +207,20 @@ def in_registers(steps: Steps) -> tuple[Value, ...]:
     return tuple(values)
 
 
-# ---- where taps and blocks are --------------------------------------------------------------------------------------
+# ---- the positions of taps and blocks -------------------------------------------------------------------------------
 
 
 def fields_of(outputs: Ints, stride: Ints, image: Ints, taps: list[Taps]) -> list[Field]:
-    """Three dims of whole tensors' shapes."""
+    """Return three dims, for shapes of whole tensors."""
     fields = [Field(*d) for d in zip(outputs[2:], stride, image[2:], taps, strict=True)]
     return [Field(1, 1, 1, [(0, 0)])] * (3 - len(stride)) + fields
 
 
 def biased(bias: Value | None, channels: int) -> dict[str, int]:
-    """Return the numbers of a bias, for so many output channels in a group."""
+    """Return the scalar arguments of a bias.
+
+    channels: the output channels of a group.
+    """
     if bias is None:
         return {}
     step = bias.layout.strides[0]
@@ -228,26 +233,28 @@ def blocks_of(fields: list[Field]) -> int:
 
 
 def forward_taps(kernel: Ints, padding: Ints, dilation: Ints) -> list[Taps]:
-    """Along each dim, where the taps read relative to output * stride."""
+    """Return, per dim, the positions that taps read, relative to output * stride."""
     return [[(t * d - p, t) for t in range(k)] for k, p, d in zip(kernel, padding, dilation, strict=True)]
 
 
 def phase_taps(phase: int, kernel: int, stride: int, padding: int, dilation: int) -> Taps:
-    """The taps by which elements phase, phase + stride, ... of an image come into outputs, and into which of them."""
+    """Return the taps that connect elements phase, phase + stride, ... of an image to outputs, with these outputs."""
     meets = [(phase + padding - t * dilation, t) for t in range(kernel)]
     return [(e // stride, t) for e, t in meets if e % stride == 0]
 
 
 def grouped(w: Layout, groups: int) -> Layout:
-    """A weight (groups * M, C, taps...) as (groups, M, C, taps...)."""
+    """Return a weight (groups * M, C, taps...) as (groups, M, C, taps...)."""
     m = w.shape[0] // groups
     return Layout.make((groups, m, *w.shape[1:]), (m * w.strides[0], *w.strides), w.offset)
 
 
 def cut(fields: list[Field], units: int, weight: int, least: int) -> None:
-    """Cut the first dims into blocks until a block's image fits the cache, and all cores have some.
+    """Cut the first dims into blocks until a block's image fits the cache, and there are blocks for all cores.
 
-    units: what is independent anyway.  weight: bytes of an image per position.  least: outputs worth a block.
+    units: the number of independent parts without blocks.
+    weight: bytes of an image per position.
+    least: number of outputs that are worth a block.
     """
 
     def too_much() -> bool:
@@ -268,10 +275,10 @@ def cut(fields: list[Field], units: int, weight: int, least: int) -> None:
 
 
 def ends_with_rows(fields: list[Field], tile: int, nr: int) -> bool:
-    """Whether tiles that end with each row of outputs cost less than tiles that go on into the next row.
+    """Return whether tiles that end with each row of outputs cost less than tiles that continue into the next row.
 
-    tile: multiply-adds of one column.  A tile takes about two cycles for each, and 40 more; one that crosses from row
-    to row has to be taken apart, which costs about 300.
+    tile: multiply-adds of one column.  A tile takes about two cycles for each of them, and 40 more.  A tile that
+    crosses from row to row has to be split, which costs about 300 cycles.
     """
     first, middle, last = fields
     whole = 2 * tile
@@ -284,7 +291,10 @@ def ends_with_rows(fields: list[Field], tile: int, nr: int) -> bool:
 def numbers_of(
     fields: list[Field], n: int, groups: int, channels: tuple[int, int], x: Layout, y: Layout, w: Layout, **more: int
 ) -> list[int]:
-    """Return the numbers that the templates read, in the order of their docstring; more: bias, division into tasks."""
+    """Return the scalar arguments of the templates, in the order of their docstring.
+
+    more: the bias, and the division into tasks.
+    """
     m, c = channels
     extra = (0,) * (3 - (len(x.shape) - 2))
     taps = list(product(*(f.taps for f in fields)))
@@ -309,7 +319,10 @@ def numbers_of(
 
 
 def offsets(fields: list[Field], channels: int, bias: int) -> list[int]:
-    """Where, in a block's copy of the image, the run of each channel and tap begins; behind it, the ones of a bias."""
+    """Return, for each channel and tap, the offset of its run in a block's copy of the image.
+
+    The offset of the ones of a bias follows.
+    """
     phases, slots = [len(f.phases) for f in fields], [f.slots for f in fields]
     one = slots[0] * slots[1] * slots[2]
     whole = one * phases[0] * phases[1] * phases[2]
@@ -324,7 +337,7 @@ def offsets(fields: list[Field], channels: int, bias: int) -> list[int]:
 
 
 def write(template: Callable[..., Any], dtype: DType, *helpers: Callable[..., Any]) -> Any:
-    """Write, compile and import loops whose buffers are all of one dtype, with the functions that they call."""
+    """Write, compile and import loops whose buffers all have one dtype, with the functions that they call."""
     name, arrays = template.__name__, template.__code__.co_argcount - 1
     family = template.__module__.rpartition(".")[2]
     text = write_kernel(

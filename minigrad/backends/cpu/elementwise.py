@@ -31,7 +31,7 @@ TEMPLATES = {
 
 
 class Elementwise(Family):
-    """Prepare the launches of elementwise loops."""
+    """The methods that prepare elementwise loops."""
 
     @serves(requests.Elementwise)
     def elementwise(self, out: Spec, *operands: Spec, scalar: ScalarFn, compute: np.dtype[Any]) -> Launch:
@@ -77,7 +77,7 @@ def write_elementwise(
     label: str,
     same: tuple[int, ...],
 ) -> Any:
-    """Write, compile and import one elementwise kernel.  same: indices of the operands that are the output itself."""
+    """Write, compile and import one elementwise kernel. same: indices of the operands that are the output itself."""
     kind = label.rstrip("01")
     inside = [f"in{k}" for k in same]
     name = "_".join([scalar.name, *(d.short for d in dtypes), out.short, label, *inside])
@@ -105,7 +105,10 @@ def write_nest(
     label: str,
     same: tuple[int | None, ...],
 ) -> Any:
-    """Write, compile and import one nest.  same: for each operand, the index of the result that it is, or None."""
+    """Write, compile and import one nest.
+
+    same: for each operand, the index of the result that is the same memory, or None.
+    """
     inside = [f"in{k}" for k, result in enumerate(same) if result is not None]
     stores, conditions = [store_text(compute, y, several=True)[0] for y in outs], [y.kind == "bool" for y in outs]
     text = write_kernel(
@@ -137,14 +140,18 @@ def positions(steps: str, results: int, same: tuple[int | None, ...]) -> dict[st
 
 
 def evaluations(steps: str, results: Sequence[str]) -> dict[str, str]:
-    """Return how many elements of a run are computed, as source text: one if each operand has step 0."""
+    """Return as source text how many elements of a run are computed: one if each operand has step 0."""
     once = bool(steps) and "1" not in steps
     repeated = {f"REPEATED{k}": f"z{k}[0]" if once else LEFT_OUT for k in results}
     return {"EVALUATIONS": "1" if once else "count", **repeated}
 
 
 def operand_positions(k: int, step: str, inside: str | None, results: int) -> dict[str, str]:
-    """Return the source text of an element of operand k.  step: "0", "1" or "".  inside: the result that it is."""
+    """Return the source text of an element of operand k.
+
+    step: "0", "1" or "".
+    inside: the result that is the same memory, or None.
+    """
     if not step:
         number = f"numbers[{elementwise.NEST.position('step', group=str(k + results))}]"
         return {

@@ -21,7 +21,7 @@ from minigrad.kernels.store import load
 
 
 class Factors(Family):
-    """The preparers of factors and triangular systems."""
+    """The methods that prepare factors and triangular systems."""
 
     @serves(requests.Cholesky)
     def cholesky(self, out: Spec, pivots: Spec, a: Spec) -> Launch:
@@ -66,7 +66,7 @@ class Factors(Family):
 
 
 def write_factor(template: Callable[..., Any], dtype: DType) -> Any:
-    """Write, compile and import one of the two loops."""
+    """Write, compile and import the loop of Cholesky factors or of triangular systems."""
     factor = template is factors.factor
     text = write_kernel(
         f"{template.__name__} of {dtype}.",

@@ -1,7 +1,8 @@
-"""The base class of the CPU backend's kernel families: a cache of compiled kernels, and binding numbers to them.
+"""The base class of the CPU backend's kernel families: a cache of compiled kernels, and their scalar arguments.
 
-A family is a class with preparers; `CpuBackend` inherits them all.  Each calls `kernel`, which compiles the text of a
-writer and returns a call on one thread or on all; the latter is guarded against threads and forks.
+A family is a class with methods that prepare requests; `CpuBackend` inherits from all families.  Each method calls
+`kernel`, which compiles the text of a writer and returns a call on one thread or on all threads; the latter is guarded
+against problems with threads and forks.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ from minigrad.core.op import Spec
 from minigrad.kernels.calling import Call, function
 from minigrad.kernels.store import Kernel, forks_wait, watchers
 
-GIL_LIMIT = 1 << 15  # number of additions; a call with fewer of them keeps the GIL
+GIL_LIMIT = 1 << 15  # number of additions; a call with fewer additions keeps the GIL
 
 
 class NativeKernel(Executable):
     """A compiled kernel of the CPU, and the function that calls it.
 
-    address: of its machine code, `kernel(first, last, table)`; 0 where kernels run as Python.
-    kind: "brief", "alone" or "shared", as `kernels.calling.function` has them.
+    address: the address of its machine code, `kernel(first, last, table)`; 0 if kernels run as Python.
+    kind: "brief", "alone" or "shared", see `kernels.calling.function`.
     """
 
     __slots__ = ("address", "call", "kind")
@@ -42,9 +43,10 @@ class NativeKernel(Executable):
 
 
 class Family(HostMemory):
-    """Base of the kernel families.
+    """Base class of the kernel families.
 
-    compiled: kernels by (writer, arguments).  kernels: how they are called, by those and a kind.
+    compiled: kernels by (writer, arguments).
+    kernels: the calls of kernels, by writer, arguments and kind.
     """
 
     def __init__(self) -> None:
@@ -54,7 +56,7 @@ class Family(HostMemory):
     def kernel(self, writer: Callable[..., Any], *args: Any, kind: str) -> NativeKernel:
         """Return the kernel that `writer(*args)` writes; built once per process, from the disk cache if possible.
 
-        kind: "brief", "alone" or "shared", as `kernels.calling.function` has them.
+        kind: "brief", "alone" or "shared", see `kernels.calling.function`.
         """
         key = (writer, args, kind)
         result = self.kernels.get(key)
@@ -90,16 +92,16 @@ def kind_of(elements: int, tasks: int, cost: int = 1) -> str:
 
 
 def headed(tasks: int, numbers: Any, end: bool = False) -> NDArray[np.int64]:
-    """Numbers with their head: how many tasks there are, and whether the kernel is called once more at their end."""
+    """Return scalar arguments after their head: the number of tasks, and whether the kernel runs again at the end."""
     return np.array([tasks, end, *numbers], np.int64)
 
 
 def begins(a: Spec, *outs: Spec) -> list[tuple[int, int, int, tuple[int, ...]]]:
-    """As `matrices`, of dense results, of which the loops read no more than the offset."""
+    """Return the result of `matrices` for dense results, of which the loops read only the offset."""
     return [(out.layout.offset, 0, 0, (0,) * (len(a.shape) - 2)) for out in outs]
 
 
 def matrices(x: Spec) -> tuple[int, int, int, tuple[int, ...]]:
-    """Where the matrices of a batch begin, and the steps to the next row, column and matrix."""
+    """Return the offset of the matrices of a batch, and the strides to the next row, column and matrix."""
     *batch, row, col = x.layout.strides
     return x.layout.offset, row, col, tuple(batch)

@@ -1,4 +1,4 @@
-"""Filling memory on the CPU: evenly spaced numbers, random numbers.
+"""Filling memory on the CPU: evenly spaced numbers and random numbers.
 
 The loops are in `kernels/cpu/filling.py`, the random numbers themselves in `kernels/philox.py`.
 """
@@ -25,7 +25,7 @@ from minigrad.kernels.store import load
 
 
 class Filling(Family):
-    """The preparers of ranges and random numbers."""
+    """The methods that prepare ranges and random numbers."""
 
     @serves(requests.Arange)
     def arange(self, out: Spec, start: Spec, step: Spec) -> Launch:

@@ -1,4 +1,4 @@
-"""Groups of channels on the CPU: rows of dense memory, shared out between threads in chunks."""
+"""Groups of channels on the CPU: rows of dense memory, divided between threads in chunks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ COST = 8  # approximate cost of an element, in additions
 
 
 class Groups(Family):
-    """The preparers of group_norm and its gradients."""
+    """The methods that prepare group_norm and its gradients."""
 
     @serves(requests.NormalizeGroups)
     def normalize(self, out: Spec, *operands: Spec, groups: int, eps: float) -> Launch:
@@ -58,7 +58,7 @@ class Groups(Family):
         self, writer: Callable[..., Any], x: Value, weight: Value, parts: int, eps: float, more: tuple[DType, ...],
         values: dict[str, int],
     ) -> tuple[Any, int, list[int]]:  # fmt: skip
-        """The kernel for dense rows, its tasks, and its numbers."""
+        """Return the kernel for dense rows, the number of tasks, and the arguments."""
         images, channels, *sizes = x.shape
         size = prod(sizes)
         chunk, chunks = pieces(images * parts, CHUNK // (channels // parts * size))
@@ -72,13 +72,13 @@ class Groups(Family):
 
 
 def write_normalized(x: DType, weight: DType, bias: DType, out: DType) -> Any:
-    """The rows themselves."""
+    """Write the kernel of the normalised rows."""
     operands = (x, weight, bias)
     return write(groups.normalized, (groups.mean, groups.squares), operands, out, (*operands, out), "out")
 
 
 def write_gradients(x: DType, weight: DType, g: DType, out: DType) -> Any:
-    """The gradients of all three operands."""
+    """Write the kernel of the gradients of all three operands."""
     operands, results = (x, g, weight), (out, out, out)
     arrays = (*operands, as_dtype(out.compute), *results)
     return write(groups.gradients, (groups.mean, groups.products), operands, out, arrays, "dx, dweight, dbias")

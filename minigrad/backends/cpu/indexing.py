@@ -1,9 +1,9 @@
 """Reading and adding by index on the CPU: gather and scatter_add.
 
-The loops are in `kernels/cpu/indexing.py`.  Of one index for whole slices these get one that is repeated with stride 0
-along the other dims.  Sums are made in the compute dtype and stored after each addition, so a
-half is rounded each time; equal indices add in index order, whatever the number of threads.  The kernels look at each
-index as they use it, which costs no second pass, and raise the flag of the launch if one was out of range.
+The loops are in `kernels/cpu/indexing.py`.  An index for whole slices is expanded with stride 0 along the other dims.
+Sums are computed in the compute dtype and stored after each addition, so float16 and bfloat16 are rounded each time.
+Equal indices add in index order for every number of threads.  The kernels check each index as they use it, which needs
+no second pass, and raise the flag of the launch if an index is out of range.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Walk = tuple[tuple[int, ...], list[tuple[int, ...]], list[int]]  # dims, strides
 
 
 class Indexing(Family):
-    """The preparers of everything that takes an index tensor."""
+    """The methods that prepare all requests with an index tensor."""
 
     @serves(requests.Gather)
     def gather(self, out: Spec, a: Spec, index: Spec, *, dim: int) -> Launch:
@@ -63,7 +63,7 @@ class Indexing(Family):
         return self._scattered(out, a, index, src, dim, join)
 
     def _scattered(self, out: Spec, a: Spec, index: Spec, src: Spec, dim: int, join: ScalarFn | None) -> Launch:
-        """The launch of a scatter; join: None for a sum."""
+        """Return the launch of a scatter. join: None for a sum."""
         if index.layout.numel == 0:
             return self._copied(out, a, index, src).launch
         if out.layout.shape[dim] == 0:
@@ -88,8 +88,10 @@ class Indexing(Family):
         return self._columns(run, dim, walked, SECOND) if walked[0] else self._lines(run, dim, SECOND)
 
     def _lines(self, run: Steps, dim: int, join: ScalarFn | None, *, fresh: bool = False) -> Launch:
-        """The launch that ends in a scatter line by line; the last operands of `run` are index and src.  fresh: the
-        lines are copied from the first operand, otherwise they are there."""
+        """Return the launch that ends with a scatter line by line; the last operands of `run` are index and src.
+
+        fresh: the lines are copied from the first operand; otherwise the result already contains them.
+        """
         (result,), (*_, i, y) = run.outs, run.operands
         start = run.operands[0] if fresh else result
         out, index, src = (x.spec for x in (result, i, y))
@@ -106,13 +108,13 @@ class Indexing(Family):
         return run.launch
 
     def _copied(self, out: Spec, a: Spec, index: Spec, src: Spec) -> Steps:
-        """A launch that begins with a copy of a."""
+        """Return the steps of a launch that begins with a copy of a."""
         steps = Steps(self, (out,), (a, index, src))
         steps.copy(steps.outs[0], steps.operands[0])
         return steps
 
     def _columns(self, run: Steps, dim: int, walked: Walk, join: ScalarFn | None) -> Launch:
-        """The launch that ends in a scatter over blocks of columns; the last operands of `run` are index and src."""
+        """Return the launch that ends with a scatter over blocks of columns; the last operands are index and src."""
         (result,), (*_, i, y) = run.outs, run.operands
         out, index, src = (x.spec for x in (result, i, y))
         dims, strides, offsets = walked
@@ -161,20 +163,19 @@ class Indexing(Family):
 
 
 def walked_by(index: Spec, out: Spec, src: Spec, dim: int) -> Walk:
-    """Return the loops over the other dims of out, src and index.  They use the shape of the index, because a scatter
-    may name fewer positions than out and src have."""
+    """Return the loops over the other dims, in the shape of the index, which may be smaller than out and src."""
     return walk([without(x.layout, index.shape, dim) for x in (out, src, index)])
 
 
 def inner(strides: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
-    """The innermost step of each layout; of a single element, as if it were a row of a and out."""
+    """Return the innermost stride of each layout; a single element counts as a row of a and out."""
     return tuple(s[-1] for s in strides) if strides[0] else (1, 1, 0)
 
 
 def strips_of(
     dims: tuple[int, ...], strides: Sequence[tuple[int, ...]], offsets: Sequence[int], size: int, axis: int
 ) -> tuple[int, list[int]]:
-    """Return the count of tasks of `gather` and its numbers: innermost rows, in strips or blocks of a chunk."""
+    """Return the number of tasks of `gather`, which are blocks of strips of innermost rows, and its arguments."""
     *outer, rows, cols = (1, 1, *dims)[-max(2, len(dims)) :]
     block, blocks = pieces(cols, CHUNK)
     strip, strips = pieces(rows, CHUNK // block)
@@ -188,10 +189,10 @@ def strips_of(
 
 
 def view_numbers(view: Layout, g: Layout) -> tuple[int, list[int] | None]:
-    """Return the count of units that never share an element, and the numbers of `view_add`; None if nothing overlaps.
+    """Return the number of units that share no element, and the arguments of `view_add`; None if nothing overlaps.
 
-    A dim can be divided between threads if its step is longer than the extent of all finer dims, and every coarser dim
-    can be divided too.  Such dims go outside; the others keep their order, in which overlaps are summed.
+    A dim can be divided between threads if its stride is longer than the extent of all finer dims, and every coarser
+    dim can be divided too.  Such dims become the outer dims; the others keep their order, in which overlaps are summed.
     """
     dims, (to, of) = merge_dims(view.shape, [view.strides, g.strides])
     safe: list[int] = []
@@ -213,7 +214,7 @@ def view_numbers(view: Layout, g: Layout) -> tuple[int, list[int] | None]:
 
 
 def write_gather(dtype: DType, index: DType, way: str) -> Any:
-    """Write, compile and import a gather: bits are moved, so there is nothing to convert."""
+    """Write, compile and import a gather.  It moves bits, so no conversion is needed."""
     text = write_kernel(
         f"gather: {dtype} by {index}, {way}.",
         indexing.gather,
@@ -285,7 +286,7 @@ def write_view_add(dtype: DType) -> Any:
 
 
 def write_bounds(index: DType) -> Any:
-    """Write, compile and import the look at an index tensor."""
+    """Write, compile and import the search for the bounds of an index tensor."""
     text = write_kernel(
         f"bounds of {index}.",
         indexing.bounds,

@@ -1,6 +1,6 @@
-"""Joining on the CPU: one launch for all operands, where each is dense and of the dtype of the result.
+"""Joining on the CPU: one launch for all operands, if each is dense and has the dtype of the result.
 
-The loop is in `kernels/cpu/joining.py`.  Other joins are copies, one for each operand: see `backends/lowering/`.
+The loop is in `kernels/cpu/joining.py`.  Other joins are copies, one per operand: see `backends/lowering/`.
 """
 
 from __future__ import annotations
@@ -22,13 +22,14 @@ from minigrad.kernels.specialize import write_kernel
 from minigrad.kernels.store import load
 
 PIECE = 1 << 15  # bytes per chunk
-# Largest number of elements for a strided copy (0.7 ns per element); others use a call that moves bytes (5 ns).
+# Maximum number of elements for a strided copy (0.7 ns per element); longer operands use a call that moves bytes (5
+# ns).
 SHORT = 6
-LONG = 4096  # smallest number of elements of an operand for a separate launch
+LONG = 4096  # minimum number of elements of an operand for a separate launch
 
 
 class Joining(Family):
-    """The preparer of joins."""
+    """The method that prepares joins."""
 
     @serves(requests.Join)
     def join(self, out: Spec, *parts: Spec, dim: int) -> Launch:
@@ -53,7 +54,7 @@ class Joining(Family):
 
 
 def write_join() -> Any:
-    """Write, compile and import the join, which serves every dtype."""
+    """Write, compile and import the join, which works for every dtype."""
     text = write_kernel(
         "join: dense operands.",
         joining.join,

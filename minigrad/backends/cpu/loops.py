@@ -1,8 +1,8 @@
-"""The loops of elementwise kernels: a layout class chosen, chunks cut, the numbers of a kernel by name.
+"""The loops of elementwise kernels: the choice of a layout class, the chunks, and a kernel's scalar arguments by name.
 
-The classes are few, so that few kernels are compiled: DENSE (one run with steps 0 or 1), ROWS (rows of such runs, any
-rank outside), TILED (some operand is dense across the rows of the output, as a transpose is), STRIDED (anything).
-Chunks are cut from shapes alone: results do not depend on the number of threads.
+There are few classes, so that few kernels are compiled: DENSE (one run with steps 0 or 1), ROWS (rows of such runs,
+with any outer dims), TILED (some operand is dense across the rows of the output, for example a transpose), STRIDED (any
+layout).  Chunks follow from shapes alone, so results do not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -17,18 +17,23 @@ from minigrad.kernels.cpu.elementwise import DENSE, NEST, TILED
 
 CHUNK = 8192  # elements per chunk: some microseconds of work, compared with 1.1 us for starting the threads
 COLUMNS = 64  # columns per block if threads can share only columns: four cache lines of float32
-UNITS = 16  # number of tasks in the outer dims for which threads need not share the inner dim
+UNITS = 16  # with this number of tasks in the outer dims, threads need not share the inner dim
 STRIP = 8  # rows of a tile; the lines of a transposed operand then stay in the first-level cache
 MEETING = 512  # columns at multiples of this distance in elements share the same few sets of a cache
-TILE = (64, 8)  # columns of a tile; and of a tile whose lines share a set of the cache
-LARGE = 4096  # smallest number of elements for tiles; fewer elements are in the first-level cache in any case
-# Columns of short rows, which take longer to start (1.4 ns per element) than to read (0.7); number of such rows.
+TILE = (64, 8)  # columns of a tile, and of a tile whose lines share a set of the cache
+LARGE = 4096  # minimum number of elements for tiles; fewer elements are in the first-level cache in any case
+# Columns of short rows, which take longer to start (1.4 ns per element) than to read (0.7), and the number of such
+# rows.
 SHORT, MANY = 3, 32
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoopPlan:
-    """kind: "dense", "rows", "tiled" or "strided"; steps: the inner step of each operand, 0 or 1 in the first two."""
+    """The plan of an elementwise loop.
+
+    kind: "dense", "rows", "tiled" or "strided".
+    steps: the inner stride of each operand, 0 or 1 for "dense" and "rows".
+    """
 
     kind: str
     steps: tuple[int, ...]
@@ -37,19 +42,19 @@ class LoopPlan:
 
     @property
     def label(self) -> str:
-        """ "dense10": the class, and the steps where they are pasted into the kernel."""
+        """The class, and the steps if they are part of the kernel: "dense10"."""
         return self.kind + ("".join(map(str, self.steps)) if self.kind in ("dense", "rows") else "")
 
 
 def lines(n: int) -> tuple[int, int]:
-    """Cut a dense run into chunks that begin on a line of the cache, 64 at the most where they are long."""
+    """Cut a dense run into chunks that begin on a cache line; a long run has at most 64 chunks."""
     chunk, _ = pieces(n, max(CHUNK, n // 64))
     chunk = -(-chunk // 64) * 64
     return chunk, max(1, -(-n // chunk))
 
 
 def plan_elementwise(out: Layout, operands: Sequence[Layout]) -> LoopPlan:
-    """The walk of an elementwise loop.  Every operand has been expanded to the shape of `out`."""
+    """Return the plan of an elementwise loop.  Every operand must have the shape of `out`."""
     dims, strides, offsets = walk([out, *operands])
     inner = tuple(s[-1] if s else 1 for s in strides)
     cols = dims[-1] if dims else 1
@@ -64,7 +69,7 @@ def plan_elementwise(out: Layout, operands: Sequence[Layout]) -> LoopPlan:
 
 
 def plan_nest(outs: Sequence[Layout], operands: Sequence[Layout]) -> LoopPlan:
-    """The walk of any rank around runs, for any number of results."""
+    """Return the plan of a loop of any rank around runs, for any number of results."""
     dims, strides, offsets = walk([*outs, *operands])
     dims, strides = across_short_rows(dims, strides)
     inner = tuple(s[-1] if s else 1 for s in strides)
@@ -83,7 +88,7 @@ def plan_nest(outs: Sequence[Layout], operands: Sequence[Layout]) -> LoopPlan:
 
 
 def across_short_rows(dims: Strides, strides: list[Strides]) -> tuple[Strides, list[Strides]]:
-    """Return the walk with the last two dims exchanged, where the rows of a large one are short and many."""
+    """Return dims and strides with the last two dims exchanged, if a large operand has many short rows."""
     if len(dims) < 2 or dims[-1] > SHORT or dims[-2] < MANY or prod(dims) < LARGE:
         return dims, strides
     (exchanged, *others) = [(*sizes[:-2], sizes[-1], sizes[-2]) for sizes in (dims, *strides)]
@@ -91,7 +96,10 @@ def across_short_rows(dims: Strides, strides: list[Strides]) -> tuple[Strides, l
 
 
 def dim_across(dims: Strides, strides: Sequence[Strides]) -> int | None:
-    """The dim, other than the last, along which an operand is dense that is not dense in the rows of the output."""
+    """Return the dim, other than the last, along which an operand is dense.
+
+    Only operands that are not dense in the rows of the output count.  None: there is no such dim.
+    """
     if strides[0][-1] != 1 or dims[-1] < STRIP:
         return None
     for s in strides[1:]:
@@ -103,7 +111,7 @@ def dim_across(dims: Strides, strides: Sequence[Strides]) -> int | None:
 
 
 def plan_tiles(dims: Strides, strides: Sequence[Strides], offsets: list[int], d: int) -> LoopPlan:
-    """The plan of the loop over tiles.  d: the dim that strips are cut from."""
+    """Return the plan of the loop over tiles. d: the dim that strips are cut from."""
     rows, cols = dims[d], dims[-1]
     outer = [k for k in range(len(dims) - 1) if k != d]
     strips = -(-rows // STRIP)

@@ -1,6 +1,6 @@
-"""Many tensors in one launch on the CPU: rows whose tensors are runs share a kernel, others have separate loops.
+"""Many tensors in one launch on the CPU: rows whose tensors are runs share a kernel, other rows have separate loops.
 
-The loop is in `kernels/cpu/many.py`.  One kernel serves any number of rows of the same dtypes.
+The loop is in `kernels/cpu/many.py`.  One kernel can process any number of rows of the same dtypes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from minigrad.kernels.store import load
 
 
 class ManyTensors(Family):
-    """The preparer of loops over many tensors."""
+    """The method that prepares loops over many tensors."""
 
     @serves(requests.Many)
     def many(self, *specs: Spec, scalar: ScalarFn, compute: np.dtype[Any], rows: int) -> Launch:
@@ -58,8 +58,10 @@ class ManyTensors(Family):
     def many_apart(
         self, request: requests.Many, outs: Sequence[Spec], operands: Sequence[Spec], offsets: Sequence[Any]
     ) -> Launch:
-        """The launch of rows that one kernel cannot serve: those that are runs by their dtypes, the others one by
-        one."""
+        """Return the launch of rows that one kernel cannot process.
+
+        Rows of runs are grouped by their dtypes; other rows run one by one.
+        """
         from minigrad.backends.lowering.elements import many as one_by_one
 
         steps = Steps(self, tuple(outs), tuple(operands))
@@ -80,7 +82,10 @@ class ManyTensors(Family):
 
 
 def run_offsets(layouts: Sequence[Layout]) -> tuple[int, ...] | None:
-    """Where tensors of one shape begin, if one index runs through all of them element by element; otherwise None."""
+    """Return the offsets of tensors of one shape if one index traverses all of them element by element.
+
+    Otherwise the result is None.
+    """
     if all(layout.is_contiguous for layout in layouts):
         return tuple([layout.offset for layout in layouts])
     dims, strides, offsets = walk(layouts)
@@ -90,12 +95,12 @@ def run_offsets(layouts: Sequence[Layout]) -> tuple[int, ...] | None:
 
 
 def dtypes_of(row: Sequence[Spec]) -> tuple[DType, ...]:
-    """The dtypes of the tensors of a row."""
+    """Return the dtypes of the tensors of a row."""
     return tuple([spec.dtype for spec in row])
 
 
 def chunks_of(sizes: Sequence[int]) -> list[tuple[int, int, int]]:
-    """Cut the rows: (row, first element, elements)."""
+    """Cut the rows into chunks: (row, first element, number of elements)."""
     result = []
     for row, size in enumerate(sizes):
         chunk, _ = pieces(size, CHUNK)

@@ -1,7 +1,7 @@
-"""Reductions of several operands, accumulators or results on the CPU: the plan of one launch, its numbers, its kernel.
+"""Reductions of several operands, accumulators or results on the CPU: the plan, kernel and arguments of a launch.
 
-The loops are in `kernels/cpu/mapped.py`.  As in `reduction_plans.py`, the operands are read in the order of the memory
-of one of them, and long reductions with few outputs are cut into pieces from shapes alone; here the same kernel
+The loops are in `kernels/cpu/mapped.py`.  As in `reduction_plans.py`, the operands are read in the memory order of one
+of them, and long reductions with few outputs are cut into pieces, which follow from shapes alone.  Here the same kernel
 combines the pieces at its end.
 """
 
@@ -33,9 +33,13 @@ LANES = 64  # number of independent accumulators if the additions must not be re
 class MappedPlan:
     """One launch of a reduction of any number of operands, accumulators and results.
 
-    kind: "tiny", "along" or "across".  steps: the innermost step of each operand, "0", "1", or "s" for any other.
-    pieces: parts of each output.  work: elements of an accumulator's workspace, 0 for one piece.  numbers: in order.
-    crossed: two operands are dense along different dims, so one of them would be read a line of the cache an element.
+    kind: "tiny", "along" or "across".
+    steps: the innermost stride of each operand, "0", "1", or "s" for any other.
+    pieces: number of parts of each output.
+    work: number of elements of an accumulator's workspace, 0 for one piece.
+    numbers: the scalar arguments in the order of the kernel.
+    crossed: two operands are dense along different dims, so reading one of them would touch a new cache line per
+    element.
     """
 
     kind: str
@@ -51,9 +55,9 @@ class MappedPlan:
 def plan_mapped(
     outs: Sequence[Layout], operands: Sequence[Layout], dims: Sequence[int], ordered: bool = False
 ) -> MappedPlan:
-    """The plan of a reduction of operands of one shape over `dims` into results that have length 1 there.
+    """Return the plan of a reduction of operands of one shape over `dims` into results that have size 1 there.
 
-    ordered: one element after the other, row-major.
+    ordered: the elements are combined one after the other, in row-major order.
     """
     a = operands[0]
     if a.numel <= TINY and outs[0].numel <= TINY:
@@ -66,7 +70,7 @@ def plan_mapped(
 
 
 def plan_tiny(outs: Sequence[Layout], operands: Sequence[Layout], dims: Sequence[int]) -> MappedPlan:
-    """The positions of all outputs and elements, one by one."""
+    """Return the plan that lists the positions of all outputs and elements."""
     a = operands[0]
     kept = [d for d in range(a.ndim) if d not in dims]
     shapes = tuple(a.shape[d] for d in kept), tuple(a.shape[d] for d in dims)
@@ -86,7 +90,7 @@ def plan_walk(
     kept: Axes, reduced: Axes, order: Sequence[int], outs: Sequence[Layout], operands: Sequence[Layout], count: int,
     ordered: bool,
 ) -> MappedPlan:  # fmt: skip
-    """The plan of "along" and "across".  order: the operands in the order of the strides, which results follow."""
+    """Return the plan for "along" or "across". order: the operands in the order of the strides; results follow."""
     along = ordered or goes_along(kept, reduced)
     n, results = len(operands), len(outs)
     cols, col_steps = (1, (1,) * (n + results)) if along else kept.take(kept.pick())

@@ -1,4 +1,4 @@
-"""Masks on the CPU: stretches of positions, counted, then written, on all threads.
+"""Masks on the CPU: parts of the elements are counted, then positions are written, on all threads.
 
 The loops are in `kernels/cpu/masks.py`.
 """
@@ -21,7 +21,7 @@ from minigrad.kernels.store import load
 
 
 class Masks(Family):
-    """The preparers of searches for elements that are True."""
+    """The methods that prepare searches for true elements."""
 
     @serves(requests.Tally)
     def tally(self, out: Spec, mask: Spec, *, parts: int) -> Launch:
@@ -38,12 +38,12 @@ class Masks(Family):
 
 
 def kind_for(mask: Spec, parts: int) -> str:
-    """How the loops over equal parts of a mask are called."""
+    """Return how the loops over equal parts of a mask are called."""
     return kind_of(mask.layout.numel, parts)
 
 
 def stretches(mask: Spec, parts: int, limit: int = 0) -> list[int]:
-    """Return the numbers of the loops over equal parts of a mask."""
+    """Return the scalar arguments of the loops over equal parts of a mask."""
     n = mask.layout.numel
     dims, (steps,) = merge([mask.layout])
     cols, step = (dims[-1], steps[-1]) if dims else (1, 1)
@@ -54,7 +54,7 @@ def stretches(mask: Spec, parts: int, limit: int = 0) -> list[int]:
 
 
 def write_masks(template: Callable[..., Any]) -> Any:
-    """Write, compile and import one of the two loops."""
+    """Write, compile and import the loop that counts true elements, or the loop that writes their positions."""
     arrays = (bool_, int64, int64) if template is masks.positions else (bool_, int64)
     text = write_kernel(
         f"{template.__name__} of what holds.",

@@ -1,9 +1,9 @@
-"""The matrix product on the CPU: the choice of kernels for a product, and the numbers that they read.
+"""The matrix product on the CPU: the choice of kernels for a product, and their scalar arguments.
 
 The loops are in `kernels/cpu/matmul.py`, the register tile in `kernels/cpu/tile.py`, decisions by shape in
 `product.py`.  A product runs in the dtype of the registers and reads operands in place if the tile can.  Other operands
-are copied first: float16, bfloat16, bool and other dtypes are cast, a right operand without dense rows is packed.  One
-row or one column has a separate kernel, and a batch whose right operand does not change is one tall matrix.
+are copied first: float16, bfloat16, bool and other dtypes are cast, and a right operand without dense rows is packed.
+A single row or column has a separate kernel, and a batch with one right operand is one tall matrix.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ Values = tuple[Value, Value, Value, Value | None]  # out, a, b, c
 
 
 class Matmul(Family):
-    """The preparers of matrix products."""
+    """The methods that prepare matrix products."""
 
     @serves(requests.Product)
     def matmul(self, out: Spec, a: Spec, b: Spec, c: Spec | None = None, *, alpha: float, beta: float) -> Launch:
@@ -64,8 +64,10 @@ class Matmul(Family):
     def followed(
         self, out: Spec, *operands: Spec, request: requests.Request, scalar: ScalarFn, position: int
     ) -> Launch:
-        """One launch if the product is made of tiles of the whole inner dim, and the other operands are like its result
-        or the same for each row."""
+        """Return one launch if the product consists of tiles of the whole inner dim; otherwise lower the request.
+
+        The other operands must have the layout of the result or be the same for each row.
+        """
         steps, count = Steps(self, (out,), operands), len(operands) - len(scalar.args) + 1
         after = after_of(scalar, position, steps.operands[count:], steps.outs[0])
         if isinstance(request, requests.Product) and after is not None and self.is_one_pass(out, operands[:count]):
@@ -79,7 +81,7 @@ class Matmul(Family):
 
     @staticmethod
     def is_one_pass(out: Spec, operands: Sequence[Spec]) -> bool:
-        """Return whether each element of a product is made by one task, of operands that are read as they are."""
+        """Return whether one task computes each element of a product, from operands that are read without a copy."""
         a, b, *added = [x.layout for x in operands]
         if not (out.layout.is_contiguous and out.layout.numel and a.shape[-1]):
             return False
@@ -93,8 +95,10 @@ class Matmul(Family):
         self, steps: Steps, out: Value, a: Value, b: Value, c: Value | None, alpha: float = 1, beta: float = 1,
         part: int = 0,
     ) -> None:  # fmt: skip
-        """Steps that make alpha * a @ b + beta * c, in whatever dtypes.  part: of the inner dim, for a tile; 0 for the
-        usual one."""
+        """Add the steps that compute alpha * a @ b + beta * c, for any dtypes.
+
+        part: the part of the inner dim for a tile; 0 for the default.
+        """
         if out.layout.numel == 0:
             return
         if a.shape[-1] == 0:
@@ -125,7 +129,7 @@ class Matmul(Family):
             self._tiled_product(steps, problem, (out, a, b, c), factors, part)
 
     def _by_depth(self, steps: Steps, depth: int, values: Values, alpha: float, beta: float) -> None:
-        """Parts of the inner dim, one after the other, each added to the result: their copies share memory."""
+        """Add the product of parts of the inner dim to the result, one after the other; their copies share memory."""
         out, a, b, c = values
         first = len(steps.temporaries)
         for start in range(0, a.shape[1], depth):
@@ -147,7 +151,10 @@ class Matmul(Family):
 
     @staticmethod
     def cast(steps: Steps, x: Value, dtype: DType) -> Value:
-        """An operand as it is, or a copy of another dtype, repeated dims kept as such."""
+        """Return an operand unchanged, or a copy in another dtype.
+
+        Repeated dims stay repeated.
+        """
         if x.dtype is dtype:
             return x
         dense = dense_like(x.layout)
@@ -182,7 +189,7 @@ class Matmul(Family):
     def _add(
         self, steps: Steps, p: Problem, pieces: int, sums: Value, c: Value | None, out: Value, factors: Ints
     ) -> None:
-        """The step that comes after the pieces of a product."""
+        """Add the step that sums the pieces of a product."""
         kernel = self.kernel(write, matmul.add_pieces, out.dtype, kind=kind_of(pieces * p.batches * p.m * p.n, 1))
         numbers = matmul.ADD_PIECES.pack(
             pieces=pieces, rows=p.m, cols=p.n, to=p.out, c=p.c, cm=p.cm, cn=p.cn, mode=PRODUCT if c is None else MIXED,
@@ -192,7 +199,7 @@ class Matmul(Family):
 
     @staticmethod
     def _bits(alpha: float, beta: float, dtype: DType) -> Ints:
-        """Return two factors as a kernel's numbers encode them."""
+        """Return two factors in the encoding of a kernel's scalar arguments."""
         if not dtype.is_float:
             return int(alpha), int(beta)
         return bits(alpha), bits(beta)
@@ -237,7 +244,7 @@ class Matmul(Family):
             self._add(steps, p, pieces, sums, c, out, factors)
 
     def _packed(self, steps: Steps, panels: Panels, x: Value) -> Value:
-        """An operand in panels."""
+        """Return an operand in panels."""
         kernel = self.kernel(write_pack, x.dtype, panels.width, kind=kind_of(panels.capacity, panels.tasks))
         packed = steps.work((panels.capacity,), x.dtype)
         steps.then(kernel, x, packed, numbers=headed(panels.tasks, panels.numbers))
@@ -245,7 +252,7 @@ class Matmul(Family):
 
 
 def dense_like(layout: Layout) -> Layout:
-    """A layout of its own memory for a copy, in the order in which the operand lies, repeated dims kept as such."""
+    """Return a dense layout for a copy, in the memory order of the operand; repeated dims stay repeated."""
     order = sorted(range(len(layout.shape)), key=lambda d: -abs(layout.strides[d]))
     sizes = tuple(1 if layout.strides[d] == 0 else layout.shape[d] for d in order)
     dense = Layout.contiguous(sizes)
@@ -264,7 +271,10 @@ def memory_of(layout: Layout) -> int:
 
 
 def write_pack(dtype: DType, width: int) -> Any:
-    """Write, compile and import the copy into panels: as wide as a tile, or as high."""
+    """Write, compile and import the copy into panels with the width of a tile.
+
+    The panels of the left operand have the height of a tile.
+    """
     return write(matmul.pack, dtype, "MR" if width == tile_size(dtype)[0] else "NR")
 
 
@@ -272,10 +282,10 @@ def write(
     template: Callable[..., Any], dtype: DType, width: str = "", chain: Chain | None = None, steps: str = "",
     dtypes: tuple[DType, ...] = (),
 ) -> Any:  # fmt: skip
-    """Write, compile and import loops whose buffers are all of one dtype, and whose factors are among their numbers.
+    """Write, compile and import loops whose buffers have one dtype, and whose factors are scalar arguments.
 
-    The sums of the product of a matrix and a vector may be taken in any order.  chain: the function that follows a
-    product, of its other operands with some steps along a row and some dtypes.
+    The sums of the product of a matrix and a vector may be taken in any order.
+    chain: the function that follows a product.  Its other operands have the strides `steps` along a row, and `dtypes`.
     """
     fields, name = FIELDS[template], template.__name__
     more: dict[str, Any] = {}
@@ -292,7 +302,8 @@ def write(
         more["macros"] = {**parts, "H": chain.macro(dtype.compute)}
         constants = elements_of(steps) | {f"ALONG_{k}": step for k, step in enumerate(steps)}
         name = "_".join([name, chain.scalar.name, *[each.short for each in dtypes], steps])[:96]
-    count = template.__code__.co_argcount - 2 - (chain is not None)  # of buffers before the result, without `in_K`
+    # Number of buffers before the result, without `in_K`.
+    count = template.__code__.co_argcount - 2 - (chain is not None)
     for word in {"alpha", "beta"} & fields.positions.keys():
         at = fields.position(word)
         constants[word.upper()] = f"T({from_bits(at) if dtype.is_float else f'numbers[{at}]'})"

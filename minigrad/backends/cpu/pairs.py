@@ -23,7 +23,7 @@ from minigrad.kernels.store import load
 
 
 class Pairs(Family):
-    """The preparers of distances between rows and of their gradient."""
+    """The methods that prepare distances between rows and their gradient."""
 
     @serves(requests.PairDistances)
     def pair_distances(self, out: Spec, x: Spec, reducer: Reducer, compute: np.dtype[Any]) -> Launch:

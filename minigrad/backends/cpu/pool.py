@@ -1,6 +1,6 @@
-"""Pooling on the CPU: the numbers that the loops of `kernels/cpu/pool.py` and `maxima.py` read.
+"""Pooling on the CPU: the scalar arguments of the loops of `kernels/cpu/pool.py` and `maxima.py`.
 
-Everything is made 3-d by dims of size 1 in front, as for convolution.
+All shapes are made 3-d by leading dims of size 1, as for convolution.
 """
 
 from __future__ import annotations
@@ -37,18 +37,19 @@ TASK = 4096  # approximate number of elements of the image per task
 COST = 2  # cost of one of these elements, in additions
 TOGETHER = 64  # number of outputs that are computed together, if planes are smaller
 NARROW = 16  # number of columns of outputs that fit about one vector
-SMALL = 1024  # largest number of outputs of a plane; they stay in the first-level cache
+SMALL = 1024  # maximum number of outputs of a plane; they stay in the first-level cache
 ONES = {"window", "stride", "dilation"}  # parameters that are 1 along a dim that is not pooled; there the padding is 0
 
 
 class Pool(Family):
-    """The preparers of pooling."""
+    """The methods that prepare pooling."""
 
     @serves(requests.MaxPool)
     def largest(self, out: Spec, *others: Spec, part: str, **windows: Ints) -> Launch:
         if out.layout.numel == 0:
             return NO_STEPS
-        # `others` ends with the positions of the maxima (a result), or the values to read or to write.
+        # `others` ends with the Spec of x; before it may be that of the positions of the maxima (a result), or of the
+        # values to read or to add.
         *before, x = others
         reads = part in ("pick", "back")
         outputs = before[0] if part == "back" else out
@@ -71,7 +72,7 @@ class Pool(Family):
     def average(
         self, out: Spec, a: Spec, *, part: str, pad_counts: bool, divisor: int | None, **windows: Ints
     ) -> Launch:
-        """Return loops that read the reciprocals of the counts of each mean."""
+        """Return the launch of means, whose loops read the reciprocals of the counts."""
         if out.layout.numel == 0:
             return NO_STEPS
         back = part == "back"
@@ -98,7 +99,7 @@ def planes_together(outputs: Ints) -> int:
 
 
 def together(x: Spec, count: int) -> Spec:
-    """Channels in groups of `count`, which become a dim of the plane."""
+    """Return channels in groups of `count`, which become a dim of the plane."""
     n, channels, *sizes = x.layout.shape
     image, channel, *strides = x.layout.strides
     shape, steps = (n, channels // count, count, *sizes), (image, channel * count, channel, *strides)
@@ -108,7 +109,10 @@ def together(x: Spec, count: int) -> Spec:
 def numbers_of(
     outputs: Spec, x: Spec, y: Spec, out: Spec, rows: bool, window: Ints, stride: Ints, padding: Ints, dilation: Ints
 ) -> NDArray[np.int64]:
-    """Return the numbers that the docstring of the templates lists, and the tasks: planes, or some rows of outputs."""
+    """Return the scalar arguments in the order of the templates' docstring.
+
+    The number of tasks comes first.  A task is a plane or some rows of outputs.
+    """
     ones, none = (1,) * (3 - len(window)), (0,) * (3 - len(window))
     values: dict[str, int] = {"channels": x.shape[1], "to": out.layout.offset}
     sizes = {
@@ -129,9 +133,9 @@ def numbers_of(
 
 
 def is_narrow(values: Mapping[str, int]) -> bool:
-    """Whether all outputs of a plane are made at once, since its rows are too short for separate loops.
+    """Return whether all outputs of a plane are computed together, since its rows are too short for separate loops.
 
-    With padding that would read memory outside of the image.
+    With padding this would read memory outside the image.
     """
     ends = [
         (values[f"out{d}"] - 1) * values[f"stride{d}"] + (values[f"window{d}"] - 1) * values[f"dilation{d}"]
@@ -150,7 +154,7 @@ def tables_of(
     dims += zip(outputs[2:], image[2:], window, stride, padding, dilation, strict=True)
     ends, starts = [], []
     for count, size, taps, step, pad, spread in dims:
-        # One position for each tap of each output.
+        # There is one position for each tap of each output.
         position = np.arange(count) * step - pad + np.arange(taps)[:, None] * spread
         inside = (position >= 0) & (position < size)
         first = inside.argmax(1)
@@ -163,14 +167,17 @@ def tables_of(
 
 
 def kind_for(image: Spec, outputs: Spec, window: Ints, numbers: NDArray[np.int64]) -> str:
-    """How the loops over windows are called, which visit the image and each element of each window."""
+    """Return how the loops over windows are called, which read the image and each element of each window."""
     return kind_of(image.layout.numel + outputs.layout.numel * prod(window), int(numbers[0]), COST)
 
 
 def reciprocals(
     outputs: Ints, image: Ints, window: Ints, stride: Ints, padding: Ints, pad_counts: bool, divisor: int | None
 ) -> NDArray[np.float64]:
-    """Per output along each of three dims, one over the elements that count; their product is that of a window."""
+    """Return, for each output along each of three dims, the reciprocal of the number of elements that count.
+
+    The product of three such reciprocals is the reciprocal for a window.
+    """
     parts = [np.ones(1)] * (3 - len(window))
     for d in range(len(window)):
         counts = window_counts(outputs[2 + d], image[2 + d], window[d], stride[d], padding[d], pad_counts)
@@ -181,7 +188,7 @@ def reciprocals(
 
 
 def write(template: Callable[..., Any], operands: tuple[DType, ...], out: DType, *more: DType) -> Any:
-    """Write, compile and import one of the loops; it computes in the register dtype of the image, which is last.
+    """Write, compile and import one of the loops; it computes in the register dtype of the image, the last operand.
 
     more: the dtypes of the arrays after the output.  In `pooled` they are the counts of a mean.
     """

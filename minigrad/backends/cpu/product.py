@@ -1,7 +1,7 @@
-"""Which way a matrix product is made: its blocks, its panels, its shape turned or taken apart.
+"""The method for a matrix product: its blocks, its panels, and whether it is transposed or divided.
 
-Everything here is a pure function of layouts, so the same product is always made the same way: what depends on the
-number of threads does not show in a result.  `matmul.py` makes launches of it.
+All functions here depend on layouts only, so the same product is always computed in the same way, and a result does not
+depend on the number of threads.  `matmul.py` makes launches of these decisions.
 """
 
 from __future__ import annotations
@@ -13,22 +13,28 @@ from minigrad.kernels.cpu.matmul import PACK
 
 TASKS = 16  # number of blocks of a result; it does not depend on the number of threads
 ROWS = 128  # rows per task: this part of the left operand fits the second-level cache
-PIECE = 2048  # smallest number of elements of the inner dim for a separate task
-DEPTH = 256  # largest inner length of a block: its operands stay in the first caches
+PIECE = 2048  # minimum number of elements of the inner dim for a separate task
+DEPTH = 256  # maximum inner length of a block: its operands stay in the first caches
 TALL = 16  # number of dense rows that `pack` reads together: few enough for the processor to predict each
 PACKED = 1 << 20  # size of a right operand in bytes from which packing saves time
-SPLIT = 3 << 17  # the same where rows do not start on a cache line, so that most vectors are on two lines
-MANY_ROWS, PACKED_MANY = 1024, 1 << 16  # with so many rows of the left operand, packing takes less than 2 % of the time
-PACKED_LEFT = 1 << 18  # the same for a left operand that lies column by column and is read by many columns
+SPLIT = 3 << 17  # the same if rows do not start on a cache line, so that most vectors are on two lines
+# From this number of rows of the left operand on, packing takes less than 2 % of the time, and pays from this size on.
+MANY_ROWS, PACKED_MANY = 1024, 1 << 16
+PACKED_LEFT = 1 << 18  # the same for a left operand that is stored column by column and is read for many columns
 LINE = 64  # bytes of a cache line
-WIDE = 1 << 21  # smallest number of bytes of multiply-adds for which two more launches pay
+WIDE = 1 << 21  # minimum number of bytes of multiply-adds for which two more launches save time
 COPIED = 8 << 20  # bytes of operands that are copied together
 FEW, LONG = 16, 256  # number of columns, and of elements per row, for which inner products are used
 
 
 class Panels:
-    """An operand in panels, of `width` columns or of as many rows of the left one: the numbers and tasks of `pack`, the
-    elements of one matrix and of all, strides of the batch."""
+    """An operand in panels: the scalar arguments and tasks of `pack`, sizes, and strides of the batch.
+
+    A panel has `width` columns, or `width` rows for the left operand.
+
+    one: the number of elements of one matrix.
+    capacity: the number of elements of all matrices.
+    """
 
     def __init__(self, p: Problem, width: int, left: bool = False) -> None:
         n, offset, across, along = (p.m, p.a, p.am, p.ak) if left else (p.n, p.b, p.bn, p.bk)
@@ -46,8 +52,11 @@ class Panels:
 
 
 def way_of(p: Problem, dtype: DType, dims: int) -> str:
-    """Return how a product of tensors with some dims is made: as inner products, "rows", with a "vector", by the
-    "transpose" of the transposes, by "parts" of the inner dim, or by "tiles" alone."""
+    """Return the method for a product of tensors with `dims` dims.
+
+    "rows": inner products. "vector": a matrix and a vector. "transpose": the transpose of the product of the
+    transposes. "parts": parts of the inner dim. "tiles": tiles only.
+    """
     if is_inner_products(p):
         return "rows"
     if p.m == 1 or p.n == 1:
@@ -59,13 +68,16 @@ def way_of(p: Problem, dtype: DType, dims: int) -> str:
 
 
 def is_inner_products(p: Problem) -> bool:
-    """Whether each element is best made as the inner product of two long dense rows: there are so few columns that most
-    of a tile would be empty, and they would have to be packed first."""
+    """Return whether inner products of two long dense rows are best for the elements.
+
+    This is true if there are so few columns that most of a tile would be empty, and if the columns would have to be
+    packed first.
+    """
     return 1 < p.n <= FEW and p.m > 1 and p.ak == p.bk == 1 and p.bn != 1 and p.k >= LONG
 
 
 def pays_turned(p: Problem) -> bool:
-    """Whether far fewer elements move if the transpose is made and turned back, as for few rows and a large weight."""
+    """Return whether a transposed product moves far fewer elements, as for few rows and a large weight."""
     return p.bn != 1 and 8 * (p.m * p.n + (p.m * p.k if p.am != 1 else 0)) < p.n * p.k
 
 
@@ -79,12 +91,12 @@ def depth_of(p: Problem, dtype: DType) -> int:
 
 
 def part_of(k: int) -> int:
-    """How much of the inner dim a tile goes along before it is stored: equal parts, of at most DEPTH."""
+    """Return the inner length of a tile before it is stored: equal parts, of at most DEPTH."""
     return -(-k // max(1, -(-k // DEPTH)))
 
 
 def is_packed(p: Problem, dtype: DType) -> bool:
-    """Whether the right operand is packed: its rows are not dense, or it is large and read by many rows."""
+    """Return whether the right operand is packed: its rows are not dense, or it is large and read for many rows."""
     size = p.n * p.k * dtype.itemsize
     split = p.bk * dtype.itemsize % LINE != 0
     large = size > (PACKED_MANY if p.m >= MANY_ROWS else PACKED)
@@ -92,25 +104,34 @@ def is_packed(p: Problem, dtype: DType) -> bool:
 
 
 def is_packed_left(p: Problem, dtype: DType) -> bool:
-    """Whether the left operand is packed: it lies column by column, so that a tile would read a piece of each column
-    for every panel of the right operand, and long columns are pages apart."""
+    """Return whether the left operand is packed.
+
+    This is true if it is stored column by column.  A tile would read a piece of each column for every panel of the
+    right operand, and long columns are pages apart.
+    """
     size = p.m * p.k * dtype.itemsize
     large = size > (PACKED_LEFT if p.n >= 12 * FEW else PACKED)
     return p.ak != 1 and p.n >= 4 * FEW and p.m >= 4 * FEW and large
 
 
 def is_cut(p: Problem) -> bool:
-    """Whether pieces of the inner dim may be separate tasks: the result is small."""
+    """Return whether pieces of the inner dim may be separate tasks.
+
+    This is true if the result is small.
+    """
     return p.m * p.n * p.batches <= 1 << 16
 
 
 def work_of(p: Problem, dtype: DType) -> int:
-    """Bytes multiplied and added."""
+    """Return the number of bytes that are multiplied and added."""
     return p.batches * p.m * p.n * p.k * dtype.itemsize
 
 
 def blocks_of(p: Problem, mr: int, nr: int) -> tuple[int, int, int]:
-    """Rows, columns and depth of a task: about TASKS of one size, whole tiles, the depth cut where else too few."""
+    """Return rows, columns and depth of a task: about TASKS tasks of one size, in whole tiles.
+
+    The depth is cut if there would be too few tasks otherwise.
+    """
     down, across = -(-p.m // mr), -(-p.n // nr)
     columns = columns_of(p, down, across, -(-TASKS // p.batches))
     rows = min(down, max(-(-TASKS // (p.batches * columns)), -(-p.m // ROWS)))
@@ -139,8 +160,8 @@ def columns_of(p: Problem, down: int, across: int, wanted: int) -> int:
 def vector_blocks(size: int, k: int, batches: int, along: bool) -> tuple[int, int]:
     """Return the elements and the depth of a task of `vector`.
 
-    along: sums run along memory, so a task is some whole rows.  Otherwise long rows are fastest to read, and the inner
-    dim is divided.
+    along: sums run along memory, so a task consists of some whole rows.  Otherwise long rows are fastest to read, and
+    the inner dim is divided.
     """
     wanted = -(-TASKS // batches)
     high = min(size, max(16, -(-size // wanted)) if along else 4096)

@@ -1,8 +1,8 @@
 """Reductions on the CPU: from specs to the stages of a plan, kernel files and a launch.
 
 The loops are in `kernels/cpu/reduction.py`, the plans in `reduction_plans.py`.  A reduction that is cut into pieces
-writes their results into a workspace, in the dtype that it accumulates in, and combines them in a second launch.  Only
-the declared properties of a reduction are assumed; its source is not analysed.
+writes their results into a workspace, in the accumulator dtype, and combines them in a second launch.  Only the
+declared properties of a reduction are assumed; its source is not analysed.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Ints = tuple[int, ...]
 
 
 class Reduction(Family, Searching):
-    """The preparers of reductions and of positions of extremes."""
+    """The methods that prepare reductions, and positions of minima and maxima."""
 
     @serves(requests.Reduce)
     def reduce(self, out: Spec, *operands: Spec, reducer: Reducer, compute: np.dtype[Any], dims: Ints) -> Launch:
@@ -58,7 +58,7 @@ class Reduction(Family, Searching):
 
     @serves(requests.ReduceTuple)
     def reduce_tuple(self, *specs: Spec, reducer: Reducer, compute: np.dtype[Any], dims: Ints) -> Launch:
-        """One launch, unless operands are transposed against each other, which elementwise loops read by tiles."""
+        """Return one launch, unless some operands are transposed; elementwise loops read these by tiles."""
         outs, operands = specs[: reducer.results], specs[reducer.results :]
         if outs[0].layout.numel == 0:
             return NO_STEPS
@@ -83,7 +83,10 @@ class Reduction(Family, Searching):
         self, steps: Steps, plan: ReductionPlan, reducer: Reducer, compute: np.dtype[Any], a: Value, out: Value,
         count: int,
     ) -> None:  # fmt: skip
-        """One stage of a reduction of count elements to one."""
+        """Add one stage of a reduction.
+
+        count: the number of elements per result of the whole reduction.
+        """
         form = form_of(reducer, compute, plan, a.dtype)
         kind = kind_of(plan.numel, plan.tasks, reducer.scalar.cost)
         kernel = self.kernel(write_reduction, reducer, compute, a.dtype, out.dtype, plan.label, form, kind=kind)
@@ -116,17 +119,17 @@ def accumulators(form: str, compute: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def lanes(compute: np.dtype[Any]) -> int:
-    """Accumulators side by side: 512 bytes are as many registers as hide the latency of an addition."""
+    """Return the number of parallel accumulators: 512 bytes of registers hide the latency of an addition."""
     return min(128, 512 // compute.itemsize)
 
 
 def form_of(reducer: Reducer, compute: np.dtype[Any], plan: ReductionPlan, a: DType) -> str:
-    """Return which form a reduction of neighbours can take, or "".
+    """Return the form that a reduction of neighbours can take, or "".
 
-    Forms named `_whole`: "sum" may re-associate, "wide sum" converts each element, "short sum" converts float32 rarely,
-    "integer" is unchanged, and "extreme" (min/max) compares integers.  Forms of rows of neighbours: "eights" of float32
-    that are converted once, and "fours" of a min/max whose memory dtype is the register dtype.  Across memory:
-    "extreme".
+    Forms of the `_whole` templates: "sum" may re-associate, "wide sum" converts each element, "short sum" converts
+    float32 rarely, "integer" is unchanged, and "extreme" (min/max) compares integers.  Forms for rows of neighbours:
+    "eights" of float32 that are converted once, and "fours" of a min/max whose memory dtype is the register dtype.
+    Across memory: "extreme".
     """
     if plan.kind not in ("run", "along", "rows", "across") or not plan.unit_step:
         return ""
@@ -150,7 +153,7 @@ def form_of(reducer: Reducer, compute: np.dtype[Any], plan: ReductionPlan, a: DT
 
 LOWEST = "T(-np.inf)"  # the initial value of a maximum
 BETTER = {True: "{0} if {0} > {1} else {1}", False: "{0} if {0} < {1} else {1}"}
-SHORT = 128  # smallest row for short sums, in elements: a row of 1000 takes 48 ns instead of 70, a row of 100 takes 10
+SHORT = 128  # minimum row length for short sums: a row of 1000 takes 48 ns instead of 70, a row of 100 takes 10
 WHOLE = ("sum", "wide sum", "short sum", "integer", "extreme")
 LIBERTIES = {"sum": ("reassoc",), "wide sum": ("reassoc", "contract"), "short sum": ("reassoc", "contract")}
 
@@ -183,7 +186,7 @@ def write_reduction(reducer: Reducer, compute: np.dtype[Any], a: DType, out: DTy
 def words_of(
     reducer: Reducer, compute: np.dtype[Any], form: str, fields: Fields
 ) -> tuple[dict[str, Any], dict[str, str], tuple[Any, ...]]:
-    """The macros and constants of a reduction in a form, and the helpers that its loops call, beside `stretch`."""
+    """Return the macros and constants of a reduction in a form, and the helpers of its loops besides `stretch`."""
     neutral = neutral_text(reducer.identity, compute)
     macros: dict[str, Any] = {"F": scalar_macro(reducer.scalar, compute), "FINISH": finish_macro(reducer, compute)}
     macros["COMBINE"] = scalar_macro(reducer.combine or reducer.scalar, compute)
@@ -210,7 +213,7 @@ def words_of(
 
 
 def times_one(scalar: ScalarFn, compute: np.dtype[Any]) -> Expand:
-    """The macro F(acc, x) of x times `one`, for `stretch`."""
+    """Return the macro F(acc, x) for x times `one`, for `stretch`."""
     plain = scalar_macro(scalar, compute)
 
     def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
@@ -221,7 +224,7 @@ def times_one(scalar: ScalarFn, compute: np.dtype[Any]) -> Expand:
 
 
 def joined(better: str) -> Expand:
-    """The macro F(acc, x) of an extreme: x becomes a key, then the better of two keys stays."""
+    """Return the macro F(acc, x) of a min/max: x becomes a key, and the better of the two keys is the result."""
 
     def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
         key = fresh("key", used)
@@ -232,16 +235,16 @@ def joined(better: str) -> Expand:
 
 
 def better(neutral: str) -> Expand:
-    """The macro of the larger of two, or the smaller."""
+    """Return the macro of the larger of two values, or of the smaller."""
     return expression_macro(BETTER[neutral == LOWEST])
 
 
 def extreme(neutral: str, compute: np.dtype[Any]) -> tuple[dict[str, Any], dict[str, str]]:
-    """Macros and constants of the largest or smallest float, found among integers of the same order."""
+    """Return macros and constants of a min/max of floats, which compares integers of the same order."""
     bits = 8 * compute.itemsize
     key, end, highest = f"np.uint{bits}", (1 << bits) - 1, (1 << bits - 1) - 1
     infinity = int(np.array(np.inf, compute).view(key[3:]))
-    # Keys are rotated: for a maximum -inf becomes 0, for a minimum inf becomes the largest key; nan come after them.
+    # Keys are rotated: for a maximum -inf becomes 0, for a minimum inf becomes the largest key; nans come after them.
     largest = neutral == LOWEST
     shift = infinity - end if largest else end - infinity
     macros = {
@@ -261,7 +264,7 @@ def extreme(neutral: str, compute: np.dtype[Any]) -> tuple[dict[str, Any], dict[
 
 
 def write_search(better: ScalarFn, operands: tuple[DType, ...], label: str, kept: bool) -> Any:
-    """Write, compile and import one search for the position of a min/max; kept: also for its value."""
+    """Write, compile and import one search for the position of a min/max. kept: it also finds the value."""
     a, kind = operands[0], label.rstrip("1")
     unit_step = label.endswith("1")
     text = write_kernel(

@@ -1,9 +1,9 @@
-"""The loops of reductions: which one an operand is walked in, how it is cut, the numbers of a kernel by name.
+"""The plans of reductions: the loop that traverses an operand, its pieces, and a kernel's scalar arguments by name.
 
-The operand is read in the order of its memory where that pays: "run" is one stretch, "along" reduces stretches to one
-output each, "across" adds rows onto a row of outputs; "tiny" lists every place.  Other long reductions with few outputs
-are cut into pieces, from shapes alone, and a second stage combines the partial results.  `mapped.py` is the same for
-several operands, `loops.py` for elementwise kernels.
+The operand is read in the order of its memory if this saves time. "run" is one contiguous run, "along" reduces runs to
+one output each, "across" adds rows to a row of outputs, and "tiny" lists every position.  Other long reductions with
+few outputs are cut into pieces, which follow from shapes alone, and a second stage combines the partial results.
+`mapped.py` is the equivalent for several operands, `loops.py` for elementwise kernels.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from minigrad.core.reducer import Axes, axes, goes_along, kept_axes
 from minigrad.kernels.cpu import reduction
 from minigrad.kernels.fields import Fields
 
-TINY = 512  # largest number of elements for a loop over a list of positions, which compiles quickly
+TINY = 512  # maximum number of elements for a loop over a list of positions, which compiles quickly
 LANES = 256  # number of independent accumulators in a "run": they hide the latency of an addition
 COLUMNS = 1024  # outputs per row of accumulators; together with the row that is read they fit the first-level cache
 PIECE = 32768  # elements per piece of a long reduction
-# Smallest number of rows per piece: writing, reading and adding its partial results costs as much as three rows.
+# Minimum number of rows per piece: writing, reading and adding its partial results costs as much as three rows.
 ROWS = 128
 FEW = 16  # with fewer groups of outputs, a long reduction is cut into pieces, so that all threads have work
 
@@ -38,12 +38,12 @@ FIELDS: dict[str, Fields] = {
 class ReductionPlan:
     """One launch of a reduction.
 
-    kind: "tiny", "run", "along", "across", or "rows": an "along" with one dense run for each output.
+    kind: "tiny", "run", "along", "across", or "rows": an "along" with one dense run per output.
     unit_step: the innermost step is 1, so it is pasted into the kernel.
     tasks: the number of tasks.
-    partial: elements of the workspace that is written, 0 if it is the output itself.
-    values: the numbers by name, except the count of the whole reduction.
-    cols: the adjacent outputs that a "run" computes; 1 for other kinds.
+    partial: number of elements of the workspace that is written, 0 if this is the output itself.
+    values: the scalar arguments by name, except the count of the whole reduction.
+    cols: the number of adjacent outputs that a "run" computes; 1 for other kinds.
     """
 
     kind: str
@@ -56,16 +56,19 @@ class ReductionPlan:
 
     @property
     def label(self) -> str:
-        """ "along1" or "along": the kind, and the step where it is pasted into the kernel."""
+        """The kind, and the step if it is pasted into the kernel: "along1" or "along"."""
         return self.kind + ("1" if self.unit_step else "")
 
     def numbers(self, count: int) -> list[int]:
-        """The numbers in their places.  count: elements of the whole reduction, by which a mean divides."""
+        """Return the scalar arguments in the order of the kernel.
+
+        count: number of elements of the whole reduction, by which a mean divides.
+        """
         return FIELDS[self.kind].pack(count=count, **self.values)
 
 
 def plan_reduction(out: Layout, a: Layout, dims: Sequence[int]) -> list[ReductionPlan]:
-    """The stages of a reduction of `a` over `dims` into `out`, which has length 1 there."""
+    """Return the stages of a reduction of `a` over `dims` into `out`, which has size 1 there."""
     if a.numel <= TINY and out.numel <= TINY:
         return [plan_tiny(out, a, dims)]
     kept, reduced = kept_axes(out, a, dims), axes([a], list(dims))
@@ -73,14 +76,16 @@ def plan_reduction(out: Layout, a: Layout, dims: Sequence[int]) -> list[Reductio
     plan = plan_run(kept, reduced, out, a, count) or plan_walk(kept, reduced, out, a, count)
     if not plan.partial:
         return [plan]
-    # The workspace holds the results of all pieces, one copy of the output after the other.
+    # The workspace stores the results of all pieces, one copy of the output after the other.
     work = Layout.contiguous((plan.partial // out.numel, *out.shape))
     return [plan, *plan_reduction(out.unsqueeze(0), work, [0])]
 
 
 def plan_search(out: Layout, a: Layout, dim: int) -> tuple[ReductionPlan, list[int]]:
-    """One launch that visits the elements along `dim` in the order of their index, and the numbers of the choice
-    among its pieces."""
+    """Return one launch that visits the elements along `dim` in index order, and the arguments of the choice.
+
+    The choice is made among the pieces of the launch.
+    """
     kept, reduced = kept_axes(out, a, [dim]), axes([a], [dim], flip=False)
     choice = {
         "outputs": out.numel, "step": a.strides[dim], "offset": a.offset + kept.shifts[0],
@@ -92,7 +97,7 @@ def plan_search(out: Layout, a: Layout, dim: int) -> tuple[ReductionPlan, list[i
 
 
 def plan_tiny(out: Layout, a: Layout, dims: Sequence[int]) -> ReductionPlan:
-    """The positions of all outputs and elements, one by one."""
+    """Return the plan that lists the positions of all outputs and elements."""
     kept = [d for d in range(a.ndim) if d not in dims]
     first = Layout.make(tuple(a.shape[d] for d in kept), tuple(a.strides[d] for d in kept), a.offset)
     reducer = Layout.make(tuple(a.shape[d] for d in dims), tuple(a.strides[d] for d in dims))
@@ -103,7 +108,10 @@ def plan_tiny(out: Layout, a: Layout, dims: Sequence[int]) -> ReductionPlan:
 
 
 def plan_run(kept: Axes, reduced: Axes, out: Layout, a: Layout, count: int) -> ReductionPlan | None:
-    """The plan if the operand is one stretch of rows of few outputs; its pieces are combined in the same launch."""
+    """Return the plan if the operand is one run of rows of few outputs, otherwise None.
+
+    Its pieces are combined in the same launch.
+    """
     if len(kept.dims) > 1 or len(reduced.dims) > 1:
         return None
     cols, step, out_step = (kept.dims[0], kept.strides[0][0], kept.strides[2][0]) if kept.dims else (1, 1, 1)
@@ -121,8 +129,10 @@ def plan_run(kept: Axes, reduced: Axes, out: Layout, a: Layout, count: int) -> R
 
 
 def plan_walk(kept: Axes, reduced: Axes, out: Layout, a: Layout, count: int, by_row: bool = True) -> ReductionPlan:
-    """The plan of "along" and "across", and of "rows" if the caller has such a loop; takes the innermost dims out of
-    `kept` and `reduced`."""
+    """Return the plan for "along" or "across", or for "rows" if the caller has such a loop.
+
+    The innermost dims are removed from `kept` and `reduced`.
+    """
     along = goes_along(kept, reduced)
     cols, steps = (1, (1, 1, 1)) if along else kept.take(kept.pick())
     rows, (row_step,) = reduced.take(reduced.pick())

@@ -1,4 +1,4 @@
-"""Resampling on the CPU: the numbers that the loop of `kernels/cpu/resampling.py` reads."""
+"""Resampling on the CPU: the scalar arguments of the loop of `kernels/cpu/resampling.py`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LINES = 4  # neighbouring lines that are computed together: their sums are in re
 
 
 class Resampling(Family):
-    """The preparer of weighted sums along a dim."""
+    """The method that prepares weighted sums along a dim."""
 
     @serves(requests.Resample)
     def resample(self, out: Spec, a: Spec, index: Spec, weight: Spec, *, dim: int, back: bool) -> Launch:

@@ -1,6 +1,7 @@
 """Eigenvalues and orthogonal rows on the CPU: one matrix of a batch per task.
 
-The loops are in `kernels/cpu`: `eigen.py`, `turning.py`.  Singular values are made of orthogonal rows and QR factors.
+The loops are in `kernels/cpu`: `eigen.py`, `turning.py`.  Singular values are computed from orthogonal rows and QR
+factors.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from minigrad.kernels.store import load
 
 
 class Rotations(Family):
-    """The preparers of eigenvalues and of orthogonal rows."""
+    """The methods that prepare eigenvalues and orthogonal rows."""
 
     @serves(requests.Eigh)
     def eigh(self, values: Spec, vectors: Spec, a: Spec) -> Launch:

@@ -35,17 +35,17 @@ from minigrad.kernels.store import load
 
 COLUMNS = 128  # neighbouring rows per block: their totals stay in the first-level cache
 PARTS = 16  # number of chunks of rows with separate column sums
-ROWS_A_PART = 16  # smallest number of rows per chunk
+ROWS_A_PART = 16  # minimum number of rows per chunk
 REDUCTIONS = {"none": 0, "sum": 1, "mean": 2}
 PICK_COST = 10  # cost of an element in additions: one call of exp
-# Size in bytes from which a result bypasses the caches; a smaller one may still be cached for its reader.
+# Size in bytes from which a result bypasses the caches; a smaller result may still be cached for its reader.
 STREAMED = 1 << 24
 # Limits in bytes of a row that bypasses the caches: many cache lines, and a workspace in the second-level cache.
 ROW_BYTES = (1 << 10, 1 << 18)
 
 
 class Rows(Family):
-    """The preparers of softmax, normalisation and their like."""
+    """The methods that prepare softmax, normalisation and similar requests."""
 
     @serves(requests.MapRows)
     def map_rows(self, out: Spec, *operands: Spec, fn: RowFn, dim: int, value: float) -> Launch:
@@ -61,7 +61,7 @@ class Rows(Family):
         return bind(kernel, headed(share[1], numbers), len(operands))
 
     def _across(self, out: Spec, operands: Sequence[Spec], fn: RowFn, dim: int, value: float) -> Launch:
-        """Rows across the memory of `out`."""
+        """Return the launch for rows across the memory of `out`."""
         dims, strides, offsets = walk([without(x.layout, out.shape, dim) for x in (out, *operands)])
         block, blocks = pieces(dims[-1], COLUMNS)
         units = blocks * prod(dims[:-1])
@@ -133,7 +133,10 @@ class Rows(Family):
 def along_numbers(
     out: Spec, operands: Sequence[Spec], dim: int, value: float, share: tuple[int, int], lines: Sequence[int] = ()
 ) -> tuple[list[int], tuple[bool, ...]]:
-    """The numbers of rows along the memory of `out`, share = (rows a chunk, chunks), and which operands are slices."""
+    """Return the scalar arguments for rows along the memory of `out`, and which operands are read as slices.
+
+    share: (rows per chunk, number of chunks).
+    """
     dims, strides, offsets = walk([without(x.layout, out.shape, dim) for x in (out, *operands)])
     steps = [x.layout.strides[dim] for x in (out, *operands)]
     line_0, line_1 = [*lines, 0, 0][:2]
@@ -145,16 +148,16 @@ def along_numbers(
 
 
 def is_direct(x: Spec, out: Spec, dim: int = -1) -> bool:
-    """Whether the rows of an operand can be read as slices."""
+    """Return whether the rows of an operand can be read as slices."""
     return x.layout.strides[dim] == 1 and x.dtype.storage == out.dtype.compute
 
 
 def pick_numbers(
     out: Layout, step: int, x: Spec, others: Sequence[Layout], ignore: int, each: int
 ) -> tuple[list[int], int, str]:
-    """The numbers of `pick` and `pick_backward`, in row-major order of the rows, how many tasks, and their kind.
+    """Return the scalar arguments of `pick` and `pick_backward`, the number of tasks, and their kind.
 
-    each: how many elements of a row are read.
+    The rows are in row-major order. each: number of elements of a row that are read.
     """
     n, shape = x.shape[-1], out.shape
     dims, strides = merge([out, without(x.layout, x.shape, len(shape)), *others])
@@ -170,20 +173,23 @@ def pick_numbers(
 
 
 def is_streamed(out: Spec, n: int) -> bool:
-    """Whether rows of n are made in a scratch row and stored past the caches."""
+    """Return whether rows of n elements are stored past the caches.
+
+    Such rows are computed in a scratch row first.
+    """
     size = out.dtype.storage.itemsize
     dense = out.dtype.storage == out.dtype.compute
     return dense and out.layout.numel * size >= STREAMED and ROW_BYTES[0] <= n * size <= ROW_BYTES[1]
 
 
 def cost(fn: RowFn) -> int:
-    """About how many additions an element is worth."""
+    """Return the approximate cost of an element, in additions."""
     made = fn.terms if fn.result is None else (fn.result, *fn.terms)
     return sum(scalar.cost for scalar in made) + sum(total.term.cost for total in fn.totals)
 
 
 def totals_of(fn: RowFn, loops: Sequence[Pass], compute: np.dtype[Any]) -> tuple[str, Expand]:
-    """The functions that find the totals of a row, and the macro TOTALS(), which calls them in order."""
+    """Return the functions that compute the totals of a row, and the macro TOTALS(), which calls them in order."""
     text, calls = "", []
     for position, loop in enumerate(loop for loop in loops if loop.totals):
         names = [f"total_{k}" for k in range(loop.totals[-1] + 1)]
@@ -198,7 +204,10 @@ def totals_of(fn: RowFn, loops: Sequence[Pass], compute: np.dtype[Any]) -> tuple
 
 
 def order_of(compute: np.dtype[Any]) -> dict[str, Any]:
-    """The constants of integers that have the order of floats: LEAST is that of -inf."""
+    """Return the constants of integers that have the order of floats.
+
+    LEAST is the integer of -inf.
+    """
     size = 8 * compute.itemsize
     highest = (1 << size - 1) - 1
     lowest = int(np.array(-np.inf, compute).view(f"i{compute.itemsize}")) ^ highest
@@ -206,7 +215,10 @@ def order_of(compute: np.dtype[Any]) -> dict[str, Any]:
 
 
 def elements(fn: RowFn, loops: Sequence[Pass], compute: np.dtype[Any], total: str = "total_{}") -> dict[str, Any]:
-    """F, the result, and G_0 and G_1, what is summed down the columns, of an element of every operand."""
+    """Return the macros F, the result, and G_0 and G_1, the terms that are summed down the columns.
+
+    Their arguments are an element of every operand.
+    """
     macros: dict[str, Any] = {}
     for loop in loops:
         if not loop.totals:
@@ -217,7 +229,10 @@ def elements(fn: RowFn, loops: Sequence[Pass], compute: np.dtype[Any], total: st
 
 def nest_of(label: str, template: Callable[..., Any], fn: RowFn, dtypes: tuple[DType, ...], out: DType,
             arrays: Mapping[str, DType], **insertions: Any) -> Any:  # fmt: skip
-    """Write, compile and import one nest. arrays: the arguments between the operands and the numbers, with types."""
+    """Write, compile and import one nest.
+
+    arrays: the arguments between the operands and the scalar arguments, with types.
+    """
     text = write_kernel(
         f"{fn.name}: {', '.join(map(str, dtypes))} -> {out}; {label}.",
         template,
@@ -234,9 +249,10 @@ def along(
     fn: RowFn, direct: Sequence[bool | None], out: DType, keeps: bool, streamed: bool = False,
     computed: Sequence[int] = (),
 ) -> dict[str, Any]:  # fmt: skip
-    """The words of a nest over rows along memory, and the functions that it calls.
+    """Return the texts of a nest over rows along memory, and the functions it calls.
 
-    direct: None for an operand that only other operands are computed of.  computed: those operands.
+    direct: None for an operand that is read only to compute other operands.
+    computed: the operands that are computed.
     """
     loops = fn.passes(2, keeps)
     keeps, dense = any(loop.keeps for loop in loops), out.storage == out.compute
@@ -260,9 +276,11 @@ def write_rows(
     fn: RowFn, dtypes: tuple[DType, ...], out: DType, direct: tuple[bool | None, ...], streamed: bool,
     chains: tuple[Chain, ...] = (), steps: str = "",
 ) -> Any:  # fmt: skip
-    """Rows along the memory of the result, sums of their columns, or both.
+    """Write the kernel for rows along the memory of the result.
 
-    chains: the operands that are computed, of arrays with some steps.
+    It can also sum their columns, or compute only these sums.
+    chains: the functions of the operands that are computed.
+    steps: the strides of their arrays.
     """
     terms, made = len(fn.terms), fn.result is not None
     insertions = along(fn, direct, out, True, streamed, [chain.operand for chain in chains])
@@ -277,7 +295,10 @@ def write_rows(
 
 
 def write_pick(fn: RowFn, dtypes: tuple[DType, ...], out: DType, direct: bool, reducer: int) -> Any:
-    """One result of each row, or with three dtypes the gradient of that."""
+    """Write the kernel for one result per row, or for the gradient of this result.
+
+    With three dtypes it is the gradient.
+    """
     back = len(dtypes) == 3
     insertions = along(fn, (direct,), out, back)
     insertions["constants"] |= {
@@ -292,7 +313,7 @@ def write_pick(fn: RowFn, dtypes: tuple[DType, ...], out: DType, direct: bool, r
 
 
 def write_columns(fn: RowFn, dtypes: tuple[DType, ...], out: DType, unit: tuple[bool, ...]) -> Any:
-    """Rows across the memory of the result, in blocks of neighbours."""
+    """Write the kernel for rows across memory, in blocks of neighbours."""
     loops, total = fn.passes(), "total_{}[j]"
     totals = []
     for loop in loops:

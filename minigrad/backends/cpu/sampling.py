@@ -27,7 +27,7 @@ TAPS = 4
 
 
 class Sampling(Family):
-    """The preparers of grid_sample and of the gradient of its grid."""
+    """The methods that prepare grid_sample and the gradient of its grid."""
 
     @serves(requests.SampleGrid)
     def sample_grid(
@@ -84,7 +84,10 @@ def write(
     template: Callable[..., Any], operands: int, fields: Fields, dtype: DType, scalars: dict[str, ScalarFn],
     helpers: tuple[Callable[..., Any], ...] = (),
 ) -> Any:  # fmt: skip
-    """Write, compile and import one of the loops.  helpers: the functions that it calls beside those of all."""
+    """Write, compile and import one of the loops.
+
+    helpers: the functions that it calls, in addition to the functions of all loops.
+    """
     name, parts = template.__name__, {"WORKSPACES": [Part(sampling.workspaces)], "LEAVE": [Part(sampling.leave_all)]}
     text = write_kernel(
         f"grid_sample, {name}: {dtype}.", template, operands=(dtype,) * operands, out=dtype, fields=fields,

@@ -1,7 +1,7 @@
-"""Scans on the CPU: rows as chains, four at a time, or neighbours side by side; long rows in blocks.
+"""Scans on the CPU: rows as chains, four at a time, or neighbouring rows in parallel; long rows in blocks.
 
-The loops are in `kernels/cpu/scan.py`.  A scan accumulates as its reduction does; a long row of which there are few is
-cut into blocks, from the shape alone, whose totals a first launch finds.
+The loops are in `kernels/cpu/scan.py`.  A scan accumulates like its reduction.  If there are few long rows, they are
+cut into blocks, which follow from the shape alone, and a first launch computes the totals of the blocks.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ COLUMNS = 128  # number of neighbouring rows that one block scans together
 NARROW = 8  # with fewer neighbours, each row is a separate chain of additions
 FEW = 16  # with fewer rows, a long row is cut into blocks
 BLOCK = 4096  # elements per block of a long row
-BLOCKS = 256  # largest number of blocks, because each one adds the totals of all earlier blocks
+BLOCKS = 256  # maximum number of blocks, because each block adds the totals of all earlier blocks
 Chain = tuple[ScalarFn, ScalarFn | None, str, np.dtype[Any]]
 
 
 class Scan(Family):
-    """The preparers of scans and of running extremes."""
+    """The methods that prepare scans, and running minima and maxima."""
 
     @serves(requests.Scan)
     def scan(self, out: Spec, *operands: Spec, reducer: Reducer, compute: np.dtype[Any], dim: int) -> Launch:
@@ -78,10 +78,10 @@ class Scan(Family):
 def scan_numbers(
     out: Spec, operands: Sequence[Spec], dim: int, cut: bool
 ) -> tuple[tuple[bool, ...] | None, list[int], int, int]:
-    """Return (dense, numbers, tasks, blocks) of a scan.
+    """Return (dense, scalar arguments, tasks, blocks) of a scan.
 
-    dense: for rows across memory, which operands have neighbours at step 1; otherwise None. blocks: the blocks that
-    rows are divided into, 0 for whole rows.
+    dense: for rows across memory, whether each operand has neighbours at step 1; otherwise None.
+    blocks: the number of blocks that rows are divided into, 0 for whole rows.
     """
     n, layouts = out.shape[dim], [x.layout for x in (out, *operands)]
     steps = [layout.strides[dim] for layout in layouts]
@@ -105,7 +105,10 @@ def scan_numbers(
 
 
 def joining(chain: Chain) -> Expand:
-    """The macro of two accumulators; what may not be cut has one only."""
+    """Return the macro that joins two accumulators.
+
+    A scan that may not be cut has only one accumulator.
+    """
     _, combine, _, compute = chain
     return expression_macro("{0}") if combine is None else scalar_macro(combine, compute)
 
@@ -117,7 +120,8 @@ def write(
 ) -> Any:  # fmt: skip
     """Write, compile and import one kernel.
 
-    work: the dtype of arrays besides operands and result. condition: the scalar function returns a boolean.
+    work: the dtype of the array besides operands and result.
+    condition: the scalar function returns a boolean.
     """
     scalar, _, identity, compute = chain
     text = write_kernel(
@@ -137,7 +141,7 @@ def write(
 
 
 def write_along(chain: Chain, dtypes: tuple[DType, ...], out: DType, dense: bool) -> Any:
-    """Rows as chains; dense: they lie along all memory."""
+    """Write the kernel for rows as chains. dense: all rows have step 1."""
     scalar, *_, compute = chain
     operands = ", ".join(f"in_{k}" for k in range(len(dtypes)))
     constants = {"OPERANDS": str(len(dtypes)), "SIZE": str(len(dtypes) + 2)}
@@ -154,7 +158,7 @@ def write_along(chain: Chain, dtypes: tuple[DType, ...], out: DType, dense: bool
 
 
 def write_carry(chain: Chain, a: DType, dense: bool) -> Any:
-    """Totals of blocks."""
+    """Write the kernel for the totals of blocks."""
     constants = {"LANES": "32", "VIEW": "in_0", "PLACE": "at + (i + j) * step"}
     if dense:  # a run with step 1 is indexed through a slice; otherwise the loop would not be vectorised
         constants |= {"VIEW": "in_0[at + i :]", "PLACE": "j"}
@@ -163,14 +167,17 @@ def write_carry(chain: Chain, a: DType, dense: bool) -> Any:
 
 
 def write_columns(chain: Chain, dtypes: tuple[DType, ...], out: DType, dense: tuple[bool, ...]) -> Any:
-    """Neighbours side by side."""
+    """Write the kernel for neighbouring rows in parallel."""
     name = f"{chain[0].name}_columns" + "".join("1" if d else "x" for d in dense)
     return write(name, "columns", scan.columns, chain, dtypes, out, column_views(dense), scan.COLUMNS)
 
 
 def write_search(better: ScalarFn, a: DType, way: tuple[bool, ...] | bool) -> Any:
-    """Running extremes and their positions; way: for rows whether they lie along all memory, for neighbours side by
-    side which of the operand and the extremes have them at step 1."""
+    """Write the kernel for running minima or maxima and their positions.
+
+    way: for rows, whether all of them have step 1; for neighbouring rows in parallel, whether the neighbours of the
+    operand and of the values have step 1.
+    """
     chain = (better, None, "", a.compute)
     if isinstance(way, tuple):
         name = f"{better.name}_columns" + "".join("1" if d else "x" for d in way)

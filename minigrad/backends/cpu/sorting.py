@@ -22,15 +22,15 @@ from minigrad.kernels.specialize import write_kernel
 from minigrad.kernels.store import load
 
 COST = 16  # cost of sorting one element, in additions
-FEW = 32  # largest k for which the best elements are kept in a sorted list while the row is read
+FEW = 32  # maximum k for which the best elements are kept in a sorted list while the row is read
 PART = 4  # `first_few` counts the digits of a row; it saves time if at most this fraction (1/4) is requested
 
 
 class Sorting(Family, Ordering):
-    """Prepare the launches that sort."""
+    """The methods that prepare sorts."""
 
     def order(self, steps: Steps, out: Value, values: Value | None, dim: int, descending: bool) -> None:
-        """Write the positions that sort the elements, and the sorted values if they are requested."""
+        """Add the steps that write the positions that sort the operand, and the sorted values if they are requested."""
         a = steps.operands[0]
         n, wanted = a.shape[dim], out.shape[dim]
         dims, strides, offsets = walk([without(x.layout, a.shape, dim) for x in (out, a)])
@@ -53,7 +53,7 @@ CALLED = {
 
 
 def write_order(template: Callable[..., Any], dtype: DType, descending: bool, kept: bool) -> Any:
-    """Write, compile and import one sorting kernel.  kept: whether it also writes the sorted elements."""
+    """Write, compile and import one sorting kernel. kept: whether it also writes the sorted elements."""
     key, constants = key_of(dtype, descending)
     way = "down" if descending else "up"
     text = write_kernel(

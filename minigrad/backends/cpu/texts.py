@@ -1,5 +1,7 @@
-"""Pieces of kernel texts that several families paste: how neighbours are indexed, floats among the numbers,
-functions of their own, lines of headers."""
+"""Pieces of kernel texts that several families paste.
+
+They index neighbours, pass floats among the numbers, define helper functions and write header lines.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ from minigrad.kernels.pasting import LEFT_OUT
 def column_views(dense: Sequence[bool]) -> dict[str, str]:
     """Return the texts that index elements of neighbouring rows.
 
-    A run of step 1 is indexed through a slice, otherwise it would not vectorise; other steps may be negative.
+    A run of step 1 is indexed through a slice, otherwise the loop would not be vectorised; other steps may be negative.
     """
     constants = {}
     for k, unit in enumerate(dense):
@@ -34,12 +36,13 @@ def step_words(steps: Sequence[int]) -> str:
 
 
 def row_views(steps: str, view: str, length: str) -> dict[str, str]:
-    """Return the words `RUN_K`, the slice of array K along a row, and `AT_K`, its element j.
+    """Return the texts `RUN_K`, the slice of array K along a row, and `AT_K`, its element j.
 
-    steps: as `step_words` returns them.  view: the name of a slice.  length: that of the number of elements.
-
-    A run of step 1 is indexed through a slice, otherwise it would not vectorise.  Other indices are unsigned, because a
-    signed one is tested for wrapping around at each element.
+    steps: the result of `step_words`.
+    view: the name of a slice.
+    length: the name of the number of elements.
+    A run of step 1 is indexed through a slice, otherwise the loop would not be vectorised.  Other indices are unsigned,
+    because a signed index is tested for wrapping around at each element.
     """
     constants = {}
     for k, step in enumerate(steps):
@@ -51,40 +54,45 @@ def row_views(steps: str, view: str, length: str) -> dict[str, str]:
 
 
 def bits(value: float) -> int:
-    """A float64 as the integer that travels among the numbers; `from_bits` is what a kernel makes of it."""
+    """Return the bits of a float64 as an integer, which is passed among the scalar arguments of a kernel.
+
+    `from_bits` is the inverse in a kernel.
+    """
     return int(np.float64(value).view(np.int64))
 
 
 def from_bits(position: str) -> str:
-    """The text of a float64 whose bits are a number."""
+    """Return the text of a float64 whose bits are a number of the kernel."""
     return f"np.int64(numbers[{position}]).view(np.float64)"
 
 
 def helper(text: str, template: Callable[..., Any], name: str, liberty: str = "") -> str:
-    """A pasted function under another name, for the module of a kernel."""
+    """Return a pasted function under another name, for the module of a kernel."""
     head = "\n\n" + CPU.helper((liberty,) if liberty else ())
     return head + text.replace(f"def {template.__name__}(", f"def {name}(", 1)
 
 
 def moving_header() -> str:
-    """The lines that give a kernel `move` and `fetch`."""
+    """Return the lines that define `move` and `fetch` for a kernel."""
     return imported("moving", "movers", "move, fetch = movers()")
 
 
 def short_header() -> str:
-    """The lines that give a kernel short sums in the vectors of the processor."""
+    """Return the lines that define short sums in the vectors of the processor."""
     lanes = imported("processor", "tile_shape")
     return lanes + imported("short", "short_sums", 'short_sum = short_sums(tile_shape("float32")[0])')
 
 
 def stream_header(itemsize: int) -> str:
-    """The lines that give a kernel stores past the caches."""
+    """Return the lines that define stores past the caches."""
     return imported("stream", "streams", f"stream, settle = streams({itemsize})")
 
 
 def tile_header(dtype: DType, *functions: Callable[..., Any], width: str = "NR") -> str:
-    """The lines that give a kernel the shape of the tile, and of the rest what its functions read: the tile itself in
-    three forms, squares turned around, the width of the panels that `pack` writes."""
+    """Return the lines that define the shape of the tile, and everything else that a kernel's functions read.
+
+    This can be the tile itself in three forms, transposed squares, and the width of the panels that `pack` writes.
+    """
     read = {name for function in functions for name in function.__code__.co_names}
     lines = {
         "SIDE": "SIDE = min(LANES, 8)",

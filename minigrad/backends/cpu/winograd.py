@@ -1,8 +1,8 @@
-"""Convolution by 3x3 taps by Winograd's algorithm: for which shapes, and the numbers that the loops read.
+"""Convolution by 3x3 taps with Winograd's algorithm: the suitable shapes, and the scalar arguments of the loops.
 
-The loops are in `kernels/cpu/winograd.py`, the transforms in `kernels/cpu/winograd_transforms.py`.  The algorithm is
-chosen by the shape alone: taps that are neighbours, a stride of 1, float32, and enough channels and whole tiles that
-the transforms cost less than the products they save.
+The loops are in `kernels/cpu/winograd.py`, the transforms in `kernels/cpu/winograd_transforms.py`.  The choice of the
+algorithm depends on shape and dtype alone: taps that are neighbours, a stride of 1, float32, and enough channels and
+whole tiles that the transforms cost less than the products they save.
 """
 
 from __future__ import annotations
@@ -27,26 +27,29 @@ from minigrad.kernels.store import load
 Taps = list[tuple[int, int]]  # (position relative to the output, index in the kernel), along one dim
 TILE = 4  # outputs along a dim
 POINTS = 36  # values of a transformed tile
-FILLED = 0.4  # smallest fraction of the tiles' outputs that must be inside the image
-# Smallest number of channels of the image and of the output: the saved products then pay for the transforms.
+FILLED = 0.4  # minimum fraction of the tiles' outputs that must be inside the image
+# Minimum number of channels of the image and of the output: the saved products then outweigh the transforms.
 CHANNELS = 12
 BYTES = 3 << 18  # bytes of a task's transformed values: they fit the second-level cache, next to the weight
-WEIGHED = 1 << 19  # largest number of bytes of the transformed weight per tile, because each call transforms the weight
-WIDEST = 1 << 22  # largest size in bytes of a transformed row of tiles; a larger one would leave the caches
-LEAST = 32  # smallest number of tiles for a separate array of partial sums
-SLABS = 1 << 22  # largest number of elements of the partial sums of a weight's gradient
+WEIGHED = 1 << 19  # maximum number of bytes of the transformed weight per tile, because each call transforms the weight
+WIDEST = 1 << 22  # maximum size in bytes of a transformed row of tiles; a larger row would leave the caches
+LEAST = 32  # minimum number of tiles for a separate array of partial sums
+SLABS = 1 << 22  # maximum number of elements of the partial sums of a weight's gradient
 TRANSFORMS = (
     "input_transform", "output_transform", "gradient_transform", "weight_transform", "weight_gradient_transform",
 )  # fmt: skip
 
 
 class Winograd(Matmul):
-    """Steps of a convolution by 3x3 taps."""
+    """The steps of a convolution by 3x3 taps."""
 
     def winograd(
         self, steps: Steps, out: Value, x: Value, w: Value, bias: Value | None, taps: list[Taps], stride: Ints
     ) -> bool:
-        """Add the steps that compute outputs; w has dims (group, M, C, taps).  False where another way is faster."""
+        """Add the steps that compute outputs; w has dims (group, M, C, taps).
+
+        Return False if another method is faster.
+        """
         m, c = w.shape[1:3]
         if not pays(out, x.shape, w.shape[0], m, c, taps, stride):
             return False
@@ -60,7 +63,10 @@ class Winograd(Matmul):
         return True
 
     def winograd_weight(self, steps: Steps, out: Value, y: Value, x: Value, taps: list[Taps], stride: Ints) -> bool:
-        """Add the steps that sum over outputs y; out, the weight's gradient, has dims (group, M, C, taps)."""
+        """Add the steps that sum over outputs y; out, the weight's gradient, has dims (group, M, C, taps).
+
+        Return False if another method is faster.
+        """
         m, c = out.shape[1:3]
         if not pays(y, x.shape, out.shape[0], m, c, taps, stride):
             return False
@@ -80,7 +86,7 @@ class Winograd(Matmul):
 
 
 def pays(out: Value, image: Ints, groups: int, m: int, c: int, taps: list[Taps], stride: Ints) -> bool:
-    """Whether Winograd's algorithm makes a convolution: a function of its shape and dtype alone."""
+    """Return whether Winograd's algorithm is faster for a convolution: a function of its shape and dtype alone."""
     if not settings.winograd or out.dtype is not float32 or groups > 1 or len(taps) != 2 or tuple(stride) != (1, 1):
         return False
     if any(sorted(e for e, _ in t) != list(range(lowest(t), lowest(t) + 3)) for t in taps) or min(m, c) < CHANNELS:
@@ -92,34 +98,37 @@ def pays(out: Value, image: Ints, groups: int, m: int, c: int, taps: list[Taps],
 
 
 def lowest(taps: Taps) -> int:
-    """The lowest position that output 0 sees."""
+    """Return the lowest position that output 0 reads."""
     return min(e for e, _ in taps)
 
 
 def across(outputs: Ints) -> int:
-    """Tiles of a row."""
+    """Return the number of tiles of a row."""
     return -(-outputs[3] // TILE)
 
 
 def rows_of(outputs: Ints) -> int:
-    """Rows of tiles of all images."""
+    """Return the number of rows of tiles of all images."""
     return outputs[0] * -(-outputs[2] // TILE)
 
 
 def padded(channels: int) -> int:
-    """Channels, up to whole vectors."""
+    """Return the number of channels, rounded up to whole vectors."""
     lanes = tile_shape("float32")[0]
     return -(-channels // lanes) * lanes
 
 
 def work_of(out: Value, m: int, c: int) -> int:
-    """The work of the products, in additions."""
+    """Return the work of the products, in additions."""
     tiles = rows_of(out.shape) * across(out.shape)
     return tiles * POINTS * m * c * 4 // WORK
 
 
 def shares(outputs: Ints, m: int, c: int) -> tuple[int, int]:
-    """(rows of tiles of a task, tasks): what fits the second cache, but at least some whole register tiles."""
+    """Return (rows of tiles per task, tasks).
+
+    A task fits the second-level cache, but has at least some whole register tiles.
+    """
     rows, mr = rows_of(outputs), tile_size(float32)[0]
     tile = POINTS * (padded(m) + padded(c)) * 4
     wanted = max(3 * mr, BYTES // tile)
@@ -129,7 +138,7 @@ def shares(outputs: Ints, m: int, c: int) -> tuple[int, int]:
 
 
 def numbers_of(x: Value, y: Value, w: Value, taps: list[Taps], share: int, block: int, bias: Value | None) -> list[int]:
-    """The numbers that the templates read."""
+    """Return the scalar arguments of the templates."""
     m, c = w.shape[1:3]
     values: dict[str, Any] = {"b": 0, "b_out": 0, "biased": 0}
     if bias:
@@ -147,7 +156,7 @@ def numbers_of(x: Value, y: Value, w: Value, taps: list[Taps], share: int, block
 
 
 def layout_of(name: str, x: Value) -> dict[str, int]:
-    """Offset and strides of an image or an output."""
+    """Return offset and strides of an image or an output, by name."""
     steps = dict(zip(("_image", "_channel", "1", "2"), x.layout.strides, strict=True))
     return {name: x.layout.offset} | {name + dim: step for dim, step in steps.items()}
 

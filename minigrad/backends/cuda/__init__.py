@@ -1,8 +1,8 @@
-"""The CUDA backend: loop nests of its own over a device's memory, one module per kernel family.
+"""The CUDA backend: minigrad's own loop nests over a device's memory, one module per kernel family.
 
-The loops themselves are in `kernels/cuda`, one file per family as here and as for the CPU. `lowering/` composes
+The loops themselves are in `kernels/cuda`, one file per family as here and as for the CPU.  `lowering/` composes
 requests that the backend does not implement.  `runtime.py` is the interface of a device; `device.py` and `simulator.py`
-implement it.  Only `device.py` touches cuda-core, and only `compile.py` numba-cuda.
+implement it.  Only `device.py` uses cuda-core, and only `compile.py` uses numba-cuda.
 """
 
 from __future__ import annotations

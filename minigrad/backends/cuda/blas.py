@@ -1,8 +1,9 @@
 """Matrix products by cuBLAS, if its library is installed and `settings.cublas` allows it.
 
-One of its functions is called, by ctypes. cuBLAS stores matrices column by column.  A row-major matrix is for it the
-transpose of a column-major one, so it computes the transpose of the result, with the right operand first.  The kernels
-of `matmul.py` take the layouts that cuBLAS does not support, such as a matrix with gaps along both dims.
+One function of the library is called, by ctypes. cuBLAS stores matrices column by column, so a row-major matrix is the
+transpose of one of its matrices.  Therefore it computes the transpose of the result, with the right operand first.  The
+kernels of `matmul.py` compute products with layouts that cuBLAS does not support, such as a matrix with gaps along both
+dims.
 Source: https://docs.nvidia.com/cuda/cublas, cublasGemmStridedBatchedEx.
 """
 
@@ -22,13 +23,19 @@ from minigrad.errors import DeviceError
 TYPES = {"float32": 0, "float64": 1, "float16": 2, "bfloat16": 14}  # cudaDataType
 SUMS_32, SUMS_64 = 68, 70  # cublasComputeType_t; the first does not round float32 to TF32
 AS_IT_IS, TURNED, CHOSEN = 0, 1, -1  # cublasOperation_t, and the algorithm that cuBLAS chooses
-LARGEST = (1 << 31) - 1  # cuBLAS takes sizes of 32 bits
-CALLS, WORK = 32, 1 << 27  # at most so many calls for one product, each of at least so many multiply-adds
+LARGEST = (1 << 31) - 1  # cuBLAS takes 32-bit sizes
+CALLS, WORK = 32, 1 << 27  # maximum number of calls for one product, and minimum number of multiply-adds per call
 
 
 @dataclass(frozen=True)
 class Side:
-    """One operand: whether it is turned, from column to column, from matrix to matrix, and its first element."""
+    """One operand for cuBLAS.
+
+    turned: whether it is transposed.
+    lead: the distance from column to column.
+    step: the distance from matrix to matrix.
+    offset: the offset of the first element.
+    """
 
     turned: int
     lead: int
@@ -38,7 +45,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Gemm:
-    """A product as cuBLAS knows it: rows, columns and inner dim of the transpose, first the right operand."""
+    """A product as arguments of cuBLAS: rows, columns and inner dim of the transpose, with the right operand first."""
 
     rows: int
     cols: int
@@ -50,8 +57,11 @@ class Gemm:
 
 
 def gemms_of(p: Problem) -> list[Gemm]:
-    """A product in the words of cuBLAS, or [] where it has none.  Its batch has one dim: with two, such as texts and
-    heads, a product is one call for each index of the shorter dim, if these are few and large."""
+    """Return the calls of cuBLAS that compute a product, or [] if there are none.
+
+    A batch in cuBLAS has one dim.  A product with two batch dims, such as texts and heads, is one call per index of the
+    shorter dim, if these calls are few and large.
+    """
     if len(p.sizes) < 2:
         whole = gemm_of(p, p.batches, [steps[0] if steps else 0 for steps in p.steps], (0, 0, 0, 0))
         return [] if whole is None else [whole]
@@ -65,7 +75,10 @@ def gemms_of(p: Problem) -> list[Gemm]:
 
 
 def gemm_of(p: Problem, batch: int, steps: Sequence[int], starts: Sequence[int]) -> Gemm | None:
-    """A batch of matrices as one call, from `starts` behind the beginning of each operand on; None if it cannot be."""
+    """Return a batch of matrices as one call, or None if cuBLAS cannot compute it.
+
+    starts: the offset of the batch in each operand.
+    """
     if min(p.m, p.n, p.k) < 2 or max(p.m, p.n, p.k, batch) > LARGEST:
         return None
     step_a, step_b, _, step_out = steps
@@ -78,7 +91,10 @@ def gemm_of(p: Problem, batch: int, steps: Sequence[int], starts: Sequence[int])
 
 
 def side(along: int, lead: int, rows: int, cols: int, step: int, offset: int) -> Side | None:
-    """A matrix of so many rows and columns, of which neighbours in a column are `along` apart and columns `lead`."""
+    """Return a matrix as an operand of cuBLAS, or None.
+
+    along: the distance of neighbours in a column. lead: the distance of columns.
+    """
     if along == 1 and rows <= lead <= LARGEST:
         return Side(AS_IT_IS, lead, step, offset)
     if lead == 1 and cols <= along <= LARGEST:
@@ -87,7 +103,7 @@ def side(along: int, lead: int, rows: int, cols: int, step: int, offset: int) ->
 
 
 class Blas:
-    """The library with a handle.  product(gemm, dtype, alpha, beta) is a launch on (a, b, out)."""
+    """The library with a handle. product(gemm, dtype, alpha, beta) returns a launch on (a, b, out)."""
 
     def __init__(self, library: Any) -> None:
         self.library = library
@@ -98,7 +114,10 @@ class Blas:
             raise DeviceError(f"cuBLAS cannot be used: cublasCreate returned {status}")
 
     def product(self, gemm: Gemm, dtype: DType, alpha: float, beta: float) -> Enqueued:
-        """A call of the library on buffers of the operands and of out, which holds what beta is multiplied with."""
+        """Return a call of the library on buffers of the operands and of out.
+
+        Before the call, out contains the matrix that is multiplied by beta.
+        """
         kind, size = TYPES[dtype.name], dtype.itemsize
         sums, number = (SUMS_64, ctypes.c_double) if dtype.name == "float64" else (SUMS_32, ctypes.c_float)
         factors = (number(alpha), number(beta))

@@ -1,9 +1,9 @@
-"""One block of threads in the simulator: the order they run in, barriers, communication of lanes in a warp.
+"""One block of threads in the simulator: their order, barriers, and the communication of lanes in a warp.
 
-Warps run one after the other, each up to the next barrier of the block, and so do its lanes: forward, in reverse, or in
-a random order with a seed.  So a thread runs far ahead of the threads that it should have waited for.  A collective
-operation runs when all lanes in its mask have arrived.  The simulator reports a barrier that not all threads of the
-block reach, or that they reach at two positions.
+Warps run one after the other, each up to the next barrier of the block, and the lanes of a warp do the same: forward,
+in reverse, or in a random order with a seed.  So a thread runs far ahead of the threads that it should have waited for.
+A collective operation runs when all lanes in its mask have arrived.  The simulator reports a barrier that not all
+threads of the block reach, or that they reach at two positions.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from minigrad.backends.cuda.words import SHARED_LIMIT, Point, Words, cells_of
 
 
 class Lane:
-    """One thread: its index, what it waits for as (operation, lanes), its value for the operation, its current line."""
+    """One thread: its index, the (operation, lanes) that it waits for, its value for the operation, its line."""
 
     __slots__ = ("access", "dead", "index", "line", "number", "result", "strand", "value", "waits")
 
@@ -39,12 +39,12 @@ class Lane:
 
 @cache
 def positions(size: Point) -> tuple[Point, ...]:
-    """Where the threads of a block of a size are, by number."""
+    """Return the positions of the threads of a block of a size, by number."""
     return tuple(Point(x, y, z) for z in range(size.z) for y in range(size.y) for x in range(size.x))
 
 
 class Order:
-    """In which order blocks, warps and lanes run: "forward", "reverse", or "random" by a seed."""
+    """The order in which blocks, warps and lanes run: "forward", "reverse", or "random" with a seed."""
 
     def __init__(self, kind: str = "forward", seed: int = 0) -> None:
         self.kind, self.random = kind, random.Random(seed)
@@ -71,7 +71,7 @@ class Block:
         self.current = self.lanes[0]
 
     def shared_array(self, site: Any, shape: Any, dtype: np.dtype[Any]) -> Cells:
-        """The array that all threads find at a place of the text."""
+        """Return the array that all threads share at a position of the text."""
         result = self.shared.get(site)
         if result is None:
             result = self.shared[site] = cells_of(self.words, "a shared array", shape, dtype)
@@ -83,22 +83,22 @@ class Block:
         return result
 
     def enter(self, lane: Lane) -> None:
-        """From now on this thread runs."""
+        """Make a thread the current one."""
         self.current = lane
         self.words.access, self.words.cuda.threadIdx = lane.access, lane.index
 
     # ---- kernels whose threads do not wait for each other
 
     def run_through(self, kernel: Callable[..., None], args: Sequence[Any]) -> None:
-        """Each thread from its beginning to its end."""
+        """Run each thread from its beginning to its end."""
         for lane in self.order.of(self.lanes):
             self.enter(lane)
             kernel(*args)
 
-    # ---- kernels whose threads do
+    # ---- kernels whose threads wait for each other
 
     def run(self, kernel: Callable[..., Any], args: Sequence[Any]) -> None:
-        """All threads, from barrier to barrier.  kernel: a generator, see `strands.py`."""
+        """Run all threads from barrier to barrier. kernel: a generator, see `strands.py`."""
         for lane in self.lanes:
             lane.strand = kernel(*args)
         warps = [self.lanes[k : k + 32] for k in range(0, len(self.lanes), 32)]
@@ -112,7 +112,7 @@ class Block:
                 lane.strand.close()
 
     def run_warp(self, warp: list[Lane]) -> None:
-        """The lanes of a warp, until each has ended or waits for the block."""
+        """Run the lanes of a warp until each has ended or waits for the block."""
         ready = [lane for lane in warp if not lane.dead]
         while ready:
             for lane in self.order.of(ready):
@@ -134,14 +134,16 @@ class Block:
                     ready += group
 
     def meet(self, what: tuple[str, Any], value: Any, depth: int = 2) -> None:
-        """Called by a thread, which is left then: it waits for the others, and is sent what they find together.  depth:
-        calls up to the kernel."""
+        """Record the operation that the current thread waits for, before the thread is suspended.
+
+        When it is resumed, it receives the result of the operation. depth: number of calls up to the kernel.
+        """
         lane = self.current
         lane.waits, lane.value = what, value
         lane.line = sys._getframe(depth).f_lineno
 
     def together(self, what: str, group: list[Lane]) -> None:
-        """Return the result of a collective operation for each lane of a warp, once all have arrived."""
+        """Set the result of a collective operation for each lane of a group, once all have arrived."""
         values = {lane.number % 32: lane.value for lane in group}
         if what == "shuffle":
             for lane in group:
@@ -164,7 +166,7 @@ class Block:
                 lane.access = lane.access._replace(syncs=lane.access.syncs + 1)
 
     def pass_barrier(self) -> None:
-        """Let the threads go on that have all come to the same barrier."""
+        """Let the threads continue if all of them have reached the same barrier."""
         waiting = [lane for lane in self.lanes if not lane.dead]
         if not waiting:
             return

@@ -1,11 +1,11 @@
-"""From a kernel's text to machine code for a device: the one module that touches numba-cuda.
+"""From a kernel's text to machine code for a device: the only module that uses numba-cuda.
 
 The text is executed with the names of numba.cuda and compiled to PTX. nvJitLink, or the `ptxas` of an installed
 toolkit, converts PTX to a cubin: a driver accepts a cubin of its own major version, but not PTX that is newer than
 itself.  None of this needs a device.  The cubin is stored next to the text in the kernel cache (`cubins.py`).
 
-A product and a sum round one after the other, as on the CPU and in a loop that fuses ops: the compiler joins them into
-one instruction only in a text that sets `FMA`.
+A product and a sum are rounded separately, as on the CPU and in a loop that fuses ops: the compiler joins them into one
+instruction only in a text that sets `FMA`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ ENTRY = re.compile(r"^\.visible \.entry (\w+)\(", re.MULTILINE)
 
 
 def missing() -> str:
-    """Why nothing can be compiled here, or ""."""
+    """Return why nothing can be compiled here, or ""."""
     if util.find_spec("numba_cuda") is None:
         return f"numba-cuda is not installed: {INSTALL}"
     if reason := clash():
@@ -74,9 +74,9 @@ def made_by() -> str:
 
 
 def compiled(program: Program, capability: Capability = SOMEWHERE) -> Compiled:
-    """A kernel's machine code for a compute capability, from the cache or made now.
+    """Return a kernel's machine code for a capability, from the cache or compiled now.
 
-    Raises KernelError where nothing can be compiled, or the text cannot be.
+    Raises KernelError if nothing can be compiled here, or if the text cannot be compiled.
     """
     made_for = f"sm_{capability[0]}{capability[1]}; {made_by()}; FMA where the text has it"
     return from_cache(program, made_for, lambda: make(program, capability))
@@ -97,7 +97,7 @@ def make(program: Program, capability: Capability) -> Compiled:
 
 
 def to_ptx(program: Program, capability: Capability) -> str:
-    """Return the PTX of a text.  Raises KernelError with the message of numba-cuda."""
+    """Return the PTX of a text.  Raise KernelError with the message of numba-cuda."""
     from numba import cuda, types
     from numba.core.errors import NumbaError
     from numba.np.numpy_support import from_dtype
@@ -120,7 +120,7 @@ def to_ptx(program: Program, capability: Capability) -> str:
 
 @cache
 def natives() -> dict[str, Any]:
-    """The names that every text is given."""
+    """Return the names that every text can use."""
     from numba import cuda
     from numba.cuda import libdevice
 
@@ -130,14 +130,16 @@ def natives() -> dict[str, Any]:
 
 
 def namespace() -> dict[str, Any]:
-    """A namespace for one text."""
+    """Return a namespace for one text."""
     return dict(natives())
 
 
 @contextmanager
 def capable(capability: Capability) -> Iterator[None]:
-    """Inside, functions that kernels call are compiled for a capability: numba-cuda asks the driver for it, even where
-    nothing is run."""
+    """Open a block in which functions that kernels call are compiled for a capability.
+
+    Otherwise numba-cuda requests the capability from the driver, even if nothing is run.
+    """
     from numba.cuda import dispatcher
 
     before = dispatcher.get_current_device
@@ -150,7 +152,10 @@ def capable(capability: Capability) -> Iterator[None]:
 
 @contextmanager
 def joining(allowed: bool) -> Iterator[None]:
-    """Inside, libNVVM may join a product and a sum, or may not; numba-cuda passes it no such option."""
+    """Open a block in which libNVVM may join a product and a sum, or may not.
+
+    numba-cuda passes no such option to libNVVM.
+    """
     from numba.cuda.cudadrv import nvvm
 
     before = nvvm.compile_ir
@@ -169,7 +174,7 @@ def assemble(ptx: str, name: str) -> tuple[bytes, str]:
 
 
 def by_nvjitlink(ptx: str, arch: str, name: str) -> tuple[bytes, str]:
-    """The library."""
+    """Assemble PTX with the nvJitLink library."""
     from cuda.bindings import nvjitlink
 
     options = [f"-arch={arch}", "-verbose"]
@@ -193,7 +198,7 @@ def by_nvjitlink(ptx: str, arch: str, name: str) -> tuple[bytes, str]:
 
 
 def by_ptxas(ptx: str, arch: str, name: str) -> tuple[bytes, str]:
-    """The program of an installed tool kit."""
+    """Assemble PTX with the `ptxas` program of an installed toolkit."""
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
         source.write_text(ptx, encoding="utf-8")

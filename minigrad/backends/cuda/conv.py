@@ -1,8 +1,8 @@
-"""Convolution on CUDA: each of its parts is a product whose right operand is an image seen through windows.
+"""Convolution on CUDA: each part is a product whose right operand is an image read through windows.
 
 The loops are the tiles of `kernels/cuda/tile.py`.  A gradient of the image is a product for each phase of the stride:
-the elements that are one stride apart see the same taps.  A gradient of the weight sums over the batch and all
-positions, which is cut into pieces where there are few weights.  Everything is made 3-d by dims of size 1 in front.
+elements that are one stride apart have the same taps.  A gradient of the weight sums over the batch and all positions;
+this sum is cut into pieces if there are few weights.  All shapes are made 3-d by leading dims of size 1.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from minigrad.core.op import Spec
 
 @dataclass(frozen=True)
 class Seen:
-    """Along one dim: outputs, taps, image size; position of the image = output * stride + low + tap * gap."""
+    """One dim of a convolution.  An output reads the image at the position output * stride + low + tap * gap."""
 
     outputs: int
     taps: int
@@ -37,7 +37,7 @@ class Seen:
 
 
 class Conv(Matmul):
-    """The preparers of convolution."""
+    """The method that prepares convolutions."""
 
     @serves(requests.Convolve)
     def convolve(
@@ -60,7 +60,7 @@ class Conv(Matmul):
         return steps.launch
 
     def correlate(self, steps: Steps, z: Value, x: Value, w: Value, bias: Value | None, seen: list[Seen]) -> None:
-        """Steps that make outputs z; the weight has dims (group, M, C, taps)."""
+        """Add the steps that compute outputs z; the weight has dims (group, M, C, taps)."""
         groups, m, c = w.shape[:3]
         if bias is not None and self.by_points(steps, z, x, w, bias, seen):
             return
@@ -80,7 +80,7 @@ class Conv(Matmul):
         self.windowed(steps, (z, w, x), bias, numbers, result, long)
 
     def spread(self, steps: Steps, z: Value, y: Value, w: Value, numbers: tuple[Ints, Ints, Ints]) -> None:
-        """Steps for the image's gradient z, of the outputs' gradient y."""
+        """Add the steps that compute the image's gradient z from the outputs' gradient y."""
         dims = list(zip(w.shape[3:], *numbers, strict=True))
         # The image and the output exchange their roles, so the two dims of channels of the weight are transposed.
         turned = w.seen(w.layout.transpose(1, 2))
@@ -101,7 +101,7 @@ class Conv(Matmul):
             self.correlate(steps, z.seen(layout), y, turned.seen(weight), None, deepened(seen))
 
     def weigh(self, steps: Steps, z: Value, y: Value, x: Value, seen: list[Seen]) -> None:
-        """Steps for the weight's gradient z, which has dims (group, M, C, taps): the sum over outputs y."""
+        """Add the steps that compute the weight's gradient z, with dims (group, M, C, taps): the sum over outputs y."""
         groups, m, c = z.shape[:3]
         xs, ys, zs = positions(x), positions(y), positions(z, 3)
         numbers, long = windows_of(
@@ -119,7 +119,7 @@ class Conv(Matmul):
         self, steps: Steps, values: tuple[Value, Value, Value], bias: Value | None, numbers: dict[str, Any],
         result: dict[str, Any], long: bool,
     ) -> None:  # fmt: skip
-        """Steps for a product whose right operand is seen through windows."""
+        """Add the steps of a product whose right operand is read through windows."""
         out, a, b = values
         mma = self.by_tensor_cores(a.dtype, b.dtype, out.dtype)
         matrices = numbers["sizes"][0]
@@ -130,8 +130,10 @@ class Conv(Matmul):
         self.tiled(steps, way, values, (bias, 1, 1), numbers, result)
 
     def by_points(self, steps: Steps, z: Value, x: Value, w: Value, bias: Value, seen: list[Seen]) -> bool:
-        """A convolution that sees one point at a time is a matrix product.  False where it sees more, or the points do
-        not lie in a row."""
+        """Compute a convolution of single points as a matrix product, or return False.
+
+        It is False if an output reads more than one point, or if the points are not evenly spaced in memory.
+        """
         sees_more = any(s.taps > 1 or s.stride > 1 or s.low or s.outputs != s.image for s in seen)
         if sees_more or w.shape[0] > 1:
             return False
@@ -146,8 +148,10 @@ class Conv(Matmul):
 
 
 def windows_of(x: Value, seen: list[Seen], cols: Ints, inner: Ints, **more: Any) -> tuple[dict[str, Any], bool]:
-    """The numbers of a product over windows of x: what a column and an inner index are made of, and how to take them
-    apart; and whether that needs 64 bits."""
+    """Return the scalar arguments of a product over windows of x, and whether positions need 64 bits.
+
+    The arguments describe how a column and an inner index are composed, and how they are split.
+    """
     first = x.layout.offset + sum(s.low * step for s, step in zip(seen, positions(x)[2:], strict=True))
     numbers: dict[str, Any] = {
         "cols": prod(cols), "length": prod(inner), "ak": 0, "bk": 0, "bn": 0, "b": first, "low": [s.low for s in seen],
@@ -160,18 +164,18 @@ def windows_of(x: Value, seen: list[Seen], cols: Ints, inner: Ints, **more: Any)
 
 
 def deepened(seen: list[Seen]) -> list[Seen]:
-    """Three dims."""
+    """Return three dims; missing dims in front have size 1."""
     return [Seen(1, 1, 1, 1, 0, 1)] * (3 - len(seen)) + seen
 
 
 def positions(value: Value, front: int = 2) -> Ints:
-    """The strides of a tensor as if it had three spatial dims, which come behind `front` others."""
+    """Return the strides of a tensor as if it had three spatial dims, after `front` other dims."""
     strides = value.layout.strides
     return (*strides[:front], *(0,) * (front + 3 - len(strides)), *strides[front:])
 
 
 def grouped(w: Value, groups: int) -> Value:
-    """A weight (groups * M, C, taps...) as (groups, M, C, taps...)."""
+    """Return a weight (groups * M, C, taps...) as (groups, M, C, taps...)."""
     layout = w.layout
     m = layout.shape[0] // groups
     shape, strides = (groups, m, *layout.shape[1:]), (m * layout.strides[0], *layout.strides)
@@ -179,8 +183,10 @@ def grouped(w: Value, groups: int) -> Value:
 
 
 def phase_of(start: int, taps: int, stride: int, padding: int, dilation: int) -> tuple[int, int, int, int, int, int]:
-    """How elements start, start + stride, ... of an image come into outputs: start, their first tap and how far the
-    others are apart, where the first output is, how far that of the next tap is from it, and how many taps there are.
+    """Return how elements start, start + stride, ... of an image contribute to outputs.
+
+    The result is (start, their first tap, the distance of their taps, the position of the first output, the distance
+    from it to the output of the next tap, the number of taps).
     """
     apart = stride // gcd(stride, dilation)
     for first in range(min(apart, taps)):

@@ -27,7 +27,11 @@ RESERVED = 1024  # bytes of shared memory per block that CUDA reserves; assemble
 
 @dataclass(frozen=True)
 class Compiled:
-    """entry: the kernel's name in the machine code.  log: what the assembler said."""
+    """The machine code of a kernel.
+
+    entry: the kernel's name in the machine code.
+    log: the report of the assembler.
+    """
 
     entry: str
     ptx: str
@@ -35,43 +39,43 @@ class Compiled:
     log: str
 
     def counted(self, words: str) -> int:
-        """The number in front of some words of the log; 0 where they are not there."""
+        """Return the number before some words of the log; 0 if the words do not occur."""
         match = re.search(rf"(\d+) {words}", self.log)
         return int(match[1]) if match else 0
 
     @property
     def registers(self) -> int:
-        """Registers of a thread."""
+        """The number of registers per thread."""
         return self.counted("registers")
 
     @property
     def stack(self) -> int:
-        """Bytes of a thread's own memory: arrays that found no registers."""
+        """The number of bytes of a thread's own memory, for arrays outside registers."""
         return self.counted("bytes stack frame")
 
     @property
     def spills(self) -> int:
-        """Bytes that are stored and loaded because registers did not suffice."""
+        """The number of bytes that are stored and loaded for lack of registers."""
         return self.counted("bytes spill stores") + self.counted("bytes spill loads")
 
     @property
     def shared(self) -> int:
-        """Bytes of shared memory of a block."""
+        """The number of bytes of shared memory per block."""
         return max(0, self.counted("bytes smem") - RESERVED) if self.counted("bytes smem") else 0
 
     @property
     def widest(self) -> int:
-        """Bits of the widest access to global memory."""
+        """The number of bits of the widest access to global memory."""
         accesses = re.findall(r"\b(?:ld|st)\.global(?:\.(?!v\d)[a-z]+)*(?:\.v(\d))?\.[a-z](\d+)\b", self.ptx)
         return max((int(count or 1) * int(bits) for count, bits in accesses), default=0)
 
     @property
     def double(self) -> bool:
-        """Whether it computes in float64."""
+        """Whether the kernel computes in float64."""
         return bool(re.search(r"\b(?:add|sub|mul|fma|div|sqrt|cvt)\.(?:\w+\.)*f64\b", self.ptx))
 
     def report(self) -> str:
-        """The resources in words, a line each."""
+        """Return a description of the resources, one per line."""
         return "\n".join([
             f"registers      {self.registers} a thread",
             f"stack          {self.stack} bytes a thread, of which {self.spills} are spilled registers",
@@ -82,7 +86,7 @@ class Compiled:
 
 
 def from_cache(program: Program, made_for: str, make: Callable[[], Compiled]) -> Compiled:
-    """Machine code that is kept, or made now and kept if it can be."""
+    """Return machine code from the cache, or compile it now and cache it if possible."""
     try:
         folder = cache_folder() / "cuda"
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -104,7 +108,7 @@ def from_cache(program: Program, made_for: str, make: Callable[[], Compiled]) ->
 
 
 def packed(code: Compiled, program: Program, made_for: str) -> bytes:
-    """The content of a file: what it is, the hash of all that follows, a line of facts, the code."""
+    """Return the content of a file: its kind, the hash of the rest, a line of facts, the code."""
     facts = {"for": made_for, "text": objects.digest(program.text), "entry": code.entry, "ptx": code.ptx,
              "log": code.log}  # fmt: skip
     body = json.dumps(facts).encode() + b"\n" + code.cubin
@@ -112,7 +116,7 @@ def packed(code: Compiled, program: Program, made_for: str) -> bytes:
 
 
 def read(path: Path, program: Program, made_for: str) -> Compiled | None:
-    """Return the content of a file; None if no complete file fits."""
+    """Return the code in a file; None if there is no complete file that matches."""
     try:
         content = path.read_bytes()
     except OSError:

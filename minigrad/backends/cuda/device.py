@@ -1,9 +1,9 @@
-"""A real CUDA device: memory, copies and launches by cuda-core, which only this module touches.
+"""A real CUDA device: memory, copies and launches by cuda-core, which only this module uses.
 
 Work goes to the legacy default stream unless a thread selects another one, so it is ordered with the work of other
 libraries.  Memory comes from the driver's pool, in the order of that stream (`pieces.py`).  Our other streams wait for
-it and it waits for them: only later work can reuse a buffer that is dropped after a launch.  Copies between host and
-device wait, except non-blocking copies from pinned memory; launches do not wait.
+that stream, and it waits for them: only later work can reuse a buffer that is dropped after a launch.  Copies between
+host and device wait, except non-blocking copies from pinned memory; launches do not wait.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from minigrad.kernels.store import cache_folder
 
 
 class Loaded:
-    """A kernel on the device.  path: where its text is."""
+    """A kernel on the device. path: the file of its text."""
 
     def __init__(self, program: Program, capability: tuple[int, int]) -> None:
         self.compiled = compiler.compiled(program, capability)
@@ -97,7 +97,7 @@ class CudaRuntime(Runtime):
             from cuda.pathfinder import load_nvidia_dynamic_lib
 
             return Blas(ctypes.CDLL(load_nvidia_dynamic_lib("cublas").abs_path))
-        except Exception:  # cuBLAS is not installed, or not for this driver: minigrad's own kernels multiply instead
+        except Exception:  # cuBLAS is not installed, or not for this driver, so minigrad's own kernels multiply instead
             return None
 
     # ---- memory
@@ -125,7 +125,7 @@ class CudaRuntime(Runtime):
 
     def empty_cache(self) -> None:
         self.pieces.release()
-        self.synchronize()  # memory of tensors that were dropped meanwhile is free after this
+        self.synchronize()  # after this, memory of tensors that were dropped in the meantime is free
         checked(driver.cuMemPoolTrimTo(self.pool.handle, 0), "giving memory back")
 
     def reset_peak(self) -> None:
@@ -146,7 +146,7 @@ class CudaRuntime(Runtime):
             return
         position = data.ctypes.data
         checked(driver.cuMemcpyHtoDAsync(buffer.address, position, data.nbytes, stream.handle), "a copy to the device")
-        if self.pins.holds(data):  # memory that is not pinned has been read when the driver returns
+        if self.pins.holds(data):  # the driver has already read memory that is not pinned when it returns
             if waits:
                 stream.sync()
             else:
@@ -221,7 +221,8 @@ class CudaRuntime(Runtime):
 class CudaGraph:
     """A chain of kernels as a graph of the driver.
 
-    values: for each node its addresses and numbers, of 8 bytes each.  parameters: what the driver reads them through.
+    values: for each node its addresses and numbers, 8 bytes each.
+    parameters: the structures through which the driver reads them.
     """
 
     def __init__(self, runtime: CudaRuntime, launches: Sequence[tuple[Any, Sequence[int]]]) -> None:
@@ -250,7 +251,7 @@ class CudaGraph:
         return result
 
     def change(self, node: int, addresses: Sequence[int]) -> None:
-        """Let later launches of a node use other memory."""
+        """Set the memory that later launches of a node use."""
         self.values[node][: len(addresses)] = addresses
         changed = driver.cuGraphExecKernelNodeSetParams(self.executable, self.nodes[node], self.parameters[node])
         checked(changed, "other memory for a graph")
@@ -261,7 +262,7 @@ class CudaGraph:
 
 
 def forget_at_forks(runtime: CudaRuntime) -> None:
-    """In a forked process the runtime knows that it is one; what it has of threads is gone."""
+    """Mark the runtime in forked processes, and drop its data about threads there."""
     if not hasattr(os, "register_at_fork"):
         return
     reference = weakref.ref(runtime)
@@ -276,7 +277,7 @@ def forget_at_forks(runtime: CudaRuntime) -> None:
 
 
 def checked(answer: Any, what: str) -> Any:
-    """Return the values of a driver call without its status.  Raises DeviceError unless the status is success."""
+    """Return the values of a driver call without its status.  Raise DeviceError unless the status is success."""
     status, *values = answer
     if status != driver.CUresult.CUDA_SUCCESS:
         raise DeviceError(f"cuda:0: {what} failed: {status.name}", device="cuda:0")

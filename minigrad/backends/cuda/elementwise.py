@@ -1,7 +1,7 @@
 """Elementwise loops on CUDA: from specs to a plan, a kernel and a launch.
 
-The loops are in `kernels/cuda/elementwise.py`, the plans in `loops.py`.  A copy is one of them, by its lowering; where
-its operand is transposed it goes by tiles.
+The loops are in `kernels/cuda/elementwise.py`, the plans in `loops.py`.  A copy is one of these loops, by its lowering;
+if its operand is transposed, it runs by tiles.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ RESIDENT = {1: 6, 2: 5, 4: 4}  # by elements per word: the number of blocks for 
 
 
 class Elementwise(Family):
-    """The preparer of elementwise loops."""
+    """The methods that prepare elementwise loops."""
 
     @serves(requests.Elementwise)
     def elementwise(self, out: Spec, *operands: Spec, scalar: ScalarFn, compute: np.dtype[Any]) -> Loop:
@@ -66,7 +66,7 @@ class Elementwise(Family):
         self, plan: LoopPlan, outs: tuple[Spec, ...], operands: tuple[Spec, ...], scalar: ScalarFn,
         compute: np.dtype[Any],
     ) -> Loop:  # fmt: skip
-        """The launch of the loop for any order of memory and any number of results."""
+        """Return the launch of the loop for any memory order and any number of results."""
         dtypes = [tuple([each.dtype for each in some]) for some in (operands, outs)]
         kernel = self.kernel(write_nest, scalar, compute, *dtypes, plan.rank, plan.long)
         return self.bind(kernel, (self.blocks(plan.units, plan.block[0]), 1, 1), plan.block, plan.numbers)
@@ -127,7 +127,7 @@ def write_nest(
 
 
 def word_macro(long: bool) -> Expand:
-    """The type of positions."""
+    """Return the macro that converts to the type of positions."""
     return expression_macro("np.int64({})" if long else "np.uint32({})")
 
 
@@ -146,7 +146,7 @@ def positions(kind: str, steps: tuple[int, ...], width: int, long: bool) -> dict
 
 
 def apart(kind: str, width: int) -> bool:
-    """Whether a thread takes elements of a row that are not neighbours."""
+    """Return whether a thread processes elements of a row that are not neighbours."""
     return kind == "rows" and width == 1
 
 

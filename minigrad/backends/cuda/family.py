@@ -1,7 +1,7 @@
-"""The base class of the CUDA backend's kernel families: a cache of loaded kernels, and binding numbers to them.
+"""The base class of the CUDA backend's kernel families: a cache of loaded kernels, and the binding of scalar arguments.
 
-A family is a class with preparers, as on the CPU; `CudaBackend` inherits them all.  Each calls `kernel` for the kernel
-of a writer, and `bind` for a launch on a grid.
+A family is a class with methods that prepare requests, as on the CPU; `CudaBackend` inherits from all families.  Each
+method calls `kernel` for the kernel of a writer, and `bind` for a launch on a grid.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from minigrad.core.op import Spec
 from minigrad.core.requests import Request, SelectPut
 from minigrad.kernels.store import watchers
 
-WAVES = 8  # blocks per multiprocessor: it runs so many at once, and would start more of them only later
+WAVES = 8  # blocks per multiprocessor: it runs so many at the same time, and would start more of them only later
 
 
 class GridKernel(Executable):
@@ -35,9 +35,9 @@ class GridKernel(Executable):
 
 
 class Family(Memory):
-    """Base of the kernel families.
+    """Base class of the kernel families.
 
-    kernels: what the runtime has loaded, by the writer and its arguments.
+    kernels: the kernels that the runtime has loaded, by the writer and its arguments.
     """
 
     def __init__(self, runtime: Runtime | None = None) -> None:
@@ -63,14 +63,14 @@ class Family(Memory):
         return result
 
     def blocks(self, units: int, threads: int = THREADS) -> int:
-        """Return the count of blocks for units of work, one per thread; the loops continue in strides of the grid."""
+        """Return the number of blocks for units of work, one per thread; the loops continue in strides of the grid."""
         return max(1, min(-(-units // threads), self.most))
 
     def bind(self, kernel: Any, grid: Size, block: Size, numbers: Sequence[int]) -> GridKernel:
-        """Return one kernel on a grid, with its numbers."""
+        """Return one kernel on a grid, with its scalar arguments."""
         return GridKernel(self.runtime, kernel, grid, block, tuple(numbers))
 
 
 def line(blocks: int, threads: int = THREADS) -> tuple[Size, Size]:
-    """The grid and the block of a loop over one run."""
+    """Return the grid and the block of a loop over one run."""
     return (blocks, 1, 1), (threads, 1, 1)

@@ -1,4 +1,4 @@
-"""Filling memory on CUDA: evenly spaced numbers, random numbers with the CPU's values.
+"""Filling memory on CUDA: evenly spaced numbers, and random numbers with the CPU's values.
 
 The loops are in `kernels/cuda/filling.py`, the random numbers themselves in `kernels/philox.py`.
 """
@@ -24,7 +24,7 @@ from minigrad.kernels.specialize import write_kernel
 
 
 class Filling(Family):
-    """The preparers of ranges and random numbers."""
+    """The methods that prepare ranges and random numbers."""
 
     @serves(requests.Arange)
     def arange(self, out: Spec, start: Spec, step: Spec) -> Loop:
@@ -77,6 +77,6 @@ def write_random(kind: str, out: DType) -> Program:
         target=CUDA,
         **philox.loop_words(kind, out),
     )
-    if kind == "normal":  # costs more: it computes logarithms and angles
+    if kind == "normal":  # this needs logarithms and angles, which the module `math` has
         text = text.replace("import numpy as np\n", "import math\n\nimport numpy as np\n", 1)
     return Program(f"random_{kind}_{out.short}", text)

@@ -1,8 +1,8 @@
 """Lists of launches as CUDA graphs: the driver receives all launches of a graph by one call.
 
-A list is known as data, so its graph is made node by node, without capturing a stream.  The nodes are a chain.  Between
+A list exists as data, so its graph is made node by node, without capturing a stream.  The nodes are a chain.  Between
 two calls only addresses change: those of arguments, and of results and temporaries if the pool returns other memory.
-The nodes that use such an address receive new parameters.  A call of a library lies between two graphs.
+The nodes that use such an address receive new parameters.  A call of a library is between two graphs.
 """
 
 from __future__ import annotations
@@ -31,10 +31,11 @@ def listed(runtime: Runtime, calls: Sequence[Call], part: Callable[..., Any]) ->
 
 
 class GraphOfCalls:
-    """Kernels that follow each other, as a graph; made by the first call.
+    """Kernels that follow each other, as a graph, which the first call makes.
 
-    locations: the memory that the kernels use, each once.  arguments: for each kernel its locations, by number.
-    addresses: those of the locations that the nodes have now.
+    locations: the memory that the kernels use, each location once.
+    arguments: for each kernel the indices of its locations.
+    addresses: the current addresses of the locations in the nodes.
     """
 
     def __init__(self, runtime: Runtime, calls: Sequence[Call]) -> None:

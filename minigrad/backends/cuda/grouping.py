@@ -3,7 +3,7 @@
 The loops are in `kernels/cuda/grouping.py`.  Positions and keys take 32 bits; with the counters this is 20 bytes per
 index.  The partial sums of chunks take a sixteenth of the memory of the added elements.
 
-Accuracy: a sum of n floats consists of sums of up to CHUNK elements in their order, these are summed by up to CHUNK /
+Accuracy: a sum of n floats consists of sums of up to CHUNK elements in their order; these are summed by up to CHUNK /
 2, and so on.  So the error in float32 is at most (CHUNK + 16 * log16(n)) * 2**-24 times the sum of magnitudes.
 """
 
@@ -26,14 +26,14 @@ from minigrad.kernels.specialize import write_kernel
 
 CHUNK = 32  # entries that one thread adds
 DIGIT = 8  # bits of a digit
-KEYS = (1 << 31) - 1  # number of keys of 32 bits; one more value marks dropped entries
+KEYS = (1 << 31) - 1  # maximum number of 32-bit keys; one more value marks dropped entries
 
 
 class Grouping(Family):
-    """The steps of such an addition."""
+    """The steps of an addition by sorted index."""
 
     def add_grouped(self, steps: Steps, total: Value, index: Value, src: Value, flag: Value, dim: int) -> None:
-        """total at index along dim += src; dims along which the index repeats itself share its order."""
+        """Compute total[index along dim] += src; dims along which the index repeats share its order."""
         dims, strides, offsets = walk([without(x.layout, index.shape, dim) for x in (src, total, index)])
         own = [d for d in range(len(dims)) if strides[2][d]]
         common = [d for d in range(len(dims)) if not strides[2][d]]
@@ -70,7 +70,7 @@ class Grouping(Family):
             values |= {"step": cols, "offset": 0, "col_steps": dense}
 
     def ordered(self, steps: Steps, keys: Value, highest: int) -> Value:
-        """The entries in the order of their keys."""
+        """Return the entries in the order of their keys."""
         count = keys.shape[0]
         blocks = -(-count // THREADS)
         counts, sums = (steps.work((blocks << DIGIT,), int32) for _ in range(2))
@@ -88,12 +88,15 @@ class Grouping(Family):
 
 
 def entry_text(known: bool) -> str:
-    """The entry at a place of the order so far, or where there is none yet."""
+    """Return the text of the entry at a position.
+
+    It is the entry in the order so far, or the position itself if there is no order yet.
+    """
     return "order[{}]" if known else "{}"
 
 
 def write_keys(index: DType, rank: int) -> Program:
-    """Write what makes keys of indices."""
+    """Write the kernel that converts indices to keys."""
     text = write_kernel(
         f"keys of {index}; {rank} dims of lines.",
         grouping.keys,
@@ -108,7 +111,7 @@ def write_keys(index: DType, rank: int) -> Program:
 
 
 def write_ordering(loop: Any, known: bool) -> Program:
-    """Write the count of digits, or the sort of entries by a digit; known: a previous order is given."""
+    """Write the count of digits, or the sort of entries by a digit. known: a previous order exists."""
     name, entry = f"{loop.__name__}_{'again' if known else 'first'}", entry_text(known)
     text = write_kernel(
         f"{name}.",
@@ -123,7 +126,7 @@ def write_ordering(loop: Any, known: bool) -> Program:
 
 
 def write_add_runs(src: DType, out: DType, rank: int, columns: int, first: bool) -> Program:
-    """Write the sums of chunks; first: of the added elements, not of the partial sums of chunks."""
+    """Write the sums of chunks. first: sums of the added elements, not of the partial sums of chunks."""
     entry = entry_text(first)
     label = f"{rank}_{columns}" + ("" if first else "_again")
     text = write_kernel(

@@ -4,7 +4,7 @@ The loops are in `kernels/cuda/indexing.py`.  Integers are added by atomic opera
 small integers and booleans use int32.  Floats are added in an order that depends on the index alone.  One thread adds
 each line if lines are short or many, otherwise the entries are sorted first (`grouping.py`).  If
 `settings.deterministic` is off, floats use atomic operations too.  Sums of float16 and bfloat16 stay in float32 until
-all is added.
+all elements are added.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from minigrad.kernels.fields import Fields
 from minigrad.kernels.pasting import expression_macro
 from minigrad.kernels.specialize import write_kernel
 
-FEW = 64  # largest number of indices per line for which adding in turn is faster than sorting
+FEW = 64  # maximum number of indices per line for which adding in turn is faster than sorting
 MANY = 1 << 18  # number of lines that keep a device busy, with one thread per line
 
 
 class Indexing(Grouping):
-    """The preparers of gathers and additions by index."""
+    """The methods that prepare gathers and additions by index."""
 
     @serves(requests.Gather)
     def gather(self, out: Spec, a: Spec, index: Spec, *, dim: int) -> Loop:
@@ -114,7 +114,8 @@ class Indexing(Grouping):
     ) -> Loop:
         """Return the launch of a loop over elements.
 
-        layouts: of the side with the index's positions, of the other side, whose step along the dim is 0, of the index.
+        layouts: of the side with the index's positions, of the other side, whose step along the dim is 0, and of the
+        index.
         """
         dims, strides, offsets = walk(layouts)
         count = prod(dims)
@@ -126,7 +127,7 @@ class Indexing(Grouping):
         return self.bind(kernel, *line(self.blocks(count)), numbers)
 
     def rows_moved(self, layouts: Sequence[Layout], dtype: DType, index: DType, size: int, step: int) -> Loop | None:
-        """The launch of a gather of rows, where there are such that neighbours are read by one load."""
+        """Return the launch of a gather of rows, or None if no rows have neighbours that one load can read."""
         dims, strides, offsets = walk(layouts)
         if not dims or tuple(s[-1] for s in strides) != (1, 1, 0):
             return None
@@ -144,7 +145,7 @@ class Indexing(Grouping):
         return self.bind(kernel, grid, block, numbers)
 
     def lines_added(self, total: Value, index: Value, src: Value, dim: int) -> Loop:
-        """The launch of additions by a thread a line."""
+        """Return the launch of additions with one thread per line."""
         specs = (total, src, index)
         dims, strides, offsets = walk([without(x.layout, index.shape, dim) for x in specs])
         steps = [x.layout.strides[dim] for x in specs]
@@ -156,7 +157,7 @@ class Indexing(Grouping):
         return self.bind(kernel, *line(self.blocks(prod(dims))), numbers)
 
     def flag(self, steps: Steps) -> Value:
-        """A number that a kernel adds to where an index is out of range."""
+        """Return a number that a kernel increases if an index is out of range."""
         flag = steps.work((1,), int32)
         steps.fill(flag, 0)
         return flag
@@ -166,7 +167,7 @@ def written(
     name: str, loop: Callable[..., Any], operands: tuple[DType, ...], out: DType, arrays: tuple[DType, ...],
     fields: Fields, helpers: Sequence[Callable[..., Any]] = (), **more: Any,
 ) -> Program:  # fmt: skip
-    """The program of a loop that takes an index."""
+    """Return the program of a loop that takes an index."""
     text = write_kernel(
         f"{name}: {', '.join(map(str, operands))} -> {out}.", loop, operands=operands, out=out,
         arrays=arrays, fields=fields, helpers=[indexing.position_of, *helpers], target=CUDA, **more,
@@ -175,7 +176,7 @@ def written(
 
 
 def write_move(adds: bool, a: DType, index: DType, out: DType, rank: int, long: bool) -> Program:
-    """Write one gather, which moves elements as they are, or one addition of each element."""
+    """Write one gather, which moves elements unchanged, or one addition of each element."""
     return written(
         f"{'add_each' if adds else 'gather'}_{a.short}_{index.short}_{out.short}_{rank}{'_long' if long else ''}",
         indexing.move,
@@ -190,7 +191,7 @@ def write_move(adds: bool, a: DType, index: DType, out: DType, rank: int, long: 
 
 
 def write_gather_rows(a: DType, index: DType, rank: int, width: int) -> Program:
-    """Write one gather of rows, so many elements at once."""
+    """Write one gather of rows, `width` elements per load."""
     wide = f"_{'by' if width * a.itemsize == WIDEST else 'of'}{width}" if width > 1 else ""
     return written(
         f"gather_rows_{a.short}_{index.short}_{rank}{wide}",
@@ -216,6 +217,6 @@ def write_last_at(index: DType) -> Program:
 
 
 def write_select_put(index: DType, src: DType, rank: int) -> Program:
-    """Write one writing by index, which moves elements as they are."""
+    """Write one assignment by index, which moves elements unchanged."""
     name, operands = f"select_put_{index.short}_{src.short}_{rank}", (index, int64, src)
     return written(name, indexing.select_put, operands, src, (*operands, src), indexing.put_fields(rank))

@@ -1,7 +1,7 @@
-"""Joining on CUDA: one launch for up to 32 operands, where each is dense and of the dtype of the result.
+"""Joining on CUDA: one launch for up to 32 operands, if each is dense and has the dtype of the result.
 
-The loop is in `kernels/cuda/joining.py`.  Two operands already are one launch, which costs more than the choice of an
-operand that each block makes.  Other joins are copies, one for each operand: see `backends/lowering/`.
+The loop is in `kernels/cuda/joining.py`.  Even for two operands one launch is best: a second launch costs more than the
+choice of an operand in each block.  Other joins are copies, one per operand: see `backends/lowering/`.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from minigrad.kernels.cuda.target import CUDA
 from minigrad.kernels.pasting import Expand
 from minigrad.kernels.specialize import write_kernel
 
-PARTS = 32  # largest number of operands per launch
+PARTS = 32  # maximum number of operands per launch
 
 
 class Joining(Family):
-    """The preparer of joins."""
+    """The method that prepares joins."""
 
     @serves(requests.Join)
     def join(self, out: Spec, *parts: Spec, dim: int) -> Launch:
@@ -56,9 +56,10 @@ class Joining(Family):
     def shares(
         self, lines: int, row: int, to: int, widths: Sequence[int], begins: Sequence[int], bases: Sequence[int]
     ) -> tuple[int, list[int]]:
-        """Return the count of blocks of a launch, and its numbers.
+        """Return the number of blocks of a launch, and its scalar arguments.
 
-        Each operand has a share of the blocks.  The kernel has a fixed count of operands; missing operands have none.
+        Each operand has a share of the blocks.  The kernel has a fixed number of operands; missing operands have no
+        blocks.
         """
         each = max(THREADS, -(-lines * sum(widths) // self.most))
         ends = list(accumulate(-(-lines * width // each) for width in widths))
@@ -78,7 +79,7 @@ def size_above(n: int) -> int:
 
 
 def write_join(parts: int, word: int) -> Program:
-    """Write the join of so many operands, by words of so many bytes."""
+    """Write the join of `parts` operands, by words of `word` bytes."""
     element = {1: uint8, 2: int16, 4: int32}.get(word, int64)
     width = max(1, word // 8)
     fields = joining.join_fields(parts)
@@ -97,7 +98,7 @@ def write_join(parts: int, word: int) -> Program:
 
 
 def part_macro(parts: int) -> Expand:
-    """Return the macro PART: the operand of a block, and its numbers."""
+    """Return the macro PART: the operand of a block, and its scalar arguments."""
     fields = joining.join_fields(parts)
     known = {"stop": "ends", **{name: name + "s" for name in ("width", "begin", "base", "magic", "shift")}}
 

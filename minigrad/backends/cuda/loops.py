@@ -1,8 +1,8 @@
-"""The loops of elementwise kernels on a grid: a layout class chosen, how wide threads read, the numbers by name.
+"""The loops of elementwise kernels on a grid: a choice of layout class, the width of loads, scalar arguments by name.
 
-DENSE is one run with steps of 0 or 1, ROWS are rows of such runs, NEST is anything else; a copy that is turned goes by
-TILES.  Places fit in 32 bits, where they are taken apart without a division, or need 64.  `backends/cpu/loops.py` is
-the same for threads of a processor.
+DENSE is one run with steps of 0 or 1, ROWS are rows of such runs, NEST is any other layout; a transposed copy runs by
+TILES.  Positions either fit in 32 bits, and are then split without a division, or need 64 bits.
+`backends/cpu/loops.py` is the equivalent for threads of a processor.
 """
 
 from __future__ import annotations
@@ -17,21 +17,27 @@ from minigrad.core.plan import walk
 from minigrad.kernels.cuda.elementwise import DENSE, HIGH, rows_fields, tiles_fields
 
 WIDEST = 16  # bytes of one load
-AHEAD = 4  # elements of a row that a thread takes in turn, where it cannot load neighbours at once
-SHORT = 32  # smallest number of columns for reading along rows: the accesses of a warp are then neighbours
+AHEAD = 4  # elements of a row that a thread processes in turn if it cannot load neighbours together
+SHORT = 32  # minimum number of columns for reading along rows: the accesses of a warp are then neighbours
 WARP = 32
-LEAST, TURNED = 16, 1024  # smallest number of elements of both dims, and of a plane, for transposing through tiles
+LEAST, TURNED = 16, 1024  # minimum number of elements of both dims, and of a plane, for transposing through tiles
 WORD = 4  # bytes that a lane transposes together if elements are smaller
 COUNT_32, OFFSET_32 = 1 << 31, 1 << 32  # the limits of `divide` and of 32-bit offsets
-ROWS_OF_GRID = 65535  # blocks along y
+ROWS_OF_GRID = 65535  # maximum number of blocks along y
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoopPlan:
-    """kind: "dense", "rows", "tiles" or "nest"; steps: the inner step of each operand in the first two.
+    """The plan of an elementwise loop.
 
-    width: elements that a thread takes at once.  rank: dims that are taken apart.  long: positions need 64 bits.
-    units: threads with work along x.  block: its threads.  high: blocks along y.
+    kind: "dense", "rows", "tiles" or "nest".
+    steps: the inner stride of each operand, for "dense" and "rows".
+    width: number of elements that a thread loads together.
+    rank: number of dims that a position is split into.
+    long: positions need 64 bits.
+    units: number of threads with work along x.
+    block: the threads of a block.
+    high: number of blocks along y.
     """
 
     kind: str
@@ -46,8 +52,10 @@ class LoopPlan:
 
 
 def plan_elementwise(out: Layout, operands: Sequence[Layout], sizes: Sequence[int]) -> LoopPlan:
-    """The walk of an elementwise loop.  Every operand has been expanded to the shape of `out`; sizes: of elements in
-    bytes, of `out` and the operands."""
+    """Return the plan of an elementwise loop.  Every operand must have the shape of `out`.
+
+    sizes: the bytes per element of `out` and of the operands.
+    """
     dims, strides, offsets = walk([out, *operands])
     inner = tuple(s[-1] if s else 1 for s in strides)
     cols = dims[-1] if dims else 1
@@ -71,7 +79,10 @@ def plan_elementwise(out: Layout, operands: Sequence[Layout], sizes: Sequence[in
 
 
 def plan_nest(outs: Sequence[Layout], operands: Sequence[Layout]) -> LoopPlan:
-    """The walk of any order of memory and any number of results: neighbouring threads take neighbours of the first."""
+    """Return the plan of a loop for any order of memory and any number of results.
+
+    Neighbouring threads process neighbours of the first result.
+    """
     layouts, numel = [*outs, *operands], outs[0].numel
     dims, strides, offsets = walk(layouts)
     numbers = numbers_of(dims, strides, offsets, numel, 1)
@@ -79,14 +90,14 @@ def plan_nest(outs: Sequence[Layout], operands: Sequence[Layout]) -> LoopPlan:
 
 
 def is_long(layouts: Sequence[Layout]) -> bool:
-    """Whether positions need 64 bits."""
+    """Return whether positions need 64 bits."""
     return layouts[0].numel >= COUNT_32 or any(layout.span()[1] >= OFFSET_32 for layout in layouts)
 
 
 def plan_turned(out: Layout, a: Layout, sizes: Sequence[int]) -> LoopPlan | None:
-    """The walk of a copy whose operand's neighbours are not those of the result: of the dims of both, by tiles.
+    """Return the plan of a transposed copy, by tiles of the dims in which operand and result have neighbours.
 
-    None where there are none, or too few elements of them that tiles would pay.
+    The result is None if the copy is not transposed, or if there are too few elements for tiles to save time.
     """
     dims, strides, offsets = walk([out, a])
     moving = [d for d in range(len(dims)) if strides[1][d]]
@@ -113,7 +124,7 @@ def plan_turned(out: Layout, a: Layout, sizes: Sequence[int]) -> LoopPlan | None
 
 
 def width_of(sizes: Sequence[int], steps: Sequence[int], multiples: Sequence[Sequence[int]]) -> int:
-    """Return how many elements a thread moves at once.
+    """Return how many elements a thread moves together.
 
     The start is the number of the largest elements in one load.  It is halved until every moving operand begins at a
     multiple of it, wherever a thread may begin.
@@ -128,13 +139,13 @@ def width_of(sizes: Sequence[int], steps: Sequence[int], multiples: Sequence[Seq
 def numbers_of(
     dims: Sequence[int], strides: Sequence[Sequence[int]], offsets: Sequence[int], rows: int, cols: int
 ) -> list[int]:
-    """The numbers of `rows` and `nest`."""
+    """Return the scalar arguments of `rows` and `nest`."""
     groups = list(zip(offsets, strides, strict=True))
     return rows_fields(len(dims)).pack(*groups, rows=rows, cols=cols, **divisors(dims))
 
 
 def block_of(units: int, rows: int) -> tuple[Size, int]:
-    """The block of threads for rows of so many units of work, and how many of them are needed for all rows."""
+    """Return the block of threads for rows of `units` units of work, and the number of blocks for all rows."""
     across = min(THREADS, 1 << (units - 1).bit_length())
     return (across, THREADS // across, 1), -(-rows // (THREADS // across))
 
@@ -146,6 +157,9 @@ def divisors(dims: Sequence[int]) -> dict[str, Sequence[int]]:
 
 
 def magic_of(d: int) -> tuple[int, int]:
-    """The multiplier and the shift by which `divide` divides by d; any for a d that is not divided by in 32 bits."""
+    """Return the multiplier and the shift by which `divide` divides by d.
+
+    They have no meaning for a d that is not used as a 32-bit divisor.
+    """
     shift = (d - 1).bit_length()
     return ((((1 << 32) * ((1 << shift) - d)) // d + 1) & 0xFFFFFFFF, shift)

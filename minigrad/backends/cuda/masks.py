@@ -1,4 +1,4 @@
-"""Masks on CUDA: stretches of positions, counted by blocks, summed up, then written in their order.
+"""Masks on CUDA: blocks count the true elements of equal parts, the counts are summed, then positions are written.
 
 The loops are in `kernels/cuda/masks.py`.
 """
@@ -28,7 +28,7 @@ WARPS = THREADS // 32
 
 
 class Masks(Family):
-    """The preparers of searches for elements that are True."""
+    """The methods that prepare searches for true elements."""
 
     @serves(requests.Tally)
     def tally(self, out: Spec, mask: Spec, *, parts: int) -> Loop:
@@ -52,7 +52,7 @@ class Masks(Family):
 
 
 def stretches(mask: Spec, parts: int, out: Spec) -> tuple[int, bool, list[int]]:
-    """Return the rank of a mask, whether it is one run, and the numbers of the loops over its equal parts."""
+    """Return a mask's rank, whether it is one run, and the scalar arguments of the loops over its equal parts."""
     n, offset = mask.layout.numel, mask.layout.offset
     dims, (strides,) = merge([mask.layout])
     length = -(-n // parts)
@@ -64,13 +64,13 @@ def stretches(mask: Spec, parts: int, out: Spec) -> tuple[int, bool, list[int]]:
 
 
 def write_count(rank: int, wide: bool) -> Program:
-    """Write the count of elements that are True."""
+    """Write the count of true elements."""
     words = np.dtype(np.uint32)
     return written(masks.count, rank, [masks.stands], words, {"WIDE": str(int(wide))}, "_wide" if wide else "")
 
 
 def write_positions(rank: int) -> Program:
-    """Write the search for elements that are True."""
+    """Write the search for true elements."""
     return written(masks.positions, rank, [masks.stands, masks.votes], int64, {"WARPS": str(WARPS)})
 
 

@@ -1,10 +1,10 @@
-"""The matrix product on CUDA: the choice of kernels for a product, and the numbers that they read.
+"""The matrix product on CUDA: the choice of kernels for a product, and their scalar arguments.
 
 The tiles are in `kernels/cuda/tile.py` and written by `tiles.py`, the rest in `kernels/cuda/matmul.py`; decisions by
-shape are in `product.py`.  Operands are read in place: any strides work without a copy, other dtypes are converted on
-the way to shared memory.  Two float16 or two bfloat16 operands are multiplied on the tensor cores.  One row or one
-column has kernels of its own, and so have small matrices.  If there are few tiles the inner dim is divided, and a
-second kernel adds the pieces in their order.
+shape are in `product.py`.  Operands are read in place: any strides work without a copy, and other dtypes are converted
+on the way to shared memory.  Two float16 or two bfloat16 operands are multiplied on the tensor cores.  A single row or
+column has separate kernels, and so have small matrices.  If there are few tiles, the inner dim is divided, and a second
+kernel adds the pieces in their order.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ from minigrad.kernels.pasting import expression_macro, stored
 from minigrad.kernels.specialize import write_kernel
 
 WARPS = 8  # rows of a matrix that one block multiplies by a vector
-SMALL = 64  # largest number of results, and of elements of the inner dim, for one thread per result
+SMALL = 64  # maximum number of results, and of elements of the inner dim, for one thread per result
 ACROSS, DOWN = 32, 8  # threads of a block if columns are contiguous in memory
-UNSEEN: dict[str, Ints] = dict.fromkeys([*tile.FOUR.split(), *tile.THREE.split()], ())  # without windows
+UNSEEN: dict[str, Ints] = dict.fromkeys([*tile.FOUR.split(), *tile.THREE.split()], ())  # no windows
 Added = tuple[Value | None, float, float]  # the added matrix, alpha and beta
 
 
 class Matmul(Family):
-    """The preparers of matrix products."""
+    """The methods that prepare matrix products."""
 
     @serves(requests.Product)
     def matmul(self, out: Spec, a: Spec, b: Spec, c: Spec | None = None, *, alpha: float, beta: float) -> Launch:
@@ -55,7 +55,7 @@ class Matmul(Family):
         return steps.launch
 
     def product(self, steps: Steps, out: Value, a: Value, b: Value, added: Added) -> None:
-        """Steps that make alpha * a @ b + beta * c, in whatever dtypes."""
+        """Add the steps that compute alpha * a @ b + beta * c, for any dtypes."""
         c = added[0]
         problem = Problem(out.layout, a.layout, b.layout, c.layout if c else None)
         if self.by_library(steps, problem, (out, a, b), added):
@@ -86,7 +86,7 @@ class Matmul(Family):
         self, steps: Steps, way: Way, values: tuple[Value, Value, Value], added: Added, numbers: dict[str, Any],
         result: dict[str, Any],
     ) -> None:  # fmt: skip
-        """Add the steps for one product by tiles. result: the numbers of out and of the added matrix."""
+        """Add the steps for one product by tiles. result: the scalar arguments of out and of the added matrix."""
         out, a, b = values
         c, alpha, beta = added
         m, n, batches = numbers["rows"], numbers["cols"], prod(numbers["sizes"])
@@ -120,7 +120,7 @@ class Matmul(Family):
         self.joined(steps, pieces, sums, out, added, Outcome.of(numbers, result))
 
     def joined(self, steps: Steps, pieces: int, sums: Value, out: Value, added: Added, outcome: Outcome) -> None:
-        """The step that adds the pieces of a product."""
+        """Add the step that sums the pieces of a product."""
         c, alpha, beta = added
         dims = outcome.sizes
         kernel = self.kernel(write_join, sums.dtype, *((c.dtype,) if c else (None,)), out.dtype, len(dims))
@@ -138,7 +138,10 @@ class Matmul(Family):
         return halves and self.runtime.properties.capability >= (8, 0)
 
     def by_library(self, steps: Steps, p: Problem, values: tuple[Value, Value, Value], added: Added) -> bool:
-        """By cuBLAS, where it is there, may be asked, and has words for it; False where not."""
+        """Compute a product with cuBLAS.
+
+        Return False if it is not available, not allowed, or cannot compute the product.
+        """
         out, a, b = values
         c, alpha, beta = added
         same = out.dtype is a.dtype is b.dtype and out.dtype.name in TYPES
@@ -152,7 +155,7 @@ class Matmul(Family):
         return True
 
     def by_elements(self, steps: Steps, p: Problem, values: tuple[Value, Value, Value], added: Added) -> None:
-        """Small matrices: most of a tile would be empty."""
+        """Add the steps for small matrices, for which most of a tile would be empty."""
         out, a, b = values
         c, alpha, beta = added
         rank, compute, count = len(p.sizes) + 2, registers(out.dtype), p.batches * p.m * p.n
@@ -166,7 +169,7 @@ class Matmul(Family):
         steps.then(self.bind(kernel, *line(self.blocks(count)), numbers), *operands, out)
 
     def by_vector(self, steps: Steps, p: Problem, values: tuple[Value, Value, Value], added: Added) -> None:
-        """One row or one column."""
+        """Add the steps for one row or one column."""
         out, a, b = values
         turned = p.m == 1 and p.n > 1
         matrix, vector = (b, a) if turned else (a, b)
@@ -215,7 +218,7 @@ class Outcome:
 
     @staticmethod
     def of(numbers: dict[str, Any], result: dict[str, Any]) -> Outcome:
-        """From the numbers of a product by tiles."""
+        """Return the outcome for the scalar arguments of a product by tiles and of its result."""
         if result.get("to_col"):
             cols, steps = numbers["col_sizes"], result["to_col"]
         else:
@@ -265,7 +268,7 @@ def write_small(dtypes: tuple[DType, ...], out: DType, rank: int) -> Program:
 
 
 def write_vector(along: bool, dtypes: tuple[DType, ...], out: DType, rank: int) -> Program:
-    """Write one product of a matrix and a vector; along: its rows lie along memory."""
+    """Write one product of a matrix and a vector. along: rows are contiguous."""
     compute, way = registers(out), "along" if along else "across"
     join = reduction.by_lanes if along else reduction.by_rows
     macros, constants = wire(compute)

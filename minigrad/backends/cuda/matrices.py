@@ -1,4 +1,4 @@
-"""Simulated instructions around the tensor cores: asynchronous copies, matrices of a warp.
+"""Simulated instructions for tensor cores: asynchronous copies, and matrices of a warp.
 
 The target of a copy counts as unwritten until its thread has waited for the copy.  So the simulator reports a thread
 that reads too early, and also a thread that reads after the wait without a barrier.
@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 ALL_LANES = 0xFFFFFFFF
 # Functions that all threads of a warp call together.
 TOGETHER = {"ldmatrix", "ldmatrix_turned", "mma_float16", "mma_bfloat16"}
-GROUP = 8  # elements of 16 bits in one copy, and in a row of a matrix
+GROUP = 8  # 16-bit elements in one copy, and in a row of a matrix
 
 Bits = NDArray[np.uint16]
 
 
 def instructions(words: Any) -> dict[str, Callable[..., Any]]:
-    """The names of `native.py` that are about matrices."""
+    """Return the functions of `native.py` for matrices."""
 
     def together(what: str, value: Any) -> None:
         words.block.meet((what, ALL_LANES), value, 3)
@@ -52,7 +52,7 @@ def instructions(words: Any) -> dict[str, Callable[..., Any]]:
 
 
 def groups_of(words: Any) -> list[list[Any]]:
-    """The groups of copies that the thread which runs now has under way; the last is still open."""
+    """Return the groups of pending copies of the current thread; the last group is still open."""
     result: list[list[Any]] = words.block.copies.setdefault(words.access.thread, [[]])
     return result
 
@@ -63,17 +63,20 @@ def results(what: str, values: Mapping[int, Any]) -> dict[int, Any]:
 
 
 def loaded(what: str, values: Mapping[int, Any]) -> dict[int, Any]:
-    """Four matrices, of which lane 8 * j + r has brought row r of matrix j."""
+    """Return four matrices, as pairs of elements per lane.
+
+    Lane 8 * j + r has loaded row r of matrix j.
+    """
     four = np.array([values[lane] for lane in range(32)], np.uint16).reshape(4, 8, 8)
     if what.endswith("turned"):
         four = four.transpose(0, 2, 1)
-    # dims (matrix, row, pair); the first element of a pair is in the low 16 bits.
+    # The dims are (matrix, row, pair); the first element of a pair is in the low 16 bits.
     pairs = np.ascontiguousarray(four).view(np.uint32)
     return {lane: tuple(pairs[:, lane // 4, lane % 4]) for lane in range(32)}
 
 
 def multiplied(what: str, values: Mapping[int, Any]) -> dict[int, Any]:
-    """c + a @ b.  Source: PTX ISA, "Matrix fragments for mma.m16n8k16 with floating point type"."""
+    """Return c + a @ b. Source: PTX ISA, "Matrix fragments for mma.m16n8k16 with floating point type"."""
     words = np.array([values[lane][:6] for lane in range(32)], np.uint32)
     halves = words.view(np.uint16).reshape(32, 6, 2)  # dims (lane, register, low or high 16 bits)
     a, b = np.zeros((16, 16), np.uint16), np.zeros((16, 8), np.uint16)
@@ -92,7 +95,7 @@ def multiplied(what: str, values: Mapping[int, Any]) -> dict[int, Any]:
 
 
 def floats(bits: Bits, what: str) -> NDArray[np.float64]:
-    """The numbers that 16 bits mean."""
+    """Return the numbers that 16-bit patterns represent."""
     if what == "mma_float16":
         return bits.view(np.float16).astype(np.float64)
     return (bits.astype(np.uint32) << np.uint32(16)).view(np.float32).astype(np.float64)

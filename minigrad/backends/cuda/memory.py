@@ -1,8 +1,8 @@
 """Memory of a device: its tensors, copies to and from the host, and memory shared with other libraries.
 
 A copy between host and device moves the whole span of a layout.  If the span is much larger than the elements, only the
-elements are moved, packed.  Foreign memory begins, for us, at the multiple of 16 before it, and its layout has the
-offset.  So its address determines the width of a load, as the offset of a view does.
+elements are moved, packed.  A storage over foreign memory begins at the multiple of 16 bytes before it, and its layout
+has the offset.  So the address determines the width of a load, as the offset of a view does.
 """
 
 from __future__ import annotations
@@ -29,11 +29,12 @@ from minigrad.core.storage import Storage
 from minigrad.errors import DeviceError, DTypeError, StorageError
 
 ALIGNMENT = 16  # bytes of the widest load; every storage begins at a multiple of it
-SLACK = 4096  # largest number of unused elements that are copied too, instead of gathering the others by a kernel
+# Maximum number of unused elements that are copied too; with more of them, a kernel gathers the elements first.
+SLACK = 4096
 
 
 class DeviceAllocator(Allocator):
-    """Memory of one device.  The pool of the device gets a buffer back when the last reference to it ends."""
+    """The allocator of one device.  The pool of the device gets a buffer back when its last reference disappears."""
 
     __slots__ = ("runtime",)
 
@@ -44,11 +45,11 @@ class DeviceAllocator(Allocator):
         return self.runtime.allocate(numel, dtype.storage)
 
     def free(self, buffer: Any) -> None:
-        """The buffer has an owner, which counts references itself."""
+        """Do nothing: reference counting of the buffer's owner frees the memory."""
 
 
 class Memory(Backend):
-    """Memory on a CUDA device."""
+    """The part of the backend for memory on a CUDA device."""
 
     runtime: Runtime
     alignment = ALIGNMENT  # the offset of an argument determines the width of loads
@@ -81,7 +82,7 @@ class Memory(Backend):
         size = (buffer.nbytes - start) // dtype.itemsize if numel is None else numel
         return self.runtime.part(buffer, start, size, dtype.storage)
 
-    # ---- to the host and from there
+    # ---- copies to and from the host
 
     def seen(self, storage: Storage, layout: Layout) -> tuple[NDArray[Any], Layout]:
         spec = Spec(layout, storage.dtype)
@@ -97,7 +98,7 @@ class Memory(Backend):
         return self.sent(spec)
 
     def bring(self, buffer: DeviceBuffer, spec: Spec) -> NDArray[Any]:
-        """The memory that `sent(spec)` is a layout of."""
+        """Copy the memory that the layout of `sent(spec)` describes to the host."""
         if not scattered(spec.layout):
             return self.runtime.copy_to_host(buffer, *spec.layout.span())
         row = self.runtime.allocate(spec.layout.numel, spec.dtype.storage)
@@ -105,7 +106,7 @@ class Memory(Backend):
         return self.runtime.copy_to_host(row)
 
     def sending(self, launch: Launch, specs: tuple[Spec, ...]) -> Launch:
-        """Operands are brought to the host."""
+        """Return a launch that copies its operands to the host first."""
 
         def run(*buffers: Any) -> Any:
             *operands, out = buffers
@@ -114,7 +115,10 @@ class Memory(Backend):
         return as_launch(run, launch.arguments, "copy_to_host")
 
     def receiving(self, launch: Launch, specs: tuple[Spec, ...]) -> Launch:
-        """Operands come from the host; what is only copied comes to where it is to be."""
+        """Return a launch that copies its operands from the host first.
+
+        A plain copy goes directly to its target.
+        """
 
         def position(array: NDArray[Any], out: Any) -> None:
             self.runtime.copy_to_device(out, part_of(array, specs[0].layout), pace.waits)
@@ -145,7 +149,10 @@ class Memory(Backend):
     # ---- other libraries
 
     def capsule(self, storage: Storage, layout: Layout, *, stream: Any, versioned: bool, readonly: bool) -> Any:
-        """stream: DLPack's number of the consumer's stream; None is the legacy default one, -1 requests no order."""
+        """Return the DLPack capsule of device memory.
+
+        stream: DLPack's number of the consumer's stream; None is the legacy default stream, -1 requests no order.
+        """
         if stream == 0:
             raise StorageError("dlpack: stream=0 may mean two streams; pass 1, the default one, or 2", op="dlpack")
         ours = self.runtime.stream
@@ -160,7 +167,7 @@ class Memory(Backend):
     def array_interface(self, storage: Storage, layout: Layout) -> dict[str, Any] | None:
         dtype = storage.dtype
         if dtype.name == "bfloat16":
-            return None  # the protocol has no name for it
+            return None  # the protocol has no name for bfloat16
         size = dtype.itemsize
         return {
             "shape": layout.shape, "strides": tuple(s * size for s in layout.strides), "typestr": dtype.numpy.str,
@@ -214,7 +221,7 @@ class Memory(Backend):
 
 
 def is_plain_copy(launch: Launch) -> bool:
-    """Whether a launch copies bytes, from the beginning of a buffer to that of another."""
+    """Return whether a launch copies bytes, from the beginning of one buffer to the beginning of another."""
     if len(launch.parts) != 1 or not isinstance(launch.parts[0].request, Copy):
         return False
     a, out = launch.parts[0].specs
@@ -222,13 +229,13 @@ def is_plain_copy(launch: Launch) -> bool:
 
 
 def scattered(layout: Layout) -> bool:
-    """Whether a layout spans so much more than it shows that what it shows is gathered first."""
+    """Return whether a layout spans so much more memory than its elements that they are gathered first."""
     low, end = layout.span()
     return end - low > 2 * layout.numel + SLACK
 
 
 def part_of(array: NDArray[Any], layout: Layout) -> NDArray[Any]:
-    """The memory of the host that a layout of another device's `taken` is of."""
+    """Return the part of host memory that the layout of `taken` describes."""
     low, end = layout.span()
     if not scattered(layout):
         return array[low:end]

@@ -1,6 +1,6 @@
 """Kernels that users write: a plain function, compiled or simulated like the kernels of the package.
 
-The compiler sees the function in a module of its own, with the names `np`, `math`, `cuda` and those of `native.py`.
+The compiler receives the function in a separate module, with the names `np`, `math`, `cuda` and those of `native.py`.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def kernel({pointers}, {numbers}):
 
 
 def text_of(function: Callable[..., Any]) -> str:
-    """Return the source of a function from its `def` on.  Raises ArgumentError if there is no source."""
+    """Return the source of a function from its `def` on.  Raise ArgumentError if there is no source."""
     name = getattr(function, "__name__", function)
     if name == "<lambda>":
         raise ArgumentError("kernel: a function is made a kernel by its name, and this is a lambda; write it with def")
@@ -67,10 +67,11 @@ def text_of(function: Callable[..., Any]) -> str:
 
 @cache
 def written_names(function: Callable[..., Any]) -> tuple[tuple[str, ...], frozenset[str]]:
-    """The names of a kernel's pointers and numbers, and those through which it may write.
+    """Return the names of a kernel's pointers and scalar arguments, and those through which it may write.
 
-    A name is only read where all that is done with it is `p[i]` as a value.  One that is assigned to, given another
-    name or handed to a function may be written there; more than is true is harmless, less would be silent.
+    A name counts as read-only only if all its uses are `p[i]` as a value.  A name that is assigned to, given another
+    name or passed to a function may be used to write.  Reporting too many names is harmless; a missing name would be a
+    silent error.
     """
     whole: Any = ast.parse(text_of(function)).body[0]
     theirs = {node.name for node in ast.walk(whole) if isinstance(node, ast.FunctionDef)}
@@ -87,7 +88,7 @@ def written_names(function: Callable[..., Any]) -> tuple[tuple[str, ...], frozen
 
 
 def surroundings(function: Callable[..., Any], text: str) -> list[str]:
-    """The names that a kernel uses and that are not there, or are something else, when it runs, in their order."""
+    """Return the names that a kernel uses and that do not exist, or have another meaning, when it runs; sorted."""
     from minigrad.kernels.cuda.native import natives
 
     name = function.__name__
@@ -115,7 +116,7 @@ def around(function: Any) -> dict[str, Any]:
 
 
 class Unannotated(ast.NodeTransformer):
-    """A function without its annotations, which are not looked up where it runs."""
+    """Transformer that removes annotations, which have no meaning where it runs."""
 
     def visit_arg(self, node: ast.arg) -> ast.arg:
         node.annotation = None
@@ -131,7 +132,10 @@ class Unannotated(ast.NodeTransformer):
 
 
 def written(function: Callable[..., Any], count: int) -> list[int]:
-    """Which of its first `count` arguments a kernel may write to, by their places."""
+    """Return the positions of arguments that a kernel may write to.
+
+    Only the first `count` arguments are considered.
+    """
     names, through = written_names(function)
     return [k for k in range(count) if k >= len(names) or names[k] in through]
 
@@ -140,8 +144,8 @@ def written(function: Callable[..., Any], count: int) -> list[int]:
 def own_program(function: Callable[..., Any], dtypes: tuple[DType, ...], numbers: int) -> Program:
     """Return the module of a kernel: the function, and a kernel that calls it with pointers and integers.
 
-    Raises DTypeError for elements that are stored in another dtype, ArgumentError for a wrong number of arguments,
-    and for names of the outer scope.
+    Raises DTypeError for elements that are stored in another dtype, ArgumentError for a wrong number of arguments, and
+    for names of the outer scope.
     """
     name, text = function.__name__, text_of(function)
     unknown = surroundings(function, text)
@@ -169,7 +173,7 @@ def own_program(function: Callable[..., Any], dtypes: tuple[DType, ...], numbers
 
 
 def size_of(value: int | tuple[int, ...]) -> Size:
-    """A grid or a block: a number, or up to three.  Raises ArgumentError for sizes that are none."""
+    """Return a grid or a block: a number, or up to three numbers.  Raise ArgumentError for invalid sizes."""
     try:
         sizes = tuple([index(n) for n in (value if isinstance(value, tuple | list) else (value,))])
     except TypeError:

@@ -1,8 +1,8 @@
-"""Device memory for tensors: counted, and small pieces of it kept for reuse.
+"""Device memory for tensors, which is counted; small pieces are cached for reuse.
 
-A request of the driver's pool takes 1.9 us, a fifth of the time of a small op (H100); a kept piece takes less.  It may
-be used again at once because all work goes to one stream, in which the next user comes after the last.  From the first
-other stream on, the pool orders memory, and nothing is kept here.
+A request to the driver's pool takes 1.9 us, a fifth of the time of a small op (H100); a cached piece takes less.  It
+may be used again immediately, because all work goes to one stream, in which the next user comes after the last.  Once
+there is another stream, the pool orders memory, and nothing is cached here.
 """
 
 from __future__ import annotations
@@ -11,18 +11,19 @@ from collections.abc import Callable
 from typing import Any
 
 UNIT = 512  # bytes that the driver's pool rounds to
-SMALL = 1 << 20  # bytes of the largest piece that is kept: what is larger runs for longer than the pool takes
+# Bytes of the largest piece that is cached: an op on a larger piece runs for longer than a request to the pool takes.
+SMALL = 1 << 20
 
 
 class Piece:
-    """Some bytes; they go back with the last reference to it."""
+    """A piece of memory, which returns with its last reference."""
 
     __slots__ = ("address", "memory", "pieces", "size")
 
     def __init__(self, pieces: Pieces, size: int, memory: Any, address: int) -> None:
         self.pieces, self.size, self.memory, self.address = pieces, size, memory, address
 
-    # The default is bound here because globals may be gone when the last tensors die at interpreter shutdown.
+    # The default is bound here because globals may be gone when the last tensors are freed at interpreter shutdown.
     def __del__(self, small: int = SMALL) -> None:
         pieces, size = self.pieces, self.size
         pieces.allocated -= size
@@ -37,8 +38,10 @@ class Piece:
 class Pieces:
     """The memory of one device.
 
-    request: what returns so many bytes of the pool, which go back with the last reference.  allocated, peak: bytes in
-    use, and the most of them.  kept: pieces by size.  keeps: whether there is one stream only.
+    request: a function that returns memory from the pool, which goes back with its last reference.
+    allocated, peak: bytes in use, and their maximum.
+    kept: cached pieces by size.
+    keeps: whether there is only one stream.
     """
 
     def __init__(self, request: Callable[[int], Any]) -> None:
@@ -48,7 +51,7 @@ class Pieces:
         self.keeps = True
 
     def take(self, nbytes: int) -> Piece:
-        """Memory for so many bytes; whatever `request` raises where there is none."""
+        """Return memory of at least `nbytes` bytes; errors of `request` are passed on."""
         size = (nbytes + UNIT - 1) // UNIT * UNIT or UNIT
         try:
             memory, address = self.kept[size].pop()
@@ -62,10 +65,10 @@ class Pieces:
         return Piece(self, size, memory, address)
 
     def release(self) -> None:
-        """Give back to the pool what is kept."""
+        """Return cached pieces to the pool."""
         self.kept.clear()
 
     def share(self) -> None:
-        """There is another stream from now on."""
+        """Stop caching, because there is another stream from now on."""
         self.keeps = False
         self.release()

@@ -1,7 +1,7 @@
-"""Pooling on CUDA: the numbers that the loops of `kernels/cuda/pool.py` read, and a kernel for each use of a window.
+"""Pooling on CUDA: the scalar arguments of the loops of `kernels/cuda/pool.py`, and a kernel for each use of a window.
 
-Everything is made 3-d by dims of size 1 in front.  The gradient of a largest element takes two kernels: where it is in
-each window, and for each element of the image the sum over the windows that it is the largest of.
+All shapes are made 3-d by leading dims of size 1. The gradient of a maximum takes two kernels: one finds its position
+in each window, the other sums, for each element of the image, over the windows in which it is the largest.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Template = Callable[..., Any]
 
 
 class Pool(Family):
-    """The preparers of pooling."""
+    """The methods that prepare pooling."""
 
     @serves(requests.MaxPool)
     def largest(self, out: Spec, *others: Spec, part: str, **windows: Ints) -> Loop:
@@ -69,7 +69,10 @@ class Pool(Family):
         self, template: Template, operands: tuple[DType, ...], out: Spec, x: Spec, second: Spec | None,
         numbers: dict[str, Any], dilated: bool = False,
     ) -> Loop:  # fmt: skip
-        """The launch of one of the loops; x is what `x_steps` are of, `second` what `y_steps`."""
+        """Return the launch of one of the loops.
+
+        `x_steps` are the strides of x, `y_steps` those of `second`.
+        """
         for name, spec in (("to", out), ("x", x), ("y", second or x)):
             numbers |= {name: spec.layout.offset, f"{name}_steps": five(spec.layout.strides, 0)}
         count = out.layout.numel
@@ -94,7 +97,7 @@ def numbers_of(
 
 
 def five(values: Ints, missing: int) -> Ints:
-    """Batch, channels and three dims, those that are missing in front of the others."""
+    """Return batch, channels and three dims; missing dims come before the others."""
     return (*values[:2], *(missing,) * (5 - len(values)), *values[2:])
 
 

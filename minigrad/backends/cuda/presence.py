@@ -1,6 +1,6 @@
-"""Is there what a real device needs?  Packages, a driver, a device: each with its own sentence where it is missing.
+"""Check of the requirements of a real device: packages, a driver, a device.  Each has its own message if it is missing.
 
-Nothing of CUDA is imported here: packages are looked for by their files, the driver is asked through its library.
+No CUDA package is imported here: packages are found by their files, and the driver is queried through its library.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ INSTEAD = "MINIGRAD_CUDA=simulator runs the same kernels without a GPU"
 
 
 class Driver(NamedTuple):
-    """Report of the driver: its version (0 without a driver), the count of devices, and the message if it fails."""
+    """Report of the driver: its version (0 without a driver), the number of devices, and the message if it fails."""
 
     version: int
     devices: int
@@ -33,17 +33,17 @@ class Driver(NamedTuple):
 
     @property
     def text(self) -> str:
-        """ "13.0": the CUDA version that it supports."""
+        """The CUDA version that the driver supports, for example "13.0"."""
         return f"{self.version // 1000}.{self.version % 1000 // 10}"
 
 
 def missing_packages() -> list[str]:
-    """The packages that are not installed, by the names that an installer knows."""
+    """Return the packages that are not installed, by their names for an installer."""
     return [name for module, name in PACKAGES.items() if not installed(module)]
 
 
 def installed(module: str) -> bool:
-    """Whether a module could be imported, without importing it."""
+    """Return whether a module could be imported, without importing it."""
     head, _, rest = module.partition(".")
     spec = util.find_spec(head)
     if spec is None or not rest:
@@ -56,7 +56,7 @@ def installed(module: str) -> bool:
 
 
 def clash() -> str:
-    """Why the installed packages do not work together, or ""."""
+    """Return why the installed packages do not work together, or ""."""
     try:
         ours, numpy = [tuple(map(int, metadata.version(x).split(".")[:2])) for x in ("numba-cuda", "numpy")]
     except metadata.PackageNotFoundError:
@@ -67,7 +67,10 @@ def clash() -> str:
 
 
 def needed() -> int:
-    """The major version of CUDA that the installed packages compile for: no older driver loads what they make."""
+    """Return the major version of CUDA that the installed packages compile for.
+
+    Older drivers cannot load the machine code.
+    """
     try:
         return max(OLDEST, int(metadata.version("cuda-bindings").partition(".")[0]))
     except metadata.PackageNotFoundError:
@@ -79,7 +82,7 @@ started: list[int] = []  # the process that has started CUDA
 
 @cache
 def driver() -> Driver:
-    """Ask the driver, once; that initialises CUDA in this process where there is one."""
+    """Query the driver, once; this initialises CUDA in this process if possible."""
     try:
         library = ctypes.CDLL(LIBRARY)
     except OSError:
@@ -102,7 +105,7 @@ def driver() -> Driver:
 
 
 def fault() -> str:
-    """Why no real device can be used, or ""."""
+    """Return why no real device can be used, or ""."""
     missing = missing_packages()
     if missing:
         return f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not installed: {INSTALL}"

@@ -1,6 +1,6 @@
-"""Which tiles a matrix product is made in, and how its operands are read.
+"""The tiles of a matrix product, and how its operands are read.
 
-Everything here is a pure function of layouts and dtypes, so the same product is made the same way on every device.
+All functions here depend on layouts and dtypes only, so the same product is computed in the same way on every device.
 """
 
 from __future__ import annotations
@@ -10,16 +10,17 @@ from dataclasses import dataclass
 from minigrad.backends import product
 
 ENOUGH = 128  # number of blocks that keep a device busy
-FULL = 512  # number of blocks that hide each other's waiting, where the inner dim is cut
-PIECE = 256  # smallest number of elements of the inner dim for a separate block
-GROUP = 8  # elements of 16 bits that one asynchronous copy moves
+FULL = 512  # number of blocks that hide each other's latency if the inner dim is cut
+PIECE = 256  # minimum number of elements of the inner dim for a separate block
+GROUP = 8  # 16-bit elements that one asynchronous copy moves
 
 
 @dataclass(frozen=True)
 class Tile:
-    """high x broad results of a block of so many threads, `depth` inner indices at a time.
+    """A tile of high x broad results for a block of `threads` threads, `depth` inner indices at a time.
 
-    tall, long: results of a thread.  On the tensor cores (`mma`), `down` warps lie below each other.
+    tall, long: results of a thread.
+    mma: the tile uses the tensor cores; then `down` warps are below each other.
     """
 
     high: int
@@ -38,8 +39,8 @@ class Tile:
 
 # From the largest to the smallest.  With elements of 8 bytes the largest tile would need too many registers.
 TILES = (Tile(128, 128, 8, 256, 8, 8), Tile(64, 64, 16, 256, 4, 4), Tile(16, 16, 16, 64, 2, 2))
-# Where the right operand is seen through windows, the position of an element costs as much as its products with a few
-# rows: more results a thread.  A convolution of 64 channels, H100: 607 us, 836 us by tiles of 64 x 64.
+# If the right operand is read through windows, the position of an element costs as much as its products with a few
+# rows, so each thread computes more results.  A convolution of 64 channels, H100: 607 us, 836 us by tiles of 64 x 64.
 WINDOW_TILES = (TILES[0], Tile(64, 128, 16, 128, 8, 8), *TILES[1:])
 MMA_TILES = (
     Tile(128, 128, 32, 256, 8, 8, True, 2), Tile(64, 64, 32, 128, 4, 8, True, 2), Tile(32, 32, 32, 64, 4, 4, True),
@@ -51,7 +52,7 @@ def tile_for(
 ) -> Tile:  # fmt: skip
     """Return the largest tile that is mostly full and yields enough blocks; otherwise one that is mostly full.
 
-    An inner dim of this length may be cut for them.
+    An inner dim of this length may be cut to get more blocks.
     """
     tiles = MMA_TILES[windows:] if mma else TILES[1:] if itemsize == 8 else WINDOW_TILES if windows else TILES
     fitting = [t for t in tiles if min(rows, t.high) * min(cols, t.broad) * 2 > t.high * t.broad] or [tiles[-1]]
@@ -63,25 +64,25 @@ def tile_for(
 
 
 def pieces_of(tiles: int, length: int, depth: int) -> tuple[int, int]:
-    """How many pieces the inner dim is cut into where there are few tiles, and how long each of them is."""
+    """Return the number of pieces that the inner dim is cut into if there are few tiles, and their length."""
     pieces = max(1, min(FULL // max(1, tiles), length // PIECE)) if tiles < ENOUGH else 1
     deep = -(-length // (pieces * depth)) * depth
     return max(1, -(-length // max(1, deep))), deep
 
 
 class Problem(product.Problem):
-    """One product in numbers, and how neighbours in memory lie."""
+    """One product in numbers, and the positions of neighbours in memory."""
 
     @property
     def along(self) -> tuple[bool, bool]:
-        """Of both operands, whether the inner dim is the one along which neighbours in memory lie."""
+        """For both operands, whether neighbours in memory are along the inner dim."""
         return (
             self.k > 1 and (self.m == 1 or abs(self.ak) <= abs(self.am)),
             self.k > 1 and (self.n == 1 or abs(self.bk) <= abs(self.bn)),
         )
 
     def copied(self) -> tuple[bool, bool]:
-        """Of both operands, whether eight neighbours always begin at a multiple of eight and are all there."""
+        """Return for both operands whether groups of eight neighbours are complete and begin at multiples of eight."""
         aligned = []
         for k, (inner, outer, step) in enumerate([
             ((self.ak, self.k), (self.am, self.m), self.a), ((self.bk, self.k), (self.bn, self.n), self.b),

@@ -1,10 +1,10 @@
-"""Reductions and positions of extremes on CUDA: from specs to the launches of a plan.
+"""Reductions, and positions of minima and maxima on CUDA: from specs to the launches of a plan.
 
 The loops are in `kernels/cuda/reduction.py`, the plans in `reduction_plans.py`.  A reduction that is cut into pieces
-writes their results into a workspace, in the dtype that it accumulates in, and reduces them by a second launch.
+writes their results into a workspace, in the accumulator dtype, and reduces them by a second launch.
 
-Accuracy: a lane adds up to four float32 as such, then goes on in the reduction's compute dtype: for a sum of float32
-that is float64, so before it is rounded at most 2 * 2**-24 times the sum of magnitudes is lost, whatever the length.
+Accuracy: a lane adds up to four float32 in float32, then continues in the reduction's compute dtype.  For a sum of
+float32 that is float64, so before rounding the error is at most 2 * 2**-24 times the sum of magnitudes, for any length.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Ints = tuple[int, ...]
 
 
 class Reduction(Family, Searching):
-    """The preparers of reductions and of positions of extremes."""
+    """The methods that prepare reductions, and positions of minima and maxima."""
 
     @serves(requests.Reduce)
     def reduce(self, *specs: Spec, reducer: Reducer, compute: np.dtype[Any], dims: Ints) -> Loop:
@@ -67,14 +67,17 @@ class Reduction(Family, Searching):
 
     @staticmethod
     def width(operands: Sequence[Value]) -> int:
-        """Bytes of an element that lanes load with its neighbours, or 0 where they load each by itself."""
+        """Return the bytes of an element that lanes load together with its neighbours, or 0 for separate loads."""
         return operands[0].dtype.itemsize if len(operands) == 1 else 0
 
     def stage(
         self, steps: Steps, reducer: Reducer, compute: np.dtype[Any], operands: Sequence[Value],
         outs: Sequence[Value], share: Share, count: int,
     ) -> None:  # fmt: skip
-        """One launch of a reduction of `count` elements to one."""
+        """Add one launch of a reduction.
+
+        count: the number of elements per result of the whole reduction.
+        """
         lists = len(share.values["sizes"]), len(share.values["reduced_sizes"])
         if len(operands) == reducer.accumulators == len(outs) == 1:
             dtypes: tuple[Any, ...] = operands[0].dtype, outs[0].dtype
@@ -90,7 +93,7 @@ class Reduction(Family, Searching):
         self, outs: Sequence[Spec], operands: Sequence[Spec], reducer: Reducer, compute: np.dtype[Any],
         dims: Sequence[int], count: int,
     ) -> Loop:  # fmt: skip
-        """A reduction whose elements come in their order."""
+        """Return the launch of a reduction whose elements are combined in their order."""
         a, results = operands[0], len(outs)
         layouts = [spec.layout for spec in (*outs, *operands)]
         kept = axes(layouts, [d for d in range(a.layout.ndim) if d not in dims])
@@ -107,7 +110,7 @@ class Reduction(Family, Searching):
         return self.bind(kernel, *line(self.blocks(outs[0].layout.numel)), numbers)
 
     def cut(self, kernel: Any, share: Share, numbers: Sequence[int]) -> Loop:
-        """The launch of a kernel on a grid of groups and pieces."""
+        """Return the launch of a kernel on a grid of groups and pieces."""
         blocks = self.blocks(share.values["outputs"], share.groups)
         return self.bind(kernel, (blocks, share.pieces, 1), share.block, numbers)
 
@@ -123,7 +126,7 @@ class Reduction(Family, Searching):
     def ask_search(
         self, steps: Steps, share: Share, better: ScalarFn, operands: list[Value], values: list[Value], out: Value
     ) -> None:
-        """One launch of a search."""
+        """Add one launch of a search."""
         dtypes, rank = tuple(x.dtype for x in operands), len(share.values["sizes"])
         kernel = self.kernel(write_search, better, dtypes, bool(values), share.along, rank)
         numbers = reduction.search_fields(rank).pack(**share.values)
@@ -134,7 +137,7 @@ def write_one_each(
     reducer: Reducer, compute: np.dtype[Any], dtypes: tuple[DType, ...], outs: tuple[DType, ...], kept: int,
     reduced: int,
 ) -> Program:  # fmt: skip
-    """Write one reduction over so many dims, element after element."""
+    """Write one sequential reduction, for these numbers of kept and reduced dims."""
     label, fields = f"reduce{kept}_{reduced}{finish_label(reducer)}", reduction.reduction_fields(kept, reduced)
     return written(reduction.one_each, reducer, compute, dtypes, outs, label, fields)
 
@@ -143,7 +146,10 @@ def written(
     template: Any, reducer: Reducer, compute: np.dtype[Any], dtypes: tuple[DType, ...], outs: tuple[DType, ...],
     label: str, fields: Fields, macros: Any = NOTHING, constants: Any = NOTHING, helpers: Sequence[Any] = (),
 ) -> Program:  # fmt: skip
-    """The text of a reduction of any number of operands, accumulators and results."""
+    """Return the text of a reduction with any number of operands and results.
+
+    The number of accumulators is also arbitrary.
+    """
     scalar = reducer.scalar
     stores = [store_text(compute, y, CUDA, several=True)[0] for y in outs]
     identities = {f"IDENTITY_{k}": neutral_text(each, compute) for k, each in enumerate(reducer.identities)}
@@ -166,7 +172,7 @@ def written(
 
 
 def finish_label(reducer: Reducer) -> str:
-    """The last step in the name of a kernel."""
+    """Return the part of a kernel's name for the finishing function."""
     return "" if reducer.finish is None else f"_{reducer.finish.name}"
 
 
@@ -217,8 +223,10 @@ def write_mapped(
 
 
 def together(reducer: Reducer, compute: np.dtype[Any], a: DType) -> Expand:
-    """The macro of an accumulator and some elements: float32 that are summed in float64 are added up first, unless that
-    overflows."""
+    """Return the macro of an accumulator and some elements.
+
+    float32 elements that are summed in float64 are first added in float32, unless that overflows.
+    """
     plain, load = scalar_macro(reducer.scalar, compute, CUDA), load_text(a, compute, CUDA)[0]
 
     def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
@@ -243,7 +251,7 @@ def together(reducer: Reducer, compute: np.dtype[Any], a: DType) -> Expand:
 
 
 def widely(reducer: Reducer, compute: np.dtype[Any], a: DType, width: int) -> Expand:
-    """The macro of an accumulator and the elements of one load, by fours."""
+    """Return the macro of an accumulator and the elements of one load, by fours."""
     some = together(reducer, compute, a)
 
     def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
@@ -260,7 +268,10 @@ def widely(reducer: Reducer, compute: np.dtype[Any], a: DType, width: int) -> Ex
 
 
 def write_search(better: ScalarFn, operands: tuple[DType, ...], kept: bool, along: bool, rank: int) -> Program:
-    """Write one search for the positions of min/max; kept: also for values.  A second operand holds positions."""
+    """Write one search for the positions of min/max.
+
+    kept: it also stores the values.  A second operand contains positions.
+    """
     a, way = operands[0], "along" if along else "across"
     macros, constants = wire(a.compute)
     helper = reduction.best_by_lanes if along else reduction.best_by_rows

@@ -1,6 +1,6 @@
-"""How reductions are shared among threads: along or across memory, the threads of an output, the pieces of long ones.
+"""The distribution of reductions among threads: along or across memory, threads per output, pieces of long reductions.
 
-From shapes and layouts alone, so the order of additions is the same on every device.  The same for
+It depends on shapes and layouts alone, so the order of additions is the same on every device.  The equivalent for
 threads of a processor is `backends/cpu/reduction_plans.py`.
 """
 
@@ -17,9 +17,10 @@ from minigrad.core.reducer import Axes, axes, kept_axes, leading
 
 WIDEST = 16  # bytes of one load
 WARP = 32
-EACH = 4  # largest number of loads per lane before the group becomes larger
-BLOCKS = 1024  # blocks for a long reduction with few outputs: about the number that a large device runs at once
-LEAST = 32  # smallest number of elements per lane in a piece
+EACH = 4  # maximum number of loads per lane before the group becomes larger
+# Blocks for a long reduction with few outputs: about the number that a large device runs at the same time.
+BLOCKS = 1024
+LEAST = 32  # minimum number of elements per lane in a piece
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,10 +28,12 @@ class Share:
     """Distribution of outputs to groups of threads.
 
     along: the lanes of a group are neighbours in memory; if False, the groups are.
-    width: elements of one load. lanes, groups: of a block. pieces: the parts that each output is divided into.
-    partial: elements of the workspace that is written, 0 if it is the output itself.
-    values: the numbers by name, except the count of the whole reduction. goals, each: the offset and the steps of every
-    result and of every operand.
+    width: elements of one load.
+    lanes, groups: number of lanes of a group, and of groups of a block.
+    pieces: the number of parts that each output is divided into.
+    partial: number of elements of the workspace that is written, 0 if this is the output itself.
+    values: the scalar arguments by name, except the count of the whole reduction.
+    goals, each: the offset and the strides of every result and of every operand.
     """
 
     along: bool
@@ -50,7 +53,7 @@ class Share:
 
 
 def power_above(n: int) -> int:
-    """The smallest power of two that is not less."""
+    """Return the smallest power of two that is not less than n."""
     return 1 << max(0, n - 1).bit_length()
 
 
@@ -66,9 +69,10 @@ def group_of(along: bool, outputs: int, cols: int, rows: int, width: int) -> tup
 
 
 def plan_groups(outs: Sequence[Layout], operands: Sequence[Layout], dims: Sequence[int], itemsize: int) -> Share:
-    """How a reduction of operands over `dims` is shared; they are walked in the order of one that is large.
+    """Return the distribution of a reduction of operands over `dims`.
 
-    itemsize: of the one operand, or 0 if elements are read one by one.
+    The operands are traversed in the memory order of a large one.
+    itemsize: the itemsize of the only operand, or 0 if elements are read one by one.
     """
     order, out = leading(operands), outs[0]
     layouts = [operands[k] for k in order]
@@ -107,8 +111,10 @@ def plan_groups(outs: Sequence[Layout], operands: Sequence[Layout], dims: Sequen
 
 
 def plan_search(out: Layout, a: Layout, dim: int) -> tuple[Share, Share | None]:
-    """How the places of extremes along `dim` are found: by one launch, or by two of which the second chooses among what
-    the pieces of the first have found."""
+    """Return the distribution of a search along `dim`: one launch, or two.
+
+    The second launch chooses among the positions that the pieces of the first have found.
+    """
     kept, rows = kept_axes(out, a, [dim]), a.shape[dim]
     along = lies_along(kept, axes([a], [dim], flip=False))
     cols = 1 if along else innermost(kept)
@@ -131,13 +137,13 @@ def plan_search(out: Layout, a: Layout, dim: int) -> tuple[Share, Share | None]:
 
 
 def lies_along(kept: Axes, reduced: Axes) -> bool:
-    """Whether neighbours in memory belong to one output."""
+    """Return whether neighbours in memory belong to one output."""
     shortest = [min((abs(s) for s in each.strides[0] if s), default=inf) for each in (reduced, kept)]
     return not kept.dims or shortest[0] < shortest[1]
 
 
 def innermost(kept: Axes) -> int:
-    """Put the kept dim with the shortest step last, where neighbouring outputs come from; its size."""
+    """Move the kept dim with the shortest stride, along which outputs are neighbours, to the end; return its size."""
     cols, steps = kept.take(kept.pick())
     kept.dims = (*kept.dims, cols)
     kept.strides = [(*each, step) for each, step in zip(kept.strides, steps, strict=True)]

@@ -1,12 +1,12 @@
-"""Rows on CUDA: how many threads a row has, whether it stays in registers, and the kernels for them.
+"""Rows on CUDA: the number of threads per row, whether a row stays in registers, and the kernels for rows.
 
-The loops are in `kernels/cuda/rows.py`, what they compute in a `RowFn`, whose lines `rowtexts.py` writes.  A row along
-memory is held in registers up to a length; longer ones are read again for each total, and so are rows across memory,
-where neighbouring lanes have neighbouring rows.
+The loops are in `kernels/cuda/rows.py`; a `RowFn` specifies the computation, whose lines `rowtexts.py` writes.  A row
+along memory is kept in registers up to a length; longer rows are read again for each total, and so are rows across
+memory, where neighbouring lanes have neighbouring rows.
 
-Accuracy: a lane adds its elements up in the compute dtype of the result, at most 32 of a row that is held and n / 256
-of a longer one, and a tree joins the lanes: of a float32 total at most (that + 8) * 2**-24 times the sum of magnitudes
-is lost.
+Accuracy: a lane adds its elements in the compute dtype of the result: at most 32 of a row in registers, and n / 256 of
+a longer one.  A tree joins the lanes.  The error of a float32 total is at most (that number + 8) * 2**-24 times the sum
+of magnitudes.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ from minigrad.kernels.specialize import write_kernel
 
 WARP = 32
 REGISTERS = 96  # registers of a thread for rows and sums
-ROWS_OF_SUMS = 8  # smallest number of rows whose columns one group adds
+ROWS_OF_SUMS = 8  # minimum number of rows whose columns one group adds
 
 
 class Rows(Family):
-    """The preparers of softmax, normalisation and their like."""
+    """The methods that prepare softmax, normalisation and similar requests."""
 
     @serves(requests.MapRows)
     def map_rows(self, out: Spec, *operands: Spec, fn: RowFn, dim: int, value: float) -> Loop:
@@ -134,7 +134,7 @@ class Rows(Family):
 
     @staticmethod
     def expect_classes(steps: Steps, ignore: int, classes: int) -> None:
-        """Add steps that end the launch at a class that does not exist."""
+        """Add steps that end the launch if a class does not exist."""
         target = steps.operands[-1]
         ignored, index = steps.work(target.shape, bool_), steps.work(target.shape, int64)
         steps.each(EQUAL, ignored, target, steps.constant(ignore, int64), compute=int64.compute)
@@ -153,7 +153,7 @@ class Rows(Family):
 
 
 def group_along(fn: RowFn, n: int, width: int, number: int) -> tuple[int, int, int]:
-    """Return lanes per group, groups per block, and loads per lane if registers hold a row, otherwise 0."""
+    """Return lanes per group, groups per block, and loads per lane if registers can store a row, otherwise 0."""
     asked = {name for total in fn.totals for name in total.term.args}
     arrays = len(asked & set(fn.operands)) + len(fn.terms) + (fn.reuse is not None)
     most = max(1, REGISTERS // (max(2, arrays + 1) * width))
@@ -170,10 +170,10 @@ def group_along(fn: RowFn, n: int, width: int, number: int) -> tuple[int, int, i
 def plan_rows(
     fn: RowFn, out: Spec, operands: Sequence[Spec], dim: int, value: float
 ) -> tuple[Form, Size, list[int], int]:
-    """The form of a kernel, its block, its numbers, and how many rows there are."""
+    """Return a kernel's form, block, scalar arguments and number of rows."""
     n, specs = out.shape[dim], (out, *operands)
     dims, strides, offsets = walk([without(x.layout, out.shape, dim) for x in specs])
-    steps = [x.layout.strides[dim] if n > 1 else 1 for x in specs]  # a dim of one element has no step
+    steps = [x.layout.strides[dim] if n > 1 else 1 for x in specs]  # a dim of one element has no stride
     number = prod(dims)
     bits = int(np.array(value, out.dtype.compute).view(f"i{out.dtype.compute.itemsize}"))
     numbers = rows.rows_fields(len(dims)).pack(
@@ -190,8 +190,10 @@ def plan_rows(
 def widths(
     specs: Sequence[Spec], steps: Sequence[int], positions: Sequence[Sequence[int]], n: int
 ) -> tuple[int, tuple[bool, ...]]:
-    """How many neighbours a lane takes at once, and which of the specs are moved so: those of step 1 that begin at a
-    multiple wherever a row does; the first one among them decides."""
+    """Return how many neighbours a lane moves together, and for which of the specs.
+
+    These are specs of step 1 in which every row begins at a multiple of this width; the first spec determines it.
+    """
     width = WIDEST // max(x.dtype.itemsize for x, step in zip(specs, steps, strict=True) if step == 1)
     while width > 1 and (n % width or any(position % width for position in positions[0])):
         width //= 2
@@ -203,7 +205,10 @@ def plan_pick(
     fn: RowFn, losses: Layout, step: int, x: Spec, others: Sequence[Layout], ignore: int,
     back: Spec | None = None,
 ) -> tuple[Form, Size, list[int]]:  # fmt: skip
-    """The same for picked elements: in row-major order of the rows."""
+    """Return the form, the block and the scalar arguments for picked elements.
+
+    The rows are in row-major order.
+    """
     n, number = x.shape[-1], prod(losses.shape)
     dims, strides = merge([losses, without(x.layout, x.shape, len(losses.shape)), *others])
     steps = (step, x.layout.strides[-1], *(0 for _ in others))
@@ -222,13 +227,15 @@ def plan_pick(
 
 
 def rank_of(numbers: Sequence[int], operands: int) -> int:
-    """How many dims the rows of some numbers have."""
+    """Return the number of dims of the rows that some scalar arguments describe."""
     return (len(numbers) - rows.rows_fields(0).count(operands + 1)) // (operands + 2)
 
 
 def write_rows(fn: RowFn, dtypes: tuple[DType, ...], out: DType, form: Form, rank: int, picks: str = "") -> Program:
-    """Write one kernel over rows.  picks: "pick" where it makes one number of each row, "pick_reduced" where a
-    reduction takes these."""
+    """Write one kernel over rows.
+
+    picks: "pick" if it computes one number per row, "pick_reduced" if a reduction follows.
+    """
     fields, compute = rows.rows_fields(rank), as_dtype(out.compute)
     label = "_".join([form.label((out, *dtypes)), str(rank), *filter(None, [picks, "back" if form.back else ""])])
     arrays = {"losses": compute, "counted": int32} if picks == "pick_reduced" else {"out": out}

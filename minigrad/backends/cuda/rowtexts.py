@@ -22,9 +22,11 @@ WIDEST = 16  # bytes of one load
 class Form:
     """Form of the kernels of a row.
 
-    along: the lanes of a group are neighbours in memory. loads: loads per lane if registers hold rows, otherwise 0.
-    width: elements of one load. wide: whether the result, then each operand, is moved `width` elements at once.
-    back: the derivative of a picked element.
+    along: the lanes of a group are neighbours in memory.
+    loads: number of loads per lane if registers store rows, otherwise 0.
+    width: number of elements of one load.
+    wide: whether the result, then each operand, is moved `width` elements at once.
+    back: the kernel computes the derivative of a picked element.
     """
 
     along: bool
@@ -34,7 +36,10 @@ class Form:
     back: bool = False
 
     def label(self, dtypes: Sequence[DType]) -> str:
-        """The form in a kernel's name; dtypes: of the result and each operand.  "by": loads are of 128 bits."""
+        """Return the form as a part of a kernel's name. dtypes: of the result and each operand.
+
+        "by": loads are of 128 bits.
+        """
         way = f"{'held' if self.loads else 'read'}{self.loads or ''}" if self.along else "across"
         sizes = [dtype.itemsize for dtype, wide in zip(dtypes, self.wide, strict=True) if wide]
         if not sizes:
@@ -47,7 +52,7 @@ BODIES = {"sum": rows.join, "max": rows.join, "result": rows.result, "columns": 
 
 
 def row_words(fn: RowFn, form: Form, compute: np.dtype[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The words of `rows.rows` that are loops, and the constants of all loops."""
+    """Return the loops that are pasted into `rows.rows`, and their constants."""
     loops, width = fn.passes(keeps=form.loads > 0), form.width
     asked = {k for loop in loops if loop.totals for k in loop.operands}
     held = tuple(sorted(asked)) if form.loads else ()
@@ -66,7 +71,7 @@ def row_words(fn: RowFn, form: Form, compute: np.dtype[Any]) -> tuple[dict[str, 
 
 
 def lowered(fn: RowFn, loop: Pass, form: Form, held: Sequence[int], compute: np.dtype[Any]) -> Part:
-    """A pass over a row; held: the operands that are in registers."""
+    """Return the text part of a pass over a row. held: the operands in registers."""
     part = over(form, BODIES[loop.kind], loop.operands, held)
     macros = pass_macros(fn, loop, compute, CUDA)
     if not loop.totals:
@@ -76,7 +81,7 @@ def lowered(fn: RowFn, loop: Pass, form: Form, held: Sequence[int], compute: np.
 
 
 def over(form: Form, body: Callable[..., Any], operands: Sequence[int], held: Sequence[int]) -> Part:
-    """A loop over elements of these operands that a lane has."""
+    """Return a loop over the elements of these operands that a lane has."""
     wide = [k for k in operands if k not in held and form.wide[k + 1]]
     constants = {
         "READ": tuple(operands), "HELD": tuple(k for k in operands if k in held), "WIDE": tuple(wide),
@@ -86,7 +91,7 @@ def over(form: Form, body: Callable[..., Any], operands: Sequence[int], held: Se
 
 
 def joins_text(fn: RowFn, along: bool) -> str:
-    """The functions that join what the lanes of a group have, one for each kind of total."""
+    """Return the functions that join the values of the lanes of a group, one for each kind of total."""
     text, template = "", reduction.by_lanes if along else reduction.by_rows
     plain = expression_macro("{}")
     for join in dict.fromkeys(total.join for total in fn.totals):

@@ -28,20 +28,20 @@ THREADS = 256  # threads per block by default
 
 @dataclass(frozen=True)
 class Program:
-    """A kernel's name and its text."""
+    """The name and the text of a kernel."""
 
     name: str
     text: str
 
     @property
     def file(self) -> str:
-        """The file name that the text has in the kernel cache."""
+        """The file name of the text in the kernel cache."""
         return file_of(self.name, self.text)
 
 
 @dataclass(frozen=True)
 class Properties:
-    """Properties of a device: its name, compute capability, count of multiprocessors and bytes of memory."""
+    """Properties of a device: its name, compute capability, number of multiprocessors and bytes of memory."""
 
     name: str
     capability: tuple[int, int]
@@ -51,7 +51,7 @@ class Properties:
 
 @dataclass(frozen=True)
 class DeviceMemory:
-    """Bytes of a device's memory.
+    """Numbers of bytes of a device's memory.
 
     allocated_bytes, peak_bytes: in use by tensors now, and at most so far.
     reserved_bytes, peak_reserved_bytes: taken from the device, including memory that is cached for reuse.
@@ -67,15 +67,15 @@ class DeviceMemory:
 
     @property
     def cached_bytes(self) -> int:
-        """Given back and kept for reuse."""
+        """The number of bytes that are not in use and cached for reuse."""
         return self.reserved_bytes - self.allocated_bytes
 
 
 class DeviceBuffer:
-    """A flat piece of a device's memory: what a storage holds.
+    """A flat piece of a device's memory, which a storage uses as its buffer.
 
-    owner: what frees the memory when nobody refers to it.  address: of the first element, a multiple of 256, or of 16
-    where the memory is that of others.
+    owner: the object whose memory is freed with its last reference.
+    address: of the first element, a multiple of 256, or of 16 for foreign memory.
     """
 
     __slots__ = ("__weakref__", "address", "dtype", "owner", "size")
@@ -101,14 +101,14 @@ class RuntimeGraph(Protocol):
     """Launches that the device receives by one call."""
 
     def change(self, node: int, addresses: Sequence[int]) -> None:
-        """Let later launches of a node use other memory."""
+        """Set the memory that later launches of a node use."""
 
     def launch(self) -> None:
         """Launch all nodes on the stream of this thread."""
 
 
 class Runtime(ABC):
-    """One device.  pins: the memory of the host that it has given out."""
+    """One device. pins: the pinned host memory that it has provided."""
 
     pins: Pins
 
@@ -120,9 +120,9 @@ class Runtime(ABC):
     # ---- memory
 
     def allocate(self, size: int, dtype: np.dtype[Any]) -> DeviceBuffer:
-        """Uninitialised memory for so many elements; it is freed when the last reference to it ends.
+        """Return uninitialised memory for `size` elements, which is freed when its last reference disappears.
 
-        Raises StorageError if there is none, after the cache was given back.
+        Raises StorageError if there is not enough memory, even after the cache was released.
         """
         wanted = size * dtype.itemsize
         memory = self.take(wanted)
@@ -135,11 +135,11 @@ class Runtime(ABC):
         return DeviceBuffer(owner, address, size, dtype)
 
     def part(self, buffer: DeviceBuffer, start: int, size: int, dtype: np.dtype[Any]) -> DeviceBuffer:
-        """A buffer of so many elements, from a byte of another one on."""
+        """Return a buffer of `size` elements in another buffer, from byte `start` on."""
         return DeviceBuffer(buffer.owner, buffer.address + start, size, dtype)
 
     def exhausted(self, wanted: int) -> StorageError:
-        """The error for memory that is not there."""
+        """Return the error for a request that exceeds the available memory."""
         now = self.memory()
         return StorageError(
             f"cuda:0 has no memory for {wanted:,} bytes: {now.allocated_bytes:,} are in use here, {now.cached_bytes:,} "
@@ -150,65 +150,70 @@ class Runtime(ABC):
 
     @abstractmethod
     def take(self, nbytes: int) -> tuple[Any, int] | None:
-        """Memory and its address, a multiple of 256; it goes back when nobody refers to the first.  None: there is
-        not enough."""
+        """Return memory and its address, a multiple of 256, or None if there is not enough.
+
+        The memory returns to the device when the last reference to it disappears.
+        """
 
     @abstractmethod
     def adopt(self, owner: Any, address: int, size: int, dtype: np.dtype[Any]) -> DeviceBuffer:
-        """A buffer over memory of somebody else."""
+        """Return a buffer over foreign memory."""
 
     @abstractmethod
     def memory(self) -> DeviceMemory:
-        """Return the bytes that are in use, cached and free."""
+        """Return the numbers of bytes that are in use, cached and free."""
 
     @abstractmethod
     def empty_cache(self) -> None:
-        """Give what is kept for reuse back to the device, after all work so far."""
+        """Return cached memory to the device, after all work so far."""
 
     @abstractmethod
     def reset_peak(self) -> None:
-        """Reset the peaks to the bytes that are in use now."""
+        """Reset the peaks to the numbers of bytes that are in use now."""
 
     @abstractmethod
     def pinned(self, nbytes: int) -> NDArray[np.uint8]:
-        """Memory of the host that the device copies by itself."""
+        """Return host memory that the device can copy directly."""
 
     @abstractmethod
     def copy_to_device(self, buffer: DeviceBuffer, values: NDArray[Any], waits: bool = True) -> None:
         """Fill the beginning of a buffer with the elements of a flat array, in order with the launches.
 
-        waits: whether the array may be written when this returns, also where it is pinned.
+        waits: whether the array may be written when this returns, even if it is pinned.
         """
 
     @abstractmethod
     def copy_to_host(self, buffer: DeviceBuffer, start: int = 0, end: int | None = None) -> NDArray[Any]:
-        """The elements of a buffer, or those from `start` to `end`, after all launches so far."""
+        """Return the elements of a buffer, or those from `start` to `end`, after all launches so far."""
 
     # ---- streams
 
     @property
     @abstractmethod
     def stream(self) -> RuntimeStream:
-        """The stream that launches and copies of this thread go to; the legacy default one at first."""
+        """The stream for launches and copies of this thread; at first the legacy default stream."""
 
     @abstractmethod
     def use(self, stream: RuntimeStream) -> None:
-        """Let launches and copies of this thread go to a stream."""
+        """Set the stream for launches and copies of this thread."""
 
     @abstractmethod
     def new_stream(self, priority: int) -> RuntimeStream:
-        """A stream that waits for the legacy default one, and is waited for by it."""
+        """Return a new stream; it and the legacy default stream wait for each other."""
 
     @abstractmethod
     def foreign_stream(self, number: int) -> RuntimeStream:
-        """The stream of another library."""
+        """Return the stream of another library."""
 
     @abstractmethod
     def timed(self, stream: RuntimeStream, timing: bool) -> RuntimeEvent:
-        """The position where the work of a stream ends now; with `timing`, it subtracts."""
+        """Return an event at the current end of a stream's work.
+
+        With `timing`, the difference of two events is their time distance.
+        """
 
     def is_done(self, stream: RuntimeStream) -> bool:
-        """Whether the work of a stream so far has ended."""
+        """Return whether the work of a stream so far has ended."""
         return self.timed(stream, False).is_done
 
     # ---- launches
@@ -219,7 +224,7 @@ class Runtime(ABC):
 
     @abstractmethod
     def launcher(self, kernel: Any, grid: Size, block: Size, numbers: Sequence[int]) -> Callable[..., None]:
-        """A function that launches a kernel on the addresses that it is given."""
+        """Return a function that launches a kernel on the addresses that it receives."""
 
     @abstractmethod
     def synchronize(self) -> None:
@@ -233,16 +238,16 @@ class Runtime(ABC):
 
     @property
     def blas(self) -> Any:
-        """A library that multiplies matrices, as `blas.Blas` calls it; None where there is none."""
+        """A library that multiplies matrices, with the interface of `blas.Blas`, or None."""
         return None
 
     def watched(self, launch: Launch, outs: Sequence[Spec]) -> Launch:
-        """A launch whose results are looked at, where the runtime can."""
+        """Return a launch whose results are checked, if the runtime can check them."""
         return launch
 
 
 def choose() -> Runtime:
-    """Return the runtime that `settings.cuda` names.  Raises DeviceError if a real device cannot be used."""
+    """Return the runtime that `settings.cuda` names.  Raise DeviceError if a real device cannot be used."""
     if settings.cuda == "simulator":
         from minigrad.backends.cuda.simulator import Simulator
 

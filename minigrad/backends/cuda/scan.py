@@ -1,8 +1,8 @@
-"""Scans on CUDA: a row by a group of threads in tiles, long rows in blocks, or each row by one thread.
+"""Scans on CUDA: a group of threads scans a row in tiles, long rows in blocks; or one thread scans each row.
 
-The loops are in `kernels/cuda/scan.py`.  A scan accumulates as its reduction does.  Rows that lie across memory, side
-by side, are scanned by a thread each, and so is what may not be joined; a long row of which there are few is cut into
-blocks, from the shape alone, whose totals a first launch finds.
+The loops are in `kernels/cuda/scan.py`.  A scan accumulates like its reduction.  One thread scans each row if rows are
+side by side across memory, or if partial results must not be joined.  If there are few long rows, they are cut into
+blocks, which follow from the shape alone, and a first launch computes the totals of the blocks.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from minigrad.kernels.specialize import load_text, neutral_text, store_text, wri
 WIDEST = 16  # bytes of one load
 WARP = 32
 EACH = 4  # elements per lane if they are not read by one load
-SIDE_BY_SIDE = 512  # smallest number of neighbouring rows for one thread per row
+SIDE_BY_SIDE = 512  # minimum number of neighbouring rows for one thread per row
 FEW = 128  # with fewer rows, long rows are cut into blocks
-BLOCK = 4096  # smallest number of elements per block of a row
+BLOCK = 4096  # minimum number of elements per block of a row
 
 
 class Scan(Family):
-    """The preparers of scans and of running extremes."""
+    """The methods that prepare scans, and running minima and maxima."""
 
     @serves(requests.Scan)
     def scan(self, out: Spec, *operands: Spec, reducer: Reducer, compute: np.dtype[Any], dim: int) -> Loop:
@@ -96,7 +96,7 @@ def group_along(n: int, each: int, rows: int) -> tuple[int, int]:
 
 
 def neighbours(specs: Sequence[Spec], groups: Sequence[tuple[int, int, tuple[int, ...]]]) -> tuple[int, bool]:
-    """How many elements of a lane come and go by one load and store, and whether they do."""
+    """Return how many elements a lane processes together, and whether one load and one store move them."""
     each = WIDEST // max(x.dtype.itemsize for x in specs)
     fits = all(step == 1 and not any(p % each for p in (offset, *steps)) for offset, step, steps in groups)
     return (each, True) if fits and each > 1 else (EACH, False)
@@ -105,7 +105,10 @@ def neighbours(specs: Sequence[Spec], groups: Sequence[tuple[int, int, tuple[int
 def totals_numbers(
     dims: tuple[int, ...], group: tuple[int, int, tuple[int, ...]], n: int, block: int, blocks: int
 ) -> list[int]:
-    """The numbers of the reduction of each block of each row: a piece a block, whose results lie side by side."""
+    """Return the scalar arguments of a reduction of each block of each row.
+
+    Each block is one piece; the results of a block's rows are neighbours.
+    """
     offset, step, steps = group
     to_steps = tuple(prod(dims[d + 1 :]) for d in range(len(dims)))
     return reduction.spread_fields(len(dims), 0).pack(
@@ -115,7 +118,7 @@ def totals_numbers(
 
 
 def write_chain(reducer: Reducer, compute: np.dtype[Any], dtypes: tuple[DType, ...], out: DType, rank: int) -> Program:
-    """Write one scan by a thread a row."""
+    """Write one scan with one thread per row."""
     text = write_kernel(
         f"{reducer.scalar.name}, a row a thread: {', '.join(map(str, dtypes))} -> {out} in {compute}.",
         scan.chain,
@@ -133,7 +136,7 @@ def write_chain(reducer: Reducer, compute: np.dtype[Any], dtypes: tuple[DType, .
 def write_tiles(
     reducer: Reducer, compute: np.dtype[Any], a: DType, out: DType, each: int, wide: bool, cut: bool, rank: int
 ) -> Program:
-    """Write one scan in tiles; cut: in blocks whose totals are known."""
+    """Write one scan in tiles. cut: in blocks whose totals are already computed."""
     macros, constants = wire(compute)
     assert reducer.combine is not None
     macros["F"] = scalar_macro(reducer.scalar, compute, CUDA)
@@ -166,7 +169,7 @@ def write_tiles(
 
 
 def in_either_way(whole: list[str], each: int, one: list[str], after: str = "") -> list[str]:
-    """Return lines for all elements of a lane at once if all exist and `whole` is not empty, otherwise one by one."""
+    """Return lines for all elements of a lane together if all exist and `whole` is not empty, otherwise one by one."""
     loop = [f"for k in range({each}):", "    if i + k < length:", *["        " + text for text in one]]
     if after:
         loop.append(f"    {after}")
@@ -177,7 +180,7 @@ def in_either_way(whole: list[str], each: int, one: list[str], after: str = "") 
 
 
 def scan_own(f: Expand, load: str, identity: str, each: int, wide: bool, step: str) -> Expand:
-    """The word SCAN_OWN: the elements of a lane are scanned into `held`; what is not there changes nothing."""
+    """Return the macro SCAN_OWN: scan the elements of a lane into `held`; missing elements change nothing."""
 
     def one(x: str, used: set[str]) -> list[str]:
         lines, result = f([parsed("acc"), parsed(load.format(x))], used)
@@ -214,7 +217,7 @@ def leave_own(combine: Expand, store: str, each: int, wide: bool, step: str) -> 
 
 
 def write_extremes(better: ScalarFn, a: DType, rank: int) -> Program:
-    """Write running extremes and their positions."""
+    """Write running minima or maxima and their positions."""
     fields = scan.scan_fields(rank)
     step = f"numbers[{fields.position('step', group='1')}]"
     text = write_kernel(

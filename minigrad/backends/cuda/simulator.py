@@ -1,8 +1,8 @@
-"""A device without a device: kernels run in Python, thread by thread, over memory that notices what is wrong.
+"""A simulated device: kernels run in Python, thread by thread, over memory that detects errors.
 
-The text of a kernel is the one that is compiled for a real device; what its names mean here is in `words.py`, how
-threads take turns in `block.py`, what is noticed of memory in `watched.py`.  After each launch every element of the
-results must have been written by it.
+The text of a kernel is the text that is compiled for a real device.  `words.py` defines its names here, `block.py` the
+turns of threads, and `watched.py` the checks of memory.  After each launch, every element of the results must have been
+written by it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from minigrad.core.op import Spec
 
 
 class Simulated:
-    """A kernel as Python reads it.  waits: whether its threads wait for each other."""
+    """A kernel as Python code. waits: whether its threads wait for each other."""
 
     def __init__(self, program: Program) -> None:
         self.program, self.name = program, program.name
@@ -46,7 +46,7 @@ class Simulated:
         self.numbers: int = facts["NUMBERS"]
 
     def function(self, words: Words) -> Callable[..., None]:
-        """The kernel with the names of a launch."""
+        """Return the kernel with the names of a launch."""
         space = words.names()
         exec(self.code, space)
         if space.get("T") is np.bool_:
@@ -56,7 +56,7 @@ class Simulated:
 
 
 class Lent(DeviceBuffer):
-    """Memory of somebody else.  lender: what keeps it alive."""
+    """A buffer over memory of another owner. lender: the object that keeps it alive."""
 
     __slots__ = ("lender",)
 
@@ -68,7 +68,8 @@ class Lent(DeviceBuffer):
 class Simulator(Runtime):
     """The runtime in Python.
 
-    order: of blocks, warps and lanes; see `ordered`.  limit: bytes of memory that there are.
+    order: of blocks, warps and lanes; see `ordered`.
+    limit: number of bytes of memory that exist.
     """
 
     def __init__(self) -> None:
@@ -115,7 +116,7 @@ class Simulator(Runtime):
             self.allocated += used
             self.peak, self.peak_reserved = max(self.peak, self.allocated), max(self.peak_reserved, self.reserved)
         region = Region(nbytes, "memory")
-        # Counted later: a piece that a thread of a kernel drops is dropped while the kernel holds the lock.
+        # The size is counted later, because a thread of a kernel drops memory while the kernel has the lock.
         weakref.finalize(region, self.dropped.append, used).atexit = False
         self.regions[region.address] = region
         return region, region.address
@@ -127,11 +128,11 @@ class Simulator(Runtime):
 
     def part(self, buffer: DeviceBuffer, start: int, size: int, dtype: np.dtype[Any]) -> DeviceBuffer:
         region = buffer.owner.part(start, size * dtype.itemsize, f"{size} {dtype} in {buffer.owner.name}")
-        self.parts[region.address] = region  # the newest of those that begin there is the one in use
+        self.parts[region.address] = region  # the newest region that begins at an address is the one in use
         return Lent(region, region.address, size, dtype, buffer)
 
     def settle(self) -> None:
-        """Memory that nobody refers to is kept for the next that is as large, as a driver's pool does."""
+        """Add freed memory to the cache for later requests of the same size, as in a driver's pool."""
         while self.dropped:
             used = self.dropped.popleft()
             self.allocated -= used
@@ -206,7 +207,7 @@ class Simulator(Runtime):
         return launch
 
     def run(self, kernel: Simulated, grid: Point, size: Point, addresses: Sequence[int], numbers: Any) -> None:
-        """One launch."""
+        """Run one launch."""
         if len(addresses) != len(kernel.pointers) or len(numbers) != kernel.numbers:
             raise Notice(
                 f"{kernel.program.name} takes {len(kernel.pointers)} pointers and {kernel.numbers} numbers, and is "
@@ -225,7 +226,7 @@ class Simulator(Runtime):
                 (block.run if kernel.waits else block.run_through)(function, args)
 
     def region_at(self, address: int) -> Region:
-        """The memory that begins at an address."""
+        """Return the memory that begins at an address."""
         region = self.parts.get(address) or self.regions.get(address)
         if region is None:
             lent = [region for region in self.lent if region.address == address]
@@ -235,11 +236,14 @@ class Simulator(Runtime):
         return region
 
     def synchronize(self) -> None:
-        """Nothing runs on after its launch."""
+        """Do nothing: a launch has finished when it returns."""
 
     def watched(self, launch: Launch, outs: Sequence[Spec]) -> Launch:
-        """A launch after which every element of the results has been written by it: a step before it notes how many
-        launches there were, and one after it checks.  Threads may run one launch at once, so each has a note."""
+        """Return a launch that checks that it has written every element of its results.
+
+        A first step stores the number of launches so far, and a last step checks.  Threads may run one launch at the
+        same time, so each thread has its own number.
+        """
         if launch.always_fails or not any(spec.layout.numel for spec in outs):
             return launch
         count = launch.arguments

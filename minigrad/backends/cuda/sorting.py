@@ -1,10 +1,10 @@
-"""Sorting on CUDA: tiles in shared memory, then merges of sorted runs, and of both only what is asked for.
+"""Sorting on CUDA: tiles in shared memory, then merges of sorted runs; both compute only the requested elements.
 
-The loops are in `kernels/cuda/sorting.py`.  A row that fits into a tile is one launch, short ones are several a block.
-Of a longer row the tiles are sorted and merged two by two; where a few elements are asked for, those of all tiles are
-sorted as tiles again, which takes as many launches as a row has factors of a tile in it.  A radix sort, as on the CPU,
-would go over the words twice for each byte of a key, and count between launches; merges go over them once for each
-doubling of a tile, which is no more often up to half a million elements of 32 bits, and need not know the key.
+The loops are in `kernels/cuda/sorting.py`.  A row that fits into a tile is one launch; a block sorts several short
+rows.  For a longer row, the tiles are sorted and merged in pairs.  If few elements are requested, those of all tiles
+are sorted as tiles again, which takes about log(n) / log(tile / requested) launches.  A radix sort, as on the CPU,
+would read the words twice for each byte of a key, and count between launches.  Merges read them once for each doubling
+of a tile, which is not more often for up to half a million 32-bit elements, and need no knowledge of the key.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from minigrad.kernels.pasting import Expand, expression_macro
 from minigrad.kernels.specialize import write_kernel
 
 EACH = 8  # elements per thread
-LANES = 256  # threads of a tile, at most
+LANES = 256  # maximum number of threads of a tile
 FEWER = 4  # tiles are sorted again if at most 1/FEWER of their elements remain
 
 COMMON = (sorting.together, sorting.stow, sorting.leave)  # functions of both loops
@@ -40,9 +40,12 @@ COMMON = (sorting.together, sorting.stow, sorting.leave)  # functions of both lo
 
 @dataclass(frozen=True)
 class Stage:
-    """A launch: of rows of n words, sorted in runs of `length` if they are merged, some of each run are kept.
+    """One launch of a sort, on rows of n words.
 
-    runs: that it makes.  wanted: words of each.  made: words of a row that it leaves.
+    merges: it merges runs of `length` words; otherwise it sorts tiles.
+    runs: number of runs that it makes.
+    wanted: number of words of each run that are kept.
+    made: number of words of a row that it leaves.
     """
 
     merges: bool
@@ -54,7 +57,10 @@ class Stage:
 
 
 def stages(n: int, wanted: int, tile: int) -> Iterator[Stage]:
-    """How the first `wanted` of n elements come about; the last stage leaves one run."""
+    """Yield the launches that compute the first `wanted` of n elements.
+
+    The last launch leaves one run.
+    """
     length, merges = tile, False
     while True:
         whole = 2 * length if merges else tile
@@ -67,10 +73,10 @@ def stages(n: int, wanted: int, tile: int) -> Iterator[Stage]:
 
 
 class Sorting(Family, Ordering):
-    """The preparers of orders."""
+    """The methods that prepare sorts."""
 
     def order(self, steps: Steps, out: Value, values: Value | None, dim: int, descending: bool) -> None:
-        """Write the positions that sort the elements, and the sorted values if they are requested."""
+        """Add the steps that write the positions that sort the operand, and the sorted values if they are requested."""
         a = steps.operands[0]
         n, wanted = a.shape[dim], out.shape[dim]
         specs = (out, a, values or out)
@@ -108,7 +114,11 @@ class Sorting(Family, Ordering):
 
 
 def write_runs(first: DType | None, descending: bool, last: bool, kept: DType | None, wide: bool, rank: int) -> Program:
-    """Write the sort of tiles. first: the dtype of sorted elements, None for words; kept: that of values to store."""
+    """Write the sort of tiles.
+
+    first: the dtype of sorted elements, None for words.
+    kept: the dtype of values to store, or None.
+    """
     key, constants = key_of(first or int64, descending)
     way = f"{first.short}_{'down' if descending else 'up'}" if first else "words"
     helpers: list[Callable[..., Any]] = [sorting.slot, *([key] if first else []), sorting.fetch, *COMMON]
@@ -128,7 +138,7 @@ def written(
     template: Callable[..., Any], way: str, fields: Fields, first: DType | None, last: bool, kept: DType | None,
     wide: bool, rank: int, helpers: Sequence[Callable[..., Any]], macros: dict[str, Expand], constants: dict[str, str],
 ) -> Program:  # fmt: skip
-    """One of the two loops."""
+    """Write one of the two loops."""
     name = template.__name__
     label = f"{'wide_' if wide else ''}{'positions' if last else 'words'}{f'_{kept.short}' if kept else ''}{rank}"
     a, words = first or kept or uint8, np.dtype(np.uint64)
@@ -154,7 +164,7 @@ def written(
 
 
 def settle_macro(wide: bool) -> Expand:
-    """The word SETTLE: the elements of a thread in order, by EACH turns in which neighbours are exchanged."""
+    """Return the macro SETTLE: sort the elements of a thread by EACH rounds in which neighbours are exchanged."""
 
     def exchanged(name: str, k: int) -> str:
         return f"    {name}[{k}], {name}[{k + 1}] = {name}[{k + 1}], {name}[{k}]"

@@ -45,7 +45,7 @@ def interruptible(kernel: str, text: str, waiting: Collection[str]) -> tuple[ast
 
 
 def name_of(node: ast.AST) -> str | None:
-    """The name that is looked up here."""
+    """Return the name that a node reads, or None."""
     if isinstance(node, ast.Attribute):
         return node.attr
     return node.id if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) else None
@@ -62,12 +62,12 @@ def own(function: ast.FunctionDef) -> Iterator[ast.AST]:
 
 
 def waits(call: ast.Call, waiting: Collection[str], left: Collection[str]) -> bool:
-    """Whether something is called that waits, or a function that does."""
+    """Return whether a call is of an operation or of a function that waits."""
     return name_of(call.func) in waiting or (isinstance(call.func, ast.Name) and call.func.id in left)
 
 
 class Leaving(ast.NodeTransformer):
-    """Writes `yield` where something waits, and `yield from` where a function is called that does."""
+    """Transformer that writes `yield` for an operation that waits, and `yield from` for a function that does."""
 
     def __init__(self, waiting: Collection[str], left: Collection[str]) -> None:
         self.waiting, self.left = waiting, left

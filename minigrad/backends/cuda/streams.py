@@ -1,8 +1,8 @@
-"""Streams and events: what the runtime's are asked, and those of the simulator, where nothing is ever under way.
+"""Streams and events: the methods that the runtime needs, and those of the simulator, which has no pending work.
 
-The real ones are cuda-core's, whose methods these are.  A stream here always waits for the legacy default one and is
-waited for by it ("blocking", as CUDA has it), and memory is taken and given back in order of that one: so no stream
-can be at work on memory that another has been given meanwhile.
+The real streams and events are those of cuda-core, which have these methods.  A stream here and the legacy default
+stream always wait for each other ("blocking" in CUDA), and memory is taken and returned in the order of the latter.  So
+no stream can work on memory that another stream has received in the meantime.
 """
 
 from __future__ import annotations
@@ -15,37 +15,40 @@ LEGACY = 1  # the number of the legacy default stream, for CUDA and for other li
 
 
 class RuntimeEvent(Protocol):
-    """A position in a stream.  One that times subtracts to milliseconds."""
+    """A position in a stream.
+
+    The difference of two events that time is in milliseconds.
+    """
 
     @property
     def is_done(self) -> bool:
-        """Whether the stream has come that far."""
+        """Whether the stream has reached this position."""
 
     def sync(self) -> None:
-        """Wait until it has."""
+        """Wait until the stream has reached this position."""
 
     def __sub__(self, other: Any) -> float: ...
 
 
 class RuntimeStream(Protocol):
-    """Work in its order."""
+    """A queue of work that runs in its order."""
 
     @property
     def handle(self) -> Any:
-        """Its number, by `int`."""
+        """An object whose `int` is the number of the stream."""
 
     def record(self, event: Any = None, options: Any = None) -> Any:
-        """The position that the work so far ends at."""
+        """Return an event at the end of the work so far."""
 
     def wait(self, other: Any) -> None:
-        """Do what comes after an event, or after the work of a stream so far."""
+        """Let later work wait for an event, or for the work of a stream so far."""
 
     def sync(self) -> None:
-        """Wait until its work so far has ended."""
+        """Wait until the work so far has ended."""
 
 
 class SimulatedEvent:
-    """A moment."""
+    """A point in time."""
 
     is_done = True
 
@@ -53,7 +56,7 @@ class SimulatedEvent:
         self.moment = time.perf_counter()
 
     def sync(self) -> None:
-        """It was before it could be asked."""
+        """Do nothing: the event has already happened."""
 
     def __sub__(self, other: SimulatedEvent) -> float:
         return (self.moment - other.moment) * 1e3
@@ -62,7 +65,7 @@ class SimulatedEvent:
 class SimulatedStream:
     """A number, and the streams and events that it was told to wait for.
 
-    waited: what it was told to wait for, in order.
+    waited: these streams and events, in order.
     """
 
     numbers = itertools.count(1 << 20)
@@ -78,4 +81,4 @@ class SimulatedStream:
         self.waited.append(other)
 
     def sync(self) -> None:
-        """Nothing runs on after its launch."""
+        """Do nothing: a launch has finished when it returns."""

@@ -1,5 +1,7 @@
-"""Pieces of kernel texts that several families paste: what travels between threads, loads of neighbours, what is
-kept."""
+"""Pieces of kernel texts that several families paste.
+
+They exchange values between threads, and index the threads of a group.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from minigrad.kernels.pasting import parsed as parsed
 
 
 def wire(compute: np.dtype[Any]) -> tuple[dict[str, Expand], dict[str, str]]:
-    """The macros SEND and RECEIVE and the type WIRE: shuffles move integers of 32 and 64 bits, and floats of both."""
+    """Return the macros SEND and RECEIVE and the type WIRE: shuffles move integers and floats of 32 and 64 bits."""
     if compute.kind == "f":
         plain = expression_macro("{}")
         return {"SEND": plain, "RECEIVE": plain}, {"WIRE": "T"}
@@ -22,7 +24,7 @@ def wire(compute: np.dtype[Any]) -> tuple[dict[str, Expand], dict[str, str]]:
 
 
 def group_words(along: bool) -> dict[str, str]:
-    """A thread's position among the lanes of its group, and the group's in the block; along: lanes are neighbours."""
+    """Return the texts of a thread's lane in its group, and of its group in the block. along: lanes are neighbours."""
     lane, group = "xy" if along else "yx"
     return {
         "LANE": f"cuda.threadIdx.{lane}", "LANES": f"cuda.blockDim.{lane}", "GROUP": f"cuda.threadIdx.{group}",

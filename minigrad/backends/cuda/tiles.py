@@ -1,6 +1,6 @@
-"""The text of a product by tiles: how operands come to shared memory, where they lie there, and who multiplies what.
+"""The text of a product by tiles: how operands are copied to shared memory, their positions, and the threads' work.
 
-The loops are in `kernels/cuda/tile.py`; matrix products and convolutions are both made of them.
+The loops are in `kernels/cuda/tile.py`; matrix products and convolutions both consist of them.
 """
 
 from __future__ import annotations
@@ -23,8 +23,10 @@ from minigrad.kernels.specialize import load_text, write_kernel
 class Way:
     """How the operands of a product are read.
 
-    along: whether threads go along the inner dim.  copied: whether by asynchronous copies.  windows: whether the right
-    operand is an image.  long: whether its positions need 64 bits.
+    along: for both operands, whether neighbouring threads read along the inner dim.
+    copied: for both operands, whether asynchronous copies are used.
+    windows: whether the right operand is an image.
+    long: whether its positions need 64 bits.
     """
 
     tile: Tile
@@ -41,19 +43,19 @@ class Way:
 
 
 def registers(dtype: DType) -> np.dtype[Any]:
-    """Return the dtype of sums: booleans are counted, in int32."""
+    """Return the dtype of sums; booleans are counted in int32."""
     return int32.compute if dtype is bool_ else dtype.compute
 
 
 def bits(value: float, compute: np.dtype[Any]) -> int:
-    """A factor as it travels among the numbers; `factor_text` is what a kernel makes of it."""
+    """Return a factor as an integer scalar argument of a kernel; `factor_text` is the inverse in the kernel."""
     if compute.kind != "f":
         return int(value)
     return int(compute.type(value).view(np.int64 if compute.itemsize == 8 else np.uint32))
 
 
 def factor_text(compute: np.dtype[Any]) -> str:
-    """A number among the others as a factor again."""
+    """Return the text that converts a number of the kernel to a factor."""
     if compute.kind != "f":
         return "T({})"
     return f"np.{'int64' if compute.itemsize == 8 else 'uint32'}({{}}).view(T)"
@@ -97,13 +99,13 @@ def write_tiles(way: Way, dtypes: tuple[DType, ...], out: DType, rank: int) -> P
 
 
 def bounds(way: Way) -> int | tuple[int, int]:
-    """The threads of a block, and where they would take too many registers, how many blocks are to be there at once."""
+    """Return the threads of a block, with the number of resident blocks if there are too few registers otherwise."""
     resident = 2 if way.tile.high == 128 and not way.tile.mma and not way.windows else 1
     return way.tile.threads if resident == 1 else (way.tile.threads, resident)
 
 
 def sides(way: Way, dtypes: tuple[DType, ...], compute: np.dtype[Any]) -> tuple[dict[str, Expand], dict[str, str]]:
-    """How both operands come to shared memory, and where elements lie there."""
+    """Return how operands are copied to shared memory, and the positions there."""
     shape = way.tile
     macros: dict[str, Expand] = {}
     names: dict[str, str] = {}
@@ -130,14 +132,19 @@ def sides(way: Way, dtypes: tuple[DType, ...], compute: np.dtype[Any]) -> tuple[
 
 
 def position_text(along: bool, pitch: int) -> str:
-    """Where an element lies in a slice for the tensor cores, whose rows are along what neighbours in memory are."""
+    """Return the position of an element in a slice for the tensor cores.
+
+    The rows of a slice are along the dim in which neighbours in memory are.
+    """
     positions = "{0}, {1}" if along else "{1}, {0}"
     return f"mixed({positions})" if pitch == 32 else f"mixed_wide({positions}, {pitch})"
 
 
 def fragment_text(way: Way, k: int) -> str:
-    """Where a lane's row of the matrices {1} of 16 rows, or columns, from {0} on lies, at the inner index {2}: what
-    differs from matrix to matrix is added at the end where it can be, so that it needs no register."""
+    """Return the position of a lane's row of the matrices {1} of 16 rows, or columns, from {0} on, at inner index {2}.
+
+    If possible, the part that differs between matrices is added at the end, so that it needs no register.
+    """
     along = way.along[k]
     pitch = way.tile.depth if along else (way.tile.high, way.tile.broad)[k]
     low, upper, eight = "(lane & 15)", "(lane >> 4) * 8", "(lane >> 3 & 1) * 8"
@@ -173,7 +180,7 @@ def scalar_part(
 def mma_part(
     way: Way, dtypes: tuple[DType, ...], constants: dict[str, str], compute: np.dtype[Any]
 ) -> dict[str, Expand]:
-    """Write the product of a warp: 16 x 8 results at once, four for each lane."""
+    """Write the product of a warp: 16 x 8 results together, four per lane."""
     shape = way.tile
     across = shape.threads // 32 // shape.down
     parts = [shape.tall // 2, shape.long // 4]  # number of parts of 16 rows, and of 16 columns

@@ -1,8 +1,8 @@
 """Memory of the simulator: every access is checked before it is made.
 
-The simulator reports an index beyond the end, a read of an unwritten element, and a race: two threads at one element
-with no barrier between them, of which one writes.  An access is identified by its launch, its block, the counts of
-earlier barriers of the block and of the warp, and its thread.
+The simulator reports an index beyond the end, a read of an unwritten element, and a race: two threads access one
+element without a barrier between them, and one of them writes.  An access is identified by its launch, its block, the
+counts of earlier barriers of the block and of the warp, and its thread.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Access(NamedTuple):
     thread: int
 
     def meets(self, other: Access) -> bool:
-        """Whether nothing says which of two accesses comes first."""
+        """Return whether the order of two accesses is undefined."""
         if self.launch != other.launch or self[1:] == other[1:]:
             return False
         if self.block != other.block:
@@ -58,9 +58,9 @@ class Trace:
 
 
 class Region:
-    """Some bytes, their written elements, and the last accesses to them.
+    """A piece of memory, its written elements, and the last accesses to them.
 
-    address: of foreign memory, which counts as written.
+    address: the address of foreign memory, which counts as written.
     """
 
     def __init__(self, nbytes: int, name: str, address: int = 0) -> None:
@@ -77,7 +77,7 @@ class Region:
         self.name = name
 
     def part(self, start: int, nbytes: int, name: str) -> Region:
-        """Return some of the bytes as a region: a write into it is a write into this one, too."""
+        """Return some of the bytes as a region; a write into it is also a write into this region."""
         result = Region.__new__(Region)
         result.bytes, result.stamps = self.bytes[start : start + nbytes], self.stamps[start : start + nbytes]
         result.address, result.name = self.address + start, name
@@ -85,7 +85,7 @@ class Region:
         return result
 
     def fill(self, values: np.ndarray[Any, Any], launch: int) -> None:
-        """Copy from the host."""
+        """Copy values from the host."""
         data = np.ascontiguousarray(values).view(np.uint8).reshape(-1)
         self.bytes[: data.size] = data
         self.stamps[: data.size] = max(1, launch)
@@ -100,7 +100,7 @@ class Cells:
         self.elements = region.bytes[: self.size * dtype.itemsize].view(dtype)
 
     def position(self, index: Any) -> int:
-        """The flat place of an index, which has to be there."""
+        """Return the flat position of an index.  Raise Notice if it does not exist."""
         if not self.shape and not isinstance(index, tuple) and 0 <= index < self.size:
             return int(index)
         indices = index if isinstance(index, tuple) else (index,)
@@ -129,34 +129,34 @@ class Cells:
         self.elements[position] = value
 
     def load(self, index: Any, width: int) -> tuple[Any, ...]:
-        """Neighbours by one wide load."""
+        """Return neighbours that one wide load reads."""
         self.aligned(index, width)
         return tuple(self[index + k] for k in range(width))
 
     def store(self, index: Any, values: tuple[Any, ...]) -> None:
-        """Neighbours by one wide store."""
+        """Store neighbours by one wide store."""
         self.aligned(index, len(values))
         for k, value in enumerate(values):
             self[index + k] = value
 
     def promise(self, index: Any) -> None:
-        """A copy to this element is on its way: until it lands nobody may read it."""
+        """Record a pending copy to an element; no thread may read the element before."""
         position = self.position(index)
         self.writing(position)
         self.region.stamps[position * self.dtype.itemsize] = 0
 
     def aligned(self, index: Any, width: int) -> None:
-        """Refuse a wide access whose address is not a multiple of its size."""
+        """Raise Notice for a wide access whose address is not a multiple of its size."""
         size = self.dtype.itemsize
         if (self.region.address + int(index) * size) % (width * size):
             raise self.notice("misaligned", f"is read or written {width} elements at once at {int(index)}")
 
     def add(self, index: Any, value: Any) -> Any:
-        """An atomic addition; what was there."""
+        """Add atomically, and return the previous value."""
         return self.update(index, lambda old: old + value)
 
     def update(self, index: Any, function: Any) -> Any:
-        """One atomic step; what was there."""
+        """Apply a function atomically, and return the previous value."""
         position = self.position(index)
         self.reading(position, atomic=True)
         self.writing(position, atomic=True)
@@ -165,7 +165,7 @@ class Cells:
         return old
 
     def reading(self, position: int, atomic: bool = False) -> None:
-        """Note a read, and raise an error for an element that was never written or that another thread writes."""
+        """Record a read.  Raise Notice for an element that was never written or that another thread writes."""
         at = position * self.dtype.itemsize
         if not self.region.stamps[at]:
             raise self.notice("unwritten", f"is read at {position}, which was never written")
@@ -177,7 +177,10 @@ class Cells:
             trace.reads[now.block, now.thread] = now
 
     def writing(self, position: int, atomic: bool = False) -> None:
-        """Note a write, and refuse one where another thread reads or writes."""
+        """Record a write.
+
+        Raise Notice for an element that another thread reads or writes.
+        """
         at = position * self.dtype.itemsize
         launch = self.words.launch
         self.region.stamps[at : at + self.dtype.itemsize] = launch
@@ -204,7 +207,7 @@ class Cells:
         return result
 
     def notice(self, kind: str, what: str) -> Notice:
-        """The error for something that is wrong at these elements."""
+        """Return the error for a fault at these elements."""
         return Notice(f"{self.words.kernel}: {self.region.name} {what} ({self.words.access})", kind=kind)
 
 

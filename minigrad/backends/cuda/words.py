@@ -1,7 +1,7 @@
 """The names of a kernel's text in the simulator: `cuda`, `libdevice`, `device`, and those of `native.py`.
 
 `cuda` has the functions of numba.cuda that kernels use, with the same names and arguments; the block (`block.py`) runs
-the functions that wait for other threads.  Functions of libdevice are those of the reference, rounded once from
+the functions that wait for other threads.  Functions of libdevice are those of the reference device, rounded once from
 float64.
 """
 
@@ -27,7 +27,7 @@ ALL_LANES = 0xFFFFFFFF
 
 
 class Point(NamedTuple):
-    """threadIdx and its like."""
+    """A position or size in up to three dims, such as threadIdx."""
 
     x: int
     y: int = 1
@@ -44,7 +44,7 @@ class Words:
         self.cuda = Cuda(self, grid, size)
 
     def names(self) -> dict[str, Any]:
-        """All names."""
+        """Return all names."""
         names: dict[str, Any] = {"cuda": self.cuda, "libdevice": LIBRARY, "device": lambda function: function}
         for width in (1, 2, 4, 8, 16):
             names[f"load_{width}"] = lambda p, i, width=width: p.load(i, width)
@@ -80,7 +80,7 @@ class Cuda:
         there = sorted(word for word in (*vars(self), *vars(type(self))) if not word.startswith("_"))
         raise KernelError(f"the simulator has no cuda.{name}; it has {', '.join(there)}")
 
-    # ---- positions in the grid: a number along one dim, a tuple of them along two or three
+    # ---- positions in the grid: a number along one dim, a tuple of numbers along two or three
 
     def grid(self, dims: int) -> Any:
         return self._along(dims, lambda block, size, at, count: block * size + at)
@@ -104,7 +104,7 @@ class Cuda:
     def _local_array(self, shape: Any, dtype: Any, alignment: int = 16) -> Cells:
         return Own(np.dtype(dtype), self._words, sizes_of(shape))
 
-    # ---- waiting for others: (what, the lanes that are waited for), a value; what they find is sent to the thread
+    # ---- waiting for other threads: (operation, lanes to wait for) and a value; the result is sent to the thread
 
     def syncthreads(self) -> None:
         self._words.block.meet(("block", "sync"), None)
@@ -159,23 +159,23 @@ class Cuda:
         return np.float64(a * b + c)
 
 
-# Functions that wait for other threads: a kernel that calls none of these runs its threads one after the other.
+# Functions that wait for other threads.  A kernel that calls none of these runs its threads one after the other.
 WAITING = {name for name in vars(Cuda) if "sync" in name} | TOGETHER
 
 
 def sizes_of(shape: Any) -> tuple[int, ...]:
-    """The sizes of an array's dims."""
+    """Return the sizes of an array's dims."""
     return tuple(int(n) for n in shape) if isinstance(shape, tuple) else (int(shape),)
 
 
 def cells_of(words: Words, name: str, shape: Any, dtype: np.dtype[Any]) -> Cells:
-    """An array of a block, unwritten."""
+    """Return a new array of a block, which counts as unwritten."""
     sizes = sizes_of(shape)
     return Cells(Region(math.prod(sizes) * dtype.itemsize, name), dtype, words, sizes)
 
 
 def libdevice() -> SimpleNamespace:
-    """Functions of floats by libdevice's names, for both sizes."""
+    """Return functions of floats by libdevice's names, for both sizes."""
     functions: dict[str, Callable[..., Any]] = {}
     for bits, end in ((np.float32, "f"), (np.float64, "")):
         known = vars(reference_names(np.dtype(bits))["math"])

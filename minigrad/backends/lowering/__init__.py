@@ -1,10 +1,10 @@
-"""Requests composed of simpler ones, for devices that do not serve them.
+"""Requests composed of simpler requests, for devices that do not implement them.
 
-Each function here is a definition: `Scan` is one `Elementwise` for each position, a convolution is a view of windows, a
-product and a sum.  The definitions are readable and correct; for speed a device serves the request itself.  Everything
-ends at four kinds, `Elementwise`, `Reduce`, `Gather` and `ScatterAdd`: a device that serves these four is complete.
-`backends/steps.py` makes a launch of launches, `functions.py` has the scalar functions; the other files are families of
-requests, as in `core/requests.py`.
+Each function here is a definition: `Scan` is one `Elementwise` per position, a convolution is a view of windows, a
+product and a sum.  The definitions are readable and correct; for speed, a device implements the request itself.  All
+compositions end at four kinds, `Elementwise`, `Reduce`, `Gather` and `ScatterAdd`: a device that implements these four
+is complete.  `backends/steps.py` composes a launch of launches, `functions.py` has the scalar functions; the other
+files are families of requests, as in `core/requests.py`.
 """
 
 from minigrad.backends.lowering import (

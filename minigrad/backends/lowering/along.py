@@ -36,7 +36,7 @@ from minigrad.core.requests import (
 
 
 def search(steps: Steps, better: ScalarFn, a: Value, dim: int, tell: Callable[[int, Value], None]) -> None:
-    """Walk along `dim` with the best element so far and its place; `tell` is given each position and that place."""
+    """Traverse `dim` with the best element so far and its position; call `tell` with each index and that position."""
     if a.layout.numel == 0:
         return
     kept = shortened(a.shape, (dim,))
@@ -55,7 +55,7 @@ def search(steps: Steps, better: ScalarFn, a: Value, dim: int, tell: Callable[[i
 
 @lowers(ArgReduce)
 def argreduce(backend: Backend, request: ArgReduce, outs: Specs, operands: Specs) -> Launch:
-    """The place of the best element after the last position."""
+    """Copy the position of the best element after the last index."""
     steps = Steps(backend, outs, operands)
     (out,), (a,), last = steps.outs, steps.operands, operands[0].shape[request.dim] - 1
     search(steps, request.better, a, request.dim, lambda i, position: steps.copy(out, position) if i == last else None)
@@ -64,7 +64,7 @@ def argreduce(backend: Backend, request: ArgReduce, outs: Specs, operands: Specs
 
 @lowers(ArgScan)
 def argscan(backend: Backend, request: ArgScan, outs: Specs, operands: Specs) -> Launch:
-    """The place of the best element after each position; a device may find both together."""
+    """Copy the position of the best element after each index; a device may find values and positions together."""
     steps = Steps(backend, outs, operands)
     (out,), (a,), dim = steps.outs, steps.operands, request.dim
     if RunningExtreme in backend.served:
@@ -81,7 +81,7 @@ def argscan(backend: Backend, request: ArgScan, outs: Specs, operands: Specs) ->
 
 @lowers(LogSum)
 def logsum(backend: Backend, request: LogSum, outs: Specs, operands: Specs) -> Launch:
-    """The largest of each row, a sum of exponentials that are shifted by it, and the logarithm, shifted back."""
+    """Compute the largest element of each row, a sum of exponentials shifted by it, and the logarithm, shifted back."""
     steps = Steps(backend, outs, operands)
     (out,), (x,) = steps.outs, steps.operands
     register, accumulator = as_dtype(x.dtype.compute), as_dtype(np.dtype(x.dtype.accumulator))
@@ -99,7 +99,7 @@ def logsum(backend: Backend, request: LogSum, outs: Specs, operands: Specs) -> L
 
 @lowers(Scan)
 def scan(backend: Backend, request: Scan, outs: Specs, operands: Specs) -> Launch:
-    """Position by position; in about log2(n) steps where the reduction joins partial results."""
+    """Scan index by index, or in about log2(n) steps if the reduction joins partial results."""
     steps = Steps(backend, outs, operands)
     (out,) = steps.outs
     if not out.layout.numel:
@@ -120,7 +120,7 @@ def first_accumulators(steps: Steps, reducer: Reducer, compute: np.dtype[Any]) -
 def one_after_another(
     steps: Steps, reducer: Reducer, start: Value, out: Value, operands: list[Value], dim: int
 ) -> None:
-    """One accumulator a row, which is written down at each position."""
+    """Update one accumulator per row, and copy it to the result at each index."""
     acc = steps.work(shortened(out.shape, (dim,)), start.dtype)
     steps.copy(acc, start)
     for i in range(out.shape[dim]):
@@ -129,8 +129,10 @@ def one_after_another(
 
 
 def by_doubling(steps: Steps, reducer: Reducer, start: Value, out: Value, operands: list[Value], dim: int) -> None:
-    """Each place holds the reduction of 1, 2, 4 ... elements that end there, joined with the one that ends before.
+    """Scan in about log2(n) steps.
 
+    Each element stores the reduction of the 1, 2, 4 ... elements that end at it.  A step joins it with the reduction
+    that ends before these.
     Source: Hillis, Steele, "Data parallel algorithms", Communications of the ACM 29(12), 1986.
     """
     n, shift = out.shape[dim], 1
@@ -147,7 +149,10 @@ def by_doubling(steps: Steps, reducer: Reducer, start: Value, out: Value, operan
 
 @lowers(ReduceTuple)
 def reduce_tuple(backend: Backend, request: ReduceTuple, outs: Specs, operands: Specs) -> Launch:
-    """Accumulators of one element each, which are joined two by two; or one after the other, where that is asked."""
+    """Start with an accumulator per element, and join the accumulators in pairs.
+
+    A sequential reduction updates one accumulator per output instead, element by element.
+    """
     steps, reducer, compute, dims = Steps(backend, outs, operands), request.reducer, request.compute, request.dims
     whole, dtype = operands[0].shape, as_dtype(compute)
     terms = steps.operands
@@ -185,9 +190,9 @@ def reduce_tuple(backend: Backend, request: ReduceTuple, outs: Specs, operands: 
 
 @lowers(Sort)
 def sort(backend: Backend, request: Sort, outs: Specs, operands: Specs) -> Launch:
-    """Compare every element with every other of its row: the count of smaller ones is its position in the order.
+    """Compare every element with every other of its row: the count of smaller ones is its rank in the order.
 
-    At this position its index is written.
+    At the position of its rank, the index of the element is written.
     """
     steps = Steps(backend, outs, operands)
     (out,), (a,), dim = steps.outs, steps.operands, request.dim
@@ -215,24 +220,27 @@ def sort(backend: Backend, request: Sort, outs: Specs, operands: Specs) -> Launc
 
 @lowers(Extreme)
 def extreme(backend: Backend, request: Extreme, outs: Specs, operands: Specs) -> Launch:
-    """The place is found, and then read."""
+    """Find the position, then read the element there."""
     return read_at(backend, ArgReduce(request.better, request.dim), outs, operands[0], request.dim)
 
 
 @lowers(RunningExtreme)
 def running_extreme(backend: Backend, request: RunningExtreme, outs: Specs, operands: Specs) -> Launch:
-    """The places are found, and then read."""
+    """Find the positions, then read the elements there."""
     return read_at(backend, ArgScan(request.better, request.dim), outs, operands[0], request.dim)
 
 
 @lowers(Ordered)
 def ordered(backend: Backend, request: Ordered, outs: Specs, operands: Specs) -> Launch:
-    """The order is found, and then read."""
+    """Find the order, then read the elements in this order."""
     return read_at(backend, Sort(request.dim, request.descending), outs, operands[0], request.dim)
 
 
 def read_at(backend: Backend, search: Request, outs: Specs, a: Spec, dim: int) -> Launch:
-    """A launch over (a, values, places) that finds places and reads `a` there."""
+    """Return a launch that finds positions and reads `a` there.
+
+    Its buffers are (a, values, positions).
+    """
     steps = Steps(backend, outs, (a,))
     (values, positions), (x,) = steps.outs, steps.operands
     steps.ask(search, positions, x)

@@ -22,20 +22,23 @@ def cast(a: DType, out: DType) -> tuple[ScalarFn, np.dtype[Any]]:
         return NONZERO, a.compute
     if not a.is_int or not out.is_float:
         return IDENTITY, out.compute if a.kind == "bool" else a.compute
-    # float32 on the way to a half would round twice
+    # float32 as an intermediate dtype would round twice for float16 and bfloat16
     return IDENTITY, out.compute if out.itemsize > 2 else np.dtype(np.float64)
 
 
 @lowers(Copy)
 def copy(backend: Backend, request: Copy, outs: Specs, operands: Specs) -> Launch:
-    """A copy is the identity, element by element."""
+    """Copy by the identity function, element by element."""
     (out,), (a,) = outs, operands
     return backend.prepare(Elementwise(*cast(a.dtype, out.dtype)), out, a)
 
 
 @lowers(ElementwiseTuple)
 def elementwise_tuple(backend: Backend, request: ElementwiseTuple, outs: Specs, operands: Specs) -> Launch:
-    """One loop per result.  Where operands are results, all results but the last are copied there after the loops."""
+    """Run one loop per result.
+
+    If operands are results, all results except the last are computed in temporary memory and copied after the loops.
+    """
     steps = Steps(backend, outs, operands)
     in_place = any(a is out for a in operands for out in outs)
     goals = [steps.work(out.shape, out.dtype) if in_place else out for out in steps.outs[:-1]]
@@ -49,7 +52,7 @@ def elementwise_tuple(backend: Backend, request: ElementwiseTuple, outs: Specs, 
 
 @lowers(Chained)
 def chained(backend: Backend, request: Chained, outs: Specs, operands: Specs) -> Launch:
-    """Each function stores its results, then the request reads them."""
+    """Store the results of each function, then run the request on them."""
     steps = Steps(backend, outs, operands)
     values = []
     for scalar, reads in zip(request.scalars, request.reads, strict=True):
@@ -64,7 +67,7 @@ def chained(backend: Backend, request: Chained, outs: Specs, operands: Specs) ->
 
 @lowers(Followed)
 def followed(backend: Backend, request: Followed, outs: Specs, operands: Specs) -> Launch:
-    """The request stores its result, then the function reads it."""
+    """Store the result of the request, then apply the function to it."""
     steps = Steps(backend, outs, operands)
     (out,), others = steps.outs, len(request.scalar.args) - 1
     value, count = steps.work(out.shape, out.dtype), len(operands) - others
@@ -76,7 +79,7 @@ def followed(backend: Backend, request: Followed, outs: Specs, operands: Specs) 
 
 @lowers(Many)
 def many(backend: Backend, request: Many, outs: Specs, operands: Specs) -> Launch:
-    """One loop per row, whose last operands are the constants: numbers that every element reads."""
+    """Run one loop per row; its last operands are the constants, which every element reads."""
     steps = Steps(backend, outs, operands)
     table = Table(request, [*steps.operands, *steps.outs])
     constants = [table.constants.at(0, k) for k in range(table.constants.shape[0])]
@@ -91,7 +94,7 @@ def many(backend: Backend, request: Many, outs: Specs, operands: Specs) -> Launc
 
 @lowers(Join)
 def join(backend: Backend, request: Join, outs: Specs, operands: Specs) -> Launch:
-    """Each operand is copied to its place."""
+    """Copy each operand to its position in the result."""
     steps, start = Steps(backend, outs, operands), 0
     (out,) = steps.outs
     for part in steps.operands:
@@ -105,14 +108,14 @@ def join(backend: Backend, request: Join, outs: Specs, operands: Specs) -> Launc
 
 @lowers(Fill)
 def fill(backend: Backend, request: Fill, outs: Specs, operands: Specs) -> Launch:
-    """A copy of one element that every place reads."""
+    """Copy one element, which is expanded to the shape of the result."""
     (out,), (a,) = outs, operands
     return backend.prepare(Copy(), out, Spec(a.layout.expand(out.shape), a.dtype))
 
 
 @lowers(Arange)
 def arange(backend: Backend, request: Arange, outs: Specs, operands: Specs) -> Launch:
-    """start + i * step of the places, in float64 or int64."""
+    """Compute start + i * step for each index i, in float64 or int64."""
     steps = Steps(backend, outs, operands)
     (out,), (start, step) = steps.outs, steps.operands
     steps.each(LINE, out, start, steps.positions(out.shape[0]), step, compute=wide(out.dtype).compute)

@@ -12,7 +12,7 @@ from minigrad.core.requests import LU, QR, ArgReduce, Cholesky, Gather, Product,
 
 @lowers(Cholesky)
 def cholesky(backend: Backend, request: Cholesky, outs: Specs, operands: Specs) -> Launch:
-    """Row j of the result: that of a, less what the rows above take, over the root of its pivot."""
+    """Compute row j: the row of a, minus the products of the rows above, divided by the square root of its pivot."""
     steps = Steps(backend, outs, operands)
     (out, pivots), (a,) = steps.outs, steps.operands
     n, ndim = a.shape[-1], len(a.shape)
@@ -37,7 +37,7 @@ def cholesky(backend: Backend, request: Cholesky, outs: Specs, operands: Specs) 
 
 @lowers(SolveTriangular)
 def solve_triangular(backend: Backend, request: SolveTriangular, outs: Specs, operands: Specs) -> Launch:
-    """Row i of the result: that of b, less what the rows that are known take, over the diagonal."""
+    """Compute row i: the row of b, minus the products of the rows that are already solved, divided by the diagonal."""
     steps = Steps(backend, outs, operands)
     (out,), (a, b) = steps.outs, steps.operands
     n, ndim = b.shape[-2], len(out.shape)
@@ -56,20 +56,21 @@ def solve_triangular(backend: Backend, request: SolveTriangular, outs: Specs, op
 
 
 def stretched(x: Value, shape: tuple[int, ...]) -> Value:
-    """A value in a larger shape, its elements repeated."""
+    """Return a value expanded to a larger shape, its elements repeated."""
     return x.seen(x.layout.expand(shape))
 
 
 def block(x: Value, row: int, col: int) -> Value:
-    """The part of each matrix from a row and a column on."""
+    """Return the part of each matrix from a row and a column on."""
     d = len(x.shape) - 2
     return x.at(d, row, x.shape[d] - row).at(d + 1, col, x.shape[d + 1] - col)
 
 
 @lowers(LU)
 def lu(backend: Backend, request: LU, outs: Specs, operands: Specs) -> Launch:
-    """Column by column: the largest element comes to the diagonal, and the rest loses a product of a column and a row.
+    """Eliminate column by column: exchange the largest element to the diagonal, then update the rest of the matrix.
 
+    The update subtracts the product of a column and a row.
     Source: Golub and Van Loan, Matrix Computations, 4th edition, algorithm 3.4.1 (outer products, partial pivoting).
     """
     steps = Steps(backend, outs, operands)
@@ -103,9 +104,9 @@ def lu(backend: Backend, request: LU, outs: Specs, operands: Specs) -> Launch:
 
 @lowers(QR)
 def qr(backend: Backend, request: QR, outs: Specs, operands: Specs) -> Launch:
-    """Column by column: a reflection leaves one element of it, and changes the columns after it.
+    """Reflect column by column: a reflection leaves one nonzero element in a column, and changes the columns after it.
 
-    The reflections of a matrix with ones on its diagonal, in the opposite order, are q.
+    q is the product of the reflections, applied to a matrix with ones on its diagonal in the opposite order.
     Source: Golub and Van Loan, Matrix Computations, 4th edition, algorithms 5.1.1 and 5.2.1.
     """
     steps = Steps(backend, outs, operands)
@@ -128,7 +129,7 @@ def qr(backend: Backend, request: QR, outs: Specs, operands: Specs) -> Launch:
 
 
 def reflection(steps: Steps, x: Value) -> tuple[Value, Value]:
-    """The vector and the factor of the reflection that leaves one element of the first column, which is applied."""
+    """Apply the reflection that leaves one nonzero element in the first column; return its vector and factor."""
     d = len(x.shape) - 2
     column, start = x.at(d + 1, 0), x.at(d, 0).at(d + 1, 0)
     size, first, total, kept, factor = (steps.work(start.shape, x.dtype) for _ in range(5))
@@ -151,7 +152,7 @@ def reflection(steps: Steps, x: Value) -> tuple[Value, Value]:
 
 
 def reflect(steps: Steps, x: Value, v: Value, factor: Value) -> None:
-    """x - factor * v @ (v.T @ x)."""
+    """Compute x - factor * v @ (v.T @ x) in place."""
     d = len(x.shape) - 2
     w = steps.work((*x.shape[:d], 1, x.shape[d + 1]), x.dtype)
     steps.ask(Product(), w, v.seen(v.layout.transpose(d, d + 1)), x)

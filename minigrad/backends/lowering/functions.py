@@ -1,6 +1,6 @@
-"""The scalar functions and reductions that lowered requests are made of."""
+"""The scalar functions and reductions that lowered requests are composed of."""
 
-# The bodies are data, which the specialiser reads; they carry no types.
+# The bodies are data, which the specialiser reads; they have no type annotations.
 # mypy: disable-error-code="no-untyped-def"
 
 from __future__ import annotations
@@ -12,62 +12,65 @@ from minigrad.kernels.scalar import parse
 
 
 def identity(x):
-    """A copy."""
+    """Return x: a copy."""
     return x
 
 
 def nonzero(x):
-    """A cast to bool."""
+    """Return whether x is not 0: a cast to bool."""
     return x != 0
 
 
 def equal(a, b):
-    """Whether two numbers are the same."""
+    """Return whether two numbers are equal."""
     return a == b
 
 
 def chosen(condition, a, b):
-    """One of two."""
+    """Return a if a condition holds, otherwise b."""
     return a if condition != 0 else b
 
 
 def product(a, b):
-    """A product."""
+    """Return a product."""
     return a * b
 
 
 def negative(x):
-    """The negative."""
+    """Return the negative of x."""
     return -x
 
 
 def second(a, b):
-    """The second of two."""
+    """Return the second of two numbers."""
     return b
 
 
 def from_front(i, size):
-    """An index counted from the front."""
+    """Return an index counted from the front."""
     return i + size if i < 0 else i
 
 
 def behind(before, i, size):
-    """A row-major position, from the position in the dims before and an index along the next dim, of this size."""
+    """Return a row-major position.
+
+    before: the position in the dims before. i: an index along the next dim, which has this size.
+    """
     return before * size + (i + size if i < 0 else i)
 
 
 def quotient(a, b):
-    """A quotient."""
+    """Return a quotient."""
     return a / b
 
 
 def difference(a, b):
-    """A difference."""
+    """Return a difference."""
     return a - b
 
 
 def line(start, i, step):
-    """The number at place i of a range."""
+    """Return the number at index i of a range."""
     return start + i * step
 
 
@@ -77,99 +80,108 @@ def blend(total, c, alpha, beta):
 
 
 def meeting(a, b, inside):
-    """A product of two elements that meet, or 0 where one of them is not there."""
+    """Return the product of two elements, or 0 if one of them does not exist."""
     return a * b if inside != 0 else 0
 
 
 def lesser(a, b, earlier):
-    """Return whether a sorts before b in ascending order: nan is the greatest, and of equals the earlier is first."""
+    """Return whether a sorts before b in ascending order.
+
+    nan is the greatest; of equal elements the earlier is first.
+    """
     below = a < b or (b != b and a == a)
     above = b < a or (a != a and b == b)
     return below or (not above and earlier != 0)
 
 
 def greater(a, b, earlier):
-    """Return whether a sorts before b in descending order; of equals the earlier is first here too."""
+    """Return whether a sorts before b in descending order; of equal elements, the earlier is first here too."""
     above = b < a or (a != a and b == b)
     below = a < b or (b != b and a == a)
     return above or (not below and earlier != 0)
 
 
 def first_of(best, x, inside, empty):
-    """Whether an element of a window takes the place of the best: larger, or the first, or the first nan."""
+    """Return whether an element of a window replaces the best: it is larger, the first, or the first nan."""
     return inside != 0 and (empty != 0 or x > best or (x != x and best == best))
 
 
 def last_at(position, index, size, number):
-    """Return the number of an index that names a position, otherwise -1."""
+    """Return the number of an index that selects a position, otherwise -1."""
     return number if index == position or index + size == position else -1
 
 
 def unless(x, condition):
-    """x, or 0 where a condition holds."""
+    """Return x, or 0 if a condition holds."""
     return 0 if condition != 0 else x
 
 
 def negative_unless(x, condition):
-    """-x, or 0 where a condition holds."""
+    """Return -x, or 0 if a condition holds."""
     return 0 if condition != 0 else -x
 
 
 def picked_gradient(y, hit, ignored, dy, share):
-    """The derivative of a picked element by each of its row."""
+    """Return the gradient of a picked element with respect to one element of its row."""
     return 0 if ignored != 0 else (y - hit) * (dy * share)
 
 
 def is_zero(x):
-    """Whether a pivot is 0."""
+    """Return 1 if a pivot is 0, otherwise 0."""
     return 1 if x == 0 else 0
 
 
 def not_finite(x):
-    """Whether a result is nan or infinite."""
+    """Return 1 for a result of nan or infinity, otherwise 0."""
     return 0 if x - x == 0 else 1
 
 
 def over_root(x, pivot):
-    """An element of a row over the root of its pivot."""
+    """Return an element of a row divided by the square root of its pivot."""
     return x / math.sqrt(pivot)
 
 
 def not_positive(x):
-    """Whether a pivot is not positive, which nan is not."""
+    """Return 1 if a pivot is not positive, otherwise 0; nan is not positive."""
     return 0 if x > 0 else 1
 
 
 def larger(best, x):
-    """Whether a number is farther from 0 than the best so far."""
+    """Return whether a number has a larger absolute value than the best so far."""
     return abs(x) > abs(best)
 
 
 def exchanged(x, i, j, p, first, other):
-    """The element of row i after rows j and p have changed places: `first` came from row j, `other` from row p."""
+    """Return the element of row i after the exchange of rows j and p.
+
+    `first` came from row j, `other` from row p.
+    """
     return other if i == j else (first if i == p else x)
 
 
 def over_pivot(x, pivot):
-    """An element of a column over its pivot; of a pivot of 0, which is the largest, all of them are 0."""
+    """Return an element of a column divided by its pivot.
+
+    If the pivot, which is the largest, is 0, all elements are 0.
+    """
     return x / pivot if pivot != 0 else x
 
 
 def less_product(rest, a, b):
-    """A number less a product."""
+    """Return a number minus a product."""
     return rest - a * b
 
 
 def magnitude(x):
-    """An absolute value."""
+    """Return an absolute value."""
     return abs(x)
 
 
 def reflected(x, below):
     """Return the only nonzero element of a reflected column.
 
-    x: the first element; `below`: the sum of squares of the others.
-
+    x: the first element.
+    below: the sum of squares of the other elements.
     If `below` is 0 there is no reflection.  Otherwise the sign avoids cancellation.
     """
     length = math.sqrt(x * x + below)
@@ -177,30 +189,31 @@ def reflected(x, below):
 
 
 def reflection(x, first, kept):
-    """An element of the vector of a reflection, whose first element is 1."""
+    """Return an element of the vector of a reflection, whose first element is 1."""
     return x / (first - kept) if first != kept else 0
 
 
 def reflection_factor(first, kept):
-    """The factor of a reflection, or 0 for none."""
+    """Return the factor of a reflection, or 0 for no reflection."""
     return (kept - first) / kept if first != kept else 0
 
 
 def upper(x, i, j):
-    """An element of an upper triangle."""
+    """Return x in an upper triangle, otherwise 0."""
     return x if i <= j else 0
 
 
 def symmetric(x, mirrored, i, j):
-    """An element of a symmetric matrix, of its upper triangle."""
+    """Return an element of a symmetric matrix, given by its upper triangle."""
     return x if i <= j else mirrored
 
 
 def angle(p, q, r, order, close):
-    """The cosine and the sine of the rotation that makes the symmetric matrix of p, r and q diagonal.
+    """Return the cosine and the sine of the rotation that diagonalises the symmetric matrix of p, r and q.
 
-    order: 1 for p to become the smaller one, -1 for the larger, 0 for the smaller of the two angles.  close: the
-    relative difference of two numbers that count as equal; rotations by rounding errors would undo others.
+    order: 1 if p must become the smaller diagonal element, -1 for the larger, 0 for the smaller of the two angles.
+    close: the relative difference of two numbers that count as equal; rotations caused by rounding errors would undo
+    other rotations.
     Source: Golub and Van Loan, Matrix Computations, 4th edition, section 8.5.2.
     """
     ratio = (q - p) / (2 * r)
@@ -213,47 +226,50 @@ def angle(p, q, r, order, close):
 
 
 def turned(x, y, c, s):
-    """A pair after a rotation."""
+    """Return a pair of numbers after a rotation."""
     return c * x - s * y, s * x + c * y
 
 
 def scaled_root(x, size):
-    """The root of a number, times a scale."""
+    """Return the square root of a number, times a scale."""
     return math.sqrt(x) * size
 
 
 def signed(x, sign):
-    """A number, or minus it where another is negative."""
+    """Return x, or -x if `sign` is negative."""
     return -x if sign < 0 else x
 
 
 def total(acc, x):
-    """One step of a sum."""
+    """Add an element to a sum."""
     return acc + x
 
 
 def highest(acc, x):
-    """One step towards the largest."""
+    """Return the larger of two numbers, or nan if one is nan."""
     return x if x > acc or x != x else acc
 
 
 def lowest(acc, x):
-    """One step towards the smallest."""
+    """Return the smaller of two numbers, or nan if one is nan."""
     return x if x < acc or x != x else acc
 
 
 def peak(acc, x):
-    """One step towards the largest number, which nan is not."""
+    """Return the larger of two numbers; a nan is ignored."""
     return x if x > acc else acc
 
 
 def shifted_exp(x, top):
-    """exp(x), less the largest of its row if that is finite."""
+    """Return exp(x - top), where top is the largest element of the row.
+
+    A top that is not finite counts as 0.
+    """
     return math.exp(x - (top if math.isfinite(top) else 0))
 
 
 def shifted_log(total, top):
-    """The logarithm of a sum of these."""
+    """Return the logarithm of a sum of shifted exponentials, shifted back."""
     return math.log(total) + (top if math.isfinite(top) else 0)
 
 

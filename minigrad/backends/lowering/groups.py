@@ -1,6 +1,6 @@
 """Groups of channels: sums over the group, and functions of an element, its channel and its group."""
 
-# The bodies of scalar functions are data, which the specialiser reads; they carry no types.
+# The bodies of scalar functions are data, which the specialiser reads; they have no type annotations.
 # mypy: disable-error-code="no-untyped-def"
 
 from __future__ import annotations
@@ -19,17 +19,21 @@ from minigrad.kernels.scalar import parse
 
 
 def inverse_root(total, n, eps):
-    """One over the deviation of a group."""
+    """Return 1 divided by the standard deviation of a group."""
     return 1 / math.sqrt(total / n + eps)
 
 
 def normalized(deviation, scale, weight, bias):
-    """An element of the result."""
+    """Return an element of the normalised result."""
     return deviation * (scale * weight) + bias
 
 
 def gradient(g, deviation, scale, weight, plain, along, n):
-    """An element of the gradient; plain, along: the sums over the group of weight*g, and of that times unit."""
+    """Return an element of the gradient.
+
+    plain: the sum of weight * g over the group.
+    along: the sum over the group of weight * g times the normalised element.
+    """
     return scale * (weight * g - plain / n - deviation * scale * (along / n))
 
 
@@ -52,21 +56,21 @@ class Grouped:
         steps.each(INVERSE_ROOT, self.scale, self.scale, self.n, steps.constant(eps, self.dtype))
 
     def image(self, x: Value) -> Value:
-        """Something of the shape of x."""
+        """Return a value of the shape of x with these dims."""
         return viewed(self.steps.dense(x), self.shape)
 
     def line(self, p: Value) -> Value:
-        """A value for each channel."""
+        """Return a value per channel with these dims."""
         return viewed(self.steps.dense(p), (1, *self.shape[1:3], 1))
 
     def map(self, scalar: ScalarFn, *values: Value) -> Value:
-        """A function of each element."""
+        """Apply a function to each element."""
         out = self.steps.work(self.shape, self.dtype)
         self.steps.each(scalar, out, *values)
         return out
 
     def sum(self, x: Value, dims: Sequence[int]) -> Value:
-        """Sums over some of the four dims."""
+        """Return sums over some of the four dims."""
         out = self.steps.work(shortened(x.shape, dims), self.dtype)
         self.steps.reducer(SUM, out, x, dims)
         return out
@@ -74,7 +78,7 @@ class Grouped:
 
 @lowers(NormalizeGroups)
 def normalize_groups(backend: Backend, request: NormalizeGroups, outs: Specs, operands: Specs) -> Launch:
-    """The mean and the deviation of each group, then the result."""
+    """Compute the mean and the deviation of each group, then the result."""
     steps = Steps(backend, outs, operands)
     (out,), (x, weight, bias) = steps.outs, steps.operands
     if out.layout.numel:
@@ -86,7 +90,7 @@ def normalize_groups(backend: Backend, request: NormalizeGroups, outs: Specs, op
 
 @lowers(GroupGradients)
 def group_gradients(backend: Backend, request: GroupGradients, outs: Specs, operands: Specs) -> Launch:
-    """The sums of each channel of each image, of which all gradients are made."""
+    """Compute the sums of each channel of each image, and from them all gradients."""
     steps = Steps(backend, outs, operands)
     (dx, dweight, dbias), (x, g, weight) = steps.outs, steps.operands
     if not dx.layout.numel:

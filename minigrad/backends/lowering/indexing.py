@@ -1,4 +1,4 @@
-"""Slices by index, values put back through a view, and the True elements of a mask."""
+"""Slices by index, values put back through a view, and the true elements of a mask."""
 
 from __future__ import annotations
 
@@ -40,8 +40,11 @@ from minigrad.core.requests import (
 
 @lowers(ScatterJoin)
 def scatter_join(backend: Backend, request: ScatterJoin, outs: Specs, operands: Specs) -> Launch:
-    """Sorted by index, elements of one position are neighbours.  Each takes in the one 1, 2, 4, ... in front of it, as
-    long as that has its position; so the last of a run is the join of all of it, and is joined with a."""
+    """Sort by index, so that elements with one position are neighbours, and join each run of neighbours.
+
+    Each element is joined with the one that is 1, 2, 4, ... before it, if that has the same position.  So the last
+    element of a run becomes the join of the whole run, and is joined with a.
+    """
     steps = Steps(backend, outs, operands)
     (out,), (a, index, src), dim, join = steps.outs, steps.operands, request.dim, request.join
     n, size = index.shape[dim], out.shape[dim]
@@ -81,23 +84,23 @@ def scatter_join(backend: Backend, request: ScatterJoin, outs: Specs, operands: 
 
 @lowers(Select)
 def select(backend: Backend, request: Select, outs: Specs, operands: Specs) -> Launch:
-    """A gather whose index is the same for all elements of a slice."""
+    """Gather with an index that is the same for all elements of a slice."""
     (out,), (a, index), dim = outs, operands, request.dim
     return backend.prepare(Gather(dim), out, a, Spec(along(index.layout, out.shape, dim), index.dtype))
 
 
 @lowers(SelectAdd)
 def select_add(backend: Backend, request: SelectAdd, outs: Specs, operands: Specs) -> Launch:
-    """A scatter whose index is the same for all elements of a slice."""
+    """Scatter with an index that is the same for all elements of a slice."""
     (out,), (a, index, src), dim = outs, operands, request.dim
     return backend.prepare(ScatterAdd(dim), out, a, Spec(along(index.layout, src.shape, dim), index.dtype), src)
 
 
 @lowers(SelectPut)
 def select_put(backend: Backend, request: SelectPut, outs: Specs, operands: Specs) -> Launch:
-    """Compare every position with every index: the last index that names it selects the slice of src.
+    """Compare every position with every index: the last index that selects it determines the slice of src.
 
-    A position that no index names keeps its value.
+    A position that no index selects keeps its value.
     """
     steps = Steps(backend, outs, operands)
     (out,), (index, src), dim = steps.outs, steps.operands, request.dim
@@ -107,7 +110,7 @@ def select_put(backend: Backend, request: SelectPut, outs: Specs, operands: Spec
     last = steps.work((size, 1), int64)
     named, numbers = steps.work((size, count), int64), steps.constant(np.arange(count)[None], int64)
     known = steps.work((count,), int64)
-    # A place that is not there is found by reading; what is read does not matter.
+    # This read finds an index that is out of range; the values that it reads do not matter.
     steps.ask(Gather(0), known, steps.constant(np.arange(size), int64), index)
     steps.copy(known, index)
     steps.each(
@@ -148,7 +151,7 @@ def put_back(backend: Backend, request: PutBack, outs: Specs, operands: Specs) -
 
 @lowers(Bounds)
 def bounds(backend: Backend, request: Bounds, outs: Specs, operands: Specs) -> Launch:
-    """Two reductions, or the two numbers of nothing."""
+    """Compute two reductions, or the fixed result for an empty index."""
     steps = Steps(backend, outs, operands)
     (out,), (index,) = steps.outs, steps.operands
     if not index.layout.numel:
@@ -162,7 +165,7 @@ def bounds(backend: Backend, request: Bounds, outs: Specs, operands: Specs) -> L
 
 @lowers(Tally)
 def tally(backend: Backend, request: Tally, outs: Specs, operands: Specs) -> Launch:
-    """Count the True elements before each part."""
+    """Count the true elements before each part."""
     steps = Steps(backend, outs, operands)
     (out,), (mask,) = steps.outs, steps.operands
     n = mask.layout.numel
@@ -176,9 +179,9 @@ def tally(backend: Backend, request: Tally, outs: Specs, operands: Specs) -> Lau
 
 @lowers(Locate)
 def locate(backend: Backend, request: Locate, outs: Specs, operands: Specs) -> Launch:
-    """A running sum numbers the elements that hold; their positions are added into zeros there, and nothing elsewhere.
+    """Number the true elements by a running sum, and add each position into zeros at this number.
 
-    The tally is not needed.
+    False elements add 0. The tally is not needed.
     """
     steps = Steps(backend, outs, operands)
     (out,), (mask, _) = steps.outs, steps.operands

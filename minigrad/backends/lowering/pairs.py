@@ -12,7 +12,7 @@ from minigrad.core.requests import PairDistances, PairGradients, Select, SelectA
 
 
 def differences(steps: Steps, x: Value, compute: np.dtype[np.generic]) -> tuple[Value, list[Value]]:
-    """Return the difference of each pair of rows, and the indices of the first and of the second ones."""
+    """Return the difference of each pair of rows, and the indices of the first rows and of the second rows."""
     n, m = x.shape
     indices = [steps.constant(column, int64) for column in np.triu_indices(n, 1)]
     rows = [steps.work((n * (n - 1) // 2, m), x.dtype) for _ in indices]
@@ -25,7 +25,7 @@ def differences(steps: Steps, x: Value, compute: np.dtype[np.generic]) -> tuple[
 
 @lowers(PairDistances)
 def pair_distances(backend: Backend, request: PairDistances, outs: Specs, operands: Specs) -> Launch:
-    """The differences, then a reduction of each."""
+    """Compute the differences, then reduce each of them."""
     steps = Steps(backend, outs, operands)
     (out,), (x,) = steps.outs, steps.operands
     if out.layout.numel:
@@ -36,7 +36,7 @@ def pair_distances(backend: Backend, request: PairDistances, outs: Specs, operan
 
 @lowers(PairGradients)
 def pair_gradients(backend: Backend, request: PairGradients, outs: Specs, operands: Specs) -> Launch:
-    """The term of each pair, which is added to its first row and subtracted from its second."""
+    """Compute the term of each pair, add it to the first row of the pair and subtract it from the second."""
     steps = Steps(backend, outs, operands)
     (out,), (g, y, x) = steps.outs, steps.operands
     zero = steps.work(out.shape, float64)

@@ -18,9 +18,9 @@ from minigrad.core.shape import window_counts
 
 @lowers(MaxPool)
 def max_pool(backend: Backend, request: MaxPool, outs: Specs, operands: Specs) -> Launch:
-    """A walk through the window with the best element so far, its place in the plane, and whether there is one yet.
+    """Traverse the window with the best element so far, its position in the plane, and whether there is one yet.
 
-    Then what the part asks for: the element, the place, a gather at the place, or a scatter to it.
+    Then compute the part: the element, the position, a gather at the position, or a scatter to it.
     """
     steps = Steps(backend, outs, operands)
     (out, *second), (*others, x) = steps.outs, steps.operands
@@ -48,7 +48,10 @@ def max_pool(backend: Backend, request: MaxPool, outs: Specs, operands: Specs) -
 
 
 def first_largest(steps: Steps, windows: Windows, x: Value) -> tuple[Value, Value, Value]:
-    """The largest element of each window, its place in the plane (0 where there is none), whether there is none."""
+    """Return the largest element of each window, its position in the plane, and whether the window is empty.
+
+    The position is 0 for an empty window.
+    """
     shape = (*x.shape[:2], *windows.spots)
     best, position = steps.work(shape, x.dtype), steps.work(shape, int64)
     empty, takes = steps.work(shape, bool_), steps.work(shape, bool_)
@@ -67,7 +70,7 @@ def first_largest(steps: Steps, windows: Windows, x: Value) -> tuple[Value, Valu
 
 
 def tap_of(value: Value, tap: tuple[int, ...]) -> Value:
-    """One element of every window; the taps are the last dims."""
+    """Return one element of every window; the taps are the last dims."""
     layout = value.layout
     for i in reversed(tap):
         layout = layout.select(-1, i)
@@ -76,7 +79,7 @@ def tap_of(value: Value, tap: tuple[int, ...]) -> Value:
 
 @lowers(AvgPool)
 def avg_pool(backend: Backend, request: AvgPool, outs: Specs, operands: Specs) -> Launch:
-    """Sums of windows in float64 over divisors; back, each gradient over its divisor goes to all of its window."""
+    """Sum the windows in float64 and divide; for "back", divide each gradient and add it to all of its window."""
     steps = Steps(backend, outs, operands)
     (out,), (a,) = steps.outs, steps.operands
     back = request.part == "back"
@@ -106,7 +109,7 @@ def avg_pool(backend: Backend, request: AvgPool, outs: Specs, operands: Specs) -
 
 @lowers(Resample)
 def resample(backend: Backend, request: Resample, outs: Specs, operands: Specs) -> Launch:
-    """Forward, all terms are selected, multiplied by their weights and summed; back, they are added by index."""
+    """Select all terms, multiply them by their weights and sum; for `back`, add them by index."""
     steps = Steps(backend, outs, operands)
     (out,), (a, index, weight), dim = steps.outs, steps.operands, request.dim
     terms, count = index.shape
@@ -114,7 +117,7 @@ def resample(backend: Backend, request: Resample, outs: Specs, operands: Specs) 
     flat = (*out.shape[:dim], terms * count, *out.shape[dim + 1 :])
     table = (terms, count, *(1,) * (len(beside) - dim - 2))
     one, there = steps.constant(1, int64), steps.work(index.shape, int64)
-    steps.each(LINE, there, index, one, one)  # 0 where there is no term
+    steps.each(LINE, there, index, one, one)  # 0 for an unused term
     names = viewed(steps.dense(index), (terms * count,))
     if request.back:
         source = a.seen(a.layout.unsqueeze(dim).expand(beside))

@@ -1,4 +1,4 @@
-"""Matrix products and convolutions: all products that are summed, side by side in memory, and then their sums."""
+"""Matrix products and convolutions: all products are stored in temporary memory, and then summed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from minigrad.core.requests import Convolve, Product, PutBack
 
 @lowers(Product)
 def product(backend: Backend, request: Product, outs: Specs, operands: Specs) -> Launch:
-    """Rows times columns, summed in float64 and rounded once; integers in int64, which wraps once."""
+    """Multiply rows by columns, with sums in float64 that are rounded once; integers sum in int64, which wraps once."""
     steps = Steps(backend, outs, operands)
     (out,), (a, b, *added) = steps.outs, steps.operands
     dtype = wide(out.dtype)
@@ -36,9 +36,9 @@ def product(backend: Backend, request: Product, outs: Specs, operands: Specs) ->
 
 @lowers(Convolve)
 def convolve(backend: Backend, request: Convolve, outs: Specs, operands: Specs) -> Launch:
-    """Multiply all y, x and w that meet, over (batch, groups, output channels, image channels, positions, taps).
+    """Multiply two of y, x and w over all their pairs of elements, and sum over the dims that the third does not have.
 
-    The product of two of them is summed over the dims that the third does not have.
+    The dims are (batch, groups, output channels, image channels, positions, taps).
     """
     steps = Steps(backend, outs, operands)
     (out,), (first, second, *bias) = steps.outs, steps.operands
@@ -73,7 +73,7 @@ def convolve(backend: Backend, request: Convolve, outs: Specs, operands: Specs) 
 
 
 def spread(value: Value, dim: int, groups: int, ones: Sequence[int]) -> Value:
-    """A tensor over all dims of a convolution: its channels in groups, and length 1 at the dims that it has not."""
+    """Return a tensor with all dims of a convolution: channels in groups, and size 1 in dims that it does not have."""
     return value.seen(with_ones(split(value.layout, dim, groups), ones))
 
 
@@ -86,7 +86,10 @@ def split(layout: Layout, dim: int, groups: int) -> Layout:
 
 
 def with_ones(layout: Layout, dims: Sequence[int]) -> Layout:
-    """A layout with dims of length 1 at places of the result, from the left."""
+    """Return a layout with dims of size 1 inserted at some indices.
+
+    The indices are those of the result, from the left.
+    """
     for dim in dims:
         layout = layout.unsqueeze(dim)
     return layout

@@ -1,10 +1,10 @@
 """Random numbers: Philox as integer arithmetic per element, then the conversion of words to numbers.
 
-`kernels/philox.py` defines the same block by block, and has the sources.  Here each element computes its own block;
-words of 32 bits are stored in int64, whose products wrap as unsigned ones do.
+`kernels/philox.py` defines the same numbers block by block, and has the sources.  Here each element computes its own
+block; 32-bit words are stored in int64, whose products wrap like unsigned ones.
 """
 
-# The bodies are data, which the specialiser reads; they carry no types.
+# The bodies are data, which the specialiser reads; they have no type annotations.
 # mypy: disable-error-code="no-untyped-def"
 
 from __future__ import annotations
@@ -27,42 +27,42 @@ FACTORS, KEY_STEPS = (0xD2511F53, 0xCD9E8D57), (0x9E3779B9, 0xBB67AE85)
 
 
 def low_word(x, step):
-    """The lower 32 bits of a sum."""
+    """Return the lower 32 bits of a sum."""
     return (x + step) & 0xFFFFFFFF
 
 
 def high_word(x, step):
-    """The upper 32 bits, and a step from there."""
+    """Return the upper 32 bits plus a step."""
     return ((x >> 32) + step) & 0xFFFFFFFF
 
 
 def product_low(word, factor):
-    """The lower half of a product of words."""
+    """Return the lower half of a product of words."""
     return (word * factor) & 0xFFFFFFFF
 
 
 def product_high(word, factor, other, key):
-    """The upper half of a product of words, mixed with another word and a key."""
+    """Return the upper half of a product of words, mixed with another word and a key."""
     return ((word * factor >> 32) & 0xFFFFFFFF) ^ other ^ key
 
 
 def short_bits(a):
-    """24 random bits."""
+    """Return 24 random bits."""
     return a >> 8
 
 
 def long_bits(a, b):
-    """53 random bits of two words."""
+    """Return 53 random bits of two words."""
     return (a << 21) | (b >> 11)
 
 
 def above_zero(bits):
-    """One more, so that no logarithm is of 0."""
+    """Return bits + 1, so that no logarithm of 0 is taken."""
     return bits + 1
 
 
 def scaled(a, b, low, span):
-    """low + the upper half of the 128-bit product of span and two words; span 0 stands for 2**64."""
+    """Return low + the upper half of the 128-bit product of span and two words; span 0 stands for 2**64."""
     span_low = span & 0xFFFFFFFF
     span_high = (span >> 32) & 0xFFFFFFFF
     carry = b * span_low
@@ -73,18 +73,18 @@ def scaled(a, b, low, span):
 
 
 def uniform(bits, unit, low, span, last):
-    """A number in [low, low + span), none above `last`."""
+    """Return a number in [low, low + span), at most `last`."""
     y = low + span * (bits * unit)
     return last if last < y else y
 
 
 def normal(radius, turn, unit, angle, mean, deviation):
-    """Box-Muller's first number."""
+    """Return the first number of the Box-Muller method."""
     return mean + deviation * math.sqrt(-2 * math.log(radius * unit)) * math.cos(turn * angle)
 
 
 def normal_too(radius, turn, unit, angle, mean, deviation):
-    """Box-Muller's second number."""
+    """Return the second number of the Box-Muller method."""
     return mean + deviation * math.sqrt(-2 * math.log(radius * unit)) * math.sin(turn * angle)
 
 
@@ -118,7 +118,7 @@ def random(backend: Backend, request: Random, outs: Specs, operands: Specs) -> L
 
 
 def block(steps: Steps, state: Value, blocks: Any) -> list[Value]:
-    """The four words of each element's block."""
+    """Return the four words of each element's block."""
     shape = blocks.shape
     key, counter = state.at(0, 0), state.at(0, 1)
     position, zero = steps.work(shape, int64), steps.constant(0, int64)
@@ -141,7 +141,7 @@ def block(steps: Steps, state: Value, blocks: Any) -> list[Value]:
 
 
 def of_lane(steps: Steps, words: list[Value], lanes: Any) -> Value:
-    """The word that each element takes, by number."""
+    """Return the word that each element takes, given the index of the word."""
     taken = steps.work(words[0].shape, int64)
     steps.copy(taken, words[0])
     for k, word in enumerate(words[1:], 1):
@@ -150,7 +150,7 @@ def of_lane(steps: Steps, words: list[Value], lanes: Any) -> Value:
 
 
 def fill_uniform(steps: Steps, out: Value, words: list[Value], lanes: Any, limits: list[Value]) -> None:
-    """24 bits of a word, or 53 of two."""
+    """Write uniform numbers from 24 bits of a word, or from 53 bits of two words."""
     bits = steps.work(out.shape, int64)
     if out.dtype.itemsize == 8:
         steps.each(LONG_BITS, bits, of_lane(steps, words[::2], lanes), of_lane(steps, words[1::2], lanes))
@@ -161,7 +161,10 @@ def fill_uniform(steps: Steps, out: Value, words: list[Value], lanes: Any, limit
 
 
 def fill_normal(steps: Steps, out: Value, words: list[Value], lanes: Any, limits: list[Value]) -> None:
-    """Box-Muller: the radius takes 32 bits and the angle 32, or 53 each; two neighbours share them."""
+    """Write normal numbers by the Box-Muller method.
+
+    The radius and the angle take 32 bits each, or 53 bits each for float64; two neighbours share them.
+    """
     radius, turn = steps.work(out.shape, int64), steps.work(out.shape, int64)
     unit = 2.0**-53 if out.dtype.itemsize == 8 else 2.0**-32
     if out.dtype.itemsize == 8:
@@ -179,6 +182,6 @@ def fill_normal(steps: Steps, out: Value, words: list[Value], lanes: Any, limits
 
 
 def fill_integers(steps: Steps, out: Value, words: list[Value], lanes: Any, limits: list[Value]) -> None:
-    """64 bits of two words, scaled."""
+    """Write integers from 64 bits of two words, scaled to the limits."""
     pair = of_lane(steps, words[::2], lanes), of_lane(steps, words[1::2], lanes)
     steps.each(SCALED, out, *pair, *limits[:2])

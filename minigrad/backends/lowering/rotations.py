@@ -1,7 +1,9 @@
 """Eigenvalues and singular values by rotations of pairs of rows: Jacobi's method, in a fixed number of steps.
 
-Rows are paired as players of a tournament: rows 2 i and 2 i + 1 meet, then all but the first move on, so that every two
-meet once in a sweep of n - 1 rounds.  The rotations of a round touch different rows, so each is one elementwise step.
+Rows are paired like players of a tournament: rows 2 i and 2 i + 1 meet, then all rows except the first move on, so that
+every two rows meet once in a sweep of n - 1 rounds.  The rotations of a round affect different rows, so each round is
+one elementwise step.
+
 Sources: Golub and Van Loan, Matrix Computations, 4th edition, sections 8.5 and 8.6; Brent and Luk, "The solution of
 singular-value and symmetric eigenvalue problems on multiprocessor arrays" (1985).
 """
@@ -21,16 +23,17 @@ from minigrad.core.requests import QR, SVD, Eigh, Gather, Ordered, Product, Sele
 
 
 def sweeps_for(n: int) -> int:
-    """How many sweeps leave nothing to turn.
+    """Return a number of sweeps after which no rotation is left.
 
-    Convergence is quadratic once the angles are small, so 4 sweeps end it; before, about log2(n) are needed (Brent
-    and Luk).  The others are for clusters: 33 rows with two eigenvalues only have needed 12 sweeps.
+    Convergence is quadratic once the angles are small, so 4 sweeps complete it; before that, about log2(n) are needed
+    (Brent and Luk).  The remaining sweeps are for clusters: 33 rows with only two different eigenvalues have needed 12
+    sweeps.
     """
     return 8 + (n - 1).bit_length()
 
 
 def moved_on(n: int) -> list[int]:
-    """The row that comes to each position after a round; n is even."""
+    """Return the row that comes to each position after a round; n is even."""
     order = [0, *[k - 2 if k % 2 == 0 else k + 2 for k in range(1, n)]]
     if n > 2:
         order[2] = 1
@@ -39,12 +42,12 @@ def moved_on(n: int) -> list[int]:
 
 
 def tournament(steps: Steps, x: Value, falling: bool, fixed: bool, find: Callable[..., None]) -> None:
-    """Add the steps of sweeps over the rows of x, whose count is even.
+    """Add the steps of sweeps over the rows of x, whose number is even.
 
-    falling: the larger of a pair goes to the row that was first at the beginning, if False the smaller.  So equal
-    eigenvalues become neighbours, which quadratic convergence requires (van Kempen 1966).
+    falling: the larger element of a pair goes to the row that was first at the beginning; if False, the smaller.  So
+    equal eigenvalues become neighbours, which quadratic convergence requires (van Kempen 1966).
     fixed: the first row takes no part.
-    find(even, odd, cosine, sine, order): write the cosines and sines of the pairs of a round, (..., rows / 2, 1).
+    find(even, odd, cosine, sine, order): writes the cosines and sines of the pairs of a round, (..., rows / 2, 1).
     """
     d, rows = len(x.shape) - 2, x.shape[-2]
     even, odd = (x.seen(x.layout.slice(d, k, None, 2)) for k in (0, 1))
@@ -63,17 +66,17 @@ def tournament(steps: Steps, x: Value, falling: bool, fixed: bool, find: Callabl
 
 
 def closeness(steps: Steps, a: Value) -> Value:
-    """Half of the distance of 1 from the next number."""
+    """Return half of the distance from 1 to the next number."""
     return steps.constant(np.finfo(a.dtype.compute).eps / 2, a.dtype)
 
 
 def transposed(x: Value) -> Value:
-    """The transposes of matrices."""
+    """Return the transposes of matrices."""
     return x.seen(x.layout.transpose(-1, -2))
 
 
 def ordered(steps: Steps, rows: Value, order: Value) -> Value:
-    """The rows of matrices in another order."""
+    """Return the rows of matrices in another order."""
     result = steps.work(rows.shape, rows.dtype)
     index = order.seen(order.layout.unsqueeze(len(order.shape)))
     steps.ask(Gather(len(rows.shape) - 2), result, rows, index.seen(index.layout.expand(rows.shape)))
@@ -82,9 +85,9 @@ def ordered(steps: Steps, rows: Value, order: Value) -> Value:
 
 @lowers(Eigh)
 def eigh(backend: Backend, request: Eigh, outs: Specs, operands: Specs) -> Launch:
-    """The matrix and the identity beside it are turned by rows, the matrix by columns as well, until it is diagonal.
+    """Rotate the matrix and the identity next to it by rows, the matrix also by columns, until it is diagonal.
 
-    An odd matrix gets a first row and column of zeros, which nothing turns, and which never moves.
+    If n is odd, the matrix gets a first row and column of zeros, which are never rotated or moved.
     """
     steps = Steps(backend, outs, operands)
     (values, vectors), (a,) = steps.outs, steps.operands
@@ -123,7 +126,7 @@ def eigh(backend: Backend, request: Eigh, outs: Specs, operands: Specs) -> Launc
 
 @lowers(TurnRows)
 def turn_rows(backend: Backend, request: TurnRows, outs: Specs, operands: Specs) -> Launch:
-    """The matrix, over its largest element, and the identity beside it are turned until the rows are orthogonal.
+    """Rotate the matrix, divided by its largest element, and the identity next to it until the rows are orthogonal.
 
     Source: Hestenes, "Inversion of matrices by biorthogonalization" (1958).
     """
@@ -165,9 +168,9 @@ def turn_rows(backend: Backend, request: TurnRows, outs: Specs, operands: Specs)
 
 @lowers(SVD)
 def svd(backend: Backend, request: SVD, outs: Specs, operands: Specs) -> Launch:
-    """Of a = q @ r, the rows of r are turned: j @ r = s * vh, so u = q @ j.T.
+    """Decompose a = q @ r and rotate the rows of r: j @ r = s * vh, so u = q @ j.T.
 
-    The rows are made orthonormal by QR, which finds rows for singular values of 0, too.  A wide matrix is transposed.
+    QR makes the rows orthonormal; it also finds rows for singular values of 0. A wide matrix is transposed.
     Source: Drmac and Veselic, "New fast and accurate Jacobi SVD algorithm I" (2008), without its permutations.
     """
     steps = Steps(backend, outs, operands)

@@ -1,4 +1,4 @@
-"""Rows: a total is a term, element by element, and its reduction; a result is a function of elements and totals."""
+"""Rows: a total is a term per element and its reduction; a result is a function of elements and totals."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from minigrad.core.rows import RowFn
 
 
 def of_row(steps: Steps, scalar: ScalarFn, out: Value, seen: Sequence[Value], fn: RowFn) -> None:
-    """A function of an element and totals of a row, which takes those that it names."""
+    """Apply a scalar function to the elements and totals of a row that it names."""
     steps.each(scalar, out, *[seen[fn.names.index(name)] for name in scalar.args])
 
 
 def totals_of(steps: Steps, fn: RowFn, elements: list[Value], dim: int, dtype: DType, value: float) -> list[Value]:
-    """All totals of each row, of length 1 along `dim`."""
+    """Return all totals of each row, of size 1 along `dim`."""
     shape = elements[0].shape
     kept = shortened(shape, (dim,))
     totals: list[Value] = []
@@ -46,7 +46,7 @@ def totals_of(steps: Steps, fn: RowFn, elements: list[Value], dim: int, dtype: D
 
 @lowers(MapRows)
 def map_rows(backend: Backend, request: MapRows, outs: Specs, operands: Specs) -> Launch:
-    """The totals, then the results."""
+    """Compute the totals, then the results."""
     steps = Steps(backend, outs, operands)
     (out,), elements = steps.outs, steps.operands
     totals = totals_of(steps, request.fn, elements, request.dim, as_dtype(out.dtype.compute), request.value)
@@ -57,7 +57,7 @@ def map_rows(backend: Backend, request: MapRows, outs: Specs, operands: Specs) -
 
 @lowers(SumColumns)
 def sum_columns(backend: Backend, request: SumColumns, outs: Specs, operands: Specs) -> Launch:
-    """The totals, the results if there are any, then the sum of each term over all dims but the last."""
+    """Compute the totals, the results if there are any, and the sum of each term over all dims except the last."""
     steps = Steps(backend, outs, operands)
     outs_left, elements, fn = list(steps.outs), steps.operands, request.fn
     shape, dtype = elements[0].shape, as_dtype(steps.outs[0].dtype.compute)
@@ -74,7 +74,7 @@ def sum_columns(backend: Backend, request: SumColumns, outs: Specs, operands: Sp
 
 @lowers(Pick)
 def pick(backend: Backend, request: Pick, outs: Specs, operands: Specs) -> Launch:
-    """The element that is named is gathered, with 0 as the index where none is, and its result is made of it."""
+    """Gather the element that each target selects, and compute its result; the index of an ignored row is 0."""
     steps = Steps(backend, outs, operands)
     (out,), (x, target) = steps.outs, steps.operands
     dtype, last = as_dtype(out.dtype.compute), len(x.shape) - 1
@@ -103,7 +103,7 @@ def pick(backend: Backend, request: Pick, outs: Specs, operands: Specs) -> Launc
 
 
 def expect_classes(steps: Steps, index: Value, classes: int) -> None:
-    """Add steps that end the launch at a class that does not exist; index: the classes, 0 for an ignored one."""
+    """Add steps that end the launch if a class does not exist. index: the classes, 0 for an ignored one."""
     if index.layout.numel:
         bounds = steps.work((2,), int64)
         steps.ask(Bounds(), bounds, index)
@@ -121,7 +121,7 @@ def counted(steps: Steps, ignored: Value) -> Value:
 
 @lowers(PickBack)
 def pick_back(backend: Backend, request: PickBack, outs: Specs, operands: Specs) -> Launch:
-    """Each element compares its place with the one that is named."""
+    """Compare each position with the target of its row, and compute the gradient."""
     steps = Steps(backend, outs, operands)
     (out,), (dy, x, target) = steps.outs, steps.operands
     dtype, last = as_dtype(out.dtype.compute), len(x.shape) - 1

@@ -1,6 +1,6 @@
-"""Sampling by grids: tables of taps, made element by element, and a `Resample` of each image by its tables."""
+"""Sampling by grids: tables of taps, computed element by element, and a `Resample` of each image by its tables."""
 
-# The bodies of scalar functions are data, which the specialiser reads; they carry no types.
+# The bodies of scalar functions are data, which the specialiser reads; they have no type annotations.
 # mypy: disable-error-code="no-untyped-def"
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from minigrad.kernels.scalar import parse
 
 
 def tap(column, row, corner, width, height, near):
-    """The index of the pixel of a corner, or -1, and its weight."""
+    """Return the index of the pixel at a corner, or -1, and its weight."""
     below = math.floor(corner / 2)
     right = corner - 2 * below
     wide = column - math.floor(column)
@@ -32,7 +32,11 @@ def tap(column, row, corner, width, height, near):
 
 
 def side(position, corner, along):
-    """The derivative of the weight of a corner for one dim, from the position along the other: along 1 for columns."""
+    """Return the derivative of the weight of a corner with respect to one dim.
+
+    position: the position along the other dim.
+    along: 1 for the derivative with respect to the column.
+    """
     below = math.floor(corner / 2)
     right = corner - 2 * below
     rest = position - math.floor(position)
@@ -42,7 +46,7 @@ def side(position, corner, along):
 
 
 def real(index, weight):
-    """The index of a tap, or -1 where its weight is nan."""
+    """Return the index of a tap, or -1 if its weight is nan."""
     return index if weight == weight else -1
 
 
@@ -50,7 +54,7 @@ TAP, SIDE, REAL = parse(tap, results=2), parse(side), parse(real)
 
 
 class Grid:
-    """The values of a launch that are made of a grid: positions among pixels, corners, sizes and modes."""
+    """The values of a launch that depend on a grid: positions among pixels, corners, sizes and modes."""
 
     def __init__(
         self, steps: Steps, grid: Value, size: tuple[int, ...], locate: ScalarFn, near: bool, beyond: int, corners: bool
@@ -69,7 +73,7 @@ class Grid:
             steps.each(locate, pixel, point, n, *self.ways)
 
     def tables(self) -> tuple[Value, Value]:
-        """The indices and the weights of all taps of each image; float64 has the indices exactly."""
+        """Return the indices and the weights of all taps of each image; float64 represents the indices exactly."""
         shape = (self.images, self.taps, self.count)
         index, weight = self.steps.work(shape, int64), self.steps.work(shape, self.dtype)
         values = (*self.pixels, self.corner, *self.sizes, self.near)
@@ -79,7 +83,7 @@ class Grid:
 
 @lowers(SampleGrid)
 def sample_grid(backend: Backend, request: SampleGrid, outs: Specs, operands: Specs) -> Launch:
-    """The tables, then a sum of the pixels of each image that they name."""
+    """Compute the tables, then the weighted sum of the pixels of each image."""
     steps = Steps(backend, outs, operands)
     (out,), (a, grid) = steps.outs, steps.operands
     size = (out if request.back else a).shape[2:]
@@ -99,7 +103,7 @@ def sample_grid(backend: Backend, request: SampleGrid, outs: Specs, operands: Sp
 
 @lowers(GridGradients)
 def grid_gradients(backend: Backend, request: GridGradients, outs: Specs, operands: Specs) -> Launch:
-    """The product of g with the pixel of each tap, summed over channels, times the derivative of its weight."""
+    """Multiply g by the pixel of each tap, sum over channels, and multiply by the derivative of the tap's weight."""
     steps = Steps(backend, outs, operands)
     (out,), (g, a, grid) = steps.outs, steps.operands
     if not out.layout.numel or not a.layout.numel:

@@ -15,7 +15,7 @@ from minigrad.core.layout import Layout
 
 @dataclass(frozen=True)
 class Windows:
-    """Where the elements of windows are: (N, C, *spots, *taps), of an image (N, C, *sizes)."""
+    """The windows of an image (N, C, *sizes) as dims (N, C, *spots, *taps)."""
 
     image: Ints
     spots: Ints
@@ -45,7 +45,7 @@ class Windows:
 
     @cached_property
     def interior(self) -> Layout:
-        """The image as a layout over a contiguous padded one."""
+        """The image as a layout over a contiguous padded image."""
         layout = Layout.contiguous(self.padded)
         for d, (p, n) in enumerate(zip(self.padding, self.image[2:], strict=True), 2):
             layout = layout.narrow(d, p, n)
@@ -53,7 +53,7 @@ class Windows:
 
     @cached_property
     def positions(self) -> NDArray[np.int64]:
-        """Return (*spots, *taps): the row-major position in the plane of each window's elements, -1 for padding."""
+        """The row-major position in the plane of each window's elements, (*spots, *taps); -1 for padding."""
         dims = len(self.spots)
         position: NDArray[np.int64] = np.zeros((1,) * (2 * dims), np.int64)
         inside = position == 0
@@ -65,7 +65,7 @@ class Windows:
         return np.where(inside, position, -1)
 
     def pad(self, steps: Steps, x: Value, dtype: DType) -> Value:
-        """An image with zeros around it, as windows."""
+        """Return an image with zeros around it, as windows."""
         padded = steps.work(self.padded, dtype)
         steps.fill(padded, 0)
         steps.copy(padded.seen(self.interior), x)

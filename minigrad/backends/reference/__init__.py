@@ -1,9 +1,9 @@
-"""The executable specification: every loop of the backend interface as plain Python.
+"""The executable specification: every loop of the backend interface in plain Python.
 
-Elements are collected by the layout's odometer, computed one at a time by the declaration's own scalar function, and
-put back by the odometer; conversions are those of `core.dtype.cast_array`.  Nothing is compiled, merged or reordered,
-so the results of this backend define an op.  `tests/backends` compares every other backend with it.  It is a device of
-its own, `reference`, whose memory is the host's.
+Elements are collected in the order of the layout, computed one at a time by the declaration's own scalar function, and
+written back in the same order; conversions are those of `core.dtype.cast_array`.  Nothing is compiled, merged or
+reordered, so the results of this backend define an op.  `tests/backends` compares every other backend with it.  It is a
+separate device, `reference`, which uses host memory.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Convolution and its gradients as one list of products: which output, input and weight meet.
+"""Convolution and its gradients as one list of products: the triples of output, input and weight elements.
 
-The three are one trilinear form, the sum over all such triples of y * x * w, differentiated in turn by each.
+Convolution and its two gradients come from one trilinear form, the sum over all such triples of y * x * w. Each part is
+the derivative of this sum with respect to one of the three.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ from minigrad.backends.reference.elements import FLOAT64, Buffer, collect, quiet
 from minigrad.core import requests
 from minigrad.core.op import Spec
 
-# The array that each part computes, then the two that it multiplies: outputs y, an image x, a weight w.
+# The array that each part computes, then the two arrays that it multiplies: outputs y, an image x, a weight w.
 PARTS = {"output": "yxw", "input": "xyw", "weight": "wyx"}
 
 
 def triples(y: Ints, x: Ints, w: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> Iterator[Ints]:
-    """Row-major places (in y, in x, in w) of all that is multiplied; what would read the padding is left out."""
+    """Yield the row-major positions (in y, in x, in w) of all products; products with the padding are left out."""
     n, outputs, spots = y[0], y[1], y[2:]
     spot_count, pixel_count, tap_count = math.prod(spots), math.prod(x[2:]), math.prod(w[2:])
     meetings = list(meeting(spots, x[2:], w[2:], stride, padding, dilation))
@@ -34,7 +35,7 @@ def triples(y: Ints, x: Ints, w: Ints, stride: Ints, padding: Ints, dilation: In
 
 
 def meeting(spots: Ints, pixels: Ints, taps: Ints, stride: Ints, padding: Ints, dilation: Ints) -> Iterator[Ints]:
-    """The same of one output channel and one input channel."""
+    """Yield these positions for one output channel and one input channel."""
     dims = range(len(spots))
     for position in product(*map(range, spots)):
         for tap in product(*map(range, taps)):
@@ -44,7 +45,7 @@ def meeting(spots: Ints, pixels: Ints, taps: Ints, stride: Ints, padding: Ints, 
 
 
 def index(positions: Ints, shape: Ints) -> int:
-    """Row-major position of an element."""
+    """Return the row-major position of an element."""
     total = 0
     for position, size in zip(positions, shape, strict=True):
         total = total * size + position
@@ -52,7 +53,7 @@ def index(positions: Ints, shape: Ints) -> int:
 
 
 class Conv(HostMemory):
-    """The preparer of convolution."""
+    """The method that prepares convolutions."""
 
     @serves(requests.Convolve)
     def convolve(self, out: Spec, *operands: Spec, part: str, **window: Any) -> Loop:

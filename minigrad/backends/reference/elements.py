@@ -1,4 +1,4 @@
-"""Elements in row-major order: where they are, how they are read into a compute dtype and put back.
+"""Elements in row-major order: their positions, and how they are read into a compute dtype and written back.
 
 Only this module handles layouts and dtypes for the loops of this backend.  `Layout.offsets` yields the positions of
 elements, `cast_array` converts them, and `to_logical` views memory as numbers: 16-bit floats are stored as uint16.
@@ -24,17 +24,17 @@ INT64, FLOAT64 = np.dtype(np.int64), np.dtype(np.float64)
 
 @lru_cache(maxsize=64)  # a gradient check reads the same layouts hundreds of times
 def positions(layout: Layout) -> NDArray[np.int64]:
-    """Where the elements are, in row-major order of the index."""
+    """Return the offsets of the elements, in row-major order of the index."""
     return np.fromiter(layout.offsets(), np.int64, layout.numel)
 
 
 def collect(buffer: Buffer, spec: Spec, compute: np.dtype[Any]) -> NDArray[Any]:
-    """The elements in row-major order, in the compute dtype."""
+    """Return the elements in row-major order, in the compute dtype."""
     return cast_array(to_logical(buffer, spec.dtype)[positions(spec.layout)], as_dtype(compute))
 
 
 def read(buffer: Buffer, spec: Spec, compute: np.dtype[Any]) -> list[Any]:
-    """The elements in row-major order, as scalars of the compute dtype: see `compute_type`."""
+    """Return the elements in row-major order, as scalars of the compute dtype: see `compute_type`."""
     values = collect(buffer, spec, compute)
     return values.tolist() if compute.kind == "b" else list(values)
 
@@ -45,7 +45,7 @@ def write(buffer: Buffer, spec: Spec, values: Sequence[Any], compute: np.dtype[A
 
 
 def write_integers(buffer: Buffer, spec: Spec, values: Sequence[int]) -> None:
-    """Store exact integers of any size: they wrap, and for bool any that is not 0 is True."""
+    """Store exact integers of any size: they wrap; for bool, any nonzero integer is True."""
     if spec.dtype.kind == "bool":
         buffer[positions(spec.layout)] = [value != 0 for value in values]
     else:
@@ -54,7 +54,7 @@ def write_integers(buffer: Buffer, spec: Spec, values: Sequence[int]) -> None:
 
 
 def quiet(launch: Callable[..., Any]) -> Callable[..., Any]:
-    """A launch without NumPy's warnings: infinities, nan and wrapping are results here."""
+    """Return a launch without NumPy's warnings: infinities, nan and wrapping are valid results here."""
 
     def run(*args: Any) -> Any:
         with np.errstate(all="ignore"):

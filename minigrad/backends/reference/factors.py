@@ -16,13 +16,13 @@ from minigrad.core.op import Spec
 
 
 def matrices_of(buffer: Buffer, a: Spec) -> list[list[list[float]]]:
-    """The matrices of a batch as lists of rows."""
+    """Return the matrices of a batch as lists of rows."""
     matrices: list[list[list[float]]] = collect(buffer, a, FLOAT64).reshape(prod(a.shape[:-2]), *a.shape[-2:]).tolist()
     return matrices
 
 
 class Factors(HostMemory):
-    """The preparers of factors and triangular systems; sums are in float64, rounded once per element."""
+    """The methods that prepare factors and triangular systems; sums are in float64, rounded once per element."""
 
     @serves(requests.Cholesky)
     def cholesky(self, out: Spec, pivots: Spec, a: Spec) -> Loop:
@@ -110,7 +110,7 @@ class Factors(HostMemory):
 
 
 def reflection(rows: list[list[float]], j: int) -> tuple[list[float], float]:
-    """The vector and the factor of the reflection that leaves one element of column j from row j on; it is applied."""
+    """Apply the reflection that leaves one nonzero element in column j from row j on; return its vector and factor."""
     column = [row[j] for row in rows[j:]]
     size = max(map(abs, column)) if all(x == x for x in column) else math.nan
     scaled = [x / size if size else x for x in column]
@@ -125,7 +125,10 @@ def reflection(rows: list[list[float]], j: int) -> tuple[list[float], float]:
 
 
 def reflect(rows: list[list[float]], start: int, column: int, v: list[float], factor: float) -> None:
-    """Rows from `start` on, columns from `column` on, less factor * v @ (v.T @ rows)."""
+    """Subtract factor * v @ (v.T @ rows) from a part of the rows.
+
+    The part consists of the rows from `start` on and the columns from `column` on.
+    """
     for c in range(column, len(rows[0])):
         part = factor * sum(f * row[c] for f, row in zip(v, rows[start:]))
         for f, row in zip(v, rows[start:]):

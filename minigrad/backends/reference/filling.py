@@ -18,7 +18,7 @@ from minigrad.kernels import philox
 
 
 class Filling(HostMemory):
-    """The preparers of constants, ranges and random numbers."""
+    """The methods that prepare constants, ranges and random numbers."""
 
     @serves(requests.Fill)
     def fill(self, out: Spec, a: Spec) -> Loop:

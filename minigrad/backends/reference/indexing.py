@@ -1,4 +1,4 @@
-"""Picking elements by index tensors and adding into them, one element at a time, in index order."""
+"""Reading elements by index tensors and adding into them, one element at a time, in index order."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from minigrad.core.op import ScalarFn, Spec
 
 
 class Indexing(HostMemory):
-    """The preparers of gathers, scatters and index checks."""
+    """The methods that prepare gathers, scatters and index checks."""
 
     @serves(requests.Gather)
     def gather(self, out: Spec, a: Spec, index: Spec, *, dim: int) -> Loop:
@@ -96,8 +96,10 @@ class Indexing(HostMemory):
 
 
 def picked(layout: Layout, index: Spec, buffer: Buffer, dim: int) -> list[int] | None:
-    """The offset in `layout` of each element that an index of the same rank names along `dim`; None if one names
-    what is not there."""
+    """Return the offset in `layout` of each element that an index of the same rank selects along `dim`.
+
+    The result is None if an index is out of range.
+    """
     size, step = layout.shape[dim], layout.strides[dim]
     rest = tuple(0 if d == dim else stride for d, stride in enumerate(layout.strides))
     starts = Layout.make(index.shape, rest, layout.offset).offsets()

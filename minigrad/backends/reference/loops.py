@@ -1,7 +1,8 @@
-"""Elementwise loops and copies, one element at a time: what a kernel computes, in two lines of Python.
+"""Elementwise loops and copies, one element at a time: the computation of a kernel in two lines of Python.
 
-`read` collects the elements of an operand in row-major order, as scalars of the compute dtype; `write` puts results
-back.  `python_function` makes a Python function of an op's scalar function, in which every step rounds to that dtype.
+`read` collects the elements of an operand in row-major order, as scalars of the compute dtype; `write` stores the
+results.  `python_function` makes a Python function of an op's scalar function, in which every step rounds to that
+dtype.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from minigrad.core.op import ScalarFn, Spec
 
 
 class Loops(HostMemory):
-    """The preparers of elementwise loops and copies."""
+    """The methods that prepare elementwise loops and copies."""
 
     @serves(requests.Elementwise)
     def elementwise(self, out: Spec, *operands: Spec, scalar: ScalarFn, compute: np.dtype[Any]) -> Loop:

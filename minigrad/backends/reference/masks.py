@@ -1,4 +1,4 @@
-"""Masks: what holds, one element at a time."""
+"""Masks: counts and positions of true elements, one element at a time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from minigrad.core.op import Spec
 
 
 class Masks(HostMemory):
-    """The preparers of searches for elements that are True."""
+    """The methods that prepare searches for true elements."""
 
     @serves(requests.Tally)
     def tally(self, out: Spec, mask: Spec, *, parts: int) -> Loop:

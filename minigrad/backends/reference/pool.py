@@ -22,7 +22,7 @@ from minigrad.core.shape import window_counts
 def windows(
     outputs: Ints, image: Ints, window: Ints, stride: Ints, padding: Ints, dilation: Ints
 ) -> Iterator[list[int]]:
-    """For each output in row-major order, the row-major positions in the image that its window covers."""
+    """Yield for each output, in row-major order, the row-major positions in the image that its window covers."""
     dims = range(len(window))
     for n, c, *position in product(*map(range, outputs)):
         along = []
@@ -34,7 +34,10 @@ def windows(
 
 
 def first_largest(values: list[Any], positions: list[int]) -> int:
-    """The place of the first largest element, or of the first nan; -1 where the window is padding only."""
+    """Return the position of the first largest element, or of the first nan.
+
+    The result is -1 if the window contains only padding.
+    """
     best = -1
     for position in positions:
         v = values[position]
@@ -44,18 +47,19 @@ def first_largest(values: list[Any], positions: list[int]) -> int:
 
 
 class Pool(HostMemory):
-    """The preparers of pooling."""
+    """The methods that prepare pooling and resampling."""
 
     @serves(requests.MaxPool)
     def largest(self, out: Spec, *others: Spec, part: str, **numbers: Ints) -> Loop:
-        # `others` ends with the positions of the maxima (a result), or the values to read or to write.
+        # `others` ends with the Spec of x; before it may be that of the positions of the maxima (a result), or of the
+        # values to read or to add.
         *before, x = others
         outputs = before[0] if part == "back" else out
         area, compute = int(np.prod(x.shape[2:])), out.dtype.compute
         number = compute_type(compute)
 
         def search(buffer: Buffer) -> tuple[list[Any], list[int]]:
-            """The image, and per output where in it the first largest element of its window is."""
+            """Return the image, and for each output the position of the first largest element of its window."""
             image = read(buffer, x, x.dtype.compute)
             return image, [first_largest(image, cell) for cell in windows(outputs.shape, x.shape, **numbers)]
 
@@ -121,7 +125,7 @@ class Pool(HostMemory):
 def divisors(
     outputs: Ints, image: Ints, window: Ints, stride: Ints, padding: Ints, pad_counts: bool, divisor: int | None
 ) -> list[int]:
-    """Per output, what its sum is divided by."""
+    """Return the divisor of the sum of each output."""
     along = [
         window_counts(outputs[2 + d], image[2 + d], window[d], stride[d], padding[d], pad_counts)
         for d in range(len(window))

@@ -13,11 +13,11 @@ from minigrad.core.op import Spec
 
 
 class Products(HostMemory):
-    """The preparer of matrix products."""
+    """The method that prepares matrix products."""
 
     @serves(requests.Product)
     def product(self, out: Spec, a: Spec, b: Spec, c: Spec | None = None, *, alpha: float, beta: float) -> Loop:
-        """Python's own numbers: floats sum in float64 and round once, integers are exact and wrap once."""
+        """Multiply with Python numbers: floats sum in float64 and round once, integers are exact and wrap once."""
         compute = out.dtype.compute
         *_, m, n = out.shape
         k = a.shape[-1]

@@ -21,11 +21,11 @@ from minigrad.core.reducer import Reducer
 
 
 class Reductions(HostMemory):
-    """The preparers of reductions and searches."""
+    """The methods that prepare reductions and searches."""
 
     @serves(requests.Reduce)
     def reduce(self, *specs: Spec, reducer: Reducer, compute: np.dtype[Any], dims: tuple[int, ...]) -> Loop:
-        """Every reduction in the order of its elements, whatever else it would allow."""
+        """Reduce in the order of the elements, even if the reduction allows other orders."""
         outs, operands = specs[: reducer.results], specs[reducer.results :]
         f = tuple_function(reducer.scalar, compute)
         start = tuple([first_accumulator(identity, compute) for identity in reducer.identities])
@@ -63,7 +63,7 @@ class Reductions(HostMemory):
     def argreduce(self, out: Spec, a: Spec, *, better: ScalarFn, dim: int) -> Loop:
         compute = a.dtype.compute
         f = python_function(better, compute)
-        # A layout whose offsets are the index along `dim`.
+        # The offsets of this layout are the index along `dim`.
         positions = Layout.make(a.shape, tuple(int(d == dim) for d in range(len(a.shape))), 0)
 
         def launch(x: Buffer, z: Buffer) -> None:
@@ -78,7 +78,7 @@ class Reductions(HostMemory):
 
 
 def finisher(reducer: Reducer, compute: np.dtype[Any], count: int) -> Callable[..., tuple[Any, ...]]:
-    """The results that accumulators of `count` elements become."""
+    """Return the function from the accumulators of `count` elements to the results."""
     if reducer.finish is None:
         return lambda *accumulators: accumulators
     f, n = tuple_function(reducer.finish, compute), compute_type(compute)(count)
@@ -86,13 +86,13 @@ def finisher(reducer: Reducer, compute: np.dtype[Any], count: int) -> Callable[.
 
 
 def log_of_sum(row: NDArray[Any]) -> Any:
-    """log(sum(exp(x))) of some elements, each less the largest of them if that is finite."""
+    """Return log(sum(exp(x))) of some elements; each is shifted by the largest element if that is finite."""
     top = row.max()
     shift = top if np.isfinite(top) else row.dtype.type(0)
     return np.log(np.exp(row - shift).sum()) + shift
 
 
 def targets(out: Layout, a: Layout) -> Iterator[int]:
-    """For each element of `a`, the offset of the element of `out` that it is reduced into."""
+    """Yield for each element of `a` the offset of the element of `out` that it is reduced into."""
     strides = tuple(0 if size == 1 else stride for size, stride in zip(out.shape, out.strides))
     return Layout.make(a.shape, strides, out.offset).offsets()

@@ -1,4 +1,4 @@
-"""Eigenvalues and orthogonal rows by rotations of one pair of rows after the other, until none has an angle."""
+"""Eigenvalues and orthogonal rows by rotations of pairs of rows, one after the other, until all angles are zero."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from minigrad.core import requests
 from minigrad.core.op import Spec
 
 SWEEPS = 60  # far more than any matrix needs; with nan the loop would never end
-# Relative to the geometric mean of two diagonal elements, or of two squared lengths; below this, rows are not rotated.
+# Threshold relative to the geometric mean of two diagonal elements, or of two squared lengths; below it, rows are not
+# rotated.
 CLOSE = 1e-16
 Rows = list[list[float]]
 
 
 class Rotations(HostMemory):
-    """The preparers of eigenvalues and of orthogonal rows; `SVD` is made of the latter."""
+    """The methods that prepare eigenvalues and orthogonal rows; `SVD` is composed of `TurnRows`."""
 
     @serves(requests.Eigh)
     def eigh(self, values: Spec, vectors: Spec, a: Spec) -> Loop:
@@ -63,7 +64,10 @@ class Rotations(HostMemory):
 
 
 def turned_until_diagonal(x: Rows) -> Rows:
-    """The eigenvectors of a symmetric matrix as rows; its own rows and columns are turned until it is diagonal."""
+    """Return the eigenvectors of a symmetric matrix as rows.
+
+    Pairs of its rows and columns are rotated in place until the matrix is diagonal.
+    """
     n = len(x)
     vectors = identity(n)
     for _ in range(SWEEPS):
@@ -84,7 +88,10 @@ def turned_until_diagonal(x: Rows) -> Rows:
 
 
 def turned_until_orthogonal(x: Rows) -> Rows:
-    """The product of the rotations of rows that make them orthogonal."""
+    """Rotate the rows in place until they are orthogonal; return the rotations.
+
+    The result is the product of the rotations.
+    """
     k = len(x)
     size = max((abs(v) for row in x for v in row), default=0.0) or 1.0
     turns = identity(k)
@@ -106,12 +113,12 @@ def turned_until_orthogonal(x: Rows) -> Rows:
 
 
 def identity(n: int) -> Rows:
-    """Rows of the identity."""
+    """Return the rows of the identity matrix."""
     return [[float(i == j) for j in range(n)] for i in range(n)]
 
 
 def angle(p: float, q: float, r: float) -> tuple[float, float]:
-    """The cosine and the sine of the rotation that makes the symmetric matrix of p, r and q diagonal."""
+    """Return the cosine and the sine of the rotation that diagonalises the symmetric matrix of p, r and q."""
     ratio = (q - p) / (2 * r) if r else math.inf
     t = math.copysign(1.0, ratio) / (abs(ratio) + math.hypot(ratio, 1.0))
     c = 1 / math.hypot(t, 1.0)
@@ -119,6 +126,6 @@ def angle(p: float, q: float, r: float) -> tuple[float, float]:
 
 
 def turn(rows: Rows, p: int, q: int, c: float, s: float) -> None:
-    """Turn rows p and q."""
+    """Rotate rows p and q in place."""
     pairs = [(c * x - s * y, s * x + c * y) for x, y in zip(rows[p], rows[q])]
     rows[p], rows[q] = ([pair[k] for pair in pairs] for k in (0, 1))

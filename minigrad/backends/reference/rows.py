@@ -1,4 +1,4 @@
-"""Rows, one element at a time: their totals, what is made of them, and sums down the columns."""
+"""Rows, one element at a time: their totals, the results computed from them, and sums down the columns."""
 
 from __future__ import annotations
 
@@ -22,13 +22,16 @@ Row = list[tuple[Any, ...]]
 
 
 def first_arguments(scalar: ScalarFn, compute: np.dtype[Any]) -> Callable[..., Any]:
-    """A scalar function that may be given more arguments than it has."""
+    """Return a scalar function that also accepts more arguments than it has, and ignores these."""
     function, count = python_function(scalar, compute), len(scalar.args)
     return lambda *args: function(*args[:count])
 
 
 def named_arguments(scalar: ScalarFn | None, fn: RowFn, compute: np.dtype[Any]) -> Callable[..., Any]:
-    """A scalar function that is given an element and totals, and takes those that it names; None: it gives None."""
+    """Return a function of an element and totals that passes on the arguments that a scalar function names.
+
+    For None, the function returns None.
+    """
     if scalar is None:
         return lambda *args: None
     function, at = python_function(scalar, compute), [fn.names.index(a) for a in scalar.args]
@@ -56,7 +59,7 @@ def totals_of(fn: RowFn, compute: np.dtype[Any], value: float) -> Callable[[Row]
 
 
 def rows_of(shape: tuple[int, ...], dim: int) -> Iterator[list[int]]:
-    """The row-major positions of each row's elements."""
+    """Yield the row-major positions of each row's elements."""
     order = (*(d for d in range(len(shape)) if d != dim), dim)
     positions = list(Layout.contiguous(shape).permute(order).offsets())
     n = shape[dim]
@@ -64,7 +67,7 @@ def rows_of(shape: tuple[int, ...], dim: int) -> Iterator[list[int]]:
 
 
 class Rows(HostMemory):
-    """The preparers of softmax, normalisation and their like."""
+    """The methods that prepare softmax, normalisation and similar requests."""
 
     @serves(requests.MapRows)
     def map_rows(self, out: Spec, *operands: Spec, fn: RowFn, dim: int, value: float) -> Loop:
@@ -125,7 +128,7 @@ class Rows(HostMemory):
                 row = elements[r * n : (r + 1) * n]
                 totals = () if label == ignore else find(row)
                 for j, element in enumerate(row):
-                    if label == ignore:  # also if no element counts, and the factor is inf
+                    if label == ignore:  # also if no row counts, when the factor is inf
                         results.append(number(0))
                     else:
                         results.append(number((result(*element, *totals) - number(j == label)) * (head * share)))

@@ -1,9 +1,9 @@
 """Scalar functions as plain Python.
 
-`python_function` turns a declaration's body into a Python function over NumPy scalars, with the compute dtype `T`,
-`math` and `np` bound to versions that follow IEEE 754 where Python would raise.  Elementary functions are evaluated in
-float64 and rounded once, so a float32 result is the nearest one except for rare ties.  Tests compare kernels with it in
-ulp.  The loops around these functions are in `loops` and its siblings.
+`python_function` converts a declaration's body to a Python function over NumPy scalars, with the compute dtype `T`,
+`math` and `np` bound to versions that follow IEEE 754 where Python would raise an error.  Elementary functions are
+evaluated in float64 and rounded once, so a float32 result is the nearest one except in rare ties.  Tests compare
+kernels with it in ulp.  The loops around these functions are in `loops` and its siblings.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from minigrad.core.dtype import as_dtype, cast_array
 from minigrad.core.op import ScalarFn
 from minigrad.kernels.rendering import as_python
 
-# Functions that are exact in every dtype, or return a boolean: they need no wider dtype.
+# Functions that are exact in every dtype, or return a boolean; they need no wider dtype.
 DIRECT = {name: getattr(np, name) for name in ("isnan", "isinf", "isfinite", "fabs", "copysign", "fmod", "nextafter")}
 ROUNDED: dict[str, Callable[..., Any]] = {
     "exp": np.exp, "exp2": np.exp2, "expm1": np.expm1, "log": np.log, "log2": np.log2, "log10": np.log10,
@@ -50,13 +50,13 @@ def lgamma(x: float) -> float:
 
 
 def logistic(x: float) -> float:
-    """1/(1 + exp(-x)), without overflow."""
+    """Return 1/(1 + exp(-x)), without overflow."""
     e = math.exp(-abs(x))
     return (e if x < 0 else 1.0) / (1.0 + e)
 
 
 def normal_cdf(x: float) -> float:
-    """The probability that a normal number is at most x."""
+    """Return the probability that a standard normal number is at most x."""
     h = -x / math.sqrt(2.0)
     if not -40.0 < x < -1.0:
         return 0.5 * math.erfc(h)
@@ -68,9 +68,10 @@ def normal_cdf(x: float) -> float:
 
 
 def compute_type(compute: np.dtype[Any]) -> Callable[[Any], Any]:
-    """`T`: a number as a scalar of the compute dtype.  Integers wrap, as they do in registers.
+    """Return `T`: a function that converts a number to a scalar of the compute dtype.  Integers wrap, as in registers.
 
-    A boolean is a Python bool: as in a kernel, it counts as 0 or 1 in arithmetic, where NumPy's would raise.
+    A boolean is a Python bool: as in a kernel, it counts as 0 or 1 in arithmetic, where a NumPy bool would raise an
+    error.
     """
     if compute.kind == "b":
         return bool
@@ -85,14 +86,14 @@ def compute_type(compute: np.dtype[Any]) -> Callable[[Any], Any]:
         try:
             return kind(value)
         except OverflowError:
-            # A literal such as -1 next to unsigned operands.
+            # The value is a literal such as -1 next to unsigned operands.
             return np.int64(value).astype(compute)
 
     return integer
 
 
 def integer_power(a: Any, b: Any) -> int:
-    """a to the b, exactly; below b = 0 it is 1/a**-b without its fraction, and 0 for a = 0."""
+    """Return a to the power b, exactly; for b < 0, 1/a**-b without its fraction, and 0 for a = 0."""
     base, exponent = int(a), int(b)
     if exponent >= 0:
         # Every compute dtype stores at most the low 64 bits; the exact power could fill the memory.
@@ -109,23 +110,23 @@ def integer_quotient(a: Any, b: Any) -> int:
 
 
 def integer_remainder(a: Any, b: Any) -> int:
-    """a - b * (a // b), with the sign of b; 0 for b = 0."""
+    """Return a - b * (a // b), with the sign of b; 0 for b = 0."""
     return int(a) % int(b) if b != 0 else 0
 
 
 def integer_fmod(a: Any, b: Any) -> int:
-    """a - b * (a / b without its fraction), with the sign of a; 0 for b = 0."""
+    """Return a - b * (a / b without its fraction), with the sign of a; 0 for b = 0."""
     rest = abs(int(a)) % abs(int(b)) if b != 0 else 0
     return -rest if a < 0 else rest
 
 
 def integer_gcd(a: Any, b: Any) -> int:
-    """The greatest common divisor, modulo 2**64."""
+    """Return the greatest common divisor, modulo 2**64."""
     return int(np.uint64(math.gcd(int(a), int(b))).astype(np.int64))
 
 
 def names(compute: np.dtype[Any]) -> dict[str, Any]:
-    """The names that a rendered body may use: T, saturate, math, np, _power and those of integers."""
+    """Return the names that a rendered body may use: T, saturate, math, np, _power and those of integers."""
     number = compute_type(compute)
 
     def rounded(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -144,18 +145,18 @@ def names(compute: np.dtype[Any]) -> dict[str, Any]:
 
 
 def python_function(scalar: ScalarFn, compute: np.dtype[Any]) -> Callable[..., Any]:
-    """The scalar function over scalars of `compute`, its result as one of them."""
+    """Return the scalar function over scalars of `compute`, with such a result."""
     return as_python(scalar, compute, names(compute), ["{}"] * len(scalar.args), "T({})")
 
 
 def tuple_function(scalar: ScalarFn, compute: np.dtype[Any]) -> Callable[..., tuple[Any, ...]]:
-    """`python_function` with a tuple also of one result."""
+    """Return `python_function` in a form that returns a tuple even for one result."""
     function = python_function(scalar, compute)
     return function if scalar.results > 1 else lambda *args: (function(*args),)
 
 
 def first_accumulator(identity: str, compute: np.dtype[Any]) -> Any:
-    """The identity of a reduction as a scalar of the compute dtype."""
+    """Return the identity of a reduction as a scalar of the compute dtype."""
     dtype = as_dtype(compute)
     values = {"zero": 0, "one": 1, "lowest": dtype.lowest, "highest": dtype.highest}
     return compute_type(compute)(values[identity])

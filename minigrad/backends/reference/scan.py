@@ -1,4 +1,4 @@
-"""Scans and running extremes, one element at a time."""
+"""Scans, and running minima and maxima, one element at a time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from minigrad.core.reducer import Reducer
 
 
 class Scan(HostMemory):
-    """The preparers of scans and of running extremes."""
+    """The methods that prepare scans, and running minima and maxima."""
 
     @serves(requests.Scan)
     def scan(self, out: Spec, *operands: Spec, reducer: Reducer, compute: np.dtype[Any], dim: int) -> Loop:

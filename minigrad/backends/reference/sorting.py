@@ -1,4 +1,4 @@
-"""Orders of rows, by Python's own stable sort."""
+"""Argsort of rows, by Python's own stable sort."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from minigrad.core.op import Spec
 
 
 class Sorting(HostMemory):
-    """The preparers of orders."""
+    """The method that prepares argsort."""
 
     @serves(requests.Sort)
     def argsort(self, out: Spec, a: Spec, *, dim: int, descending: bool) -> Loop:

@@ -1,5 +1,7 @@
-"""Elementwise loops with several results, or over many tensors: all results of an element are computed before one is
-stored."""
+"""Elementwise loops with several results, or over many tensors.
+
+All results of an element are computed before one of them is stored.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ from minigrad.core.op import ScalarFn, Spec
 
 
 class Tuples(HostMemory):
-    """The preparer of loops with several results."""
+    """The methods that prepare loops with several results or over many tensors."""
 
     @serves(requests.ElementwiseTuple)
     def elementwise_tuple(self, *specs: Spec, scalar: ScalarFn, compute: np.dtype[Any]) -> Loop:
