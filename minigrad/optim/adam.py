@@ -112,7 +112,7 @@ class AdamW(Adam):
     g = -g if maximize else g
     exp_avg = exp_avg + (g - exp_avg) * (1 - beta1)
     exp_avg_sq = beta2 * exp_avg_sq + (1 - beta2) * g * g
-    root = math.sqrt(exp_avg_sq) / math.sqrt(1 - beta2 ** step)
+    root = math.sqrt(exp_avg_sq) * (1 / math.sqrt(1 - beta2 ** step))
     p = p * (1 - lr * weight_decay)
     p = p - lr / (1 - beta1 ** step) * exp_avg / (root + eps)
     """

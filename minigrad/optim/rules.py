@@ -52,7 +52,7 @@ def adam(p, exp_avg, exp_avg_sq, g, *, lr, beta1, beta2, eps, weight_decay, deco
     p = p - lr * weight_decay * p if decoupled else p
     exp_avg = exp_avg + (g - exp_avg) * (1 - beta1)
     exp_avg_sq = beta2 * exp_avg_sq + (1 - beta2) * g * g
-    root = math.sqrt(exp_avg_sq) / math.sqrt(1 - beta2**step)
+    root = math.sqrt(exp_avg_sq) * (1 / math.sqrt(1 - beta2**step))
     return p - lr / (1 - beta1**step) * exp_avg / (root + eps), exp_avg, exp_avg_sq
 
 
@@ -62,7 +62,7 @@ def adamw(p, exp_avg, exp_avg_sq, g, *, lr, beta1, beta2, eps, weight_decay, max
     g = -g if maximize else g
     exp_avg = exp_avg + (g - exp_avg) * (1 - beta1)
     exp_avg_sq = beta2 * exp_avg_sq + (1 - beta2) * g * g
-    root = math.sqrt(exp_avg_sq) / math.sqrt(1 - beta2**step)
+    root = math.sqrt(exp_avg_sq) * (1 / math.sqrt(1 - beta2**step))
     p = p * (1 - lr * weight_decay)
     return p - lr / (1 - beta1**step) * exp_avg / (root + eps), exp_avg, exp_avg_sq
 
@@ -77,7 +77,7 @@ def adam_amsgrad(p, exp_avg, exp_avg_sq, max_exp_avg_sq, g, *, lr, beta1, beta2,
     exp_avg = exp_avg + (g - exp_avg) * (1 - beta1)
     exp_avg_sq = beta2 * exp_avg_sq + (1 - beta2) * g * g
     max_exp_avg_sq = exp_avg_sq if exp_avg_sq > max_exp_avg_sq else max_exp_avg_sq
-    root = math.sqrt(max_exp_avg_sq) / math.sqrt(1 - beta2**step)
+    root = math.sqrt(max_exp_avg_sq) * (1 / math.sqrt(1 - beta2**step))
     return p - lr / (1 - beta1**step) * exp_avg / (root + eps), exp_avg, exp_avg_sq, max_exp_avg_sq
 
 

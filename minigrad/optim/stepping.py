@@ -137,8 +137,12 @@ class Bundle:
         pairs = optimizer.pairs
         for name in rule.numbers:
             if name not in more:
-                value = group[pairs[name][0]][pairs[name][1]] if name in pairs else group[name]
-                more[name] = value.item() if isinstance(value, Tensor) else value
+                if name in pairs:
+                    option, position = pairs[name]
+                    value = group[option][position]
+                else:
+                    value = group[name]
+                more[name] = value if type(value) is float or not isinstance(value, Tensor) else value.item()
         return rule.constants(*[more[name] for name in rule.numbers])
 
 
@@ -225,7 +229,7 @@ class GroupPlan:
         for bundle in self.bundles:
             bundle.views = [*[state.values() for state in bundle.states], (END,)]
             bundle.kept = [*chain.from_iterable(bundle.views)]
-            bundle.tensors = [x for x in bundle.kept if isinstance(x, Tensor)]
+            bundle.tensors = [x for x in {id(x): x for x in bundle.kept}.values() if isinstance(x, Tensor)]
             bundle.storages, bundle.layouts = [x.storage for x in bundle.tensors], [x.layout for x in bundle.tensors]
         self.optimizer_rule = rule
 

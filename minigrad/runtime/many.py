@@ -7,8 +7,9 @@ was made for.  It writes, counts the writes, and records nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
+from struct import Struct
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,7 @@ class ManyPlan:
     """
 
     __slots__ = ("backend", "call", "constants", "device", "epoch", "hosted", "kernel", "label", "launch", "numbers",
-                 "storage", "written")  # fmt: skip
+                 "storage", "write", "written")  # fmt: skip
 
     def __init__(self, label: str, scalar: ScalarFn, rows: Sequence[Row]) -> None:
         first = rows[0]
@@ -63,6 +64,7 @@ class ManyPlan:
         self.hosted = isinstance(self.backend, HostMemory)
         if self.hosted:
             self.constants = self.backend.to_host(self.storage)[:count]
+        self.write: Callable[..., None] = Struct(f"{count}d").pack_into
 
     @property
     def current(self) -> bool:
@@ -92,7 +94,7 @@ class ManyPlan:
 
     def numbers_in_memory(self, constants: Sequence[float]) -> Any:
         """Return the buffer of the constants, with these values, on the tensors' device."""
-        self.constants[:] = constants
+        self.write(self.constants, 0, *constants)
         if not self.hosted:
             self.storage = self.backend.constant(self.constants, float64, self.device)
         return self.storage.buffer
