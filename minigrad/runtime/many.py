@@ -37,7 +37,7 @@ class ManyPlan:
     """A launch over rows of tensors; the first tensors of a row are written.
 
     written: the number of tensors per row that are written.
-    constants: the values of the remaining arguments of the scalar function.
+    constants, write: the values of the remaining arguments of the scalar function, and the function that stores them.
     """
 
     __slots__ = ("backend", "call", "constants", "device", "epoch", "hosted", "kernel", "label", "launch", "numbers",
